@@ -1,0 +1,335 @@
+//! From a JavaScript object to a [`Trace`]: one pass over the fields that the scorer reads, and no others
+//! (`input` can be megabytes).
+
+use std::{cell::RefCell, fmt, ptr};
+
+use napi::{
+    Env, JsError, JsString, JsValue, Status, ValueType,
+    bindgen_prelude::{FromNapiValue, Function, JsObjectValue, Object, Unknown},
+    sys,
+};
+
+use super::error::{Result, throw, throw_with_cause};
+use crate::{
+    error::Error,
+    text::Sufficiency,
+    trace::{Metadata, Outcome, Step, StepKind, Task, Tool, Trace},
+};
+
+/// Reads a trace; without its text, unless that is wanted.
+///
+/// # Errors
+/// Throws `ERR_INVALID_TRACE`, naming the path, for whatever does not hold.
+pub(super) fn read(env: &Env, trace: Unknown, with_text: bool) -> Result<Trace> {
+    let reader = Reader::new(env, with_text)?;
+    let trace = reader.object(trace, At::trace("trace"))?;
+
+    let at = At::trace("trace.task");
+    let task = reader.object(reader.get(&trace, "task", at)?, at)?;
+    let at = At::trace("trace.task.objective");
+    let objective = reader.text(reader.get(&task, "objective", at)?, at)?;
+
+    let steps = reader.steps(&trace)?;
+
+    let at = At::trace("trace.metadata");
+    let metadata = reader.object(reader.get(&trace, "metadata", at)?, at)?;
+    let at = At::trace("trace.metadata.success");
+    let success = reader.get(&metadata, "success", at)?;
+    let success = reader.cast::<bool>(success, ValueType::Boolean, "a boolean", at)?;
+    let at = At::trace("trace.metadata.task_domain");
+    let task_domain = reader.get(&metadata, "task_domain", at)?;
+    let task_domain = match task_domain.get_type()? {
+        ValueType::Undefined => None,
+        _ => Some(reader.string(task_domain, at)?),
+    };
+
+    let at = At::trace("trace.outcome");
+    let outcome = reader.object(reader.get(&trace, "outcome", at)?, at)?;
+    let at = At::trace("trace.outcome.confidence");
+    let confidence = reader.get(&outcome, "confidence", at)?;
+    let confidence = reader.cast::<f64>(confidence, ValueType::Number, "a number", at)?;
+
+    Ok(Trace {
+        task: Task { objective },
+        steps,
+        metadata: Metadata { success, task_domain },
+        outcome: Outcome::new(confidence).map_err(|error| throw(env, &error))?,
+    })
+}
+
+/// The path of a value, written out only when something is wrong with it.
+#[derive(Clone, Copy)]
+struct At {
+    /// The index of a step; the field is relative to it then.
+    step: Option<u32>,
+    field: &'static str,
+}
+
+impl At {
+    fn trace(field: &'static str) -> Self {
+        Self { step: None, field }
+    }
+
+    fn step(index: u32, field: &'static str) -> Self {
+        Self {
+            step: Some(index),
+            field,
+        }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.step {
+            write!(f, "trace.steps[{index}]")?;
+        }
+        f.write_str(self.field)
+    }
+}
+
+/// How many code units of a text are copied before it is asked whether they are enough. Most traces are read in
+/// one go.
+const FIRST_UNITS: usize = 16 * 1024;
+
+/// What is needed throughout one trace: the keys of a step as JavaScript strings, and how much text was read.
+struct Reader<'env> {
+    env: &'env Env,
+    with_text: bool,
+    sufficiency: RefCell<Sufficiency>,
+    units: RefCell<Vec<u16>>,
+    kind: JsString<'env>,
+    content: JsString<'env>,
+    tool: JsString<'env>,
+    name: JsString<'env>,
+}
+
+impl<'env> Reader<'env> {
+    fn new(env: &'env Env, with_text: bool) -> Result<Self> {
+        Ok(Self {
+            env,
+            with_text,
+            sufficiency: RefCell::default(),
+            units: RefCell::default(),
+            kind: env.create_string("type")?,
+            content: env.create_string("content")?,
+            tool: env.create_string("tool")?,
+            name: env.create_string("name")?,
+        })
+    }
+
+    fn steps(&self, trace: &Object) -> Result<Vec<Step>> {
+        let at = At::trace("trace.steps");
+        let value = self.get(trace, "steps", at)?;
+        if !self.is_array(value, at)? {
+            return Err(self.wrong(value, "an array", at));
+        }
+        let steps = Object::from_raw(self.env.raw(), value.raw());
+        let at = At::trace("trace.steps.length");
+        let length = self.length(self.get(&steps, "length", at)?, at)?;
+        // The length may be a proxy's claim: memory is taken as steps come.
+        let mut read = Vec::with_capacity(length.min(1024) as usize);
+        for index in 0..length {
+            read.push(self.step(&steps, index)?);
+        }
+        Ok(read)
+    }
+
+    /// A proxy may claim any length; only one that an array can have is believed.
+    fn length(&self, value: Unknown, at: At) -> Result<u32> {
+        let length = self.cast::<f64>(value, ValueType::Number, "a number", at)?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Checked by converting back.
+        let whole = length as u32;
+        if f64::from(whole) == length {
+            return Ok(whole);
+        }
+        let error = Error::TraceOutOfRange {
+            path: at.to_string(),
+            expected: "the length of an array",
+            found: length,
+        };
+        Err(throw(self.env, &error))
+    }
+
+    fn step(&self, steps: &Object, index: u32) -> Result<Step> {
+        let at = At::step(index, "");
+        let step = steps
+            .get_element::<Unknown>(index)
+            .map_err(|error| self.unreadable(error, at))?;
+        let step = self.object(step, at)?;
+        let at = At::step(index, ".type");
+        let kind = self.string(self.get_key(&step, self.kind, at)?, at)?;
+        let at = At::step(index, ".content");
+        let content = self.optional(self.get_key(&step, self.content, at)?)?;
+        let content = content.map(|content| self.text(content, at)).transpose()?;
+        let at = At::step(index, ".tool");
+        let tool = self.optional(self.get_key(&step, self.tool, at)?)?;
+        let tool = tool.map(|tool| -> Result<Tool> {
+            let tool = self.object(tool, at)?;
+            let at = At::step(index, ".tool.name");
+            let name = self.string(self.get_key(&tool, self.name, at)?, at)?;
+            Ok(Tool { name })
+        });
+        Ok(Step {
+            kind: StepKind::from(kind),
+            content,
+            tool: tool.transpose()?,
+        })
+    }
+
+    fn get(&self, object: &Object, key: &str, at: At) -> Result<Unknown<'env>> {
+        self.get_key(object, self.env.create_string(key)?, at)
+    }
+
+    fn get_key(&self, object: &Object, key: JsString, at: At) -> Result<Unknown<'env>> {
+        object
+            .get_property_unchecked(key)
+            .map_err(|error| self.unreadable(error, at))
+    }
+
+    /// `None` for `null` and `undefined`.
+    fn optional(&self, value: Unknown<'env>) -> Result<Option<Unknown<'env>>> {
+        Ok(match value.get_type()? {
+            ValueType::Null | ValueType::Undefined => None,
+            _ => Some(value),
+        })
+    }
+
+    fn object(&self, value: Unknown<'env>, at: At) -> Result<Object<'env>> {
+        if value.get_type()? != ValueType::Object || value.is_array()? {
+            return Err(self.wrong(value, "an object", at));
+        }
+        Ok(Object::from_raw(self.env.raw(), value.raw()))
+    }
+
+    /// A part of the text that is embedded, as far as it can matter.
+    fn text(&self, value: Unknown, at: At) -> Result<String> {
+        let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
+        let mut sufficiency = self.sufficiency.borrow_mut();
+        if !self.with_text || sufficiency.is_enough() {
+            return Ok(String::new());
+        }
+        let mut units = self.units.borrow_mut();
+        let length = string.utf16_len()?;
+        let mut size = length.min(FIRST_UNITS);
+        loop {
+            self.copy_units(string, size, &mut units)?;
+            let mut tried = *sufficiency;
+            let needed = tried.read(&units);
+            if tried.is_enough() || size == length {
+                *sufficiency = tried;
+                return Ok(String::from_utf16_lossy(&units[..needed]));
+            }
+            size = length.min(size.saturating_mul(4));
+        }
+    }
+
+    /// Lone surrogates become U+FFFD, whatever the engine's own conversion to UTF-8 would do.
+    fn string(&self, value: Unknown, at: At) -> Result<String> {
+        let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
+        let mut units = self.units.borrow_mut();
+        self.copy_units(string, string.utf16_len()?, &mut units)?;
+        Ok(String::from_utf16_lossy(&units))
+    }
+
+    /// Copies the first `count` code units of a string into `units`.
+    fn copy_units(&self, string: JsString, count: usize, units: &mut Vec<u16>) -> Result<()> {
+        let mut written = 0;
+        // One more for the terminator that is always written.
+        units.resize(count + 1, 0);
+        // SAFETY: the value is a string of this environment, and the buffer holds as many units as stated.
+        let status = unsafe {
+            sys::napi_get_value_string_utf16(
+                self.env.raw(),
+                string.raw(),
+                units.as_mut_ptr(),
+                units.len(),
+                &raw mut written,
+            )
+        };
+        units.truncate(written);
+        match status {
+            sys::Status::napi_ok => Ok(()),
+            _ => Err(napi::Error::from_status(Status::from(status))),
+        }
+    }
+
+    /// The value as the Rust type that stands for `kind`.
+    fn cast<T: FromNapiValue>(
+        &self,
+        value: Unknown,
+        kind: ValueType,
+        expected: &'static str,
+        at: At,
+    ) -> Result<T> {
+        if value.get_type()? != kind {
+            return Err(self.wrong(value, expected, at));
+        }
+        // SAFETY: the value is of the type that `T` reads.
+        unsafe { value.cast() }
+    }
+
+    /// As `Array.isArray`, which also knows proxies of arrays.
+    fn is_array(&self, value: Unknown, at: At) -> Result<bool> {
+        if value.is_array()? {
+            return Ok(true);
+        }
+        if value.get_type()? != ValueType::Object {
+            return Ok(false);
+        }
+        let array: Object = self.env.get_global()?.get_named_property_unchecked("Array")?;
+        let is_array: Function<Unknown, bool> = array.get_named_property("isArray")?;
+        // The call has turned what was thrown, here for a revoked proxy, into an error already.
+        is_array.call(value).map_err(|error| {
+            let cause = JsError::from(error).into_unknown(*self.env);
+            self.threw(at, cause)
+        })
+    }
+
+    fn wrong(&self, value: Unknown, expected: &'static str, at: At) -> napi::Error {
+        let found = match value.get_type() {
+            Ok(ValueType::Undefined) => "undefined",
+            Ok(ValueType::Null) => "null",
+            Ok(ValueType::Boolean) => "boolean",
+            Ok(ValueType::Number) => "number",
+            Ok(ValueType::String) => "string",
+            Ok(ValueType::Symbol) => "symbol",
+            Ok(ValueType::Function) => "function",
+            Ok(ValueType::Object) if value.is_array().unwrap_or(false) => "array",
+            Ok(ValueType::Object | ValueType::External) => "object",
+            Ok(ValueType::BigInt) => "bigint",
+            _ => "an unknown value",
+        };
+        let error = Error::TraceType {
+            path: at.to_string(),
+            expected,
+            found,
+        };
+        throw(self.env, &error)
+    }
+
+    /// What a getter or proxy threw becomes the cause of a typed error; anything else stays as it is.
+    fn unreadable(&self, error: napi::Error, at: At) -> napi::Error {
+        // Node.js reports a getter that threw as a generic failure, so the status does not tell.
+        let mut pending = false;
+        let mut exception = ptr::null_mut();
+        let env = self.env.raw();
+        // SAFETY: the environment is the one of the current call, and the pointer is valid for the write.
+        let status = unsafe { sys::napi_is_exception_pending(env, &raw mut pending) };
+        if status != sys::Status::napi_ok || !pending {
+            return error;
+        }
+        // SAFETY: as above.
+        let status = unsafe { sys::napi_get_and_clear_last_exception(env, &raw mut exception) };
+        if status != sys::Status::napi_ok {
+            return error;
+        }
+        // SAFETY: the call above has put a value of this environment there.
+        let cause = unsafe { Unknown::from_raw_unchecked(env, exception) };
+        self.threw(at, cause)
+    }
+
+    fn threw(&self, at: At, cause: Unknown) -> napi::Error {
+        let error = Error::TraceUnreadable { path: at.to_string() };
+        throw_with_cause(self.env, &error, Some(cause))
+    }
+}

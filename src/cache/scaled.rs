@@ -1,0 +1,119 @@
+//! Vectors as the cache computes with them.
+
+use crate::{
+    error::{Error, Result},
+    simd::{Floats, GROUP},
+};
+
+/// A component of a vector: `f32` or `f64`.
+pub trait Component: Copy + Into<f64> {}
+impl Component for f32 {}
+impl Component for f64 {}
+
+/// A vector in single precision, with one over its norm. Cosine similarity does not depend on the length,
+/// so a vector whose components could overflow or vanish in single precision is scaled by a power of two,
+/// which changes no digit of it.
+///
+/// The same vector gives the same bits on every machine: nothing here depends on what the CPU can do.
+#[derive(Debug, Default)]
+pub(super) struct Scaled {
+    /// Padded with zeros.
+    pub(super) components: Vec<Floats>,
+    /// 0 for a zero vector, which makes its similarities 0.
+    pub(super) inverse_norm: f64,
+}
+
+impl Scaled {
+    /// Largest components outside this range have the vector scaled: products of two such vectors stay far
+    /// from the ends of single precision.
+    const COMFORTABLE: std::ops::RangeInclusive<f64> = 1e-12..=1e12;
+
+    /// Takes over `vector`; the memory of the one before is used again.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for a component that is NaN or infinite, [`Error::OutOfMemory`].
+    pub(super) fn set<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {
+        self.components.clear();
+        self.components
+            .try_reserve_exact(vector.len().div_ceil(GROUP))
+            .map_err(|_| Error::OutOfMemory {
+                dimensions: vector.len(),
+            })?;
+        let (largest, mut squares) = self.fill(vector, |component| component);
+        // What is not finite shows here too: infinity in `largest`, NaN in `squares`.
+        if !Self::COMFORTABLE.contains(&largest) || !squares.is_finite() {
+            require_finite(vector, name)?;
+            let factors = scale_factors(largest);
+            (_, squares) = self.fill(vector, |component| component * factors.0 * factors.1);
+        }
+        self.inverse_norm = if squares > 0.0 {
+            squares.sqrt().recip()
+        } else {
+            0.0
+        };
+        Ok(())
+    }
+
+    /// Makes the components `scale` of those of `vector`. Gives the largest magnitude of these, NaN left out,
+    /// and the sum of the squares of what they are in single precision.
+    #[inline]
+    fn fill<T: Component>(&mut self, vector: &[T], scale: impl Fn(f64) -> f64) -> (f64, f64) {
+        self.components.clear();
+        let mut largest = [0.0; LANES];
+        let mut squares = [0.0; LANES];
+        for chunk in vector.chunks(GROUP) {
+            let mut scaled = [0.0; GROUP];
+            for (scaled, &component) in scaled.iter_mut().zip(chunk) {
+                *scaled = scale(component.into());
+            }
+            #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
+            let group = Floats(scaled.map(|component| component as f32));
+            fold(&mut largest, &scaled, |largest, component| {
+                let magnitude = component.abs();
+                if magnitude > largest { magnitude } else { largest }
+            });
+            fold(&mut squares, &group.0.map(f64::from), |sum, component| {
+                sum + component * component
+            });
+            self.components.push(group);
+        }
+        (largest.into_iter().fold(0.0, f64::max), squares.into_iter().sum())
+    }
+}
+
+/// Folds go in this many lanes, which the compiler can put side by side.
+pub(super) const LANES: usize = 8;
+
+/// Takes the values of a group into the lanes.
+#[inline]
+pub(super) fn fold<T: Copy>(lanes: &mut [T; LANES], group: &[T; GROUP], step: impl Fn(T, T) -> T) {
+    for values in group.as_chunks::<LANES>().0 {
+        for lane in 0..LANES {
+            lanes[lane] = step(lanes[lane], values[lane]);
+        }
+    }
+}
+
+fn require_finite<T: Component>(vector: &[T], name: &'static str) -> Result<()> {
+    let mut components = vector.iter().map(|&component| component.into());
+    match components.position(|component| !component.is_finite()) {
+        None => Ok(()),
+        Some(index) => Err(Error::NotFinite {
+            name,
+            index,
+            found: vector[index].into(),
+        }),
+    }
+}
+
+/// Two powers of two whose product brings `largest` near 1, or ones where it is comfortable. Two, because the
+/// reciprocal of the smallest double is no double.
+fn scale_factors(largest: f64) -> (f64, f64) {
+    if largest == 0.0 || Scaled::COMFORTABLE.contains(&largest) {
+        return (1.0, 1.0);
+    }
+    #[allow(clippy::cast_possible_truncation)] // Between -1074 and 1024.
+    let exponent = -(largest.log2().floor() as i32);
+    let half = exponent / 2;
+    (2.0_f64.powi(half), 2.0_f64.powi(exponent - half))
+}

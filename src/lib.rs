@@ -1,0 +1,39 @@
+//! Scores KnowledgePulse reasoning traces. The modules, in the order data flows through them:
+//!
+//! trace → features → text → tokens → embedding → novelty → composite → overrides
+
+pub mod trace;
+
+pub mod features;
+
+pub mod dimensions;
+
+pub mod text;
+
+pub mod tokens;
+
+pub mod embedding;
+
+pub mod cache;
+
+pub mod novelty;
+
+pub mod composite;
+
+pub mod overrides;
+
+pub mod scorer;
+
+pub mod inference;
+
+pub mod model;
+
+pub mod runtime;
+
+pub mod simd;
+
+pub mod error;
+
+// The binding needs a JavaScript engine to run; the unit tests are about the core.
+#[cfg(not(test))]
+mod binding;

@@ -1,0 +1,128 @@
+//! Vector kernels: one dispatcher here, one leaf per instruction set beside it.
+//!
+//! # The numeric contract
+//!
+//! Every implementation gives the same bits on every machine.
+//!
+//! - [`Kernels::dots`] takes finite components whose products and sums stay in the range of `f32` (the cache
+//!   scales its vectors to see to that). A vector is cut into spans of 512 components. Within a span, lane
+//!   `j` of 64 adds up components `j`, `j + 64`, … by fused multiply-add in single precision, then the lanes
+//!   are added in halves: `j` and `j + 32`, `j` and `j + 16`, … `j` and `j + 1`. The spans' sums are added in
+//!   double precision, in order. So no component sees more than 14 roundings, and the result differs from the
+//!   exact dot product of `a` and `b` by at most [`DOT_ERROR`]` * |a| * |b|`.
+//! - [`Kernels::code_dots`] is integer arithmetic without overflow or saturation: exact.
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod aarch64;
+mod scalar;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod x86_64;
+
+use std::sync::LazyLock;
+
+/// Components in a group: vectors are stored in whole groups, padded with zeros, so no kernel has a tail.
+pub const GROUP: usize = 64;
+
+/// Groups in a span, which is what is added up in single precision.
+const SPAN: usize = 8;
+
+/// The relative error of [`Kernels::dots`]: 8 fused multiply-adds and 6 additions, each off by at most 2^-24,
+/// and a little for the terms of higher order and the sums in double precision.
+pub const DOT_ERROR: f64 = 14.0001 / 16_777_216.0;
+
+/// The most groups that [`Kernels::code_dots`] takes: 65,536 products of 255 and 127 fit 32 bits.
+pub const MAX_CODE_GROUPS: usize = 1024;
+
+/// What a step of [`CodePlanes::high`] is worth in steps of [`CodePlanes::low`].
+pub const PLANE: i32 = 128;
+
+/// A group of components.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(align(64))]
+pub struct Floats(pub [f32; GROUP]);
+
+/// A group of components in eight bits each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct Codes(pub [u8; GROUP]);
+
+/// A group of components of a query in fifteen bits each: [`PLANE`]` * high + low`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(align(64))]
+pub struct CodePlanes {
+    /// The upper digits, -127 to 127.
+    pub high: [i8; GROUP],
+    /// The lower digits, -64 to 63.
+    pub low: [i8; GROUP],
+}
+
+type Dots = fn(query: &[Floats], rows: &[Floats], products: &mut [f64]);
+type CodeDots = fn(query: &[CodePlanes], rows: &[Codes], products: &mut [f64]);
+
+/// The kernels for one instruction set.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernels {
+    /// The instruction set.
+    pub name: &'static str,
+    dots: Dots,
+    code_dots: CodeDots,
+}
+
+impl Kernels {
+    /// The dot products of `query` with each of `products.len()` rows, which lie one after another in `rows`
+    /// and are as long as `query`. The module's documentation says what is added in which order.
+    ///
+    /// # Panics
+    /// When the lengths do not fit together.
+    pub fn dots(&self, query: &[Floats], rows: &[Floats], products: &mut [f64]) {
+        assert_eq!(rows.len(), query.len() * products.len());
+        if query.is_empty() {
+            products.fill(0.0);
+        } else {
+            (self.dots)(query, rows, products);
+        }
+    }
+
+    /// The dot products of `query`, each component `PLANE * high + low`, with each of `products.len()` rows,
+    /// which lie one after another in `rows` and are as long as `query`. Exact.
+    ///
+    /// # Panics
+    /// When the lengths do not fit together or `query` is longer than [`MAX_CODE_GROUPS`].
+    pub fn code_dots(&self, query: &[CodePlanes], rows: &[Codes], products: &mut [f64]) {
+        assert!(query.len() <= MAX_CODE_GROUPS);
+        assert_eq!(rows.len(), query.len() * products.len());
+        if query.is_empty() {
+            products.fill(0.0);
+        } else {
+            (self.code_dots)(query, rows, products);
+        }
+    }
+}
+
+/// Puts the sums of the two planes together; both fit 32 bits, so the result is exact.
+fn join_planes(high: i32, low: i32) -> f64 {
+    f64::from(high) * f64::from(PLANE) + f64::from(low)
+}
+
+/// The best kernels for this CPU, chosen once.
+#[must_use]
+pub fn kernels() -> &'static Kernels {
+    static BEST: LazyLock<Kernels> =
+        LazyLock::new(|| implementations().into_iter().next().unwrap_or(scalar::KERNELS));
+    &BEST
+}
+
+/// The kernels of every instruction set that this CPU has, the best first.
+#[must_use]
+pub fn implementations() -> Vec<Kernels> {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    let native = x86_64::implementations();
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    let native = aarch64::implementations();
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let native = std::iter::empty();
+    native.chain([scalar::KERNELS]).collect()
+}
+
+#[cfg(test)]
+mod tests;

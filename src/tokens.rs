@@ -1,0 +1,395 @@
+//! From text to token ids, exactly as the SDK's tokenizer (transformers.js 3) produces them.
+//!
+//! The vocabulary and the WordPiece algorithm are the `tokenizers` crate's; the steps before it are our own
+//! for two reasons. Its BERT normaliser differs from transformers.js (which leaves ideographs beyond the
+//! Basic Multilingual Plane unspaced, lower-cases a final sigma by context, and knows other Unicode
+//! versions), and it works through the whole text before it cuts: here the work ends with the last token
+//! that is kept, however long the text is.
+
+mod words;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokenizers::{Model, models::wordpiece::WordPiece};
+
+use crate::error::{Error, Result};
+use words::Words;
+pub(crate) use words::{is_breaker, is_ideograph, is_space};
+
+/// No text is cut later than this, whatever the model's files say: the model has 512 positions.
+pub const MOST_TOKENS: usize = 512;
+
+/// A block is at least this many bytes before it may end at the next breaker: long enough that the fixed
+/// cost of a block does not show, short against the text of 512 tokens.
+const BLOCK_BYTES: usize = 1024;
+
+/// Token ids of one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tokens {
+    /// `[CLS]`, the word pieces, and `[SEP]` unless the text was cut; never more than the maximum length.
+    pub ids: Vec<i64>,
+    /// Whether the text had more tokens than the maximum length.
+    pub truncated: bool,
+}
+
+/// The tokenizer of a model directory.
+#[derive(Debug)]
+pub struct Tokenizer {
+    word_piece: WordPiece,
+    /// Finds the literals of the special tokens: `[MASK]` in a text is the mask token.
+    literals: AhoCorasick,
+    /// Token ids in the order of the patterns of `literals`.
+    literal_ids: Vec<u32>,
+    classification: u32,
+    separator: u32,
+    max_length: usize,
+}
+
+/// `tokenizer.json`, as far as it is read. Its truncation and padding (128 both, for this model) are ignored
+/// on purpose: the SDK's tokenizer ignores them too.
+#[derive(Deserialize)]
+struct TokenizerFile<'j> {
+    added_tokens: Vec<AddedToken>,
+    normalizer: Normalizer,
+    pre_tokenizer: Typed,
+    #[serde(borrow)]
+    model: &'j RawValue,
+}
+
+#[derive(Deserialize)]
+struct AddedToken {
+    id: u32,
+    content: String,
+    #[serde(default)]
+    lstrip: bool,
+    #[serde(default)]
+    rstrip: bool,
+}
+
+#[derive(Deserialize)]
+struct Typed {
+    r#type: String,
+}
+
+#[derive(Deserialize)]
+struct Normalizer {
+    r#type: String,
+    clean_text: bool,
+    handle_chinese_chars: bool,
+    strip_accents: Option<bool>,
+    lowercase: bool,
+}
+
+impl Normalizer {
+    /// Whether this is the normaliser that [`words`] implements.
+    fn is_bert_uncased(&self) -> bool {
+        self.r#type == "BertNormalizer"
+            && self.clean_text
+            && self.handle_chinese_chars
+            && self.strip_accents != Some(false)
+            && self.lowercase
+    }
+}
+
+impl Tokenizer {
+    /// Reads the text of a `tokenizer.json`. Texts are cut to `max_length` tokens, special ones included.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the file is malformed or describes anything but an uncased BERT WordPiece
+    /// tokenizer.
+    pub fn from_json(json: &[u8], max_length: usize) -> Result<Self> {
+        let file: TokenizerFile =
+            serde_json::from_slice(json).map_err(|error| Error::Tokenizer(error.to_string()))?;
+        let unsupported = |what: &str| Err(Error::Tokenizer(format!("unsupported {what}")));
+        if !file.normalizer.is_bert_uncased() {
+            return unsupported("normalizer: expected an uncased BertNormalizer");
+        }
+        if file.pre_tokenizer.r#type != "BertPreTokenizer" {
+            return unsupported("pre_tokenizer: expected BertPreTokenizer");
+        }
+        let word_piece: WordPiece = serde_json::from_str(file.model.get())
+            .map_err(|error| Error::Tokenizer(format!("unsupported model: {error}")))?;
+        if word_piece.token_to_id(&word_piece.unk_token).is_none() {
+            return unsupported("model: the vocabulary lacks its unknown token");
+        }
+        if file
+            .added_tokens
+            .iter()
+            .any(|token| token.lstrip || token.rstrip || token.content.chars().skip(1).any(is_breaker))
+        {
+            return unsupported("added token");
+        }
+
+        let literals = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(file.added_tokens.iter().map(|token| &token.content))
+            .map_err(|error| Error::Tokenizer(error.to_string()))?;
+        let special = |name: &str| {
+            let added = file.added_tokens.iter().find(|token| token.content == name);
+            added
+                .map(|token| token.id)
+                .or_else(|| word_piece.token_to_id(name))
+                .ok_or_else(|| Error::Tokenizer(format!("no {name} token")))
+        };
+        Ok(Self {
+            classification: special("[CLS]")?,
+            separator: special("[SEP]")?,
+            literal_ids: file.added_tokens.iter().map(|token| token.id).collect(),
+            literals,
+            word_piece,
+            max_length,
+        })
+    }
+
+    /// Tokenizes `text` up to the maximum length.
+    ///
+    /// The SDK cuts after the special tokens are added, so a text that is too long loses its `[SEP]`: of 512
+    /// tokens, `[CLS]` and 511 word pieces remain.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the model refuses a word; the vocabulary check at load leaves no known cause.
+    pub fn encode(&self, text: &str) -> Result<Tokens> {
+        self.encode_blocks(text, BLOCK_BYTES)
+    }
+
+    fn encode_blocks(&self, text: &str, block_bytes: usize) -> Result<Tokens> {
+        let mut ids = Ids {
+            tokenizer: self,
+            ids: Vec::with_capacity(self.max_length.min(text.len() + 2)),
+        };
+        ids.ids.push(i64::from(self.classification));
+        self.encode_into(&mut ids, text, block_bytes)?;
+        // Full already, or full only with the separator.
+        let truncated = ids.is_full();
+        if !truncated {
+            ids.ids.push(i64::from(self.separator));
+        }
+        Ok(Tokens {
+            ids: ids.ids,
+            truncated,
+        })
+    }
+
+    fn encode_into(&self, ids: &mut Ids, text: &str, block_bytes: usize) -> Result<()> {
+        let mut words = Words::new(self.word_piece.max_input_chars_per_word);
+        for block in words::blocks(text, block_bytes) {
+            let mut start = 0;
+            for literal in self.literals.find_iter(block) {
+                words.push_section(&block[start..literal.start()], &mut |word| ids.push_word(word))?;
+                words.end(&mut |word| ids.push_word(word))?;
+                ids.push(self.literal_ids[literal.pattern().as_usize()]);
+                if ids.is_full() {
+                    return Ok(());
+                }
+                start = literal.end();
+            }
+            words.push_section(&block[start..], &mut |word| ids.push_word(word))?;
+            if ids.is_full() {
+                return Ok(());
+            }
+        }
+        words.end(&mut |word| ids.push_word(word))
+    }
+}
+
+/// The ids collected so far; knows when there are enough.
+struct Ids<'t> {
+    tokenizer: &'t Tokenizer,
+    ids: Vec<i64>,
+}
+
+impl Ids<'_> {
+    fn is_full(&self) -> bool {
+        self.ids.len() >= self.tokenizer.max_length
+    }
+
+    fn push(&mut self, id: u32) {
+        if !self.is_full() {
+            self.ids.push(i64::from(id));
+        }
+    }
+
+    fn push_word(&mut self, word: &str) -> Result<()> {
+        if self.is_full() {
+            return Ok(());
+        }
+        let pieces = self
+            .tokenizer
+            .word_piece
+            .tokenize(word)
+            .map_err(|error| Error::Tokenizer(error.to_string()))?;
+        for piece in pieces {
+            self.push(piece.id);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A tokenizer over a small vocabulary; the real one is tested where the model is.
+    pub(crate) fn small(max_length: usize) -> Tokenizer {
+        let words = "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b c hello ##llo he world ! , ' σ ς ##σ ##ς ο 中 国 é e i 1 ##1";
+        let vocabulary: serde_json::Map<String, serde_json::Value> = words
+            .split(' ')
+            .enumerate()
+            .map(|(id, word)| (word.to_owned(), id.into()))
+            .collect();
+        let added: Vec<_> = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+            .iter()
+            .enumerate()
+            .map(|(id, content)| serde_json::json!({"id": id, "content": content}))
+            .collect();
+        let file = serde_json::json!({
+            "added_tokens": added,
+            "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                           "strip_accents": null, "lowercase": true},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                      "max_input_chars_per_word": 100, "vocab": vocabulary},
+        });
+        Tokenizer::from_json(file.to_string().as_bytes(), max_length).unwrap()
+    }
+
+    fn pieces(text: &str) -> Vec<String> {
+        let tokenizer = small(512);
+        let ids = tokenizer.encode(text).unwrap().ids;
+        ids.into_iter()
+            .map(|id| {
+                tokenizer
+                    .word_piece
+                    .id_to_token(u32::try_from(id).unwrap())
+                    .unwrap()
+            })
+            .collect()
+    }
+
+    fn middle(text: &str) -> String {
+        let pieces = pieces(text);
+        pieces[1..pieces.len() - 1].join(" ")
+    }
+
+    #[test]
+    fn splits_words_punctuation_and_pieces() {
+        assert_eq!(pieces("Hello, world!").join(" "), "[CLS] hello , world ! [SEP]");
+        assert_eq!(middle("hello hellox heb"), "hello [UNK] he ##b");
+        assert_eq!(middle(""), "");
+        assert_eq!(middle("\t \n"), "");
+    }
+
+    #[test]
+    fn special_token_literals_are_tokens() {
+        assert_eq!(middle("a[MASK]b"), "a [MASK] b");
+        assert_eq!(middle("[SEP][SEP]"), "[SEP] [SEP]");
+        // Lower case is no literal, and neither is a broken one.
+        assert_eq!(middle("[mask]"), "[UNK] [UNK] [UNK]");
+        assert_eq!(middle("[MA\u{200b}SK]"), "[UNK] [UNK] [UNK]");
+    }
+
+    #[test]
+    fn accents_case_and_invisible_characters_vanish() {
+        assert_eq!(middle("É e\u{301} \u{130}"), "e e i");
+        assert_eq!(
+            middle("a\u{0}b a\u{200d}b a\u{fffd}b a\u{ad}b"),
+            "a ##b a ##b a ##b a ##b"
+        );
+        // A line tabulation is a control character, so it joins; a no-break space is a space.
+        assert_eq!(
+            middle("a\u{b}b a\u{a0}b a\u{85}b a\u{3000}b"),
+            "a ##b a b a ##b a b"
+        );
+    }
+
+    #[test]
+    fn final_sigma_follows_its_context() {
+        assert_eq!(middle("ΟΣ ΟΣΟ Σ"), "ο ##ς [UNK] σ");
+        // An apostrophe is skipped when looking for the next letter; a literal ends the context.
+        assert_eq!(middle("ΟΣ'Ο"), "ο ##σ ' ο");
+        assert_eq!(middle("ΟΣ[MASK]Ο"), "ο ##ς [MASK] ο");
+    }
+
+    #[test]
+    fn ideographs_are_words_within_the_basic_plane_only() {
+        assert_eq!(middle("中国a"), "中 国 a");
+        assert_eq!(middle("a\u{20000}a"), "[UNK]");
+    }
+
+    #[test]
+    fn words_over_a_hundred_characters_are_unknown() {
+        assert_eq!(middle(&"a".repeat(100)).split(' ').count(), 100);
+        assert_eq!(middle(&"a".repeat(101)), "[UNK]");
+        assert_eq!(middle(&format!("{} b", "a".repeat(5000))), "[UNK] b");
+    }
+
+    #[test]
+    fn the_cut_drops_the_separator() {
+        let tokenizer = small(8);
+        let encode = |words: usize| tokenizer.encode(&"a ".repeat(words)).unwrap();
+        assert_eq!(encode(6).ids, [2, 5, 5, 5, 5, 5, 5, 3]);
+        assert!(!encode(6).truncated);
+        assert_eq!(encode(7).ids, [2, 5, 5, 5, 5, 5, 5, 5]);
+        assert!(encode(7).truncated);
+        assert_eq!(encode(7), encode(1_000_000));
+    }
+
+    #[test]
+    fn other_tokenizers_are_refused() {
+        for (json, message) in [
+            ("", "EOF"),
+            ("{}", "missing field"),
+            (
+                r#"{"added_tokens":[],"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":false},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{}}"#,
+                "normalizer",
+            ),
+            (
+                r#"{"added_tokens":[],"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},"pre_tokenizer":{"type":"ByteLevel"},"model":{}}"#,
+                "pre_tokenizer",
+            ),
+            (
+                r#"{"added_tokens":[],"normalizer":{"type":"BertNormalizer","clean_text":true,"handle_chinese_chars":true,"strip_accents":null,"lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},"model":{"type":"BPE"}}"#,
+                "model",
+            ),
+        ] {
+            let error = Tokenizer::from_json(json.as_bytes(), 512).unwrap_err();
+            assert_eq!(error.code(), "ERR_TOKENIZER");
+            assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+
+    /// Characters in which every rule of the normaliser and every kind of breaker occurs.
+    pub(crate) fn nasty_text() -> impl Strategy<Value = String> {
+        let nasty = prop::sample::select(
+            "aAbB1 \t\n'.:^_-[]()!Σσςο\u{301}\u{345}\u{200d}\u{200b}\u{ad}\u{feff}\u{fffd}中国\u{f900}\u{20000}가힣İß👩\u{1f3fd}\u{302e}\u{1d16d}\u{0}\u{b}\u{a0}\u{3000}،۔ا\u{64b}"
+                .chars()
+                .collect::<Vec<_>>(),
+        );
+        let piece = prop_oneof![
+            8 => nasty.prop_map(String::from),
+            1 => prop::sample::select(vec!["[MASK]", "[SEP]", "[CLS]", "[MASK", "hello", "HELLO"]).prop_map(String::from),
+            1 => any::<char>().prop_map(String::from),
+            1 => (1usize..120).prop_map(|n| "a".repeat(n)),
+        ];
+        prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_do_not_show(text in nasty_text(), block_bytes in 0usize..40) {
+            let tokenizer = small(512);
+            let whole = tokenizer.encode_blocks(&text, usize::MAX).unwrap();
+            prop_assert_eq!(tokenizer.encode_blocks(&text, block_bytes).unwrap(), whole);
+        }
+
+        #[test]
+        fn the_cut_is_a_prefix_of_the_whole(text in nasty_text(), max_length in 2usize..40) {
+            let whole = small(100_000).encode(&text).unwrap();
+            let cut = small(max_length).encode(&text).unwrap();
+            prop_assert_eq!(cut.truncated, whole.ids.len() > max_length);
+            prop_assert_eq!(&cut.ids[..], &whole.ids[..max_length.min(whole.ids.len())]);
+        }
+    }
+}
