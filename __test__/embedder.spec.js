@@ -1,0 +1,348 @@
+'use strict';
+
+// What becomes of the embedder: each case in a process of its own, because there is one per process.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { embedderStatus } = require('..');
+const { scoreOf } = require('./oracle/score.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { modelDirectory, root } = require('./support/paths.js');
+const { runForResult } = require('./support/run-script.js');
+
+let scratch;
+let addon;
+beforeAll(async () => {
+  scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-embedder-'));
+  const directory = path.dirname((await embedderStatus()).runtimePath);
+  const name = fs.readdirSync(directory).find((file) => file.endsWith('.node'));
+  addon = path.join(directory, name);
+});
+afterAll(() => fs.rmSync(scratch, { recursive: true }));
+
+/** Evaluates two traces and tells everything that a user can see. */
+const REPORT = `
+  const warnings = [];
+  process.on('warning', (warning) => warnings.push({ name: warning.name, code: warning.code, message: warning.message }));
+  const scores = [await kp.evaluateValue(makeTrace()), await kp.evaluateValue(makeTrace())];
+  const status = await kp.embedderStatus();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  console.log(JSON.stringify({ scores, status, warnings, size: kp._getLocalCache().size }));
+`;
+
+const NEUTRAL = scoreOf(makeTrace(), 0.5);
+
+function expectNeutral(result) {
+  for (const score of result.scores) expect(score).toBeCloseTo(NEUTRAL, 12);
+  expect(result.status.available).toBe(false);
+  expect(result.size).toBe(0);
+}
+
+/** A copy of the model package; links, because the model is large. */
+function copyModel(name, change = () => {}) {
+  const directory = path.join(scratch, name);
+  fs.mkdirSync(directory);
+  for (const file of fs.readdirSync(modelDirectory)) {
+    fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
+  }
+  change(directory);
+  return directory;
+}
+
+function replace(directory, file, contents) {
+  fs.rmSync(path.join(directory, file));
+  fs.writeFileSync(path.join(directory, file), contents);
+}
+
+describe('embedderStatus', () => {
+  test('tells everything about a working embedder', async () => {
+    const status = await embedderStatus();
+    const manifest = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'manifest.json'), 'utf8'));
+    expect(status).toEqual({
+      available: true,
+      code: null,
+      reason: null,
+      modelDirectory,
+      modelSha256: manifest.files['model.onnx'].sha256,
+      dtype: 'fp32',
+      dimensions: 384,
+      runtimePath: expect.stringContaining('knowledgepulse_onnxruntime'),
+      runtimeVersion: expect.stringMatching(/^1\.\d+\.\d+/),
+      threads: expect.any(Number),
+    });
+    expect(status.threads).toBeGreaterThanOrEqual(1);
+  });
+
+  test('loads once, however many ask', async () => {
+    const { result } = await runForResult(`
+      const all = await Promise.all([kp.embedderStatus(), kp.evaluateValue(makeTrace()), kp.embedderStatus()]);
+      console.log(JSON.stringify([all[0], all[2], kp._getLocalCache().size]));
+    `);
+    expect(result[0]).toEqual(result[1]);
+    expect(result[0].available).toBe(true);
+    expect(result[2]).toBe(1);
+  });
+});
+
+describe('an absent embedder', () => {
+  test('no model package: novelty is 0.5, silently', async () => {
+    // The package alone, without the repository around it.
+    const installed = path.join(scratch, 'installed');
+    fs.mkdirSync(installed);
+    for (const file of ['index.js', 'package.json', 'lib']) {
+      fs.cpSync(path.join(root, file), path.join(installed, file), { recursive: true });
+    }
+    const { result, stderr } = await runForResult(REPORT, {
+      from: installed,
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
+    });
+    expectNeutral(result);
+    expect(result.status.code).toBe('ERR_MODEL_NOT_FOUND');
+    expect(result.status.reason).toContain('@knowledgepulse/all-minilm-l6-v2');
+    expect(result.warnings).toEqual([]);
+    expect(stderr).toBe('');
+  });
+
+  test('no runtime library: novelty is 0.5, silently', async () => {
+    const directory = path.join(scratch, 'no-runtime');
+    fs.mkdirSync(directory);
+    const copy = path.join(directory, path.basename(addon));
+    fs.copyFileSync(addon, copy);
+    const { result, stderr } = await runForResult(REPORT, { env: { KNOWLEDGEPULSE_NATIVE_ADDON: copy } });
+    expectNeutral(result);
+    expect(result.status.code).toBe('ERR_RUNTIME_NOT_FOUND');
+    expect(result.status.reason).toContain('KNOWLEDGEPULSE_ONNXRUNTIME');
+    expect(result.warnings).toEqual([]);
+    expect(stderr).toBe('');
+  });
+});
+
+describe('a broken embedder', () => {
+  const cases = {
+    'a configured model directory that does not exist': () => ({
+      env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') },
+      code: 'ERR_MODEL_NOT_FOUND',
+      names: 'nowhere',
+    }),
+    'a truncated model': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('truncated', (directory) =>
+          replace(directory, 'model.onnx', 'short'),
+        ),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'model.onnx',
+    }),
+    'a model with a flipped byte': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('flipped', (directory) => {
+          const bytes = fs.readFileSync(path.join(modelDirectory, 'model.onnx'));
+          bytes[bytes.length >> 1] ^= 1;
+          replace(directory, 'model.onnx', bytes);
+        }),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'SHA-256',
+    }),
+    'a model that is no ONNX file, without a manifest': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('garbage', (directory) => {
+          fs.rmSync(path.join(directory, 'manifest.json'));
+          replace(directory, 'model.onnx', 'x'.repeat(100_000));
+        }),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'model.onnx',
+    }),
+    'a Git LFS pointer': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('pointer', (directory) =>
+          replace(
+            directory,
+            'model.onnx',
+            'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 90868376\n',
+          ),
+        ),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'Git LFS',
+    }),
+    'a missing tokenizer': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('no-tokenizer', (directory) =>
+          fs.rmSync(path.join(directory, 'tokenizer.json')),
+        ),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'tokenizer.json',
+    }),
+    'a tokenizer of another kind': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('other-tokenizer', (directory) => {
+          fs.rmSync(path.join(directory, 'manifest.json'));
+          const tokenizer = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'tokenizer.json'), 'utf8'));
+          tokenizer.normalizer.lowercase = false;
+          replace(directory, 'tokenizer.json', JSON.stringify(tokenizer));
+        }),
+      },
+      code: 'ERR_TOKENIZER',
+      names: 'normalizer',
+    }),
+    'a configured library that does not exist': () => ({
+      env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') },
+      code: 'ERR_RUNTIME_NOT_FOUND',
+      names: 'no-library.so',
+    }),
+    'a library that is a text file': () => {
+      const file = path.join(scratch, 'text.so');
+      fs.writeFileSync(file, 'this is no library');
+      return { env: { KNOWLEDGEPULSE_ONNXRUNTIME: file }, code: 'ERR_RUNTIME_UNUSABLE', names: 'text.so' };
+    },
+    'a truncated library': () => {
+      const file = path.join(scratch, 'truncated.so');
+      const library = fs
+        .readdirSync(path.dirname(addon))
+        .find((name) => name.includes('knowledgepulse_onnxruntime'));
+      const bytes = fs.readFileSync(path.join(path.dirname(addon), library));
+      fs.writeFileSync(file, bytes.subarray(0, bytes.length - 1_000_000));
+      return { env: { KNOWLEDGEPULSE_ONNXRUNTIME: file }, code: 'ERR_RUNTIME_UNUSABLE', names: 'truncated' };
+    },
+    'a library that is no ONNX Runtime': () => ({
+      env: { KNOWLEDGEPULSE_ONNXRUNTIME: addon },
+      code: 'ERR_RUNTIME_UNUSABLE',
+      names: 'OrtGetApiBase',
+    }),
+    'an ONNX Runtime that is too old': () => {
+      // The one that the SDK brings.
+      const node = path.join(
+        root,
+        'node_modules',
+        '@huggingface',
+        'transformers',
+        'node_modules',
+        'onnxruntime-node',
+      );
+      const folder = path.join(node, 'bin', 'napi-v3', process.platform, process.arch);
+      const file = fs
+        .readdirSync(folder)
+        .find((name) => /^(lib)?onnxruntime\.(so\.1|dll|1.*dylib)$/.test(name));
+      return {
+        env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(folder, file) },
+        code: 'ERR_RUNTIME_TOO_OLD',
+        names: '1.24.1',
+      };
+    },
+  };
+
+  test.each(Object.entries(cases))('%s: novelty is 0.5, with one warning', async (_, prepare) => {
+    const { env, code, names } = prepare();
+    const { result } = await runForResult(REPORT, { env });
+    expectNeutral(result);
+    expect(result.status.code).toBe(code);
+    expect(result.status.reason).toContain(names);
+    expect(result.warnings).toHaveLength(1);
+    expect(result.warnings[0]).toMatchObject({ name: 'KnowledgePulseWarning', code });
+    expect(result.warnings[0].message).toContain(result.status.reason);
+  });
+
+  test('the warning comes once per process, worker threads included', async () => {
+    const { stderr } = await runForResult(
+      `
+      await kp.evaluateValue(makeTrace());
+      const { Worker } = require('node:worker_threads');
+      const code = 'require(' + JSON.stringify(${JSON.stringify(root)}) + ').evaluateValue(' + JSON.stringify(makeTrace()) + ')';
+      for (let i = 0; i < 2; i++) {
+        await new Promise((resolve) => new Worker(code, { eval: true }).on('exit', resolve));
+      }
+      console.log('null');
+    `,
+      { env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') } },
+    );
+    expect(stderr.match(/ERR_RUNTIME_NOT_FOUND/g)).toHaveLength(1);
+  });
+});
+
+describe('configuration', () => {
+  test('a directory in the layout of the hub works, configured by option', async () => {
+    const directory = path.join(scratch, 'hub');
+    fs.mkdirSync(path.join(directory, 'onnx'), { recursive: true });
+    for (const file of ['tokenizer.json', 'tokenizer_config.json', 'config.json']) {
+      fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
+    }
+    fs.symlinkSync(path.join(modelDirectory, 'model.onnx'), path.join(directory, 'onnx', 'model.onnx'));
+    const { result } = await runForResult(
+      `
+      kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 1 });
+      let late;
+      try { kp.configureEmbedder({}); } catch (error) { late = error.code; }
+      console.log(JSON.stringify({ status: await kp.embedderStatus(), late }));
+    `,
+      // The option comes before the variable.
+      { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere'), KNOWLEDGEPULSE_THREADS: '2' } },
+    );
+    expect(result.status).toMatchObject({
+      available: true,
+      modelDirectory: directory,
+      dtype: 'fp32',
+      threads: 1,
+    });
+    expect(result.late).toBe('ERR_ALREADY_CONFIGURED');
+  });
+
+  test('environment variables are heeded, and a bad thread count is told', async () => {
+    const read = async (threads) => {
+      const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory, KNOWLEDGEPULSE_THREADS: threads };
+      return runForResult('console.log(JSON.stringify(await kp.embedderStatus()));', { env });
+    };
+    expect((await read('3')).result).toMatchObject({ available: true, threads: 3, modelDirectory });
+    const { result, stderr } = await read('many');
+    expect(result.available).toBe(true);
+    expect(stderr).toContain('KNOWLEDGEPULSE_THREADS');
+  });
+
+  const malformed = [
+    ['nothing', undefined, TypeError],
+    ['null', null, TypeError],
+    ['an array', [], TypeError],
+    ['a string', 'model', TypeError],
+    ['a directory that is a number', { modelDirectory: 7 }, TypeError],
+    ['an empty directory', { modelDirectory: '' }, TypeError],
+    ['a runtime that is an object', { runtimePath: {} }, TypeError],
+    ['no threads', { threads: 0 }, RangeError],
+    ['half a thread', { threads: 1.5 }, RangeError],
+    ['threads as a string', { threads: '2' }, RangeError],
+    ['threads without end', { threads: Number.POSITIVE_INFINITY }, RangeError],
+  ];
+  test.each(malformed)('configureEmbedder refuses %s', (_, options, Class) => {
+    const { configureEmbedder } = require('..');
+    let thrown;
+    try {
+      configureEmbedder(options);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(Class);
+    expect(thrown.code).toBe('ERR_INVALID_OPTION');
+  });
+});
+
+describe('the addon', () => {
+  test('cannot be loaded: the error names the platform, every attempt and the remedy', async () => {
+    const { result } = await runForResult(
+      `
+      delete require.cache[require.resolve(${JSON.stringify(path.join(root, 'lib', 'loader.js'))})];
+      process.env.KNOWLEDGEPULSE_NATIVE_ADDON = ${JSON.stringify(path.join(scratch, 'nothing.node'))};
+      let thrown;
+      try { require(${JSON.stringify(path.join(root, 'lib', 'loader.js'))}); } catch (error) { thrown = error; }
+      console.log(JSON.stringify({ code: thrown.code, message: thrown.message, attempts: thrown.attempts.length }));
+    `,
+    );
+    expect(result.code).toBe('ERR_ADDON_LOAD');
+    expect(result.attempts).toBe(1);
+    expect(result.message).toContain(`${process.platform}-${process.arch}`);
+    expect(result.message).toContain('nothing.node');
+    expect(result.message).toContain('KNOWLEDGEPULSE_NATIVE_ADDON');
+  });
+});

@@ -1,0 +1,93 @@
+'use strict';
+
+// The reference for every number: the scoring contract in plain JavaScript, as plain as it can be. Nothing
+// here is shared with the implementation under test.
+
+const PROFILES = new Map([
+  ['default', { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 }],
+  ['finance', { complexity: 0.2, novelty: 0.25, toolDiversity: 0.1, outcome: 0.45 }],
+  ['code', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.3, outcome: 0.2 }],
+  ['medical', { complexity: 0.15, novelty: 0.2, toolDiversity: 0.1, outcome: 0.55 }],
+  ['customer_service', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.2, outcome: 0.3 }],
+]);
+
+/** The text of a trace that is embedded. */
+function textOf(trace) {
+  return `${trace.task.objective} ${trace.steps.map((step) => step.content ?? '').join(' ')}`;
+}
+
+/** The four dimensions, for a known novelty. */
+function dimensionsOf(trace, novelty) {
+  const { steps, metadata, outcome } = trace;
+  const uniqueTypes = new Set(steps.map((step) => step.type)).size;
+  const errorRecovery = steps.filter((step) => step.type === 'error_recovery').length;
+  const uniqueTools = new Set(steps.filter((step) => step.tool).map((step) => step.tool.name)).size;
+  return {
+    complexity: Math.min(
+      1,
+      (uniqueTypes / 4) * 0.5 + (errorRecovery > 0 ? 0.3 : 0) + (steps.length / 20) * 0.2,
+    ),
+    novelty,
+    toolDiversity: Math.min(1, (uniqueTools / Math.max(1, steps.length)) * 3),
+    outcome: outcome.confidence * (metadata.success ? 1.0 : 0.3),
+  };
+}
+
+/** The score of a trace, for a known novelty. */
+function scoreOf(trace, novelty) {
+  const { steps, metadata } = trace;
+  const dimensions = dimensionsOf(trace, novelty);
+  const weights = PROFILES.get(metadata.task_domain) ?? PROFILES.get('default');
+  let score =
+    dimensions.complexity * weights.complexity +
+    dimensions.novelty * weights.novelty +
+    dimensions.toolDiversity * weights.toolDiversity +
+    dimensions.outcome * weights.outcome;
+
+  const errorRecovery = steps.filter((step) => step.type === 'error_recovery').length;
+  const withTool = steps.filter((step) => step.tool);
+  const uniqueTools = new Set(withTool.map((step) => step.tool.name)).size;
+  if (steps.length === 1 && steps[0].type === 'thought') score = 0.1;
+  if (errorRecovery > 2 && metadata.success) score = Math.min(1, score + 0.1);
+  if (uniqueTools <= 1 && withTool.length > 0) score = Math.max(0, score - 0.1);
+  return Math.min(1, Math.max(0, score));
+}
+
+/** Cosine similarity in double precision; 0 for a zero vector. */
+function cosineSimilarity(a, b) {
+  let dot = 0;
+  let aa = 0;
+  let bb = 0;
+  for (let i = 0; i < a.length; i++) {
+    dot += a[i] * b[i];
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+  }
+  return aa === 0 || bb === 0 ? 0 : dot / Math.sqrt(aa * bb);
+}
+
+/** A scorer with a memory of its own, for embeddings that come from elsewhere. */
+class OracleScorer {
+  #memory = [];
+  #capacity;
+
+  constructor(capacity = 1000) {
+    this.#capacity = capacity;
+  }
+
+  get size() {
+    return this.#memory.length;
+  }
+
+  /** Scores `trace` and remembers `embedding`; null stands for a missing embedder. */
+  evaluate(trace, embedding) {
+    if (embedding === null) return scoreOf(trace, 0.5);
+    const similarities = this.#memory.map((remembered) => cosineSimilarity(embedding, remembered));
+    const novelty = similarities.length === 0 ? 0.5 : 1 - Math.max(...similarities);
+    this.#memory.push(embedding);
+    if (this.#memory.length > this.#capacity) this.#memory.shift();
+    return scoreOf(trace, novelty);
+  }
+}
+
+module.exports = { OracleScorer, PROFILES, cosineSimilarity, dimensionsOf, scoreOf, textOf };

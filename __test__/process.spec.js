@@ -1,0 +1,167 @@
+'use strict';
+
+// Life in a process: how it ends, its threads, its neighbours, and how the package is imported.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { root } = require('./support/paths.js');
+const { run, runForResult, runScript } = require('./support/run-script.js');
+
+describe('exit', () => {
+  test('a pending promise keeps the process alive', async () => {
+    const { code, stdout } = await runScript(
+      `kp.evaluateValue(makeTrace()).then((score) => console.log(score));`,
+    );
+    expect(code).toBe(0);
+    expect(Number(stdout)).toBeGreaterThan(0);
+  });
+
+  test('an idle addon does not', async () => {
+    const { code, stdout } = await runScript(`await kp.evaluateValue(makeTrace()); console.log('end');`);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'end\n' });
+  });
+
+  const inFlight = `for (let i = 0; i < 20; i++) kp.evaluateValue(makeTrace({ objective: 'word '.repeat(600) })).catch(() => {});`;
+  const ways = {
+    'process.exit while loading': [`${inFlight} process.exit(3);`, 3],
+    'process.exit in mid-inference': [
+      `await kp.embedderStatus(); ${inFlight} setTimeout(() => process.exit(3), 30);`,
+      3,
+    ],
+    'an uncaught error in mid-inference': [
+      `await kp.embedderStatus(); ${inFlight} setTimeout(() => { throw new Error('on purpose'); }, 30);`,
+      1,
+    ],
+    'the natural end': [`await kp.embedderStatus();`, 0],
+  };
+  test.each(Object.entries(ways))('%s gives its own code and nothing else', async (_, [body, expected]) => {
+    for (let repetition = 0; repetition < 3; repetition++) {
+      const { code, signal, stderr } = await runScript(body);
+      expect({ code, signal }).toEqual({ code: expected, signal: null });
+      if (expected !== 1) expect(stderr).toBe('');
+    }
+  });
+});
+
+describe('worker threads', () => {
+  test('share the memory of the process', async () => {
+    const { result } = await runForResult(`
+      const { Worker } = require('node:worker_threads');
+      const code = \`
+        const { workerData, parentPort } = require('node:worker_threads');
+        const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
+        kp.evaluateValue(workerData).then((score) => parentPort.postMessage(score));
+      \`;
+      const scores = [];
+      for (let i = 0; i < 3; i++) {
+        const worker = new Worker(code, { eval: true, workerData: makeTrace() });
+        scores.push(await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject)));
+        await worker.terminate();
+      }
+      scores.push(await kp.evaluateValue(makeTrace()));
+      console.log(JSON.stringify({ scores, size: kp._getLocalCache().size }));
+    `);
+    expect(result.size).toBe(4);
+    expect(result.scores[0] - result.scores[1]).toBeCloseTo(0.15, 6);
+    expect(result.scores[2]).toBeCloseTo(result.scores[1], 6);
+    expect(result.scores[3]).toBeCloseTo(result.scores[1], 6);
+  });
+
+  test('a worker may end in mid-inference', async () => {
+    const { code, stderr, stdout } = await runScript(`
+      const { Worker } = require('node:worker_threads');
+      const code = \`
+        const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
+        const { workerData, parentPort } = require('node:worker_threads');
+        kp.embedderStatus().then(() => {
+          for (let i = 0; i < 10; i++) kp.evaluateValue(workerData);
+          parentPort.postMessage('busy');
+        });
+      \`;
+      for (let i = 0; i < 3; i++) {
+        const workerData = makeTrace({ objective: 'word '.repeat(600) });
+        const worker = new Worker(code, { eval: true, workerData });
+        await new Promise((resolve) => worker.on('message', resolve));
+        await worker.terminate();
+      }
+      console.log((await kp.evaluateValue(makeTrace())) > 0);
+    `);
+    expect({ code, stderr, stdout }).toEqual({ code: 0, stderr: '', stdout: 'true\n' });
+  });
+});
+
+describe('company', () => {
+  const load = {
+    ours: `const score = await kp.evaluateValue(makeTrace());`,
+    theirs: `
+      const { env, pipeline } = await import(${JSON.stringify(`${path.join(root, 'node_modules', '@huggingface', 'transformers', 'dist', 'transformers.node.mjs')}`)});
+      env.allowRemoteModels = false;
+      env.localModelPath = ${JSON.stringify(path.join(root, 'npm'))};
+      const extract = await pipeline('feature-extraction', 'all-minilm-l6-v2', { dtype: 'fp32', subfolder: '' });
+      const { data } = await extract('This is an example sentence', { pooling: 'mean', normalize: true });
+    `,
+  };
+  // transformers.js needs Node.js; the addon is tested beside it there.
+  const testOnNode = process.versions.bun ? test.skip : test;
+  for (const order of [
+    ['ours', 'theirs'],
+    ['theirs', 'ours'],
+  ]) {
+    testOnNode(`${order.join(' before ')}: two ONNX Runtimes in one process`, async () => {
+      const { result } = await runForResult(`
+        ${order.map((name) => load[name]).join('\n')}
+        console.log(JSON.stringify({ score, first: data[0], status: await kp.embedderStatus() }));
+      `);
+      expect(result.first).toBeCloseTo(0.0676569, 6);
+      expect(result.status.available).toBe(true);
+      expect(result.score).toBeGreaterThan(0.4);
+    });
+  }
+});
+
+describe('imports', () => {
+  const names = [
+    'VectorCache',
+    '_getLocalCache',
+    'configureEmbedder',
+    'embedderStatus',
+    'evaluateValue',
+    'evaluateValues',
+  ];
+
+  test('require gives the exports', () => {
+    expect(Object.keys(require('..')).sort()).toEqual(names);
+  });
+
+  test('an ES module can name them', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-import-'));
+    try {
+      const scope = path.join(directory, 'node_modules', '@knowledgepulse');
+      fs.mkdirSync(scope, { recursive: true });
+      fs.symlinkSync(root, path.join(scope, 'native'), 'junction');
+      const file = path.join(directory, 'script.mjs');
+      fs.writeFileSync(
+        file,
+        `import everything, { ${names.join(', ')} } from '@knowledgepulse/native';
+         console.log([${names.join(', ')}].every((value) => typeof value === 'function'), everything.VectorCache === VectorCache);`,
+      );
+      const { code, stdout, stderr } = await run(process.execPath, [file]);
+      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  test('requiring it loads neither the runtime nor the model', async () => {
+    const loaded = `require('node:fs').readFileSync('/proc/self/maps', 'utf8').includes('knowledgepulse_onnxruntime')`;
+    if (process.platform !== 'linux') return;
+    const { stdout } = await runScript(`
+      const before = ${loaded};
+      await kp.embedderStatus();
+      console.log(before, ${loaded});
+    `);
+    expect(stdout).toBe('false true\n');
+  });
+});

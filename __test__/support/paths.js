@@ -1,0 +1,18 @@
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const root = path.join(__dirname, '..', '..');
+const modelDirectory = path.join(root, 'npm', 'all-minilm-l6-v2');
+
+/** Real agent traces that are not part of the repository, for whoever has them. */
+const sharedTraces =
+  process.env.KNOWLEDGEPULSE_TRACES || path.join(root, '..', 'shared', 'traces', 'tau-airline.jsonl');
+
+function readTraces(file) {
+  const lines = fs.readFileSync(file, 'utf8').split('\n');
+  return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
+}
+
+module.exports = { modelDirectory, readTraces, root, sharedTraces };

@@ -1,0 +1,63 @@
+'use strict';
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { root } = require('./paths.js');
+
+/**
+ * Runs a script in a process of its own, on the runtime that runs the tests. In the script, `kp` is the
+ * package and `makeTrace` the helper of that name.
+ *
+ * @param {string} body the body of an async function
+ * @param {{ env?: Record<string, string | undefined>, from?: string }} [options] `from`: another directory
+ * to load the package from
+ * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
+ */
+async function runScript(body, { env = {}, from = root } = {}) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-test-'));
+  const file = path.join(directory, 'script.cjs');
+  const makeTrace = path.join(__dirname, 'make-trace.js');
+  fs.writeFileSync(
+    file,
+    `'use strict';
+const { makeTrace } = require(${JSON.stringify(makeTrace)});
+const kp = require(${JSON.stringify(from)});
+(async () => {
+${body}
+})();
+`,
+  );
+  try {
+    return await run(process.execPath, [file], env);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+}
+
+function run(command, args, env = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env: { ...process.env, ...env } });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+}
+
+/** As {@link runScript}, for a script that prints one JSON value and succeeds. */
+async function runForResult(body, options) {
+  const { code, stdout, stderr } = await runScript(body, options);
+  if (code !== 0) throw new Error(`the script ended with code ${code}:\n${stderr}`);
+  return { result: JSON.parse(stdout), stderr };
+}
+
+module.exports = { run, runForResult, runScript };

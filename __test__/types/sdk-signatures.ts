@@ -1,0 +1,130 @@
+// Our exports must fit wherever the SDK's did: its signatures, declared by hand, take them. This file is
+// compiled, never run.
+
+import type {
+  EmbedderOptions,
+  EmbedderStatus,
+  KnowledgeUnitMeta,
+  PrivacyLevel,
+  ReasoningTrace,
+  ReasoningTraceStep,
+  ScoringWeights,
+  VectorCacheOptions,
+  Visibility,
+} from '@knowledgepulse/native';
+import * as native from '@knowledgepulse/native';
+
+interface SdkTrace {
+  '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
+  '@type': 'ReasoningTrace';
+  id: string;
+  source_skill?: string;
+  metadata: {
+    created_at: string;
+    agent_id?: string;
+    framework?: string;
+    task_domain: string;
+    success: boolean;
+    quality_score: number;
+    visibility: 'private' | 'org' | 'network';
+    privacy_level: 'aggregated' | 'federated' | 'private';
+    validated_by?: string[];
+  };
+  task: { objective: string; input_schema?: Record<string, unknown> };
+  steps: Array<{
+    step_id: number;
+    type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
+    content?: string;
+    tool?: { name: string; mcp_server?: string };
+    input?: Record<string, unknown>;
+    output_summary?: string;
+    latency_ms?: number;
+  }>;
+  outcome: { result_summary: string; confidence: number };
+  knowledge_graph_delta?: {
+    entities: Array<{ name: string; type: string }>;
+    relationships: Array<{ fact: string; valid_from: string }>;
+  };
+}
+
+interface SdkVectorCache {
+  add(vector: ArrayLike<number>): void;
+  maxCosineSimilarity(query: ArrayLike<number>): number;
+  readonly size: number;
+  evictExpired(): void;
+  clear(): void;
+}
+
+interface SdkModule {
+  evaluateValue(trace: SdkTrace): Promise<number>;
+  _getLocalCache(): SdkVectorCache;
+  VectorCache: new (options?: {
+    maxElements?: number;
+    dimensions?: number;
+    ttlMs?: number;
+  }) => SdkVectorCache;
+}
+
+export const swapped: SdkModule = native;
+
+// The types go both ways: an SDK trace is ours and ours is an SDK trace.
+declare const sdkTrace: SdkTrace;
+export const ours: ReasoningTrace = sdkTrace;
+export const theirs: SdkTrace = ours;
+export const step: ReasoningTraceStep | undefined = ours.steps[0];
+export const meta: KnowledgeUnitMeta = ours.metadata;
+export const visibility: Visibility = ours.metadata.visibility;
+export const privacy: PrivacyLevel = ours.metadata.privacy_level;
+
+export const literal: ReasoningTrace = {
+  '@context': 'https://openknowledgepulse.org/schema/v1',
+  '@type': 'ReasoningTrace',
+  id: 'kp:trace:0b0e7a0c-6a3e-4f3a-9d6e-2f1f3f8a1c11',
+  source_skill: 'kp:skill:triage:1.0.0',
+  metadata: {
+    created_at: '2026-01-01T00:00:00.000Z',
+    task_domain: 'code',
+    success: true,
+    quality_score: 0.5,
+    visibility: 'network',
+    privacy_level: 'aggregated',
+    validated_by: ['agent-7'],
+  },
+  task: { objective: 'Fix the build' },
+  steps: [
+    { step_id: 0, type: 'thought', content: 'Read the log first.' },
+    {
+      step_id: 1,
+      type: 'tool_call',
+      tool: { name: 'read_file' },
+      input: { path: 'build.log' },
+      latency_ms: 3,
+    },
+  ],
+  outcome: { result_summary: 'fixed', confidence: 0.9 },
+};
+
+export async function use(): Promise<void> {
+  const score: number = await native.evaluateValue(literal);
+  const options: VectorCacheOptions = { maxElements: 10, dimensions: 3, ttlMs: 1000 };
+  const cache: native.VectorCache = new native.VectorCache(options);
+  cache.add(new Float32Array(3));
+  cache.add([score, 0, 1]);
+  const similarity: number = cache.maxCosineSimilarity(new Float64Array(3));
+  const embedder: EmbedderOptions = { modelDirectory: '/models', threads: 2 };
+  native.configureEmbedder(embedder);
+  const status: EmbedderStatus = await native.embedderStatus();
+  if (!status.available) console.log(status.code satisfies string | null, status.reason, similarity);
+  const weights: ScoringWeights = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 };
+  console.log(weights, cache.size);
+}
+
+// What must not compile.
+// @ts-expect-error: a trace is needed
+native.evaluateValue({});
+// @ts-expect-error: an unknown step type
+export const badStep: ReasoningTraceStep = { step_id: 0, type: 'dream' };
+// @ts-expect-error: strings are no vectors
+new native.VectorCache().add(['a']);
+// @ts-expect-error: the size cannot be set
+new native.VectorCache().size = 3;

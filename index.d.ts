@@ -1,0 +1,242 @@
+/**
+ * What an agent did for one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
+ * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and
+ * `outcome.confidence`; everything else passes it by, however large.
+ */
+export interface ReasoningTrace {
+  '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
+  '@type': 'ReasoningTrace';
+  /** `kp:trace:<uuid>` */
+  id: string;
+  /** `kp:skill:<name>:<version>` */
+  source_skill?: string;
+  metadata: KnowledgeUnitMeta;
+  task: {
+    /** What the agent was asked to do: the first part of the text that is embedded. */
+    objective: string;
+    input_schema?: Record<string, unknown>;
+  };
+  /** May be empty. */
+  steps: ReasoningTraceStep[];
+  outcome: {
+    result_summary: string;
+    /** 0 to 1. */
+    confidence: number;
+  };
+  knowledge_graph_delta?: {
+    entities: Array<{ name: string; type: string }>;
+    relationships: Array<{ fact: string; valid_from: string }>;
+  };
+}
+
+/** One step of a {@link ReasoningTrace}. */
+export interface ReasoningTraceStep {
+  step_id: number;
+  /** Other types than these are accepted at run time, and each distinct one counts towards complexity. */
+  type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
+  /** Part of the text that is embedded; absent counts as empty. */
+  content?: string;
+  tool?: { name: string; mcp_server?: string };
+  input?: Record<string, unknown>;
+  output_summary?: string;
+  latency_ms?: number;
+}
+
+/** The metadata that every knowledge unit carries. */
+export interface KnowledgeUnitMeta {
+  /** ISO 8601. */
+  created_at: string;
+  agent_id?: string;
+  framework?: string;
+  /** Selects the weights: see {@link ScoringWeights}. */
+  task_domain: string;
+  success: boolean;
+  /** 0 to 1. */
+  quality_score: number;
+  visibility: Visibility;
+  privacy_level: PrivacyLevel;
+  validated_by?: string[];
+}
+
+/** Who may see a knowledge unit. */
+export type Visibility = 'private' | 'org' | 'network';
+
+/** How a knowledge unit may be processed. */
+export type PrivacyLevel = 'aggregated' | 'federated' | 'private';
+
+/**
+ * How much each dimension counts; the four add up to 1. The profile is chosen by `metadata.task_domain`
+ * (`finance`, `code`, `medical`, `customer_service`; any other name gets the default profile).
+ */
+export interface ScoringWeights {
+  complexity: number;
+  novelty: number;
+  toolDiversity: number;
+  outcome: number;
+}
+
+/**
+ * Scores a trace by complexity, novelty, tool diversity and outcome.
+ *
+ * Novelty compares the trace with those that this process scored before (the last 1,000), and remembers it.
+ * Calls may overlap: scores and memory are those of evaluating them one after another in the order of the
+ * calls. The event loop is free while the embedding is computed.
+ *
+ * Without an embedder (no model package, or no ONNX Runtime for the platform) novelty is 0.5. So it is when
+ * the embedder is broken, and then the process emits one `KnowledgePulseWarning` that says why.
+ *
+ * @returns the score, 0 to 1; the promise never rejects for want of an embedder
+ * @throws (as a rejection) `TypeError` with `code` `ERR_INVALID_TRACE` if a field is missing or has the wrong
+ * type, `RangeError` with the same code if `outcome.confidence` is not in [0, 1]. The message names the path,
+ * as in `trace.steps[3].tool.name must be a string, got number`. Nothing is remembered then.
+ */
+export function evaluateValue(trace: ReasoningTrace): Promise<number>;
+
+/**
+ * Scores many traces: the scores, and the memory afterwards, are those of one {@link evaluateValue} after
+ * another, but several are embedded at a time, on all cores. Calls of `evaluateValue` made meanwhile come after the
+ * batch.
+ *
+ * The traces are read as their turn comes, a window at a time, so memory stays bounded for a hundred thousand
+ * of them: do not change the array or its traces before the promise settles.
+ *
+ * @returns the scores, in the order of the traces
+ * @throws (as a rejection) as {@link evaluateValue} for the first invalid trace, with a path as in
+ * `traces[5].steps[3].tool.name`. The traces before it are remembered then, those after it are not scored.
+ */
+export function evaluateValues(traces: readonly ReasoningTrace[]): Promise<number[]>;
+
+/** Options of {@link VectorCache}. */
+export interface VectorCacheOptions {
+  /** How many vectors are kept; 0 keeps none. Default 1000. */
+  maxElements?: number;
+  /** The length of every vector. Default 384. */
+  dimensions?: number;
+  /** How many milliseconds a vector lives, by a monotonic clock. Default: for ever. */
+  ttlMs?: number;
+}
+
+/**
+ * A bounded first-in-first-out memory of vectors that tells how similar the most similar one is, by looking
+ * at all of them.
+ */
+export class VectorCache {
+  /**
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`
+   */
+  constructor(options?: VectorCacheOptions);
+
+  /**
+   * Adds a copy of `vector`, which displaces the oldest one if the cache is full.
+   *
+   * @throws `RangeError` (`Expected 384 dimensions, got 3`, or a component that is not finite) or `TypeError`
+   * (no array of numbers), with `code` `ERR_INVALID_VECTOR`. Nothing is added then.
+   */
+  add(vector: ArrayLike<number>): void;
+
+  /**
+   * The largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is
+   * empty. A zero vector has similarity 0 to everything.
+   *
+   * @throws as {@link VectorCache.add}
+   */
+  maxCosineSimilarity(query: ArrayLike<number>): number;
+
+  /** How many vectors the cache holds; expired ones do not count. */
+  get size(): number;
+
+  /** Returns the memory of expired vectors, which no longer count anyway. A no-op without `ttlMs`. */
+  evictExpired(): void;
+
+  /** Removes every vector. */
+  clear(): void;
+}
+
+/**
+ * The novelty memory of {@link evaluateValue}: the live one, not a copy, shared by all threads of the
+ * process.
+ *
+ * @internal
+ */
+export function _getLocalCache(): VectorCache;
+
+/** Options of {@link configureEmbedder}. */
+export interface EmbedderOptions {
+  /**
+   * A directory with the model: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`,
+   * `tokenizer_config.json`, `config.json`. Default: the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then
+   * the package `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`.
+   */
+  modelDirectory?: string;
+  /**
+   * Which of the installed model packages to use: `fp32`, the SDK's numbers, or `q8`, faster and a quarter of the
+   * size. Default: the environment variable `KNOWLEDGEPULSE_DTYPE`, then `fp32` if it is installed, else `q8`.
+   */
+  dtype?: 'fp32' | 'q8';
+  /**
+   * The ONNX Runtime library, 1.24.1 or newer. Default: the environment variable
+   * `KNOWLEDGEPULSE_ONNXRUNTIME`, then the library in the platform's package.
+   */
+  runtimePath?: string;
+  /**
+   * Threads that one inference computes on. Default: the environment variable `KNOWLEDGEPULSE_THREADS`, then
+   * as many as the process may use.
+   */
+  threads?: number;
+}
+
+/**
+ * Says where the embedder comes from and what it may use, for the whole process. To be called before the first
+ * {@link evaluateValue} or {@link embedderStatus}; nothing is loaded yet.
+ *
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`; `Error` with `code`
+ * `ERR_ALREADY_CONFIGURED` if it comes too late
+ */
+export function configureEmbedder(options: EmbedderOptions): void;
+
+/** What became of loading the embedder. What is not known is null. */
+export interface EmbedderStatus {
+  /** Whether traces are compared by their text. If not, novelty is 0.5. */
+  available: boolean;
+  /** Why it is not available. */
+  code: EmbedderErrorCode | null;
+  /** The same for people: what is wrong with which file, and what to do. */
+  reason: string | null;
+  modelDirectory: string | null;
+  /** SHA-256 of the model file, in hexadecimal. */
+  modelSha256: string | null;
+  /** What the weights are stored in. */
+  dtype: 'fp32' | 'q8' | null;
+  /** The length of an embedding: 384. */
+  dimensions: number | null;
+  /** The ONNX Runtime library. */
+  runtimePath: string | null;
+  /** Its version. */
+  runtimeVersion: string | null;
+  /** Threads that one inference computes on. */
+  threads: number;
+}
+
+/** Why there is no embedder. */
+export type EmbedderErrorCode =
+  /** No model package is installed, or the configured directory holds no model. */
+  | 'ERR_MODEL_NOT_FOUND'
+  /** A model file is truncated, altered or unreadable. */
+  | 'ERR_MODEL_DAMAGED'
+  /** The model is another one than the scorer can use. */
+  | 'ERR_MODEL_UNSUPPORTED'
+  /** The platform has no ONNX Runtime, or the configured library does not exist. */
+  | 'ERR_RUNTIME_NOT_FOUND'
+  /** The library is no ONNX Runtime for this platform. */
+  | 'ERR_RUNTIME_UNUSABLE'
+  /** The library is older than 1.24.1. */
+  | 'ERR_RUNTIME_TOO_OLD'
+  /** `tokenizer.json` is malformed or describes another kind of tokenizer. */
+  | 'ERR_TOKENIZER'
+  /** ONNX Runtime failed. */
+  | 'ERR_INFERENCE'
+  /** A bug in this package. */
+  | 'ERR_INTERNAL';
+
+/** Loads the embedder, if no call has yet, and tells what became of it. Never rejects. */
+export function embedderStatus(): Promise<EmbedderStatus>;

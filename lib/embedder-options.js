@@ -1,0 +1,126 @@
+'use strict';
+
+// Decides where the embedder comes from: explicit option, then environment variable, then package.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { codedError } = require('./errors.js');
+const addonDirectory = require('./loader.js').directory;
+
+/** The model packages by what their weights are stored in, in order of preference. */
+const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
+// Bundlers follow only literal names.
+const RESOLVE_MODEL = {
+  fp32: () => require.resolve('@knowledgepulse/all-minilm-l6-v2/package.json'),
+  q8: () => require.resolve('@knowledgepulse/all-minilm-l6-v2-q8/package.json'),
+};
+const LIBRARY_NAMES = {
+  darwin: 'libknowledgepulse_onnxruntime.dylib',
+  linux: 'libknowledgepulse_onnxruntime.so',
+  win32: 'knowledgepulse_onnxruntime.dll',
+};
+
+/**
+ * The options for the addon.
+ *
+ * @param {import('..').EmbedderOptions} options
+ * @returns {import('./binding').EmbedderOptions}
+ */
+function resolveOptions(options) {
+  const model = options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR');
+  const runtime = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
+  const dtype = options.dtype ?? environmentDtype();
+  return {
+    modelDirectory: model === undefined ? installedModel(dtype) : path.resolve(model),
+    // Whoever asks for a dtype and has no such package should hear of it.
+    modelConfigured: model !== undefined || dtype !== undefined,
+    runtimeLibrary: runtime === undefined ? installedRuntime() : path.resolve(runtime),
+    runtimeConfigured: runtime !== undefined,
+    threads: options.threads ?? environmentThreads(),
+  };
+}
+
+/** Checks the options that a user gave; undefined and absent are the same. */
+function checkOptions(options) {
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+    throw invalid(TypeError, 'options must be an object');
+  }
+  for (const name of ['modelDirectory', 'runtimePath']) {
+    const value = options[name];
+    if (value !== undefined && (typeof value !== 'string' || value === '')) {
+      throw invalid(TypeError, `options.${name} must be a path`);
+    }
+  }
+  if (options.dtype !== undefined && !Object.hasOwn(MODEL_PACKAGES, options.dtype)) {
+    throw invalid(RangeError, "options.dtype must be 'fp32' or 'q8'");
+  }
+  if (options.threads !== undefined && !isThreadCount(options.threads)) {
+    throw invalid(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
+  }
+}
+
+const MAX_THREADS = 1024;
+
+function isThreadCount(value) {
+  return Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
+}
+
+function environmentThreads() {
+  const text = fromEnvironment('KNOWLEDGEPULSE_THREADS');
+  if (text === undefined || isThreadCount(Number(text))) return text && Number(text);
+  return ignore('KNOWLEDGEPULSE_THREADS', `an integer from 1 to ${MAX_THREADS}`, text);
+}
+
+function environmentDtype() {
+  const text = fromEnvironment('KNOWLEDGEPULSE_DTYPE');
+  if (text === undefined || Object.hasOwn(MODEL_PACKAGES, text)) return text;
+  return ignore('KNOWLEDGEPULSE_DTYPE', 'fp32 or q8', text);
+}
+
+function ignore(name, expected, found) {
+  const message = `${name} must be ${expected}, got ${JSON.stringify(found)}; it is ignored`;
+  process.emitWarning(message, { type: 'KnowledgePulseWarning', code: 'ERR_INVALID_OPTION' });
+  return undefined;
+}
+
+/** An empty variable counts as unset. */
+function fromEnvironment(name) {
+  return process.env[name] || undefined;
+}
+
+/** The directory of the model package of `dtype`, or of the first that is installed. */
+function installedModel(dtype) {
+  const wanted = dtype === undefined ? Object.keys(MODEL_PACKAGES) : [dtype];
+  for (const candidate of wanted) {
+    const directory = packageDirectory(candidate) ?? checkoutDirectory(candidate);
+    if (directory !== undefined) return directory;
+  }
+  return undefined;
+}
+
+function packageDirectory(dtype) {
+  try {
+    return path.dirname(RESOLVE_MODEL[dtype]());
+  } catch {
+    return undefined;
+  }
+}
+
+/** A checkout of the repository builds the packages in its own tree. */
+function checkoutDirectory(dtype) {
+  const directory = path.join(__dirname, '..', 'npm', MODEL_PACKAGES[dtype]);
+  return fs.existsSync(path.join(directory, 'manifest.json')) ? directory : undefined;
+}
+
+function installedRuntime() {
+  if (addonDirectory === null) return undefined;
+  const library = path.join(addonDirectory, LIBRARY_NAMES[process.platform]);
+  return fs.existsSync(library) ? library : undefined;
+}
+
+function invalid(Class, message) {
+  return codedError(Class, 'ERR_INVALID_OPTION', message);
+}
+
+module.exports = { checkOptions, resolveOptions };

@@ -1,0 +1,106 @@
+'use strict';
+
+// Finds and loads the addon: one `.node` file for each platform, in a package of its own.
+
+const path = require('node:path');
+
+const { codedError } = require('./errors.js');
+
+// `npm install` brings the one package that fits; a package manager that does not know `libc` brings both
+// of Linux's, and the loader tries them in turn.
+const PLATFORMS = {
+  'darwin-arm64': ['darwin-arm64'],
+  'darwin-x64': ['darwin-x64'],
+  'linux-arm64': ['linux-arm64-gnu', 'linux-arm64-musl'],
+  'linux-x64': ['linux-x64-gnu', 'linux-x64-musl'],
+  'win32-arm64': ['win32-arm64-msvc'],
+  'win32-x64': ['win32-x64-msvc'],
+};
+
+// Bundlers and `bun build --compile` follow only literal names, and load nothing before the call.
+const PACKAGES = {
+  'darwin-arm64': () => require('@knowledgepulse/native-darwin-arm64'),
+  'darwin-x64': () => require('@knowledgepulse/native-darwin-x64'),
+  'linux-arm64-gnu': () => require('@knowledgepulse/native-linux-arm64-gnu'),
+  'linux-arm64-musl': () => require('@knowledgepulse/native-linux-arm64-musl'),
+  'linux-x64-gnu': () => require('@knowledgepulse/native-linux-x64-gnu'),
+  'linux-x64-musl': () => require('@knowledgepulse/native-linux-x64-musl'),
+  'win32-arm64-msvc': () => require('@knowledgepulse/native-win32-arm64-msvc'),
+  'win32-x64-msvc': () => require('@knowledgepulse/native-win32-x64-msvc'),
+};
+
+/**
+ * The addon and the directory that it came from, which is null where that cannot be told (in a compiled
+ * program).
+ */
+function load() {
+  const override = process.env.KNOWLEDGEPULSE_NATIVE_ADDON;
+  if (override) {
+    const file = path.resolve(override);
+    return attempt([{ name: file, directory: () => path.dirname(file), load: () => require(file) }]);
+  }
+  const platform = `${process.platform}-${process.arch}`;
+  return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
+}
+
+function candidates(platform) {
+  const directory = path.join(__dirname, '..', 'npm', platform);
+  const name = `@knowledgepulse/native-${platform}`;
+  return [
+    {
+      name,
+      directory: () => path.dirname(require.resolve(`${name}/package.json`)),
+      load: PACKAGES[platform],
+    },
+    {
+      name: directory,
+      directory: () => directory,
+      // A checkout of the repository has built it here; a published package has no such directory.
+      load: () => require(path.join(directory, `knowledgepulse.${platform}.node`)),
+    },
+  ];
+}
+
+function attempt(candidates) {
+  const failures = [];
+  for (const candidate of candidates) {
+    try {
+      return { addon: candidate.load(), directory: directoryOf(candidate) };
+    } catch (error) {
+      failures.push({ name: candidate.name, error });
+    }
+  }
+  throw loadError(failures);
+}
+
+function directoryOf(candidate) {
+  try {
+    return candidate.directory();
+  } catch {
+    return null;
+  }
+}
+
+function loadError(failures) {
+  const platform = `${process.platform}-${process.arch}`;
+  const lines = [`@knowledgepulse/native cannot load its addon on ${platform}.`];
+  for (const { name, error } of failures) {
+    // The first line says it; Node.js lists the modules that required it below.
+    lines.push(`  ${name}: ${String(error?.message ?? error).split('\n', 1)[0]}`);
+  }
+  if (failures.length === 0) {
+    lines.push(
+      `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`,
+    );
+  } else {
+    lines.push(
+      'Install with optional dependencies (no --omit=optional), on the platform that it will run on,',
+      'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.',
+    );
+  }
+  const error = codedError(Error, 'ERR_ADDON_LOAD', lines.join('\n'), failures.at(-1)?.error);
+  error.attempts = failures.map(({ name, error }) => ({ name, error }));
+  return error;
+}
+
+module.exports = load();

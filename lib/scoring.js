@@ -1,0 +1,149 @@
+'use strict';
+
+const { setImmediate } = require('node:timers/promises');
+const { isMainThread } = require('node:worker_threads');
+
+const { checkOptions, resolveOptions } = require('./embedder-options.js');
+const { codedError, localError } = require('./errors.js');
+const native = require('./loader.js').addon;
+const { adoptNative } = require('./vector-cache.js');
+
+let configured = false;
+
+/** Tells the addon where the embedder comes from, once per process: nothing is looked for before that. */
+function ensureConfigured() {
+  if (configured) return;
+  if (!native.isConfigured()) configure({});
+  configured = true;
+}
+
+function configure(options) {
+  const isFirst = native.configure(resolveOptions(options));
+  // The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
+  if (isFirst && isMainThread) process.once('exit', native.stop);
+  return isFirst;
+}
+
+function configureEmbedder(options) {
+  checkOptions(options);
+  if (native.isConfigured() || !configure(options)) {
+    throw codedError(
+      Error,
+      'ERR_ALREADY_CONFIGURED',
+      'the embedder of this process is already configured: call configureEmbedder before the first evaluateValue or embedderStatus',
+    );
+  }
+  configured = true;
+}
+
+/** Settles when the batches that were begun have handed in all their traces; null if there are none. */
+let batches = null;
+
+// An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.
+async function evaluateValue(trace) {
+  try {
+    ensureConfigured();
+    // The trace is read at once in any case: it may change after the call.
+    const score = await (batches === null ? native.evaluate(trace) : evaluateAfterBatches(trace));
+    tellWarning();
+    return score;
+  } catch (error) {
+    throw localError(error);
+  }
+}
+
+async function evaluateAfterBatches(trace) {
+  const prepared = native.PreparedTrace.read(trace);
+  await batches;
+  return prepared.evaluate();
+}
+
+async function evaluateValues(traces) {
+  if (!Array.isArray(traces)) {
+    throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
+  }
+  ensureConfigured();
+  const before = batches;
+  let handedIn;
+  const turn = new Promise((resolve) => {
+    handedIn = resolve;
+  });
+  batches = turn;
+  try {
+    await before;
+    return await evaluateInWindows(traces, handedIn);
+  } catch (error) {
+    throw localError(error);
+  } finally {
+    handedIn();
+    if (batches === turn) batches = null;
+    tellWarning();
+  }
+}
+
+/** So many traces of a batch are in flight: enough for every lane, and little memory however large the batch. */
+const WINDOW = 64;
+
+/** After so many traces other work gets a turn, also where scoring one needs no waiting. */
+const BREATH = 256;
+
+async function evaluateInWindows(traces, handedIn) {
+  const { length } = traces;
+  const scores = [];
+  const inFlight = [];
+  let failure;
+  for (let index = 0; index < length && failure === undefined; index++) {
+    if (inFlight.length === WINDOW) scores.push(await inFlight.shift());
+    if (index % BREATH === BREATH - 1) await setImmediate();
+    try {
+      inFlight.push(handled(native.evaluate(traces[index])));
+    } catch (error) {
+      failure = errorOfElement(index, localError(error));
+    }
+  }
+  handedIn();
+  // Those before a failure are scored and remembered, as they would be one after another.
+  for (const score of inFlight) scores.push(await score);
+  if (failure !== undefined) throw failure;
+  return scores;
+}
+
+/** A promise whose rejection may be looked at later. */
+function handled(score) {
+  if (typeof score !== 'number') score.catch(() => {});
+  return score;
+}
+
+function errorOfElement(index, error) {
+  const path = `traces[${index}]`;
+  if (error?.code !== 'ERR_INVALID_TRACE') {
+    return codedError(TypeError, 'ERR_INVALID_TRACE', `${path} could not be read: it threw`, error);
+  }
+  // The message begins with the path, and that with `trace`.
+  const message = path + error.message.slice('trace'.length);
+  return codedError(error.constructor, error.code, message, error.cause);
+}
+
+async function embedderStatus() {
+  ensureConfigured();
+  // A copy, so that the object is of the caller's realm.
+  return { ...(await native.embedderStatus()) };
+}
+
+function tellWarning() {
+  const warning = native.takeWarning();
+  if (warning === null) return;
+  process.emitWarning(
+    `The embedder does not work, so traces are scored with a novelty of 0.5: ${warning.reason}`,
+    { type: 'KnowledgePulseWarning', code: warning.code },
+  );
+}
+
+let localCache;
+
+function _getLocalCache() {
+  localCache ??= adoptNative(native.localCache());
+  return localCache;
+}
+
+module.exports = { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue, evaluateValues };

@@ -1,0 +1,26 @@
+// `npm run check`: formats, lints, and that generated files are committed as they are generated.
+
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+
+import { root } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
+
+const checks = [
+  ['cargo', ['fmt', '--check']],
+  ['cargo', ['clippy', '--locked', '--all-targets', '--quiet', '--', '--deny', 'warnings']],
+  [
+    process.execPath,
+    ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],
+  ],
+  // Building the addon writes lib/binding.d.ts.
+  ['git', ['diff', '--exit-code', '--', 'lib/binding.d.ts', 'Cargo.lock', 'package-lock.json']],
+];
+
+await runScript(() => {
+  setup();
+  for (const [command, args] of checks) {
+    console.log(`\n── ${path.basename(command)} ${args.join(' ')}`);
+    execFileSync(command, args, { cwd: root, stdio: 'inherit' });
+  }
+});

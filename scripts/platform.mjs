@@ -1,0 +1,30 @@
+// What this machine's platform package is called and holds.
+
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
+
+/** The name of this machine's platform package, as in `linux-x64-gnu`. */
+export function hostPlatform() {
+  const suffix = process.platform === 'linux' && isMusl() ? '-musl' : SUFFIXES[process.platform];
+  if (suffix === undefined) throw new Error(`unsupported platform ${process.platform}`);
+  return `${process.platform}-${process.arch}${suffix}`;
+}
+
+/** Whether the system's C library is musl, told by the loader that it brings. */
+function isMusl() {
+  return readdirSync('/lib').some((name) => name.startsWith('ld-musl-'));
+}
+
+export function platformDirectory(platform = hostPlatform()) {
+  return path.join(root, 'npm', platform);
+}
+
+/** The file of the addon in a platform package. */
+export function addonName(platform = hostPlatform()) {
+  return `knowledgepulse.${platform}.node`;
+}

@@ -1,0 +1,171 @@
+// Prepares a checkout: dependencies, model, ONNX Runtime, addon. Each step says what it does and is skipped
+// when it is up to date.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { addonName, hostPlatform, platformDirectory, root } from './platform.mjs';
+import { hasRuntime, isStaged, stageRuntime } from './stage-runtime.mjs';
+
+const venv = path.join(root, 'model', '.venv');
+export const venvPython = path.join(
+  venv,
+  ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']),
+);
+const platform = hostPlatform();
+
+/**
+ * The steps, in order. `inputs` are files and folders whose contents, hashed into a stamp, decide whether the
+ * step has to run again; `done` is a cheap check that its result is still there.
+ */
+const steps = [
+  {
+    name: 'dependencies',
+    doing: 'installing the npm packages of package-lock.json',
+    inputs: ['package-lock.json'],
+    stamp: 'node_modules/.knowledgepulse-dependencies',
+    done: () => existsSync(path.join(root, 'node_modules', 'jest')),
+    run: installDependencies,
+  },
+  {
+    name: 'python tools',
+    doing: 'installing the packages of model/requirements.txt into model/.venv',
+    inputs: ['model/requirements.txt'],
+    stamp: 'model/.venv/.knowledgepulse-requirements',
+    done: () => existsSync(venvPython),
+    run: installPythonTools,
+  },
+  {
+    name: 'model',
+    doing: 'building npm/all-minilm-l6-v2 and -q8 from the official weights',
+    done: () =>
+      spawnSync(venvPython, ['model/build.py', '--check'], { cwd: root, stdio: 'ignore' }).status === 0,
+    run: () => run(venvPython, ['model/build.py']),
+  },
+  {
+    name: 'ONNX Runtime',
+    doing: `staging the library into npm/${platform}`,
+    done: () => !hasRuntime(platform) || isStaged(platform),
+    run: () => stageRuntime(platform),
+  },
+  {
+    name: 'addon',
+    doing: 'building the Rust addon (a minute or two the first time)',
+    inputs: ['Cargo.toml', 'Cargo.lock', 'build.rs', 'rust-toolchain.toml', 'src', 'package.json'],
+    stamp: 'target/.knowledgepulse-addon',
+    done: () => existsSync(path.join(platformDirectory(), addonName())),
+    run: buildAddon,
+  },
+];
+
+/** Runs every step that is not up to date. */
+export function setup() {
+  for (const step of steps) {
+    const hash = step.inputs && hashOf(step.inputs);
+    if (isUpToDate(step, hash)) {
+      console.log(`${step.name}: up to date`);
+      continue;
+    }
+    console.log(`${step.name}: ${step.doing} …`);
+    const start = Date.now();
+    step.run();
+    if (step.stamp) {
+      mkdirSync(path.dirname(path.join(root, step.stamp)), { recursive: true });
+      writeFileSync(path.join(root, step.stamp), hash);
+    }
+    console.log(`${step.name}: done in ${((Date.now() - start) / 1000).toFixed(1)} s`);
+  }
+}
+
+function isUpToDate(step, hash) {
+  if (step.stamp) {
+    const stamp = path.join(root, step.stamp);
+    if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== hash) return false;
+  }
+  return step.done();
+}
+
+function hashOf(inputs) {
+  const hash = createHash('sha256');
+  for (const input of inputs) {
+    for (const file of filesOf(path.join(root, input))) {
+      hash.update(path.relative(root, file)).update('\0').update(readFileSync(file)).update('\0');
+    }
+  }
+  return hash.digest('hex');
+}
+
+function filesOf(input) {
+  if (!statSync(input).isDirectory()) return [input];
+  return readdirSync(input)
+    .sort()
+    .flatMap((name) => filesOf(path.join(input, name)));
+}
+
+function installDependencies() {
+  // Not `npm ci`: it refuses a lockfile that lacks an optional package of some other platform, and where that
+  // package could not be seen when the lockfile was made, it does.
+  npm(['install', '--no-save', '--loglevel=error']);
+  // The bun package fetches its program through an optional dependency, and its script only puts it in place.
+  run(process.execPath, ['node_modules/bun/install.js']);
+}
+
+function installPythonTools() {
+  const python = findPython();
+  run(python, ['-m', 'venv', '--clear', 'model/.venv']);
+  run(venvPython, [
+    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
+    ...['--require-hashes', '--no-deps', '--requirement', 'model/requirements.txt'],
+  ]);
+}
+
+function findPython() {
+  for (const python of ['python3', 'python']) {
+    const version = spawnSync(python, ['-c', 'import sys; print(sys.version_info >= (3, 10))'], {
+      encoding: 'utf8',
+    });
+    if (version.stdout?.trim() === 'True') return python;
+  }
+  throw new Error('Python 3.10 or newer is needed to build the model package, and was not found in PATH');
+}
+
+function buildAddon() {
+  mkdirSync(platformDirectory(), { recursive: true });
+  // Declarations of the binding are generated with it, and committed.
+  const output = ['--output-dir', `npm/${platform}`, '--no-js', '--dts', '../../lib/binding.d.ts'];
+  run(process.execPath, [
+    'node_modules/@napi-rs/cli/dist/cli.js',
+    'build',
+    '--platform',
+    '--release',
+    ...output,
+    '--',
+    '--locked',
+  ]);
+}
+
+function npm(args) {
+  // Within `npm start` this is the npm that runs it; a bare name would need a shell on Windows.
+  const cli = process.env.npm_execpath;
+  if (cli) run(process.execPath, [cli, ...args]);
+  else run('npm', args, { shell: process.platform === 'win32' });
+}
+
+function run(command, args, options = {}) {
+  execFileSync(command, args, { cwd: root, stdio: 'inherit', ...options });
+}
+
+/** Runs `main`, and ends with its message alone where a command has said what is wrong. */
+export async function runScript(main) {
+  try {
+    await main();
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = typeof error.status === 'number' ? error.status : 1;
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(setup);
