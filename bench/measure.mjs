@@ -1,0 +1,128 @@
+// From samples to rows, and from rows to text.
+//
+// Samples come in rounds: `[[1.2, 1.3], [1.1, 1.4], …]`, one array for each turn that a side had. A row is plain
+// data, so that it can be written as JSON.
+
+/** The `q`-quantile of `samples`, interpolated. */
+export function quantile(samples, q) {
+  const sorted = samples.toSorted((a, b) => a - b);
+  const position = (sorted.length - 1) * q;
+  const low = Math.floor(position);
+  const high = Math.ceil(position);
+  return sorted[low] + (sorted[high] - sorted[low]) * (position - low);
+}
+
+export const median = (samples) => quantile(samples, 0.5);
+
+export function summarize(rounds) {
+  const samples = rounds.flat();
+  return { median: median(samples), p95: quantile(samples, 0.95), samples: samples.length };
+}
+
+/**
+ * The median over the rounds of how `a` relates to `b` in that round. The two turns of a round follow each
+ * other, so that a machine which slows down for a while slows both.
+ */
+export function pairedRatio(a, b) {
+  return median(a.map((samples, round) => median(samples) / median(b[round])));
+}
+
+/** A target for a number: `unit` is what is printed behind it. */
+export const atMost = (limit, unit, stretch) => ({
+  text: `<= ${limit}${unit}${stretch === undefined ? '' : ` (stretch ${stretch}${unit})`}`,
+  verdict(value) {
+    if (value > limit) return 'missed';
+    return stretch !== undefined && value <= stretch ? 'ok, stretch too' : 'ok';
+  },
+});
+
+export const atLeast = (limit, unit) => ({
+  text: `>= ${limit}${unit}`,
+  verdict: (value) => (value < limit ? 'missed' : 'ok'),
+});
+
+export const below = (limit, unit) => ({
+  text: `< ${limit}${unit}`,
+  verdict: (value) => (value >= limit ? 'missed' : 'ok'),
+});
+
+/** Both sides' samples and how they relate. `better: 'higher'` turns the ratio of times into a speed-up. */
+export function comparison({ name, unit, ours, against, theirs, target, better = 'lower' }) {
+  const ratio = better === 'higher' ? pairedRatio(theirs, ours) : pairedRatio(ours, theirs);
+  return {
+    name,
+    unit,
+    ours: summarize(ours),
+    against: { name: against, ...summarize(theirs) },
+    ratio,
+    ...judged(target, ratio),
+  };
+}
+
+/** A number that has to stay within bounds by itself. `theirs` is shown beside it. */
+export function bounded({ name, unit, ours, against, theirs, target }) {
+  const beside = against === undefined ? {} : { against: { name: against, ...theirs } };
+  return { name, unit, ours, ...beside, ...judged(target, ours.median) };
+}
+
+export const unavailable = (name, reason) => ({ name, unavailable: reason });
+
+function judged(target, value) {
+  return target === undefined ? {} : { target: target.text, verdict: target.verdict(value) };
+}
+
+const HEADINGS = ['what', 'ours', 'p95', 'against', 'theirs', 'p95', 'ratio', 'target', ''];
+const IS_NUMBER = [false, true, true, false, true, true, true, false, false];
+
+function cellsOf(row) {
+  if (row.unavailable !== undefined) return [row.name, `not available: ${row.unavailable}`];
+  const { name, unit, ours, against, ratio, target = '', verdict = '' } = row;
+  return [
+    name,
+    quantity(ours.median, unit),
+    quantity(ours.p95, unit),
+    against?.name ?? '',
+    quantity(against?.median, unit),
+    quantity(against?.p95, unit),
+    ratio === undefined ? '' : `${digits(ratio)}x`,
+    target,
+    verdict,
+  ];
+}
+
+function quantity(value, unit) {
+  return value === undefined ? '' : `${digits(value)} ${unit}`;
+}
+
+/** Three significant digits, without an exponent. */
+function digits(value) {
+  if (value === 0) return '0';
+  const decimals = 2 - Math.floor(Math.log10(Math.abs(value)));
+  return value.toFixed(Math.min(4, Math.max(0, decimals)));
+}
+
+/** The rows as an aligned table. */
+export function plainTable(rows) {
+  const lines = [HEADINGS, ...rows.map(cellsOf)];
+  // What is not available is one long cell that runs over the columns.
+  const widths = HEADINGS.map((_, column) =>
+    Math.max(
+      ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
+    ),
+  );
+  const aligned = (cell, column) =>
+    IS_NUMBER[column] ? cell.padStart(widths[column]) : cell.padEnd(widths[column]);
+  const text = lines.map((cells) =>
+    cells.length > 2 ? cells.map(aligned).join('  ').trimEnd() : `${aligned(cells[0], 0)}  ${cells[1]}`,
+  );
+  text.splice(1, 0, widths.map((width) => '─'.repeat(width)).join('  '));
+  return text.join('\n');
+}
+
+/** The rows as a table for a README. */
+export function markdownTable(rows) {
+  const lines = [HEADINGS, IS_NUMBER.map((isNumber) => (isNumber ? '--:' : '---')), ...rows.map(cellsOf)];
+  return lines
+    .map((cells) => `| ${HEADINGS.map((_, column) => cells[column] ?? '').join(' | ')} |`)
+    .join('\n');
+}

@@ -1,0 +1,69 @@
+// What a process holds and does after a hundred traces.
+
+import { atMost, below, bounded, comparison, summarize, unavailable } from '../measure.mjs';
+import { assertScores, DTYPES, load, missing, ORACLE, withScorers } from './scorers.mjs';
+
+const MEMORY = Object.fromEntries(DTYPES.map((dtype) => [dtype, `memory after 100 traces, ${dtype}`]));
+const IDLE = Object.fromEntries(DTYPES.map((dtype) => [dtype, `idle CPU after 100 traces, ${dtype}`]));
+const MEMORY_TARGETS = { fp32: atMost(0.65, 'x'), q8: atMost(0.4, 'x') };
+
+const TRACES = Array.from({ length: 100 }, (_, index) => ({ kind: 'real', index }));
+const IDLE_MS = 2000;
+
+export async function footprint(bench) {
+  if (![...Object.values(MEMORY), ...Object.values(IDLE)].some(bench.wants)) return [];
+  bench.say('memory and idle CPU after 100 traces');
+  const memory = {};
+  const idle = {};
+  const record = (samples, name, sample) => {
+    samples[name] ??= [];
+    samples[name].push([sample]);
+  };
+  for (let round = 0; round < bench.rounds(3, 1); round++) {
+    await withScorers(async (sides) => {
+      await load(sides);
+      const scores = [];
+      for (const side of sides) {
+        await side.ask('clear');
+        scores.push((await side.ask('score', { traces: TRACES })).scores);
+        record(memory, side.name, (await side.ask('memory')) / 1e6);
+      }
+      assertScores(sides, scores);
+      // All at once: none of them should have anything to do.
+      await Promise.all(
+        sides.map(async (side) =>
+          record(idle, side.name, 100 * (await side.ask('idle', { milliseconds: IDLE_MS }))),
+        ),
+      );
+    });
+  }
+  return [...rowsFor(MEMORY, memoryRow), ...rowsFor(IDLE, idleRow)];
+
+  function memoryRow(dtype) {
+    return comparison({
+      name: MEMORY[dtype],
+      unit: 'MB',
+      ours: memory[dtype],
+      against: ORACLE,
+      theirs: memory[ORACLE],
+      target: MEMORY_TARGETS[dtype],
+    });
+  }
+
+  function idleRow(dtype) {
+    return bounded({
+      name: IDLE[dtype],
+      unit: '%',
+      ours: summarize(idle[dtype]),
+      against: ORACLE,
+      theirs: summarize(idle[ORACLE]),
+      target: below(1, ' %'),
+    });
+  }
+}
+
+function rowsFor(names, row) {
+  return DTYPES.map((dtype) =>
+    missing(dtype) === undefined ? row(dtype) : unavailable(names[dtype], missing(dtype)),
+  );
+}

@@ -1,0 +1,55 @@
+// One evaluation where nothing embeds: reading the trace, and arithmetic.
+
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { scoreOf } from '../../__test__/oracle/score.js';
+import { addonName, platformDirectory } from '../../scripts/platform.mjs';
+import { below, bounded, summarize } from '../measure.mjs';
+import { interleave, Side, withSides } from '../side.mjs';
+import { makeTrace } from '../workload.mjs';
+import { assertClose } from './scorers.mjs';
+
+const traces = [
+  { name: 'no embedder: 5 short steps', trace: { kind: 'short' }, target: below(20, ' µs') },
+  { name: 'no embedder: real trace', trace: { kind: 'long' } },
+];
+
+export async function noEmbedder(bench) {
+  const wanted = traces.filter(({ name }) => bench.wants(name));
+  if (wanted.length === 0) return [];
+  bench.say('no embedder');
+  return withLoneAddon((addon) => {
+    const side = new Side('no embedder', 'ours.mjs', { env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon } });
+    return withSides([side], async () => {
+      const rows = [];
+      for (const each of wanted) rows.push(await measure(side, each, bench));
+      return rows;
+    });
+  });
+}
+
+async function measure(side, { name, trace, target }, bench) {
+  const { score } = await side.ask('load', { trace });
+  const { available } = await side.ask('about');
+  if (available) throw new Error('there is an embedder where none should be');
+  assertClose(side.name, [score], [scoreOf(makeTrace(trace), 0.5)], 1e-9);
+  const samples = await interleave([side], bench.rounds(20, 6), async () => {
+    const milliseconds = await side.ask('repeat', { trace, calls: 500, batches: 10 });
+    return milliseconds.map((each) => each * 1000);
+  });
+  return bounded({ name, unit: 'µs', ours: summarize(samples.get(side)), target });
+}
+
+/** Runs `use` with a copy of the addon that has no ONNX Runtime beside it. */
+async function withLoneAddon(use) {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
+  try {
+    const addon = path.join(directory, addonName());
+    copyFileSync(path.join(platformDirectory(), addonName()), addon);
+    return await use(addon);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}

@@ -1,0 +1,88 @@
+// The sides that score, and that they agree.
+
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+import { modelDirectory } from '../../__test__/support/paths.js';
+import { Side, withSides } from '../side.mjs';
+
+export const ORACLE = 'transformers.js';
+export const DTYPES = ['fp32', 'q8'];
+
+/** How far a score may be from the oracle's. */
+const TOLERANCES = { fp32: 1e-5, q8: 0.01 };
+
+const MODELS = { fp32: modelDirectory, q8: `${modelDirectory}-q8` };
+
+const isBuilt = (dtype) => existsSync(path.join(MODELS[dtype], 'manifest.json'));
+
+/** Why there are no rows for `dtype`, or undefined if there are. */
+export function missing(dtype) {
+  return isBuilt(dtype) ? undefined : `no model in npm/${path.basename(MODELS[dtype])}`;
+}
+
+const FIRST = { kind: 'short' };
+
+/**
+ * Runs `use` with the sides that score and there are, each in a fresh process: the oracle last, so that the
+ * others are compared with it side by side.
+ */
+export function withScorers(use) {
+  const ours = DTYPES.filter(isBuilt).map(
+    (dtype) => new Side(dtype, 'ours.mjs', { env: { KNOWLEDGEPULSE_MODEL_DIR: MODELS[dtype] } }),
+  );
+  return withSides([...ours, new Side(ORACLE, 'oracle.mjs')], use);
+}
+
+/** Loads `sides`, and makes sure that they are what their names say. */
+export async function load(sides) {
+  const loaded = [];
+  for (const side of sides) {
+    loaded.push(await side.ask('load', { trace: FIRST }));
+    if (side.name !== ORACLE) checkStatus(side.name, await side.ask('about'));
+  }
+  assertScores(
+    sides,
+    loaded.map(({ score }) => [score]),
+  );
+  return loaded;
+}
+
+function checkStatus(dtype, status) {
+  if (!status.available) throw new Error(`no embedder for ${dtype}: ${status.reason}`);
+  if (status.dtype !== dtype) throw new Error(`expected a model in ${dtype}, got ${status.dtype}`);
+}
+
+/**
+ * Scores traces on every side from an empty memory, and throws unless they agree. The oracle, which reads all
+ * of a text, may get shorter ones: `forOracle`.
+ */
+export async function assertAgreement(sides, traces, forOracle = traces) {
+  const scores = [];
+  for (const side of sides) {
+    await side.ask('clear');
+    const reply = await side.ask('score', { traces: side.name === ORACLE ? forOracle : traces });
+    scores.push(reply.scores);
+  }
+  assertScores(sides, scores);
+}
+
+/** Throws unless the scores of all sides agree with the oracle's. */
+export function assertScores(sides, scores) {
+  const expected = scores[sides.findIndex((side) => side.name === ORACLE)];
+  for (const [index, { name }] of sides.entries()) {
+    if (name !== ORACLE) assertClose(name, scores[index], expected, TOLERANCES[name]);
+  }
+}
+
+/** Throws if a number is further than `tolerance` from what is expected. */
+export function assertClose(name, numbers, expected, tolerance) {
+  if (numbers.length !== expected.length) throw new Error(`${name} gives another number of results`);
+  for (const [index, number] of numbers.entries()) {
+    const difference = Math.abs(number - expected[index]);
+    // NaN fails every comparison.
+    if (!(difference <= tolerance)) {
+      throw new Error(`${name} disagrees: ${number} for ${expected[index]} (result ${index})`);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+// From import to the first score, in fresh processes.
+
+import { atMost, comparison, unavailable } from '../measure.mjs';
+import { DTYPES, load, missing, ORACLE, withScorers } from './scorers.mjs';
+
+const NAMES = Object.fromEntries(DTYPES.map((dtype) => [dtype, `import to first score, ${dtype}`]));
+const TARGETS = { fp32: atMost(0.55, 'x'), q8: atMost(0.3, 'x') };
+
+export async function startUp(bench) {
+  if (!Object.values(NAMES).some(bench.wants)) return [];
+  bench.say('import to first score');
+  const samples = {};
+  // The first round brings the files into the system's cache.
+  for (let round = 0; round <= bench.rounds(10, 3); round++) {
+    await withScorers(async (sides) => {
+      const loaded = await load(sides);
+      if (round === 0) return;
+      for (const [index, { name }] of sides.entries()) {
+        samples[name] ??= [];
+        samples[name].push([loaded[index].milliseconds]);
+      }
+    });
+  }
+  return DTYPES.map((dtype) =>
+    missing(dtype) !== undefined
+      ? unavailable(NAMES[dtype], missing(dtype))
+      : comparison({
+          name: NAMES[dtype],
+          unit: 'ms',
+          ours: samples[dtype],
+          against: ORACLE,
+          theirs: samples[ORACLE],
+          target: TARGETS[dtype],
+        }),
+  );
+}

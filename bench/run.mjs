@@ -1,0 +1,146 @@
+// `npm run bench`: this package side by side with what a user would use instead.
+//
+//   npm run bench                        about five minutes
+//   npm run bench -- --quick             about one, with fewer rounds
+//   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
+//   npm run bench -- --markdown          the table as in the README
+//   npm run bench -- --json FILE         the results go there instead of bench/results/
+//
+// Each side has a process of its own, and only one is busy at a time. Before anything is timed, the sides
+// must agree.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { root } from '../scripts/platform.mjs';
+import { runScript, setup } from '../scripts/setup.mjs';
+import { markdownTable, plainTable } from './measure.mjs';
+
+const LEGEND = `Times are medians. A ratio is the median over the rounds of ours to theirs in the same round; where the target
+is a lower bound, of how many times faster we are. Event loop: by how much a timer of 1 ms comes too late.`;
+
+await runScript(main);
+
+async function main() {
+  const options = readOptions();
+  setup();
+  // The traces and the oracle's arithmetic need the dependencies that the set-up installs.
+  const sections = await loadSections();
+  const bench = makeBench(options);
+  const report = {
+    machine: describeMachine(bench),
+    versions: await describeVersions(),
+    quick: options.quick,
+  };
+  console.log(`\n${report.machine}\n${report.versions}\n`);
+
+  const rows = [];
+  for (const section of sections) rows.push(...(await section(bench)));
+  const shown = rows.filter(({ name, against, unavailable }) =>
+    bench.wants(`${name} ${against?.name ?? unavailable ?? ''}`),
+  );
+  if (shown.length === 0) throw new Error(`no row has ${JSON.stringify(options.only)} in its name`);
+
+  console.log(`\n${options.markdown ? markdownTable(shown) : plainTable(shown)}\n`);
+  console.log(LEGEND);
+  console.log(summary(shown));
+  write(options.json ?? defaultFile(options), { ...report, rows: shown });
+}
+
+function readOptions() {
+  return parseArgs({
+    options: {
+      json: { type: 'string' },
+      markdown: { type: 'boolean', default: false },
+      only: { type: 'string', default: '' },
+      quick: { type: 'boolean', default: false },
+    },
+  }).values;
+}
+
+async function loadSections() {
+  const [scoring, search, alone, startUp, footprint] = await Promise.all([
+    import('./rows/scoring.mjs'),
+    import('./rows/search.mjs'),
+    import('./rows/no-embedder.mjs'),
+    import('./rows/start-up.mjs'),
+    import('./rows/footprint.mjs'),
+  ]);
+  return [scoring.scoring, search.search, alone.noEmbedder, startUp.startUp, footprint.footprint];
+}
+
+/** What the sections need to know. */
+function makeBench({ only, quick }) {
+  return {
+    quick,
+    bun: findBun(),
+    usearchProblem: findUsearchProblem(),
+    rounds: (full, few) => (quick ? few : full),
+    say: (what) => console.error(`measuring: ${what} …`),
+    wants: (name) => name.toLowerCase().includes(only.toLowerCase()),
+  };
+}
+
+/** The Bun of the development dependencies, if there is one for this platform. */
+function findBun() {
+  const program = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
+  try {
+    execFileSync(program, ['--version'], { stdio: 'ignore' });
+    return program;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Why usearch cannot be compared with: it has no prebuilt library for some platforms. */
+function findUsearchProblem() {
+  try {
+    createRequire(import.meta.url)('usearch');
+    return undefined;
+  } catch (error) {
+    return `usearch does not load: ${error.message.split('\n', 1)[0]}`;
+  }
+}
+
+function describeMachine({ bun }) {
+  const bunVersion = bun && execFileSync(bun, ['--version'], { encoding: 'utf8' }).trim();
+  return [
+    os.cpus()[0]?.model.trim() ?? 'unknown processor',
+    `${os.availableParallelism()} cores`,
+    `${os.type()} ${os.release()} ${os.arch()}`,
+    `Node.js ${process.versions.node}`,
+    bunVersion ? `Bun ${bunVersion}` : 'no Bun',
+  ].join(', ');
+}
+
+async function describeVersions() {
+  const { tracesName } = await import('./workload.mjs');
+  const versionOf = (name) => {
+    const file = path.join(root, 'node_modules', name, 'package.json');
+    return existsSync(file) ? `${name} ${JSON.parse(readFileSync(file, 'utf8')).version}` : `no ${name}`;
+  };
+  const others = ['@huggingface/transformers', 'usearch'].map(versionOf).join(', ');
+  return `against ${others}; traces of ${tracesName}`;
+}
+
+function summary(rows) {
+  const count = (verdict) => rows.filter((row) => row.verdict?.startsWith(verdict)).length;
+  const absent = rows.filter((row) => row.unavailable !== undefined).length;
+  return `targets: ${count('ok')} ok, ${count('missed')} missed${absent ? `; ${absent} rows not available` : ''}`;
+}
+
+/** Named after the machine, so that a later run of the same kind replaces it. */
+function defaultFile({ quick, only }) {
+  const parts = [process.platform, process.arch, quick && 'quick', only && 'part'];
+  return path.join(root, 'bench', 'results', `${parts.filter(Boolean).join('-')}.json`);
+}
+
+function write(file, results) {
+  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);
+  console.log(`written to ${path.relative(process.cwd(), file)}`);
+}

@@ -1,0 +1,101 @@
+// The parent's end of a side: a child process that does one thing at a time, when it is told to.
+
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** Thread pools may spin for a while after their work, and would slow down the next side. */
+const PAUSE_MS = 30;
+
+/** The environment without the package's variables: what a shell sets must not decide what is compared. */
+function neutralEnvironment() {
+  const isOurs = (name) => name.startsWith('KNOWLEDGEPULSE_') && name !== 'KNOWLEDGEPULSE_TRACES';
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
+}
+
+export class Side {
+  #process;
+  #exited;
+  #pending = null;
+  #ended = null;
+
+  /**
+   * @param {string} name what the table calls it
+   * @param {string} script a file of `sides/`
+   * @param {{ env?: Record<string, string>, program?: string }} [options]
+   */
+  constructor(name, script, { env = {}, program = process.execPath } = {}) {
+    this.name = name;
+    const file = fileURLToPath(new URL(`sides/${script}`, import.meta.url));
+    this.#process = spawn(program, [file], {
+      env: { ...neutralEnvironment(), ...env },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    // A side that died is told by its exit; the broken pipe that follows says nothing more.
+    this.#process.stdin.on('error', () => {});
+    this.#exited = new Promise((resolve) => {
+      const end = (reason) => {
+        this.#ended = reason;
+        this.#settle({ error: reason });
+        resolve();
+      };
+      this.#process.on('error', (error) => end(error.message));
+      this.#process.on('exit', (code, signal) => end(`it ended with ${signal ?? `code ${code}`}`));
+    });
+    createInterface({ input: this.#process.stdout }).on('line', (line) => this.#settle(JSON.parse(line)));
+  }
+
+  #settle({ result, error }) {
+    if (this.#pending === null) return;
+    const { resolve, reject } = this.#pending;
+    this.#pending = null;
+    if (error === undefined) resolve(result);
+    else reject(new Error(`${this.name}: ${error}`));
+  }
+
+  /** Has the side do something, and lets the machine come to rest afterwards. */
+  async ask(operation, input = {}) {
+    const result = await new Promise((resolve, reject) => {
+      this.#pending = { resolve, reject };
+      if (this.#ended !== null) this.#settle({ error: this.#ended });
+      this.#process.stdin.write(`${JSON.stringify({ operation, ...input })}\n`);
+    });
+    await sleep(PAUSE_MS);
+    return result;
+  }
+
+  async close() {
+    this.#process.stdin.end();
+    await this.#exited;
+  }
+}
+
+/** Runs `use` with the sides and closes them, whatever happens. */
+export async function withSides(sides, use) {
+  try {
+    return await use(sides);
+  } finally {
+    await Promise.all(sides.map((side) => side.close()));
+  }
+}
+
+/**
+ * Gives each side a turn, again and again (A B A B …), so that what happens to the machine meanwhile happens
+ * to all. The first round only warms up.
+ *
+ * @param {Side[]} sides
+ * @param {number} rounds
+ * @param {(side: Side, round: number) => Promise<number[]>} turn the samples of one turn
+ * @returns {Promise<Map<Side, number[][]>>} the rounds of each side
+ */
+export async function interleave(sides, rounds, turn) {
+  const samples = new Map(sides.map((side) => [side, []]));
+  for (let round = 0; round <= rounds; round++) {
+    for (const side of sides) {
+      const turnSamples = await turn(side, round);
+      if (round > 0) samples.get(side).push(turnSamples);
+    }
+  }
+  return samples;
+}

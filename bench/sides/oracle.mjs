@@ -1,0 +1,43 @@
+// What a user has without this package: transformers.js on the main thread, with its default session options,
+// and the arithmetic in JavaScript.
+
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+import { OracleScorer, textOf } from '../../__test__/oracle/score.js';
+import { modelDirectory } from '../../__test__/support/paths.js';
+import { serveScorer } from './scorer.mjs';
+
+let extract;
+let scorer = new OracleScorer();
+
+async function evaluate(trace) {
+  const { data } = await extract(textOf(trace), { pooling: 'mean', normalize: true });
+  return scorer.evaluate(trace, Float32Array.from(data));
+}
+
+await serveScorer({
+  async load() {
+    const { env, pipeline } = await import('@huggingface/transformers');
+    env.allowRemoteModels = false;
+    env.localModelPath = path.dirname(modelDirectory);
+    // The model package has its files side by side, not in an `onnx` folder.
+    extract = await pipeline('feature-extraction', path.basename(modelDirectory), {
+      dtype: 'fp32',
+      subfolder: '',
+    });
+  },
+  async about() {
+    const packageOf = createRequire(createRequire(import.meta.url).resolve('@huggingface/transformers'));
+    return { runtimeVersion: packageOf('onnxruntime-node/package.json').version };
+  },
+  evaluate,
+  async evaluateAll(traces) {
+    const scores = [];
+    for (const trace of traces) scores.push(await evaluate(trace));
+    return scores;
+  },
+  clear() {
+    scorer = new OracleScorer();
+  },
+});

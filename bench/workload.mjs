@@ -1,0 +1,94 @@
+// What is scored and searched. Every side makes it by itself from a few words, because megabytes sent through
+// a pipe would be work for the side that reads them.
+
+import fs from 'node:fs';
+import path from 'node:path';
+
+import { textOf } from '../__test__/oracle/score.js';
+import { makeTrace as makeTestTrace } from '../__test__/support/make-trace.js';
+import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
+
+/** The smallest text that certainly has more than 512 tokens. */
+const LONG_TEXT = 5000;
+
+const examples = readTraces(path.join(root, 'examples', 'traces.jsonl'));
+const real = fs.existsSync(sharedTraces) ? readTraces(sharedTraces) : examples;
+const long = real.filter((trace) => textOf(trace).length >= LONG_TEXT);
+const short = makeShort();
+
+/** Where the real traces come from, for the report. */
+export const tracesName = real === examples ? 'examples/traces.jsonl' : path.basename(sharedTraces);
+
+/**
+ * A trace:
+ *
+ * - `{ kind: 'real', index }`: one of the real ones, in their order
+ * - `{ kind: 'long', index }`: a real one of more than 512 tokens
+ * - `{ kind: 'grown', megabytes, cut }`: a long one whose steps say so much more; `cut` shortens each step to
+ *   that many characters, for a side that would read all of it
+ * - `{ kind: 'short' }`: five steps of a sentence or two
+ *
+ * `run` goes into the text: another run is another text, so that no side can remember the answer.
+ */
+export function makeTrace({ kind, index = 0, megabytes, cut, run }) {
+  const trace = structuredClone(select(kind, index));
+  if (run !== undefined) trace.task.objective = `Run ${run}: ${trace.task.objective}`;
+  if (kind === 'grown') grow(trace, megabytes * 1e6, cut);
+  // Strings as they come out of a file, not as the pieces that they were put together from.
+  return JSON.parse(JSON.stringify(trace));
+}
+
+function select(kind, index) {
+  if (kind === 'short') return short;
+  const traces = kind === 'real' ? real : long;
+  return traces[index % traces.length];
+}
+
+function grow(trace, characters, cut) {
+  const times = Math.ceil(characters / textOf(trace).length);
+  for (const step of trace.steps) step.content = step.content?.repeat(times).slice(0, cut);
+}
+
+export const DIMENSIONS = 384;
+
+/** About fifty tokens. */
+function makeShort() {
+  const steps = [
+    { type: 'thought', content: 'The upload fails only for large files.' },
+    { type: 'tool_call', content: 'Read the proxy settings', tool: { name: 'read_file' } },
+    { type: 'observation', content: 'The body size is limited to 1 MB.' },
+    { type: 'tool_call', content: 'Raise the limit to 20 MB', tool: { name: 'edit_file' } },
+    { type: 'observation', content: 'The upload of 12 MB succeeds now.' },
+  ];
+  return makeTestTrace({ objective: 'Find out why customers cannot upload their invoices', steps });
+}
+
+/** `count` reproducible vectors. */
+export function* makeVectors(count) {
+  const random = generator(1);
+  for (let index = 0; index < count; index++) yield randomVector(random);
+}
+
+/** Queries that are similar to some of the vectors, as traces are to earlier ones. */
+export function makeQueries(vectors, count) {
+  const random = generator(2);
+  return Array.from({ length: count }, (_, index) => {
+    const neighbour = vectors[(index * 37) % vectors.length];
+    return randomVector(random).map((component, axis) => component + neighbour[axis]);
+  });
+}
+
+function randomVector(random) {
+  return new Float32Array(DIMENSIONS).map(() => random() * 2 - 1);
+}
+
+/** Mulberry32: numbers from 0 to 1, the same ones on every machine. */
+function generator(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
