@@ -5,6 +5,7 @@
 //! lanes, each with its share of the threads, which gives more embeddings a second: the small operations of
 //! the model do not scale over threads.
 
+mod neighbour;
 mod queue;
 
 use std::{
@@ -248,25 +249,6 @@ impl Engine {
     }
 }
 
-/// How much the inference threads stand back (a nice value) when all cores are busy: so much that the event loop
-/// wakes up at once, and so little that inference still gets its share beside other programs.
-#[cfg(target_os = "linux")]
-const NICENESS: i32 = 5;
-
-/// Has this thread, and those that it starts, stand back behind the event loop.
-#[cfg(target_os = "linux")]
-fn be_a_good_neighbour() {
-    // SAFETY: the call touches no memory. On Linux it is about the calling thread alone; if it is refused,
-    // nothing changes.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
-    }
-}
-
-/// Elsewhere a nice value is about the whole process.
-#[cfg(not(target_os = "linux"))]
-fn be_a_good_neighbour() {}
-
 /// What the inference thread works with.
 struct Worker {
     options: Options,
@@ -284,21 +266,25 @@ enum Finished {
 impl Worker {
     /// The inference thread's life. It ends only with the process.
     fn work(&self) {
-        be_a_good_neighbour();
+        neighbour::stand_back();
         let Some((embedder, mut lane)) = load(&self.options, &self.shared) else {
             loop {
                 self.settle(self.compute(self.queue.wait().1, None));
             }
         };
         let mut lanes = Vec::new();
+        // What loading has freed is returned as soon as nobody waits.
+        let mut patience = Duration::ZERO;
         loop {
-            let patience = if lanes.is_empty() { NO_HURRY } else { LANE_PATIENCE };
             let backlog = self.queue.wait_for_backlog(patience);
             if backlog == 0 {
                 lanes.clear();
+                neighbour::return_freed_memory();
+                patience = NO_HURRY;
             } else if backlog >= BACKLOG {
                 self.open_lanes(&embedder, &mut lanes);
                 self.work_side_by_side(&embedder, &mut lanes);
+                patience = LANE_PATIENCE;
             }
             // One at a time, also where the lanes could not be opened.
             if let Some((_, job)) = self.queue.take() {
