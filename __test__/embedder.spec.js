@@ -264,6 +264,42 @@ describe('a broken embedder', () => {
   });
 });
 
+describe('a model file that is harmed under a loaded embedder', () => {
+  const source = `${modelDirectory}-q8`;
+  const harms = {
+    deleted: (file) => `fs.rmSync(${file})`,
+    truncated: (file) => `fs.truncateSync(${file}, 1000)`,
+    overwritten: (file) => `fs.writeFileSync(${file}, Buffer.alloc(fs.statSync(${file}).size))`,
+  };
+  const score = (directory, harm) => `
+    const fs = require('node:fs');
+    const traces = (name) => Array.from({ length: 20 }, (_, i) => makeTrace({ objective: \`\${name} \${i}\`.repeat(i + 1) }));
+    kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 2 });
+    const scores = [await kp.evaluateValue(makeTrace())];
+    ${harm};
+    // A batch would open further sessions of the model.
+    scores.push(...(await kp.evaluateValues(traces('first'))), await kp.evaluateValue(makeTrace()));
+    const { available, code } = await kp.embedderStatus();
+    console.log(JSON.stringify({ scores, available, code }));
+  `;
+  let expected;
+  beforeAll(async () => {
+    expected = (await runForResult(score(source, ''))).result;
+    expect(expected.available).toBe(true);
+  });
+
+  test.each(Object.keys(harms))('%s: scores stay what they were', async (name) => {
+    const directory = path.join(scratch, `harmed-${name}`);
+    fs.mkdirSync(directory);
+    for (const file of fs.readdirSync(source))
+      fs.copyFileSync(path.join(source, file), path.join(directory, file));
+    const file = JSON.stringify(path.join(directory, 'model.onnx'));
+    const { result, stderr } = await runForResult(score(directory, harms[name](file)));
+    expect(result).toEqual(expected);
+    expect(stderr).toBe('');
+  });
+});
+
 describe('configuration', () => {
   test('a directory in the layout of the hub works, configured by option', async () => {
     const directory = path.join(scratch, 'hub');

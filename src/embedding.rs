@@ -2,6 +2,7 @@
 
 use std::{
     num::NonZeroUsize,
+    path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
 };
@@ -15,7 +16,7 @@ use ort::{
 use crate::{
     error::{Error, Result},
     model::ModelFiles,
-    runtime::Runtime,
+    runtime::{Network, Runtime},
     tokens::Tokenizer,
 };
 
@@ -37,7 +38,7 @@ const MEMO_CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 /// A loaded model, shared by the lanes that run it.
 pub struct Embedder {
     runtime: &'static Runtime,
-    files: ModelFiles,
+    network: Network,
     tokenizer: Tokenizer,
     memo: Mutex<LruCache<Box<[i64]>, Embedding>>,
 }
@@ -54,10 +55,15 @@ impl Embedder {
     /// [`Error::ModelDamaged`], [`Error::ModelUnsupported`] or [`Error::Tokenizer`].
     pub fn load(runtime: &'static Runtime, files: ModelFiles, threads: usize) -> Result<(Self, Lane)> {
         // Both take tens of milliseconds.
-        let (tokenizer, lane) = thread::scope(|scope| {
+        let (tokenizer, first) = thread::scope(|scope| {
             let tokenizer = || Tokenizer::from_json(&files.read_tokenizer()?, files.max_length);
             let other = thread::Builder::new().spawn_scoped(scope, tokenizer);
-            let lane = Lane::open(runtime, &files, threads);
+            let network =
+                Network::open(&files.model).map_err(|error| damaged(&files.model, error.to_string()));
+            let first = network.and_then(|network| {
+                let lane = Lane::open(runtime, &network, threads)?;
+                Ok((network, lane))
+            });
             let tokenizer = match other {
                 Ok(other) => other
                     .join()
@@ -65,12 +71,12 @@ impl Embedder {
                 // Without a second thread it takes longer.
                 Err(_) => tokenizer(),
             };
-            (tokenizer, lane)
+            (tokenizer, first)
         });
-        let lane = lane?;
+        let (network, lane) = first?;
         let embedder = Self {
             runtime,
-            files,
+            network,
             tokenizer: tokenizer?,
             memo: Mutex::new(LruCache::new(MEMO_CAPACITY)),
         };
@@ -80,9 +86,9 @@ impl Embedder {
     /// Opens a further lane.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`] or [`Error::ModelUnsupported`], if the file has changed since.
+    /// [`Error::ModelDamaged`], if the file has changed since, or if memory or threads are short.
     pub fn open_lane(&self, threads: usize) -> Result<Lane> {
-        Lane::open(self.runtime, &self.files, threads)
+        Lane::open(self.runtime, &self.network, threads)
     }
 
     /// Embeds `text`, of which the first 512 tokens count, on `lane`; at once if the same tokens were embedded
@@ -106,15 +112,12 @@ impl Embedder {
 }
 
 impl Lane {
-    fn open(runtime: &Runtime, files: &ModelFiles, threads: usize) -> Result<Self> {
+    fn open(runtime: &Runtime, network: &Network, threads: usize) -> Result<Self> {
         let session = runtime
-            .session(&files.model, threads)
-            .map_err(|reason| Error::ModelDamaged {
-                path: files.model.clone(),
-                reason,
-            })?;
+            .session(network, threads)
+            .map_err(|reason| damaged(network.path(), reason))?;
         let unsupported = |reason: String| Error::ModelUnsupported {
-            path: files.model.clone(),
+            path: network.path().to_owned(),
             reason,
         };
         let mut inputs = session.inputs().iter().map(Outlet::name);
@@ -150,6 +153,13 @@ impl Lane {
             }
             pool(states)
         })
+    }
+}
+
+fn damaged(path: &Path, reason: String) -> Error {
+    Error::ModelDamaged {
+        path: path.to_owned(),
+        reason,
     }
 }
 

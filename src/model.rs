@@ -1,5 +1,7 @@
 //! Finding and checking the files of the embedding model.
 
+pub mod outline;
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,

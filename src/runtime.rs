@@ -2,9 +2,10 @@
 
 use std::{
     ffi::CStr,
-    fs::File,
+    fs::{File, Metadata},
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use libloading::{Library, Symbol};
@@ -13,10 +14,14 @@ use once_cell::sync::OnceCell;
 use ort::{
     environment::Environment,
     logging::LogLevel,
-    session::{NoSelectedOutputs, RunOptions, Session},
+    session::{NoSelectedOutputs, RunOptions, Session, builder::SessionBuilder},
+    value::{DynValue, Tensor},
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    model::outline::{Outline, Table},
+};
 
 /// The oldest ONNX Runtime that is accepted: older ones abort when the process exits on macOS.
 pub const MINIMUM_VERSION: &str = "1.24.1";
@@ -137,25 +142,26 @@ impl Runtime {
         })
     }
 
-    /// Makes a session of the model in `path` that computes on `threads` threads. Between the operations
-    /// of one run they spin, which makes short texts a fifth faster; when the run ends they stop at once. By default
-    /// they would go on, and burn the cores that the agent works on.
+    /// Makes a session of `network` that computes on `threads` threads. Between the operations of one run they spin,
+    /// which makes short texts a fifth faster; when the run ends they stop at once. By default they would go on, and
+    /// burn the cores that the agent works on.
     ///
     /// Memory is not planned ahead for each length of text: that takes 20 MB more and no less time.
     ///
     /// # Errors
-    /// ONNX Runtime's own message.
-    pub fn session(&self, path: &Path, threads: usize) -> std::result::Result<Session, String> {
+    /// ONNX Runtime's own message, or that the file has changed since `network` was opened.
+    pub fn session(&self, network: &Network, threads: usize) -> std::result::Result<Session, String> {
         let _in_use = USE.begin();
+        network.check_unchanged()?;
         let session = || {
-            Session::builder(&self.environment)?
+            let builder = Session::builder(&self.environment)?
                 .with_intra_threads(threads)?
                 .with_inter_threads(1)?
                 .with_intra_op_spinning(true)?
                 .with_config_entry("session.force_spinning_stop", "1")?
                 .with_inter_op_spinning(false)?
-                .with_memory_pattern(false)?
-                .commit_from_file(path)
+                .with_memory_pattern(false)?;
+            network.commit(builder)
         };
         session().map_err(|error: ort::Error| error.to_string())
     }
@@ -164,6 +170,134 @@ impl Runtime {
     pub fn run<T>(&self, work: impl FnOnce(&RunOptions<NoSelectedOutputs>) -> T) -> T {
         let _in_use = USE.begin();
         work(&self.run_options)
+    }
+}
+
+/// A network in a file, ready to make sessions of. They share its tables of words, about half of its weights.
+pub struct Network {
+    path: PathBuf,
+    identity: Identity,
+    parts: Option<Parts>,
+}
+
+/// What a file is recognised by.
+#[derive(PartialEq)]
+struct Identity {
+    length: u64,
+    modified: Option<std::time::SystemTime>,
+}
+
+/// A network whose weights ONNX Runtime fetches from the file by itself, but for its tables.
+struct Parts {
+    graph: Vec<u8>,
+    folder: String,
+    tables: Vec<(String, Arc<DynValue>)>,
+}
+
+impl Network {
+    /// Opens the ONNX file in `path`. One that cannot be taken apart is left whole to ONNX Runtime, which knows best
+    /// what is wrong with it.
+    ///
+    /// # Errors
+    /// If there is no such file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let identity = Identity::of(&std::fs::metadata(path)?);
+        Ok(Self {
+            path: path.to_owned(),
+            identity,
+            parts: Parts::of(path),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file that was changed under a loaded network would make a session of something else, or crash ONNX Runtime.
+    fn check_unchanged(&self) -> std::result::Result<(), String> {
+        match std::fs::metadata(&self.path) {
+            Ok(metadata) if Identity::of(&metadata) == self.identity => Ok(()),
+            Ok(_) => Err("it has changed since it was loaded".into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn commit(&self, mut builder: SessionBuilder) -> ort::Result<Session> {
+        if let Some(parts) = &self.parts
+            && let Ok(session) = parts.commit(builder.clone())
+        {
+            return Ok(session);
+        }
+        builder.commit_from_file(&self.path)
+    }
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+        }
+    }
+}
+
+impl Parts {
+    fn of(path: &Path) -> Option<Self> {
+        // ONNX Runtime refuses weights that a symbolic link leads out of the folder to.
+        let path = &if cfg!(unix) {
+            path.canonicalize().ok()?
+        } else {
+            path.to_owned()
+        };
+        let folder = path.parent()?.to_str()?.to_owned();
+        let Outline { graph, tables } = Outline::read(path).ok()?;
+        let mut file = File::open(path).ok()?;
+        let tables = tables
+            .into_iter()
+            .map(|table| Some((table.name.clone(), Arc::new(read_table(&mut file, &table)?))))
+            .collect::<Option<_>>()?;
+        Some(Self {
+            graph,
+            folder,
+            tables,
+        })
+    }
+
+    fn commit(&self, mut builder: SessionBuilder) -> ort::Result<Session> {
+        builder = builder.with_config_entry(
+            "session.model_external_initializers_file_folder_path",
+            &self.folder,
+        )?;
+        for (name, table) in &self.tables {
+            builder = builder.with_initializer(name, Arc::clone(table))?;
+        }
+        builder.commit_from_memory(&self.graph)
+    }
+}
+
+/// Reads the values of `table`; nothing if they are of a kind that no table of ours has.
+fn read_table(file: &mut File, table: &Table) -> Option<DynValue> {
+    const FLOAT: u64 = 1;
+    const INT8: u64 = 3;
+    let values = table.shape.iter().try_fold(1_usize, |product, &length| {
+        product.checked_mul(usize::try_from(length).ok()?)
+    })?;
+    let shape = table.shape.as_slice();
+    file.seek(SeekFrom::Start(table.offset)).ok()?;
+    match table.data_type {
+        FLOAT if table.length == (values as u64).checked_mul(4)? => {
+            let mut floats = vec![0.0_f32; values];
+            file.read_exact(bytemuck::cast_slice_mut(&mut floats)).ok()?;
+            Tensor::from_array((shape, floats)).ok().map(Tensor::into_dyn)
+        }
+        INT8 if table.length == values as u64 => {
+            let mut bytes = vec![0_i8; values];
+            file.read_exact(bytemuck::cast_slice_mut(&mut bytes)).ok()?;
+            Tensor::from_array((shape, bytes)).ok().map(Tensor::into_dyn)
+        }
+        _ => None,
     }
 }
 

@@ -1,0 +1,33 @@
+//! What the inference thread owes the rest of its process.
+
+/// How much the inference threads stand back (a nice value) when all cores are busy: so much that the event loop
+/// wakes up at once, and so little that inference still gets its share beside other programs.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
+/// Has this thread, and those that it starts, stand back behind the event loop.
+#[cfg(target_os = "linux")]
+pub(super) fn stand_back() {
+    // SAFETY: the call touches no memory. On Linux it is about the calling thread alone; if it is refused,
+    // nothing changes.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
+    }
+}
+
+/// Elsewhere a nice value is about the whole process.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn stand_back() {}
+
+/// Gives freed memory back to the system. Loading a model frees tens of megabytes that glibc would keep.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(super) fn return_freed_memory() {
+    // SAFETY: the call locks the allocator and touches only what is free.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// Other allocators return freed memory by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(super) fn return_freed_memory() {}
