@@ -23,6 +23,10 @@ function codedError(Class, code, message, cause) {
  * @param {unknown} error
  */
 function localError(error) {
+  // What napi makes of a panic that it has caught.
+  if (error?.code === 'GenericFailure') {
+    return codedError(Error, 'ERR_INTERNAL', `internal error: ${error.message}; please report it`);
+  }
   if (error instanceof Error || !Object.hasOwn(classes, error?.name)) return error;
   return codedError(classes[error.name], error.code, error.message, error.cause);
 }

@@ -3,11 +3,13 @@
 
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { root } from './platform.mjs';
 import { runScript, setup, venvPython } from './setup.mjs';
 
-const bin = (name) =>
+/** A program of the dev dependencies. */
+export const bin = (name) =>
   path.join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name);
 
 const suites = [
@@ -18,10 +20,12 @@ const suites = [
   ['the package on Bun', bin('bun'), ['test', '--timeout', '120000', './__test__']],
 ];
 
-await runScript(() => {
+if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(test);
+
+function test() {
   setup();
   for (const [what, command, args] of suites) {
     console.log(`\n── ${what}`);
     execFileSync(command, args, { cwd: root, stdio: 'inherit', shell: command.endsWith('.cmd') });
   }
-});
+}

@@ -1,6 +1,6 @@
 //! The weighted sum of the dimensions.
 
-use crate::dimensions::Dimensions;
+use crate::{dimensions::Dimensions, fault};
 
 /// How much each dimension counts. The weights of a profile sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,6 +52,7 @@ impl Weights {
 /// The weighted sum, before overrides; above 1 only where novelty is.
 #[must_use]
 pub fn composite(dimensions: &Dimensions, weights: &Weights) -> f64 {
+    fault::point("composite");
     dimensions.complexity * weights.complexity
         + dimensions.novelty * weights.novelty
         + dimensions.tool_diversity * weights.tool_diversity

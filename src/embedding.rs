@@ -15,6 +15,7 @@ use ort::{
 
 use crate::{
     error::{Error, Result},
+    fault,
     model::ModelFiles,
     runtime::{Network, Runtime},
     tokens::Tokenizer,
@@ -113,6 +114,7 @@ impl Embedder {
 
 impl Lane {
     fn open(runtime: &Runtime, network: &Network, threads: usize) -> Result<Self> {
+        fault::point("lane");
         let session = runtime
             .session(network, threads)
             .map_err(|reason| damaged(network.path(), reason))?;
@@ -131,6 +133,7 @@ impl Lane {
     }
 
     fn run(&mut self, runtime: &Runtime, ids: &[i64]) -> Result<Embedding> {
+        fault::point("embedding");
         let failed = |error: ort::Error| Error::Inference(error.to_string());
         let length = ids.len();
         // One text alone is never padded, so every token is attended to, and all belong to segment 0.

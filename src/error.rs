@@ -1,6 +1,6 @@
 //! Every way in which scoring can fail, one variant per cause, each with a stable code.
 
-use std::path::PathBuf;
+use std::{cell::Cell, path::PathBuf};
 
 /// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
 #[derive(Debug, thiserror::Error)]
@@ -169,8 +169,26 @@ impl Error {
             .downcast_ref::<&str>()
             .map(|message| (*message).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned());
-        Self::Internal(message.unwrap_or_else(|| "panic without a message".into()))
+        let message = message.unwrap_or_else(|| "panic without a message".into());
+        let place = PANIC_PLACE.take().map(|place| format!(" at {place}"));
+        Self::Internal(message + &place.unwrap_or_default())
     }
+}
+
+thread_local! {
+    /// Where this thread panicked last.
+    static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
+}
+
+/// Has panics be told by the error that they become ([`Error::from_panic`]), and not on the terminal of a process that goes
+/// on. With `RUST_BACKTRACE` they are printed too.
+pub fn keep_panics_quiet() {
+    if std::env::var_os("RUST_BACKTRACE").is_some() {
+        return;
+    }
+    std::panic::set_hook(Box::new(|panic| {
+        PANIC_PLACE.set(panic.location().map(ToString::to_string));
+    }));
 }
 
 /// A number as JavaScript spells it: messages are for people who write JavaScript.

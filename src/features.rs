@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use crate::trace::{StepKind, Trace};
+use crate::{
+    fault,
+    trace::{StepKind, Trace},
+};
 
 /// The counts and facts of one trace that the dimensions and overrides are computed from.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +32,7 @@ impl Features {
     /// Counts the features of `trace` in one pass over its steps.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
+        fault::point("features");
         let mut types = HashSet::new();
         let mut tools = HashSet::new();
         let mut error_recoveries = 0;

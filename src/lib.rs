@@ -34,6 +34,8 @@ pub mod simd;
 
 pub mod error;
 
+pub mod fault;
+
 // The binding needs a JavaScript engine to run; the unit tests are about the core.
 #[cfg(not(test))]
 mod binding;

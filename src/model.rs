@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::{
     embedding::DIMENSIONS,
     error::{Error, Result},
+    fault,
     tokens::MOST_TOKENS,
 };
 
@@ -72,6 +73,7 @@ impl ModelFiles {
     /// if a file is missing, has another size than the manifest says, is malformed or is a Git LFS pointer,
     /// [`Error::ModelUnsupported`] if the model's embeddings have another size.
     pub fn find(directory: &Path) -> Result<Self> {
+        fault::point("model");
         let manifest = read_optional(&directory.join("manifest.json"))?
             .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
             .transpose()?;

@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use crate::{cache::VectorCache, dimensions::NEUTRAL_NOVELTY, embedding::Embedding, error::Result};
+use crate::{cache::VectorCache, dimensions::NEUTRAL_NOVELTY, embedding::Embedding, error::Result, fault};
 
 /// A novelty memory that several threads share.
 pub type SharedCache = Mutex<VectorCache>;
@@ -25,6 +25,7 @@ pub fn lock(cache: &SharedCache) -> MutexGuard<'_, VectorCache> {
 /// Those of [`VectorCache::add`]; nothing is added then.
 pub fn compare_and_add(embedding: &Embedding, cache: &SharedCache, now: Instant) -> Result<f64> {
     let mut cache = lock(cache);
+    fault::point("novelty");
     let novelty = if cache.is_empty(now) {
         NEUTRAL_NOVELTY
     } else {

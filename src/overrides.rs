@@ -1,6 +1,6 @@
 //! The rules that correct a composite score, and the final clamp.
 
-use crate::features::Features;
+use crate::{fault, features::Features};
 
 /// The score of a trace that is one single thought: nothing was done, so there is little to share.
 const SINGLE_THOUGHT: f64 = 0.1;
@@ -13,6 +13,7 @@ const SINGLE_TOOL_PENALTY: f64 = 0.1;
 /// Applies the three overrides in their order, each to the result of the one before, and clamps to \[0, 1\].
 #[must_use]
 pub fn apply(composite: f64, features: &Features) -> f64 {
+    fault::point("overrides");
     let mut score = composite;
     if features.single_thought {
         score = SINGLE_THOUGHT;

@@ -20,6 +20,7 @@ use ort::{
 
 use crate::{
     error::{Error, Result},
+    fault,
     model::outline::{Outline, Table},
 };
 
@@ -113,6 +114,7 @@ impl Runtime {
     pub fn load(path: &Path) -> Result<&'static Self> {
         RUNTIME.get_or_try_init(|| {
             let _in_use = USE.begin();
+            fault::point("runtime");
             let unusable = |reason: String| Error::RuntimeUnusable {
                 path: path.to_owned(),
                 reason,
@@ -288,17 +290,25 @@ fn read_table(file: &mut File, table: &Table) -> Option<DynValue> {
     file.seek(SeekFrom::Start(table.offset)).ok()?;
     match table.data_type {
         FLOAT if table.length == (values as u64).checked_mul(4)? => {
-            let mut floats = vec![0.0_f32; values];
+            let mut floats: Vec<f32> = zeros(values)?;
             file.read_exact(bytemuck::cast_slice_mut(&mut floats)).ok()?;
             Tensor::from_array((shape, floats)).ok().map(Tensor::into_dyn)
         }
         INT8 if table.length == values as u64 => {
-            let mut bytes = vec![0_i8; values];
+            let mut bytes: Vec<i8> = zeros(values)?;
             file.read_exact(bytemuck::cast_slice_mut(&mut bytes)).ok()?;
             Tensor::from_array((shape, bytes)).ok().map(Tensor::into_dyn)
         }
         _ => None,
     }
+}
+
+/// Nothing where there is no memory for them: `vec!` would end the process.
+fn zeros<T: Clone + Default>(length: usize) -> Option<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(length).ok()?;
+    values.resize(length, T::default());
+    Some(values)
 }
 
 /// Refuses what the system's loader would crash on or load in vain: files that are no library for this

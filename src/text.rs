@@ -1,11 +1,12 @@
 //! The text of a trace that is embedded, and how much of it can matter.
 
-use crate::{tokens, trace::Trace};
+use crate::{fault, tokens, trace::Trace};
 
 /// The objective and the content of every step, joined with spaces. A step without content still adds its
 /// space, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
+    fault::point("text");
     let contents = trace
         .steps
         .iter()

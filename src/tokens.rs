@@ -13,7 +13,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokenizers::{Model, models::wordpiece::WordPiece};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    fault,
+};
 use words::Words;
 pub(crate) use words::{is_breaker, is_ideograph, is_space};
 
@@ -99,6 +102,7 @@ impl Tokenizer {
     /// [`Error::Tokenizer`] when the file is malformed or describes anything but an uncased BERT WordPiece
     /// tokenizer.
     pub fn from_json(json: &[u8], max_length: usize) -> Result<Self> {
+        fault::point("tokenizer");
         let file: TokenizerFile =
             serde_json::from_slice(json).map_err(|error| Error::Tokenizer(error.to_string()))?;
         let unsupported = |what: &str| Err(Error::Tokenizer(format!("unsupported {what}")));
@@ -150,6 +154,7 @@ impl Tokenizer {
     /// # Errors
     /// [`Error::Tokenizer`] when the model refuses a word; the vocabulary check at load leaves no known cause.
     pub fn encode(&self, text: &str) -> Result<Tokens> {
+        fault::point("tokens");
         self.encode_blocks(text, BLOCK_BYTES)
     }
 

@@ -4,3 +4,9 @@ mod error;
 mod evaluate;
 mod trace;
 mod vector_cache;
+
+/// Runs when the addon is loaded, before anything else.
+#[napi_derive::module_init]
+fn initialize() {
+    crate::error::keep_panics_quiet();
+}

@@ -12,6 +12,7 @@ use napi::{
 use super::error::{Result, throw, throw_with_cause};
 use crate::{
     error::Error,
+    fault,
     text::Sufficiency,
     trace::{Metadata, Outcome, Step, StepKind, Task, Tool, Trace},
 };
@@ -21,6 +22,7 @@ use crate::{
 /// # Errors
 /// Throws `ERR_INVALID_TRACE`, naming the path, for whatever does not hold.
 pub(super) fn read(env: &Env, trace: Unknown, with_text: bool) -> Result<Trace> {
+    fault::point("trace");
     let reader = Reader::new(env, with_text)?;
     let trace = reader.object(trace, At::trace("trace"))?;
 

@@ -1,0 +1,73 @@
+'use strict';
+
+// The same sequence gives the same bits: run after run, on any number of threads, whoever else is at work.
+
+const path = require('node:path');
+
+const { root } = require('./support/paths.js');
+const { runForResult } = require('./support/run-script.js');
+
+const examples = JSON.stringify(path.join(root, 'examples', 'traces.jsonl'));
+
+const READ = `
+  const lines = require('node:fs').readFileSync(${examples}, 'utf8').split('\\n');
+  const traces = lines.slice(0, 16).map((line) => JSON.parse(line));
+`;
+
+const inSequence = `
+  const scores = [];
+  for (const trace of traces) scores.push(await kp.evaluateValue(trace));
+`;
+
+/** Other work that goes on all the while: its embeddings, its caches, its worker thread. */
+const NEIGHBOURS = `
+  const { Worker } = require('node:worker_threads');
+  const busy = new Worker('for (;;) Math.sqrt(Math.random());', { eval: true });
+  const cache = new kp.VectorCache();
+  const timer = setInterval(() => {
+    const vector = Float32Array.from({ length: 384 }, Math.random);
+    cache.maxCosineSimilarity(vector);
+    cache.add(vector);
+  }, 1);
+`;
+
+const ways = {
+  again: { body: inSequence },
+  'on one thread': { body: inSequence, env: { KNOWLEDGEPULSE_THREADS: '1' } },
+  'on two': { body: inSequence, env: { KNOWLEDGEPULSE_THREADS: '2' } },
+  'on five': { body: inSequence, env: { KNOWLEDGEPULSE_THREADS: '5' } },
+  'in a batch': { body: 'const scores = await kp.evaluateValues(traces);' },
+  'in a batch on five threads': {
+    body: 'const scores = await kp.evaluateValues(traces);',
+    env: { KNOWLEDGEPULSE_THREADS: '5' },
+  },
+  'all in flight': {
+    body: 'const scores = await Promise.all(traces.map((trace) => kp.evaluateValue(trace)));',
+  },
+  'beside busy neighbours': {
+    body: `${NEIGHBOURS} ${inSequence} clearInterval(timer); await busy.terminate();`,
+  },
+};
+
+describe.each(['fp32', 'q8'])('%s', (dtype) => {
+  const score = async ({ body, env = {} }) => {
+    const { result } = await runForResult(
+      `${READ} ${body}
+       const { available, dtype } = await kp.embedderStatus();
+       console.log(JSON.stringify({ available, dtype, scores }));`,
+      { env: { KNOWLEDGEPULSE_DTYPE: dtype, ...env } },
+    );
+    expect(result).toMatchObject({ available: true, dtype });
+    return result.scores;
+  };
+
+  let expected;
+  beforeAll(async () => {
+    expected = await score({ body: inSequence });
+    expect(new Set(expected).size).toBeGreaterThan(12);
+  });
+
+  test.each(Object.keys(ways))('%s', async (name) => {
+    expect(await score(ways[name])).toEqual(expected);
+  });
+});

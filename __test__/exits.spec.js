@@ -1,0 +1,209 @@
+'use strict';
+
+// Every way in which a process or a thread can end, again and again, with work in flight and without. What counts is
+// that the script's own exit code comes out, and that nothing of ours is on the terminal.
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { root } = require('./support/paths.js');
+
+/** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
+const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 3);
+
+/** Two at a time: a busy machine brings out more races than an idle one. */
+const SIDE_BY_SIDE = 2;
+
+// The small model loads in a third of the time, and the library is the same.
+const ENVIRONMENT = { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8' };
+
+const PRELUDE = `'use strict';
+const { makeTrace } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))});
+const native = ${JSON.stringify(root)};
+const long = (i) => makeTrace({ objective: \`\${i} \${'word '.repeat(600)}\` });
+const { Worker } = require('node:worker_threads');
+const within = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Runs code in a worker; settles when it has exited. */
+const inWorker = (code, end) => new Promise((resolve, reject) => {
+  const worker = new Worker(\`const { makeTrace } = require(\${JSON.stringify(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))})});
+    const { parentPort } = require('node:worker_threads');
+    const kp = require(\${JSON.stringify(native)});
+    const long = (i) => makeTrace({ objective: \\\`\\\${i} \\\${'word '.repeat(600)}\\\` });
+    (async () => { \${code} })();\`, { eval: true });
+  worker.on('error', reject).on('exit', resolve);
+  if (end) worker.on('message', () => worker.terminate());
+});
+`;
+
+let directory;
+beforeAll(() => {
+  directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-exits-'));
+});
+afterAll(() => fs.rmSync(directory, { recursive: true }));
+
+let scripts = 0;
+function writeScript(body) {
+  const file = path.join(directory, `script-${scripts++}.cjs`);
+  fs.writeFileSync(file, `${PRELUDE}(async () => {\n${body}\n})();\n`);
+  return file;
+}
+
+/** Runs a script; sends it `signal` as soon as it prints something. */
+function run(file, signal) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [file], { env: ENVIRONMENT });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.stdout.once('data', () => signal && child.kill(signal));
+    child.on('error', reject);
+    child.on('close', (code, endedBy) => resolve({ code, signal: endedBy, stderr }));
+  });
+}
+
+/** Runs `body` so often, and expects the same end each time. */
+async function expectEnd(body, { code = 0, signal = null, send, stderr = '' } = {}) {
+  const file = writeScript(body);
+  let left = REPETITIONS;
+  const one = async () => {
+    while (left-- > 0) {
+      const end = await run(file, send);
+      expect({ code: end.code, signal: end.signal }).toEqual({ code, signal });
+      if (stderr === '') expect(end.stderr).toBe('');
+      else expectOnly(end.stderr, stderr);
+    }
+  };
+  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, one));
+}
+
+/** The runtime prints the error that was thrown on purpose; a crash of ours would add to that. */
+function expectOnly(stderr, expected) {
+  expect(stderr).toContain(expected);
+  expect(stderr).not.toMatch(/panick|onnx|terminate called|segmentation|abort|fatal|core dumped/i);
+}
+
+const KP = 'const kp = require(native);';
+const LOADED = `${KP} await kp.embedderStatus();`;
+const IN_FLIGHT = 'for (let i = 0; i < 20; i++) kp.evaluateValue(long(i));';
+const states = {
+  'nothing loaded': KP,
+  'while loading': `${KP} ${IN_FLIGHT}`,
+  'in mid-inference': `${LOADED} ${IN_FLIGHT} await within(5);`,
+  'idle after a score': `${LOADED} await kp.evaluateValue(makeTrace());`,
+};
+
+// Bun takes the time limit from its command line.
+if (typeof jest !== 'undefined') jest.setTimeout?.(REPETITIONS * 40_000);
+
+describe.each(Object.entries(states))('%s', (_, state) => {
+  test('process.exit(0)', () => expectEnd(`${state} process.exit(0);`));
+  test('process.exit(3)', () => expectEnd(`${state} process.exit(3);`, { code: 3 }));
+  test('an uncaught error', () =>
+    expectEnd(`${state} setTimeout(() => { throw new Error('on purpose'); });`, {
+      code: 1,
+      stderr: 'on purpose',
+    }));
+  test('an unhandled rejection', () =>
+    expectEnd(`${state} Promise.reject(new Error('on purpose'));`, { code: 1, stderr: 'on purpose' }));
+});
+
+test('the natural end waits for what is pending', () =>
+  expectEnd(
+    `${KP} process.exitCode = 4;
+     kp.evaluateValue(long(1)).then((score) => { process.exitCode = score > 0 ? 0 : 5; });`,
+  ));
+
+test('the natural end after work', () => expectEnd(states['idle after a score']));
+
+// Windows knows no signals; it just ends a process.
+const describeSignals = process.platform === 'win32' ? describe.skip : describe;
+describeSignals.each(['SIGTERM', 'SIGINT'])('%s', (signal) => {
+  const busy = `${LOADED} ${IN_FLIGHT} console.log('ready'); setInterval(() => {}, 1000);`;
+  test('without a handler', () => expectEnd(busy, { send: signal, code: null, signal }));
+  test('with a handler that exits', () =>
+    expectEnd(`process.on('${signal}', () => process.exit(5)); ${busy}`, { send: signal, code: 5 }));
+  test('with a handler that lets the work finish', () =>
+    expectEnd(
+      `${LOADED}
+       process.on('${signal}', () => clearInterval(timer));
+       const timer = setInterval(() => {}, 1000);
+       const scores = [1, 2, 3].map((i) => kp.evaluateValue(long(i)));
+       console.log('ready');
+       if (!(await Promise.all(scores)).every((score) => score > 0)) process.exitCode = 6;`,
+      { send: signal },
+    ));
+});
+
+describe('worker threads', () => {
+  test('terminated in mid-embedding', () =>
+    expectEnd(`
+      await inWorker("await kp.embedderStatus(); for (let i = 0; i < 10; i++) kp.evaluateValue(long(i)); parentPort.postMessage('busy');", true);
+      ${KP}
+      if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;
+    `));
+
+  test('only a worker loads the addon', () =>
+    expectEnd(`await inWorker("if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;");`));
+
+  test('loaded in a worker, gone, and loaded again in the main thread', () =>
+    expectEnd(`
+      await inWorker('await kp.evaluateValue(makeTrace());');
+      ${KP}
+      await kp.evaluateValue(makeTrace());
+      await inWorker('await kp.evaluateValue(makeTrace());');
+      if (kp._getLocalCache().size !== 3) process.exitCode = 6;
+    `));
+});
+
+test('the module is dropped and loaded again', () =>
+  expectEnd(`
+    for (let i = 0; i < 3; i++) {
+      for (const name of Object.keys(require.cache)) if (name.startsWith(native)) delete require.cache[name];
+      const kp = require(native);
+      await kp.evaluateValue(makeTrace());
+      if (kp._getLocalCache().size !== i + 1) process.exitCode = 6;
+    }
+  `));
+
+test('vm contexts', () =>
+  expectEnd(`
+    ${KP}
+    const vm = require('node:vm');
+    for (let i = 0; i < 5; i++) {
+      const score = await vm.runInNewContext('kp.evaluateValue(trace)', { kp, trace: makeTrace() });
+      if (!(score > 0)) process.exitCode = 6;
+    }
+    vm.runInNewContext('kp.evaluateValue(trace)', { kp, trace: long(1) });
+  `));
+
+test('a forked child process', () =>
+  expectEnd(`
+    const { fork } = require('node:child_process');
+    if (process.send) {
+      ${KP}
+      process.send(await kp.evaluateValue(makeTrace()));
+      process.disconnect();
+    } else {
+      ${LOADED} ${IN_FLIGHT}
+      const child = fork(__filename);
+      const score = await new Promise((resolve) => child.once('message', resolve));
+      const code = await new Promise((resolve) => child.once('exit', resolve));
+      process.exit(score > 0 && code === 0 ? 0 : 6);
+    }
+  `));
+
+test('eight workers, created, scoring and terminated twenty times over', async () => {
+  const file = writeScript(`
+    await Promise.all(Array.from({ length: 8 }, async () => {
+      for (let cycle = 0; cycle < 20; cycle++) {
+        await inWorker("kp.evaluateValue(long(1)); await kp.evaluateValue(makeTrace()); parentPort.postMessage('done');", true);
+      }
+    }));
+    ${KP}
+    if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;
+  `);
+  expect(await run(file)).toEqual({ code: 0, signal: null, stderr: '' });
+});
