@@ -30,34 +30,26 @@ const PACKAGES = {
 };
 
 /**
- * The addon and the directory that it came from, which is null where that cannot be told (in a compiled
+ * The addon, its file and the directory that holds it, which are null where that cannot be told (in a compiled
  * program).
  */
 function load() {
   const override = process.env.KNOWLEDGEPULSE_NATIVE_ADDON;
   if (override) {
     const file = path.resolve(override);
-    return attempt([{ name: file, directory: () => path.dirname(file), load: () => require(file) }]);
+    return attempt([{ name: file, file: () => file, load: () => require(file) }]);
   }
   const platform = `${process.platform}-${process.arch}`;
   return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
 }
 
 function candidates(platform) {
-  const directory = path.join(__dirname, '..', 'npm', platform);
+  // A checkout of the repository has built it here; a published package has no such directory.
+  const built = path.join(__dirname, '..', 'npm', platform, `knowledgepulse.${platform}.node`);
   const name = `@knowledgepulse/native-${platform}`;
   return [
-    {
-      name,
-      directory: () => path.dirname(require.resolve(`${name}/package.json`)),
-      load: PACKAGES[platform],
-    },
-    {
-      name: directory,
-      directory: () => directory,
-      // A checkout of the repository has built it here; a published package has no such directory.
-      load: () => require(path.join(directory, `knowledgepulse.${platform}.node`)),
-    },
+    { name, file: () => require.resolve(name), load: PACKAGES[platform] },
+    { name: path.dirname(built), file: () => built, load: () => require(built) },
   ];
 }
 
@@ -65,7 +57,9 @@ function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
     try {
-      return { addon: candidate.load(), directory: directoryOf(candidate) };
+      const addon = candidate.load();
+      const file = fileOf(candidate);
+      return { addon, file, directory: file && path.dirname(file) };
     } catch (error) {
       failures.push({ name: candidate.name, error });
     }
@@ -73,9 +67,9 @@ function attempt(candidates) {
   throw loadError(failures);
 }
 
-function directoryOf(candidate) {
+function fileOf(candidate) {
   try {
-    return candidate.directory();
+    return candidate.file();
   } catch {
     return null;
   }
@@ -83,24 +77,19 @@ function directoryOf(candidate) {
 
 function loadError(failures) {
   const platform = `${process.platform}-${process.arch}`;
-  const lines = [`@knowledgepulse/native cannot load its addon on ${platform}.`];
-  for (const { name, error } of failures) {
+  const summary = `@knowledgepulse/native cannot load its addon on ${platform}.`;
+  const attempts = failures.map(
     // The first line says it; Node.js lists the modules that required it below.
-    lines.push(`  ${name}: ${String(error?.message ?? error).split('\n', 1)[0]}`);
-  }
-  if (failures.length === 0) {
-    lines.push(
-      `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`,
-    );
-  } else {
-    lines.push(
-      'Install with optional dependencies (no --omit=optional), on the platform that it will run on,',
-      'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.',
-    );
-  }
-  const error = codedError(Error, 'ERR_ADDON_LOAD', lines.join('\n'), failures.at(-1)?.error);
-  error.attempts = failures.map(({ name, error }) => ({ name, error }));
-  return error;
+    ({ name, error }) => `  ${name}: ${String(error?.message ?? error).split('\n', 1)[0]}`,
+  );
+  const remedy =
+    failures.length === 0
+      ? `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`
+      : 'Install with optional dependencies (no --omit=optional), on the platform that it will run on,\n' +
+        'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.';
+  const message = [summary, ...attempts, remedy].join('\n');
+  const error = codedError(Error, 'ERR_ADDON_LOAD', message, failures.at(-1)?.error);
+  return Object.assign(error, { attempts: failures, summary, remedy });
 }
 
 module.exports = load();
