@@ -3,7 +3,6 @@
 // What becomes of the embedder: each case in a process of its own, because there is one per process.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
 const { embedderStatus } = require('..');
@@ -11,16 +10,15 @@ const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
+const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
-let scratch;
+const scratch = scratchDirectory('embedder');
 let addon;
 beforeAll(async () => {
-  scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-embedder-'));
   const directory = path.dirname((await embedderStatus()).runtimePath);
   const name = fs.readdirSync(directory).find((file) => file.endsWith('.node'));
   addon = path.join(directory, name);
 });
-afterAll(() => fs.rmSync(scratch, { recursive: true }));
 
 /** Evaluates two traces and tells everything that a user can see. */
 const REPORT = `
@@ -40,20 +38,15 @@ function expectNeutral(result) {
   expect(result.size).toBe(0);
 }
 
-/** A copy of the model package; links, because the model is large. */
+/** A changed copy of the model package. */
 function copyModel(name, change = () => {}) {
-  const directory = path.join(scratch, name);
-  fs.mkdirSync(directory);
-  for (const file of fs.readdirSync(modelDirectory)) {
-    fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
-  }
+  const directory = linkModel(path.join(scratch, name));
   change(directory);
   return directory;
 }
 
 function replace(directory, file, contents) {
-  fs.rmSync(path.join(directory, file));
-  fs.writeFileSync(path.join(directory, file), contents);
+  replaceFile(path.join(directory, file), contents);
 }
 
 describe('embedderStatus', () => {
@@ -88,12 +81,7 @@ describe('embedderStatus', () => {
 
 describe('an absent embedder', () => {
   test('no model package: novelty is 0.5, silently', async () => {
-    // The package alone, without the repository around it.
-    const installed = path.join(scratch, 'installed');
-    fs.mkdirSync(installed);
-    for (const file of ['index.js', 'package.json', 'lib']) {
-      fs.cpSync(path.join(root, file), path.join(installed, file), { recursive: true });
-    }
+    const installed = copyPackage(path.join(scratch, 'installed'));
     const { result, stderr } = await runForResult(REPORT, {
       from: installed,
       env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },

@@ -85,7 +85,7 @@ function loadError(failures) {
   const remedy =
     failures.length === 0
       ? `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`
-      : 'Install with optional dependencies (no --omit=optional), on the platform that it will run on,\n' +
+      : 'Install with optional dependencies (no --omit=optional), on the platform that it will run on, ' +
         'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.';
   const message = [summary, ...attempts, remedy].join('\n');
   const error = codedError(Error, 'ERR_ADDON_LOAD', message, failures.at(-1)?.error);
