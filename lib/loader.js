@@ -17,17 +17,47 @@ const PLATFORMS = {
   'win32-x64': ['win32-x64-msvc'],
 };
 
-// Bundlers and `bun build --compile` follow only literal names, and load nothing before the call.
-const PACKAGES = {
-  'darwin-arm64': () => require('@knowledgepulse/native-darwin-arm64'),
-  'darwin-x64': () => require('@knowledgepulse/native-darwin-x64'),
-  'linux-arm64-gnu': () => require('@knowledgepulse/native-linux-arm64-gnu'),
-  'linux-arm64-musl': () => require('@knowledgepulse/native-linux-arm64-musl'),
-  'linux-x64-gnu': () => require('@knowledgepulse/native-linux-x64-gnu'),
-  'linux-x64-musl': () => require('@knowledgepulse/native-linux-x64-musl'),
-  'win32-arm64-msvc': () => require('@knowledgepulse/native-win32-arm64-msvc'),
-  'win32-x64-msvc': () => require('@knowledgepulse/native-win32-x64-msvc'),
-};
+/** @typedef {{ addon: import('./binding') } | { error: unknown }} Attempt */
+
+/**
+ * Bundlers and `bun build --compile` follow only literal names, and put up with a missing package only within
+ * `try`.
+ *
+ * @returns {Attempt}
+ */
+function requirePackage(platform) {
+  try {
+    switch (platform) {
+      case 'darwin-arm64':
+        return { addon: require('@knowledgepulse/native-darwin-arm64') };
+      case 'darwin-x64':
+        return { addon: require('@knowledgepulse/native-darwin-x64') };
+      case 'linux-arm64-gnu':
+        return { addon: require('@knowledgepulse/native-linux-arm64-gnu') };
+      case 'linux-arm64-musl':
+        return { addon: require('@knowledgepulse/native-linux-arm64-musl') };
+      case 'linux-x64-gnu':
+        return { addon: require('@knowledgepulse/native-linux-x64-gnu') };
+      case 'linux-x64-musl':
+        return { addon: require('@knowledgepulse/native-linux-x64-musl') };
+      case 'win32-arm64-msvc':
+        return { addon: require('@knowledgepulse/native-win32-arm64-msvc') };
+      case 'win32-x64-msvc':
+        return { addon: require('@knowledgepulse/native-win32-x64-msvc') };
+    }
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** @returns {Attempt} */
+function requireFile(file) {
+  try {
+    return { addon: require(file) };
+  } catch (error) {
+    return { error };
+  }
+}
 
 /**
  * The addon, its file and the directory that holds it, which are null where that cannot be told (in a compiled
@@ -37,7 +67,7 @@ function load() {
   const override = process.env.KNOWLEDGEPULSE_NATIVE_ADDON;
   if (override) {
     const file = path.resolve(override);
-    return attempt([{ name: file, file: () => file, load: () => require(file) }]);
+    return attempt([{ name: file, file: () => file, load: () => requireFile(file) }]);
   }
   const platform = `${process.platform}-${process.arch}`;
   return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
@@ -48,21 +78,20 @@ function candidates(platform) {
   const built = path.join(__dirname, '..', 'npm', platform, `knowledgepulse.${platform}.node`);
   const name = `@knowledgepulse/native-${platform}`;
   return [
-    { name, file: () => require.resolve(name), load: PACKAGES[platform] },
-    { name: path.dirname(built), file: () => built, load: () => require(built) },
+    { name, file: () => require.resolve(name), load: () => requirePackage(platform) },
+    { name: path.dirname(built), file: () => built, load: () => requireFile(built) },
   ];
 }
 
 function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
-    try {
-      const addon = candidate.load();
+    const { addon, error } = candidate.load();
+    if (addon !== undefined) {
       const file = fileOf(candidate);
       return { addon, file, directory: file && path.dirname(file) };
-    } catch (error) {
-      failures.push({ name: candidate.name, error });
     }
+    failures.push({ name: candidate.name, error });
   }
   throw loadError(failures);
 }
