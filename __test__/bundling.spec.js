@@ -82,7 +82,12 @@ describe("the SDK's modules as one-line re-exports", () => {
       ['esm', 'mjs'],
       ['cjs', 'cjs'],
     ]) {
-      const options = ['--bundle', '--platform=node', `--format=${format}`, '--packages=external'];
+      const options = [
+        '--bundle',
+        '--platform=node',
+        `--format=${format}`,
+        '--external:@knowledgepulse/native',
+      ];
       const outfile = `--outfile=dist/index.${extension}`;
       await tool(
         'esbuild/bin/esbuild',

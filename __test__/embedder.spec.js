@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { embedderStatus } = require('..');
+const { _getLocalCache, embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, root } = require('./support/paths.js');
@@ -249,6 +249,32 @@ describe('a broken embedder', () => {
       { env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') } },
     );
     expect(stderr.match(/ERR_RUNTIME_NOT_FOUND/g)).toHaveLength(1);
+  });
+});
+
+describe('the embedding of a text', () => {
+  test('is the published one, of length one, and is not remembered', async () => {
+    const { embed } = require('../lib/embedder.js');
+    const { size } = _getLocalCache();
+    const embedding = await embed('This is an example sentence');
+    expect(embedding).toBeInstanceOf(Float32Array);
+    expect(embedding).toHaveLength(384);
+    expect(Math.hypot(...embedding)).toBeCloseTo(1, 6);
+    expect(embedding[0]).toBeCloseTo(0.0676569, 6);
+    expect(_getLocalCache().size).toBe(size);
+  });
+
+  test('rejects with the code of the failure where there is no embedder', async () => {
+    const { result } = await runForResult(
+      `
+      const { embed } = require(${JSON.stringify(path.join(root, 'lib', 'embedder.js'))});
+      const thrown = await embed('text').catch((error) => error);
+      console.log(JSON.stringify({ code: thrown.code, isError: thrown instanceof Error, message: thrown.message }));
+    `,
+      { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') } },
+    );
+    expect(result).toMatchObject({ code: 'ERR_MODEL_NOT_FOUND', isError: true });
+    expect(result.message).toContain('nowhere');
   });
 });
 
