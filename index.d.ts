@@ -1,9 +1,17 @@
 /**
+ * Scores KnowledgePulse reasoning traces natively: the functions of `@knowledgepulse/sdk`, and what it takes to
+ * see and set where the embedder comes from.
+ *
+ * @packageDocumentation
+ */
+
+/**
  * What an agent did for one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
  * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and
  * `outcome.confidence`; everything else passes it by, however large.
  */
 export interface ReasoningTrace {
+  /** The JSON-LD context; the second one is that of older documents. */
   '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
   '@type': 'ReasoningTrace';
   /** `kp:trace:<uuid>` */
@@ -11,16 +19,18 @@ export interface ReasoningTrace {
   /** `kp:skill:<name>:<version>` */
   source_skill?: string;
   metadata: KnowledgeUnitMeta;
+  /** What was to be done. */
   task: {
     /** What the agent was asked to do: the first part of the text that is embedded. */
     objective: string;
     input_schema?: Record<string, unknown>;
   };
-  /** May be empty. */
+  /** What was done, in order. May be empty. */
   steps: ReasoningTraceStep[];
+  /** What came of it. */
   outcome: {
     result_summary: string;
-    /** 0 to 1. */
+    /** How sure the agent is of its result, 0 to 1. */
     confidence: number;
   };
   knowledge_graph_delta?: {
@@ -36,9 +46,12 @@ export interface ReasoningTraceStep {
   type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
   /** Part of the text that is embedded; absent counts as empty. */
   content?: string;
+  /** The tool that was used; distinct names count towards tool diversity. */
   tool?: { name: string; mcp_server?: string };
+  /** Never read, however large. */
   input?: Record<string, unknown>;
   output_summary?: string;
+  /** Milliseconds. */
   latency_ms?: number;
 }
 
@@ -50,8 +63,9 @@ export interface KnowledgeUnitMeta {
   framework?: string;
   /** Selects the weights: see {@link ScoringWeights}. */
   task_domain: string;
+  /** Whether the task was done; a failure scales the outcome dimension by 0.3. */
   success: boolean;
-  /** 0 to 1. */
+  /** 0 to 1; not read by the scorer. */
   quality_score: number;
   visibility: Visibility;
   privacy_level: PrivacyLevel;
@@ -65,13 +79,17 @@ export type Visibility = 'private' | 'org' | 'network';
 export type PrivacyLevel = 'aggregated' | 'federated' | 'private';
 
 /**
- * How much each dimension counts; the four add up to 1. The profile is chosen by `metadata.task_domain`
+ * How much each dimension counts, 0 to 1; the four add up to 1. The profile is chosen by `metadata.task_domain`
  * (`finance`, `code`, `medical`, `customer_service`; any other name gets the default profile).
  */
 export interface ScoringWeights {
+  /** Of distinct step types, error recovery and the number of steps. */
   complexity: number;
+  /** Of the distance to the traces scored before. */
   novelty: number;
+  /** Of distinct tools per step. */
   toolDiversity: number;
+  /** Of confidence and success. */
   outcome: number;
 }
 
@@ -85,10 +103,17 @@ export interface ScoringWeights {
  * Without an embedder (no model package, or no ONNX Runtime for the platform) novelty is 0.5. So it is when
  * the embedder is broken, and then the process emits one `KnowledgePulseWarning` that says why.
  *
+ * @param trace - the trace; it is read before the call returns, and may be changed after that
  * @returns the score, 0 to 1; the promise never rejects for want of an embedder
- * @throws (as a rejection) `TypeError` with `code` `ERR_INVALID_TRACE` if a field is missing or has the wrong
- * type, `RangeError` with the same code if `outcome.confidence` is not in [0, 1]. The message names the path,
- * as in `trace.steps[3].tool.name must be a string, got number`. Nothing is remembered then.
+ * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if a field is missing or has the wrong
+ * type. The message names the path, as in `trace.steps[3].tool.name must be a string, got number`. Nothing is
+ * remembered then.
+ * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
+ * @example
+ * ```ts
+ * const score = await evaluateValue(trace);
+ * if (score > 0.75) await share(trace);
+ * ```
  */
 export function evaluateValue(trace: ReasoningTrace): Promise<number>;
 
@@ -100,37 +125,69 @@ export function evaluateValue(trace: ReasoningTrace): Promise<number>;
  * The traces are read as their turn comes, a window at a time, so memory stays bounded for a hundred thousand
  * of them: do not change the array or its traces before the promise settles.
  *
- * @returns the scores, in the order of the traces
- * @throws (as a rejection) as {@link evaluateValue} for the first invalid trace, with a path as in
- * `traces[5].steps[3].tool.name`. The traces before it are remembered then, those after it are not scored.
+ * @param traces - the traces
+ * @returns the scores, each 0 to 1, in the order of the traces
+ * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with
+ * a path as in `traces[5].steps[3].tool.name`. The traces before it are remembered then, those after it are not
+ * scored.
+ * @example
+ * ```ts
+ * const scores = await evaluateValues(traces);
+ * const best = traces[scores.indexOf(Math.max(...scores))];
+ * ```
  */
 export function evaluateValues(traces: readonly ReasoningTrace[]): Promise<number[]>;
 
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
-  /** How many vectors are kept; 0 keeps none. Default 1000. */
+  /**
+   * How many vectors are kept: a safe integer; 0 keeps none.
+   *
+   * @defaultValue 1000
+   */
   maxElements?: number;
-  /** The length of every vector. Default 384. */
+  /**
+   * The length of every vector: a safe integer of at least 1.
+   *
+   * @defaultValue 384
+   */
   dimensions?: number;
-  /** How many milliseconds a vector lives, by a monotonic clock. Default: for ever. */
+  /**
+   * How many milliseconds a vector lives, by a monotonic clock: 0 or more.
+   *
+   * @defaultValue `Infinity`, for ever
+   */
   ttlMs?: number;
 }
 
 /**
  * A bounded first-in-first-out memory of vectors that tells how similar the most similar one is, by looking
  * at all of them.
+ *
+ * @example
+ * ```ts
+ * const cache = new VectorCache({ maxElements: 2, dimensions: 3 });
+ * cache.add([1, 0, 0]);
+ * cache.maxCosineSimilarity([1, 1, 0]); // 0.7071…
+ * ```
  */
 export class VectorCache {
   /**
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`
+   * Makes an empty cache.
+   *
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
+   * @throws `RangeError` with the same code if it is outside its range.
    */
   constructor(options?: VectorCacheOptions);
 
   /**
    * Adds a copy of `vector`, which displaces the oldest one if the cache is full.
    *
-   * @throws `RangeError` (`Expected 384 dimensions, got 3`, or a component that is not finite) or `TypeError`
-   * (no array of numbers), with `code` `ERR_INVALID_VECTOR`. Nothing is added then.
+   * @param vector - finite numbers, as many as the cache has dimensions
+   * @throws `RangeError` with `code` `ERR_INVALID_VECTOR` if it has another length or a component that is not
+   * finite, as in `Expected 384 dimensions, got 3`. Nothing is added then.
+   * @throws `TypeError` with the same code if it is no array of numbers.
+   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY` if there is no room for it.
    */
   add(vector: ArrayLike<number>): void;
 
@@ -138,7 +195,8 @@ export class VectorCache {
    * The largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is
    * empty. A zero vector has similarity 0 to everything.
    *
-   * @throws as {@link VectorCache.add}
+   * @param query - finite numbers, as many as the cache has dimensions
+   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}.
    */
   maxCosineSimilarity(query: ArrayLike<number>): number;
 
@@ -164,23 +222,30 @@ export function _getLocalCache(): VectorCache;
 export interface EmbedderOptions {
   /**
    * A directory with the model: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`,
-   * `tokenizer_config.json`, `config.json`. Default: the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then
-   * the package `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`.
+   * `tokenizer_config.json`, `config.json`.
+   *
+   * @defaultValue the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then the package
+   * `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`
    */
   modelDirectory?: string;
   /**
    * Which of the installed model packages to use: `fp32`, the SDK's numbers, or `q8`, faster and a quarter of the
-   * size. Default: the environment variable `KNOWLEDGEPULSE_DTYPE`, then `fp32` if it is installed, else `q8`.
+   * size.
+   *
+   * @defaultValue the environment variable `KNOWLEDGEPULSE_DTYPE`, then `fp32` if it is installed, else `q8`
    */
   dtype?: 'fp32' | 'q8';
   /**
-   * The ONNX Runtime library, 1.24.1 or newer. Default: the environment variable
-   * `KNOWLEDGEPULSE_ONNXRUNTIME`, then the library in the platform's package.
+   * The ONNX Runtime library, 1.24.1 or newer.
+   *
+   * @defaultValue the environment variable `KNOWLEDGEPULSE_ONNXRUNTIME`, then the library in the platform's
+   * package
    */
   runtimePath?: string;
   /**
-   * Threads that one inference computes on. Default: the environment variable `KNOWLEDGEPULSE_THREADS`, then
-   * as many as the process may use.
+   * Threads that one inference computes on: an integer from 1 to 1024.
+   *
+   * @defaultValue the environment variable `KNOWLEDGEPULSE_THREADS`, then as many as the process may use
    */
   threads?: number;
 }
@@ -189,8 +254,13 @@ export interface EmbedderOptions {
  * Says where the embedder comes from and what it may use, for the whole process. To be called before the first
  * {@link evaluateValue} or {@link embedderStatus}; nothing is loaded yet.
  *
- * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`; `Error` with `code`
- * `ERR_ALREADY_CONFIGURED` if it comes too late
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
+ * @throws `RangeError` with the same code if it is none of the values allowed.
+ * @throws `Error` with `code` `ERR_ALREADY_CONFIGURED` if the call comes too late.
+ * @example
+ * ```ts
+ * configureEmbedder({ dtype: 'q8', threads: 1 });
+ * ```
  */
 export function configureEmbedder(options: EmbedderOptions): void;
 
@@ -238,5 +308,13 @@ export type EmbedderErrorCode =
   /** A bug in this package. */
   | 'ERR_INTERNAL';
 
-/** Loads the embedder, if no call has yet, and tells what became of it. Never rejects. */
+/**
+ * Loads the embedder, if no call has yet, and tells what became of it. Never rejects.
+ *
+ * @example
+ * ```ts
+ * const { available, reason } = await embedderStatus();
+ * if (!available) console.warn(`Novelty is 0.5: ${reason}`);
+ * ```
+ */
 export function embedderStatus(): Promise<EmbedderStatus>;

@@ -1,12 +1,7 @@
 'use strict';
 
-const {
-  _getLocalCache,
-  configureEmbedder,
-  embedderStatus,
-  evaluateValue,
-  evaluateValues,
-} = require('./lib/scoring.js');
+const { configureEmbedder, embedderStatus } = require('./lib/embedder.js');
+const { _getLocalCache, evaluateValue, evaluateValues } = require('./lib/scoring.js');
 const { VectorCache } = require('./lib/vector-cache.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.

@@ -3,24 +3,22 @@
 // What becomes of the embedder: each case in a process of its own, because there is one per process.
 
 const fs = require('node:fs');
-const os = require('node:os');
 const path = require('node:path');
 
-const { embedderStatus } = require('..');
+const { _getLocalCache, embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
+const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
-let scratch;
+const scratch = scratchDirectory('embedder');
 let addon;
 beforeAll(async () => {
-  scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-embedder-'));
   const directory = path.dirname((await embedderStatus()).runtimePath);
   const name = fs.readdirSync(directory).find((file) => file.endsWith('.node'));
   addon = path.join(directory, name);
 });
-afterAll(() => fs.rmSync(scratch, { recursive: true }));
 
 /** Evaluates two traces and tells everything that a user can see. */
 const REPORT = `
@@ -40,20 +38,15 @@ function expectNeutral(result) {
   expect(result.size).toBe(0);
 }
 
-/** A copy of the model package; links, because the model is large. */
+/** A changed copy of the model package. */
 function copyModel(name, change = () => {}) {
-  const directory = path.join(scratch, name);
-  fs.mkdirSync(directory);
-  for (const file of fs.readdirSync(modelDirectory)) {
-    fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
-  }
+  const directory = linkModel(path.join(scratch, name));
   change(directory);
   return directory;
 }
 
 function replace(directory, file, contents) {
-  fs.rmSync(path.join(directory, file));
-  fs.writeFileSync(path.join(directory, file), contents);
+  replaceFile(path.join(directory, file), contents);
 }
 
 describe('embedderStatus', () => {
@@ -88,12 +81,7 @@ describe('embedderStatus', () => {
 
 describe('an absent embedder', () => {
   test('no model package: novelty is 0.5, silently', async () => {
-    // The package alone, without the repository around it.
-    const installed = path.join(scratch, 'installed');
-    fs.mkdirSync(installed);
-    for (const file of ['index.js', 'package.json', 'lib']) {
-      fs.cpSync(path.join(root, file), path.join(installed, file), { recursive: true });
-    }
+    const installed = copyPackage(path.join(scratch, 'installed'));
     const { result, stderr } = await runForResult(REPORT, {
       from: installed,
       env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
@@ -297,6 +285,32 @@ describe('a model file that is harmed under a loaded embedder', () => {
     const { result, stderr } = await runForResult(score(directory, harms[name](file)));
     expect(result).toEqual(expected);
     expect(stderr).toBe('');
+  });
+});
+
+describe('the embedding of a text', () => {
+  test('is the published one, of length one, and is not remembered', async () => {
+    const { embed } = require('../lib/embedder.js');
+    const { size } = _getLocalCache();
+    const embedding = await embed('This is an example sentence');
+    expect(embedding).toBeInstanceOf(Float32Array);
+    expect(embedding).toHaveLength(384);
+    expect(Math.hypot(...embedding)).toBeCloseTo(1, 6);
+    expect(embedding[0]).toBeCloseTo(0.0676569, 6);
+    expect(_getLocalCache().size).toBe(size);
+  });
+
+  test('rejects with the code of the failure where there is no embedder', async () => {
+    const { result } = await runForResult(
+      `
+      const { embed } = require(${JSON.stringify(path.join(root, 'lib', 'embedder.js'))});
+      const thrown = await embed('text').catch((error) => error);
+      console.log(JSON.stringify({ code: thrown.code, isError: thrown instanceof Error, message: thrown.message }));
+    `,
+      { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') } },
+    );
+    expect(result).toMatchObject({ code: 'ERR_MODEL_NOT_FOUND', isError: true });
+    expect(result.message).toContain('nowhere');
   });
 });
 

@@ -8,6 +8,7 @@ const path = require('node:path');
 
 const { root } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
+const { linkPackages } = require('./support/scratch.js');
 
 describe('exit', () => {
   test('a pending promise keeps the process alive', async () => {
@@ -138,9 +139,7 @@ describe('imports', () => {
   test('an ES module can name them', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-import-'));
     try {
-      const scope = path.join(directory, 'node_modules', '@knowledgepulse');
-      fs.mkdirSync(scope, { recursive: true });
-      fs.symlinkSync(root, path.join(scope, 'native'), 'junction');
+      linkPackages(directory, { '@knowledgepulse/native': root });
       const file = path.join(directory, 'script.mjs');
       fs.writeFileSync(
         file,
@@ -149,6 +148,29 @@ describe('imports', () => {
       );
       const { code, stdout, stderr } = await run(process.execPath, [file]);
       expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  test('the sub-paths give the same functions and class, by name', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-import-'));
+    try {
+      linkPackages(directory, { '@knowledgepulse/native': root });
+      const file = path.join(directory, 'script.mjs');
+      fs.writeFileSync(
+        file,
+        `import * as main from '@knowledgepulse/native';
+         import { _getLocalCache, evaluateValue, evaluateValues } from '@knowledgepulse/native/scoring';
+         import { VectorCache } from '@knowledgepulse/native/vector-cache';
+         import { createRequire } from 'node:module';
+         const require = createRequire(import.meta.url);
+         const required = { ...require('@knowledgepulse/native/scoring'), ...require('@knowledgepulse/native/vector-cache') };
+         const named = { VectorCache, _getLocalCache, evaluateValue, evaluateValues };
+         console.log(Object.entries(named).map(([name, value]) => value === main[name] && value === required[name]).join());`,
+      );
+      const { code, stdout, stderr } = await run(process.execPath, [file]);
+      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'true,true,true,true\n', stderr: '' });
     } finally {
       fs.rmSync(directory, { recursive: true });
     }

@@ -32,6 +32,9 @@ export declare class PreparedTrace {
  */
 export declare function configure(options: EmbedderOptions): boolean
 
+/** Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none. */
+export declare function embed(text: string): Promise<Float32Array>
+
 /** Where the embedder comes from; see `inference::Options`. */
 export interface EmbedderOptions {
   /** The model directory. */
@@ -87,6 +90,9 @@ export declare function stop(): void
 
 /** The failure of an embedder that is present but broken; told once per process. */
 export declare function takeWarning(): Warning | null
+
+/** The version that the addon was built as. */
+export declare function version(): string
 
 /** A failure that the user should hear of. */
 export interface Warning {

@@ -10,11 +10,6 @@ const addonDirectory = require('./loader.js').directory;
 
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
-// Bundlers follow only literal names.
-const RESOLVE_MODEL = {
-  fp32: () => require.resolve('@knowledgepulse/all-minilm-l6-v2/package.json'),
-  q8: () => require.resolve('@knowledgepulse/all-minilm-l6-v2-q8/package.json'),
-};
 const LIBRARY_NAMES = {
   darwin: 'libknowledgepulse_onnxruntime.dylib',
   linux: 'libknowledgepulse_onnxruntime.so',
@@ -101,7 +96,12 @@ function installedModel(dtype) {
 
 function packageDirectory(dtype) {
   try {
-    return path.dirname(RESOLVE_MODEL[dtype]());
+    // Bundlers follow only literal names, and put up with a missing package only within `try`.
+    const manifest =
+      dtype === 'fp32'
+        ? require.resolve('@knowledgepulse/all-minilm-l6-v2/package.json')
+        : require.resolve('@knowledgepulse/all-minilm-l6-v2-q8/package.json');
+    return path.dirname(manifest);
   } catch {
     return undefined;
   }

@@ -17,65 +17,88 @@ const PLATFORMS = {
   'win32-x64': ['win32-x64-msvc'],
 };
 
-// Bundlers and `bun build --compile` follow only literal names, and load nothing before the call.
-const PACKAGES = {
-  'darwin-arm64': () => require('@knowledgepulse/native-darwin-arm64'),
-  'darwin-x64': () => require('@knowledgepulse/native-darwin-x64'),
-  'linux-arm64-gnu': () => require('@knowledgepulse/native-linux-arm64-gnu'),
-  'linux-arm64-musl': () => require('@knowledgepulse/native-linux-arm64-musl'),
-  'linux-x64-gnu': () => require('@knowledgepulse/native-linux-x64-gnu'),
-  'linux-x64-musl': () => require('@knowledgepulse/native-linux-x64-musl'),
-  'win32-arm64-msvc': () => require('@knowledgepulse/native-win32-arm64-msvc'),
-  'win32-x64-msvc': () => require('@knowledgepulse/native-win32-x64-msvc'),
-};
+/** @typedef {{ addon: import('./binding') } | { error: unknown }} Attempt */
 
 /**
- * The addon and the directory that it came from, which is null where that cannot be told (in a compiled
+ * Bundlers and `bun build --compile` follow only literal names, and put up with a missing package only within
+ * `try`.
+ *
+ * @returns {Attempt}
+ */
+function requirePackage(platform) {
+  try {
+    switch (platform) {
+      case 'darwin-arm64':
+        return { addon: require('@knowledgepulse/native-darwin-arm64') };
+      case 'darwin-x64':
+        return { addon: require('@knowledgepulse/native-darwin-x64') };
+      case 'linux-arm64-gnu':
+        return { addon: require('@knowledgepulse/native-linux-arm64-gnu') };
+      case 'linux-arm64-musl':
+        return { addon: require('@knowledgepulse/native-linux-arm64-musl') };
+      case 'linux-x64-gnu':
+        return { addon: require('@knowledgepulse/native-linux-x64-gnu') };
+      case 'linux-x64-musl':
+        return { addon: require('@knowledgepulse/native-linux-x64-musl') };
+      case 'win32-arm64-msvc':
+        return { addon: require('@knowledgepulse/native-win32-arm64-msvc') };
+      case 'win32-x64-msvc':
+        return { addon: require('@knowledgepulse/native-win32-x64-msvc') };
+    }
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** @returns {Attempt} */
+function requireFile(file) {
+  try {
+    return { addon: require(file) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/**
+ * The addon, its file and the directory that holds it, which are null where that cannot be told (in a compiled
  * program).
  */
 function load() {
   const override = process.env.KNOWLEDGEPULSE_NATIVE_ADDON;
   if (override) {
     const file = path.resolve(override);
-    return attempt([{ name: file, directory: () => path.dirname(file), load: () => require(file) }]);
+    return attempt([{ name: file, file: () => file, load: () => requireFile(file) }]);
   }
   const platform = `${process.platform}-${process.arch}`;
   return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
 }
 
 function candidates(platform) {
-  const directory = path.join(__dirname, '..', 'npm', platform);
+  // A checkout of the repository has built it here; a published package has no such directory.
+  const built = path.join(__dirname, '..', 'npm', platform, `knowledgepulse.${platform}.node`);
   const name = `@knowledgepulse/native-${platform}`;
   return [
-    {
-      name,
-      directory: () => path.dirname(require.resolve(`${name}/package.json`)),
-      load: PACKAGES[platform],
-    },
-    {
-      name: directory,
-      directory: () => directory,
-      // A checkout of the repository has built it here; a published package has no such directory.
-      load: () => require(path.join(directory, `knowledgepulse.${platform}.node`)),
-    },
+    { name, file: () => require.resolve(name), load: () => requirePackage(platform) },
+    { name: path.dirname(built), file: () => built, load: () => requireFile(built) },
   ];
 }
 
 function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
-    try {
-      return { addon: candidate.load(), directory: directoryOf(candidate) };
-    } catch (error) {
-      failures.push({ name: candidate.name, error });
+    const { addon, error } = candidate.load();
+    if (addon !== undefined) {
+      const file = fileOf(candidate);
+      return { addon, file, directory: file && path.dirname(file) };
     }
+    failures.push({ name: candidate.name, error });
   }
   throw loadError(failures);
 }
 
-function directoryOf(candidate) {
+function fileOf(candidate) {
   try {
-    return candidate.directory();
+    return candidate.file();
   } catch {
     return null;
   }
@@ -83,24 +106,19 @@ function directoryOf(candidate) {
 
 function loadError(failures) {
   const platform = `${process.platform}-${process.arch}`;
-  const lines = [`@knowledgepulse/native cannot load its addon on ${platform}.`];
-  for (const { name, error } of failures) {
+  const summary = `@knowledgepulse/native cannot load its addon on ${platform}.`;
+  const attempts = failures.map(
     // The first line says it; Node.js lists the modules that required it below.
-    lines.push(`  ${name}: ${String(error?.message ?? error).split('\n', 1)[0]}`);
-  }
-  if (failures.length === 0) {
-    lines.push(
-      `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`,
-    );
-  } else {
-    lines.push(
-      'Install with optional dependencies (no --omit=optional), on the platform that it will run on,',
-      'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.',
-    );
-  }
-  const error = codedError(Error, 'ERR_ADDON_LOAD', lines.join('\n'), failures.at(-1)?.error);
-  error.attempts = failures.map(({ name, error }) => ({ name, error }));
-  return error;
+    ({ name, error }) => `  ${name}: ${String(error?.message ?? error).split('\n', 1)[0]}`,
+  );
+  const remedy =
+    failures.length === 0
+      ? `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`
+      : 'Install with optional dependencies (no --omit=optional), on the platform that it will run on, ' +
+        'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.';
+  const message = [summary, ...attempts, remedy].join('\n');
+  const error = codedError(Error, 'ERR_ADDON_LOAD', message, failures.at(-1)?.error);
+  return Object.assign(error, { attempts: failures, summary, remedy });
 }
 
 module.exports = load();

@@ -1,40 +1,11 @@
 'use strict';
 
 const { setImmediate } = require('node:timers/promises');
-const { isMainThread } = require('node:worker_threads');
 
-const { checkOptions, resolveOptions } = require('./embedder-options.js');
+const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
 const { adoptNative } = require('./vector-cache.js');
-
-let configured = false;
-
-/** Tells the addon where the embedder comes from, once per process: nothing is looked for before that. */
-function ensureConfigured() {
-  if (configured) return;
-  if (!native.isConfigured()) configure({});
-  configured = true;
-}
-
-function configure(options) {
-  const isFirst = native.configure(resolveOptions(options));
-  // The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
-  if (isFirst && isMainThread) process.once('exit', native.stop);
-  return isFirst;
-}
-
-function configureEmbedder(options) {
-  checkOptions(options);
-  if (native.isConfigured() || !configure(options)) {
-    throw codedError(
-      Error,
-      'ERR_ALREADY_CONFIGURED',
-      'the embedder of this process is already configured: call configureEmbedder before the first evaluateValue or embedderStatus',
-    );
-  }
-  configured = true;
-}
 
 /** Settles when the batches that were begun have handed in all their traces; null if there are none. */
 let batches = null;
@@ -124,21 +95,6 @@ function errorOfElement(index, error) {
   return codedError(error.constructor, error.code, message, error.cause);
 }
 
-async function embedderStatus() {
-  ensureConfigured();
-  // A copy, so that the object is of the caller's realm.
-  return { ...(await native.embedderStatus()) };
-}
-
-function tellWarning() {
-  const warning = native.takeWarning();
-  if (warning === null) return;
-  process.emitWarning(
-    `The embedder does not work, so traces are scored with a novelty of 0.5: ${warning.reason}`,
-    { type: 'KnowledgePulseWarning', code: warning.code },
-  );
-}
-
 let localCache;
 
 function _getLocalCache() {
@@ -146,4 +102,4 @@ function _getLocalCache() {
   return localCache;
 }
 
-module.exports = { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue, evaluateValues };
+module.exports = { _getLocalCache, evaluateValue, evaluateValues };

@@ -13,6 +13,12 @@ const checks = [
     process.execPath,
     ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],
   ],
+  // Both look at what would be published: whether every way to import it finds code and types.
+  [process.execPath, ['node_modules/publint/src/cli.js', '--strict']],
+  [
+    process.execPath,
+    ['node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--no-color', '--no-emoji'],
+  ],
   // Building the addon writes lib/binding.d.ts.
   ['git', ['diff', '--exit-code', '--', 'lib/binding.d.ts', 'Cargo.lock', 'package-lock.json']],
 ];

@@ -1,5 +1,5 @@
-// `npm test`: sets up what is missing, then runs every test: the Rust core, the model builder, the package on
-// Node.js and on Bun, and its types.
+// `npm test`: sets up what is missing, then runs every test: the Rust core, the model builder, the package (its
+// types too) on Node.js and on Bun.
 
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -15,7 +15,6 @@ export const bin = (name) =>
 const suites = [
   ['the Rust core', 'cargo', ['test', '--locked', '--quiet']],
   ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
-  ['the types', bin('tsc'), ['--project', '__test__/types']],
   ['the package on Node.js', process.execPath, ['node_modules/jest/bin/jest.js']],
   ['the package on Bun', bin('bun'), ['test', '--timeout', '120000', './__test__']],
 ];

@@ -98,11 +98,15 @@ impl From<&Error> for Failure {
     }
 }
 
+/// The embedding of a text, or why there is none.
+pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
+
 /// Takes the result of a call, on the inference thread.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
 enum Job {
     Evaluate(Trace, Reply<Result<f64>>),
+    Embed(String, Reply<EmbedResult>),
     Status(Reply<Status>),
 }
 
@@ -191,6 +195,15 @@ impl Engine {
         }
     }
 
+    /// Embeds `text`, of which the first 512 tokens count, after all calls before. The novelty memory has no part
+    /// in it.
+    pub fn embed(&self, text: String, reply: Reply<EmbedResult>) {
+        match self.queue() {
+            Ok(queue) => queue.push(Job::Embed(text, reply)),
+            Err(error) => reply(Err(Failure::from(&error))),
+        }
+    }
+
     /// Loads the embedder, if nobody has, and tells what became of it.
     pub fn status(&self, reply: Reply<Status>) {
         if let Some(status) = self.shared.status.get() {
@@ -260,6 +273,7 @@ struct Worker {
 /// A job whose embedding is known, waiting for those before it.
 enum Finished {
     Evaluate(Trace, Result<Option<Box<Embedding>>>, Reply<Result<f64>>),
+    Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
     Status(Reply<Status>),
 }
 
@@ -328,10 +342,9 @@ impl Worker {
     fn compute(&self, job: Job, embedder: Option<(&Embedder, &mut Lane)>) -> Finished {
         match job {
             Job::Status(reply) => Finished::Status(reply),
+            Job::Embed(text, reply) => Finished::Embed(embed(embedder, || text), reply),
             Job::Evaluate(trace, reply) => {
-                let embedding = embedder
-                    .map(|(embedder, lane)| guarded(|| embedder.embed(lane, &text::of(&trace)).map(Box::new)))
-                    .transpose();
+                let embedding = embed(embedder, || text::of(&trace));
                 Finished::Evaluate(trace, embedding, reply)
             }
         }
@@ -351,9 +364,32 @@ impl Worker {
                     scorer::score_without_embedder(&trace)
                 }))
             })),
-            Finished::Status(reply) => reply(self.shared.status.get().cloned().unwrap_or_default()),
+            Finished::Embed(embedding, reply) => reply(match embedding {
+                Ok(Some(embedding)) => Ok(embedding),
+                Ok(None) => Err(self.status().failure.unwrap_or_else(|| {
+                    Failure::from(&Error::Internal(
+                        "there is no embedder, for no known reason".into(),
+                    ))
+                })),
+                Err(error) => Err(Failure::from(&error)),
+            }),
+            Finished::Status(reply) => reply(self.status()),
         }));
     }
+
+    fn status(&self) -> Status {
+        self.shared.status.get().cloned().unwrap_or_default()
+    }
+}
+
+/// The embedding of a text, if there is an embedder.
+fn embed(
+    embedder: Option<(&Embedder, &mut Lane)>,
+    text: impl FnOnce() -> String,
+) -> Result<Option<Box<Embedding>>> {
+    embedder
+        .map(|(embedder, lane)| guarded(|| embedder.embed(lane, &text()).map(Box::new)))
+        .transpose()
 }
 
 /// Loads the embedder and publishes what became of it.
@@ -484,6 +520,20 @@ mod tests {
         assert_eq!(failure.code, "ERR_MODEL_NOT_FOUND");
         assert!(failure.reason.contains("KNOWLEDGEPULSE_MODEL_DIR"));
         assert_eq!(status(&engine).failure, Some(failure));
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn without_an_embedder_a_text_has_no_embedding() {
+        let engine = engine();
+        assert!(engine.configure(Options::default()));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        engine.embed(
+            "text".into(),
+            Box::new(move |result| sender.send(result).unwrap()),
+        );
+        let failure = receiver.recv().unwrap().unwrap_err();
+        assert_eq!(Some(failure), status(&engine).failure);
         assert!(engine.take_warning().is_none());
     }
 

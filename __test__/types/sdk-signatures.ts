@@ -14,6 +14,9 @@ import type {
 } from '@knowledgepulse/native';
 import * as native from '@knowledgepulse/native';
 
+// The package needs no types but the language's own.
+declare const console: { log(...values: unknown[]): void };
+
 interface SdkTrace {
   '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
   '@type': 'ReasoningTrace';

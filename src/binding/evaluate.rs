@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The default scorer: one per process, shared by all threads.
-static ENGINE: LazyLock<Engine> =
+pub(super) static ENGINE: LazyLock<Engine> =
     LazyLock::new(|| Engine::new(Arc::new(Mutex::new(VectorCache::new(cache::Options::default())))));
 
 /// Where the embedder comes from; see `inference::Options`.
@@ -93,6 +93,12 @@ pub fn configure(env: &Env, options: EmbedderOptions) -> Result<bool> {
 #[napi(catch_unwind)]
 pub fn stop() {
     runtime::stop();
+}
+
+/// The version that the addon was built as.
+#[napi(catch_unwind)]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
 }
 
 /// Whether `configure` was called in this process.

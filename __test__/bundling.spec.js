@@ -1,0 +1,213 @@
+'use strict';
+
+// The package in the hands of bundlers, compilers and test runners, each in a process of its own.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const loader = require('../lib/loader.js');
+const { embedderStatus } = require('..');
+const { scoreOf } = require('./oracle/score.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { modelDirectory, root } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { copyModel, copyPackage, linkPackages, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('bundling');
+const trace = JSON.stringify(makeTrace());
+
+/** Its processes are Node.js programs; on Bun they would test Bun's compatibility, not this package. */
+const testOnNode = process.versions.bun ? test.skip : test;
+
+/** A project that has installed the package, with `files`. */
+function project(name, files) {
+  const directory = path.join(scratch, name);
+  copyPackage(path.join(directory, 'node_modules', '@knowledgepulse', 'native'));
+  linkPackages(directory, {
+    [`@knowledgepulse/native-${path.basename(loader.directory)}`]: loader.directory,
+  });
+  copyModel(path.join(directory, 'node_modules', '@knowledgepulse', 'all-minilm-l6-v2'));
+  for (const [file, contents] of Object.entries({ 'package.json': '{ "name": "project" }', ...files })) {
+    fs.mkdirSync(path.dirname(path.join(directory, file)), { recursive: true });
+    fs.writeFileSync(path.join(directory, file), contents);
+  }
+  return directory;
+}
+
+/** Runs a tool of the repository in `directory`. */
+async function tool(script, args, directory, env) {
+  const result = await run(
+    process.execPath,
+    [path.join(root, 'node_modules', script), ...args],
+    env,
+    directory,
+  );
+  if (result.code !== 0) throw new Error(`${script} failed:\n${result.stdout}\n${result.stderr}`);
+  return result;
+}
+
+async function output(command, args, env, cwd) {
+  const { code, stdout, stderr } = await run(command, args, env, cwd);
+  if (code !== 0) throw new Error(`it ended with code ${code}:\n${stderr}`);
+  return JSON.parse(stdout);
+}
+
+describe("the SDK's modules as one-line re-exports", () => {
+  const sources = {
+    'src/scoring.ts': `export { evaluateValue, _getLocalCache } from '@knowledgepulse/native/scoring';\n`,
+    'src/vector-cache.ts': `export { VectorCache } from '@knowledgepulse/native/vector-cache';\n`,
+    'src/index.ts': `export * from './scoring.js';\nexport * from './vector-cache.js';\n`,
+  };
+  const use = `(async () => {
+    const score = await sdk.evaluateValue(${trace});
+    const cache = sdk._getLocalCache();
+    console.log(JSON.stringify({ score, size: cache.size, isCache: cache instanceof sdk.VectorCache }));
+  })();`;
+  const scripts = {
+    'use.mjs': `import * as sdk from './dist/index.mjs';\n${use}`,
+    'use.cjs': `const sdk = require('./dist/index.cjs');\n${use}`,
+  };
+  const expected = { score: scoreOf(makeTrace(), 0.5), size: 1, isCache: true };
+
+  async function expectToWork(directory) {
+    for (const script of Object.keys(scripts)) {
+      const result = await output(process.execPath, [path.join(directory, script)]);
+      expect(result).toEqual({ ...expected, score: expect.closeTo(expected.score, 6) });
+    }
+  }
+
+  test('bundled by esbuild', async () => {
+    const directory = project('esbuild', { ...sources, ...scripts });
+    for (const [format, extension] of [
+      ['esm', 'mjs'],
+      ['cjs', 'cjs'],
+    ]) {
+      const options = [
+        '--bundle',
+        '--platform=node',
+        `--format=${format}`,
+        '--external:@knowledgepulse/native',
+      ];
+      const outfile = `--outfile=dist/index.${extension}`;
+      await tool(
+        'esbuild/bin/esbuild',
+        ['src/index.ts', ...options, outfile, '--log-level=error'],
+        directory,
+      );
+    }
+    await expectToWork(directory);
+  });
+
+  test('bundled by tsup', async () => {
+    const dependencies = { '@knowledgepulse/native': '*' };
+    const directory = project('tsup', {
+      ...sources,
+      ...scripts,
+      // What a project depends on is external by default.
+      'package.json': JSON.stringify({ name: 'project', type: 'module', dependencies }),
+      'tsup.config.mjs': `export default {
+        entry: ['src/index.ts'],
+        format: ['esm', 'cjs'],
+        outExtension: ({ format }) => ({ js: format === 'esm' ? '.mjs' : '.cjs' }),
+      };`,
+    });
+    await tool('tsup/dist/cli-default.js', ['--silent'], directory);
+    await expectToWork(directory);
+  });
+});
+
+describe('bun build --compile', () => {
+  const bun = process.versions.bun
+    ? process.execPath
+    : path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
+  const main = `import { embedderStatus, evaluateValue } from '@knowledgepulse/native';
+    const scores = [await evaluateValue(${trace}), await evaluateValue(${trace})];
+    console.log(JSON.stringify({ scores, status: await embedderStatus() }));`;
+  const installed = path.join(scratch, 'installed');
+  const program = path.join(installed, process.platform === 'win32' ? 'program.exe' : 'program');
+
+  beforeAll(async () => {
+    const directory = project('compile', { 'main.mjs': main });
+    // Bun would note where the model is on this machine; a program is run elsewhere.
+    fs.rmSync(path.join(directory, 'node_modules', '@knowledgepulse', 'all-minilm-l6-v2'), {
+      recursive: true,
+    });
+    fs.mkdirSync(installed);
+    const { code, stderr } = await run(
+      bun,
+      ['build', '--compile', 'main.mjs', '--outfile', program],
+      {},
+      directory,
+    );
+    if (code !== 0) throw new Error(stderr);
+    fs.rmSync(directory, { recursive: true });
+  });
+
+  test('the program scores with a novelty of 0.5, and says why', async () => {
+    const { scores, status } = await output(program, [], {}, installed);
+    for (const score of scores) expect(score).toBeCloseTo(scoreOf(makeTrace(), 0.5), 12);
+    expect(status.available).toBe(false);
+    expect(status.code).toBe('ERR_MODEL_NOT_FOUND');
+    expect(status.reason).toContain('KNOWLEDGEPULSE_MODEL_DIR');
+  });
+
+  test('it is complete when the variables point to runtime and model', async () => {
+    const { runtimePath } = await embedderStatus();
+    const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory, KNOWLEDGEPULSE_ONNXRUNTIME: runtimePath };
+    const { scores, status } = await output(program, [], env, installed);
+    expect(status).toMatchObject({ available: true, modelDirectory, runtimePath });
+    expect(scores[0]).toBeCloseTo(scoreOf(makeTrace(), 0.5), 6);
+    expect(scores[1]).toBeCloseTo(scoreOf(makeTrace(), 0), 6);
+  });
+});
+
+describe('test runners', () => {
+  testOnNode('Jest: one scorer and one memory, whatever the module registry', async () => {
+    const directory = project('jest', {
+      'registries.test.js': `
+        const load = () => require('@knowledgepulse/native');
+        const trace = ${trace};
+        test('registries', async () => {
+          const first = load();
+          const before = await first.evaluateValue(trace);
+          jest.resetModules();
+          const second = load();
+          expect(second).not.toBe(first);
+          expect(second._getLocalCache().size).toBe(1);
+          let third;
+          jest.isolateModules(() => { third = load(); });
+          expect(await third.evaluateValue(trace)).toBeLessThan(before);
+          expect(first._getLocalCache().size).toBe(2);
+          expect(third._getLocalCache()).toBeInstanceOf(third.VectorCache);
+          expect(() => second.configureEmbedder({})).toThrow(Error);
+          expect(await second.embedderStatus()).toEqual(await first.embedderStatus());
+          await expect(third.evaluateValue({})).rejects.toThrow(TypeError);
+        });`,
+    });
+    const { stderr } = await tool('jest/bin/jest.js', ['--rootDir', directory, '--ci'], directory);
+    expect(stderr).toContain('1 passed');
+  });
+
+  for (const pool of ['threads', 'forks']) {
+    testOnNode(`Vitest, in its pool of ${pool}`, async () => {
+      const test = `
+        import { expect, test } from 'vitest';
+        import { _getLocalCache, embedderStatus, evaluateValue, VectorCache } from '@knowledgepulse/native';
+        const trace = ${trace};
+        test('scores', async () => {
+          const first = await evaluateValue(trace);
+          expect(await embedderStatus()).toMatchObject({ available: true });
+          expect(await evaluateValue(trace)).toBeLessThanOrEqual(first);
+          expect(_getLocalCache()).toBeInstanceOf(VectorCache);
+          expect(() => new VectorCache({ dimensions: 3 }).add([1])).toThrow(RangeError);
+          await expect(evaluateValue({})).rejects.toThrow(TypeError);
+        });`;
+      const directory = project(`vitest-${pool}`, { 'one.test.mjs': test, 'two.test.mjs': test });
+      linkPackages(directory, { vitest: path.join(root, 'node_modules', 'vitest') });
+      const { stdout } = await tool('vitest/vitest.mjs', ['run', '--pool', pool], directory, {
+        NO_COLOR: '1',
+      });
+      expect(stdout).toMatch(/Tests +2 passed/);
+    });
+  }
+});

@@ -1,0 +1,311 @@
+'use strict';
+
+// `npx @knowledgepulse/native doctor` on healthy and broken installations.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { embedderStatus } = require('..');
+const { render } = require('../lib/doctor.js');
+const { version } = require('../package.json');
+const { modelDirectory, root } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { copyModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('doctor');
+const ESCAPE = '\u001b';
+
+let addon;
+let library;
+beforeAll(async () => {
+  library = (await embedderStatus()).runtimePath;
+  const directory = path.dirname(library);
+  addon = path.join(
+    directory,
+    fs.readdirSync(directory).find((name) => name.endsWith('.node')),
+  );
+});
+
+/** Runs the command line of the package in `from`. */
+function native(args, { env = {}, from = root } = {}) {
+  return run(process.execPath, [path.join(from, 'bin', 'native.js'), ...args], env);
+}
+
+async function report(options) {
+  const { code, signal, stdout, stderr } = await native(['doctor', '--json'], options);
+  expect({ signal, stderr }).toEqual({ signal: null, stderr: '' });
+  const parsed = JSON.parse(stdout);
+  expect(code).toBe(parsed.healthy ? 0 : 1);
+  return parsed;
+}
+
+describe('a healthy installation', () => {
+  test('--json tells everything', async () => {
+    const found = await report();
+    const { dtype, dimensions, modelSha256, runtimePath, runtimeVersion, threads } = await embedderStatus();
+    const isLinux = process.platform === 'linux';
+    expect(found).toEqual({
+      healthy: true,
+      version,
+      directory: root,
+      platform: {
+        os: process.platform,
+        arch: process.arch,
+        libc: isLinux ? expect.stringMatching(/^(glibc|musl)$/) : null,
+        libcVersion: isLinux ? expect.stringMatching(/^\d+\.\d+/) : null,
+      },
+      engine: process.versions.bun
+        ? { name: 'bun', version: process.versions.bun }
+        : { name: 'node', version: process.versions.node },
+      addon: { path: addon, version, attempts: [] },
+      runtime: { path: runtimePath, version: runtimeVersion },
+      model: {
+        directory: modelDirectory,
+        dtype,
+        dimensions,
+        sha256: modelSha256,
+        expectedSha256: modelSha256,
+        verified: true,
+      },
+      threads,
+      embedding: {
+        text: 'This is an example sentence',
+        loadMilliseconds: expect.any(Number),
+        milliseconds: expect.any(Number),
+        largestDifference: expect.any(Number),
+        tolerance: 1e-5,
+        correct: true,
+      },
+      memory: {
+        residentBytes: expect.any(Number),
+        freeBytes: expect.any(Number),
+        totalBytes: expect.any(Number),
+      },
+      warnings: [],
+      problems: [],
+    });
+    expect(found.embedding.milliseconds).toBeGreaterThan(0);
+    expect(found.embedding.loadMilliseconds).toBeGreaterThan(0);
+    expect(found.embedding.largestDifference).toBeLessThan(1e-5);
+    // The weights alone are 90 MB.
+    expect(found.memory.residentBytes).toBeGreaterThan(90e6);
+  });
+
+  test('the text says the same, without colours where it goes to a file', async () => {
+    const { code, stdout, stderr } = await native(['doctor']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).not.toContain(ESCAPE);
+    const { modelSha256, runtimeVersion } = await embedderStatus();
+    for (const part of [version, addon, library, runtimeVersion, modelDirectory, modelSha256]) {
+      expect(stdout).toContain(part);
+    }
+    expect(stdout).not.toMatch(/[✗–]/);
+    expect(stdout.trimEnd().endsWith('Healthy.')).toBe(true);
+  });
+
+  test('colours change nothing but the colour', async () => {
+    const found = await report({ env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') } });
+    const coloured = render(found, { colours: true });
+    expect(coloured).toContain(`${ESCAPE}[31m`);
+    const codes = new RegExp(`${ESCAPE}\\[\\d+m`, 'g');
+    expect(coloured.replace(codes, '')).toBe(render(found, { colours: false }));
+  });
+
+  test('the int8 model is held to a tolerance of its own', async () => {
+    const found = await report({ env: { KNOWLEDGEPULSE_DTYPE: 'q8' } });
+    expect(found.problems).toEqual([]);
+    expect(found.model).toMatchObject({ dtype: 'q8', verified: true });
+    expect(found.embedding.tolerance).toBe(1e-2);
+    expect(found.embedding.largestDifference).toBeGreaterThan(1e-5);
+  });
+
+  test('a model without a manifest works, and is not called verified', async () => {
+    const directory = copyModel(path.join(scratch, 'no-manifest'));
+    fs.rmSync(path.join(directory, 'manifest.json'));
+    const env = { KNOWLEDGEPULSE_MODEL_DIR: directory };
+    expect(await report({ env })).toMatchObject({
+      healthy: true,
+      model: { directory, expectedSha256: null, verified: false },
+    });
+    expect((await native(['doctor'], { env })).stdout).toContain('not verified');
+  });
+
+  test('a variable that is ignored is a warning', async () => {
+    const found = await report({ env: { KNOWLEDGEPULSE_THREADS: 'many' } });
+    expect(found.healthy).toBe(true);
+    expect(found.warnings).toHaveLength(1);
+    expect(found.warnings[0].code).toBe('ERR_INVALID_OPTION');
+    expect(found.warnings[0].message).toContain('KNOWLEDGEPULSE_THREADS');
+  });
+});
+
+describe('a broken installation', () => {
+  /** What is broken, the code that says so, and what the message or the remedy must name. */
+  const cases = {
+    'no addon': () => ({
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: path.join(scratch, 'none.node') },
+      code: 'ERR_ADDON_LOAD',
+      names: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'none.node'],
+    }),
+    'an addon that is a text file': () => ({
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: write('text.node', 'this is no addon') },
+      code: 'ERR_ADDON_LOAD',
+      names: ['text.node'],
+    }),
+    'an addon of another package': () => ({
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: copy(library, 'other.node') },
+      code: 'ERR_ADDON_LOAD',
+      names: ['other.node'],
+    }),
+    'a configured model that is missing': () => ({
+      env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') },
+      code: 'ERR_MODEL_NOT_FOUND',
+      names: ['KNOWLEDGEPULSE_MODEL_DIR', 'nowhere'],
+    }),
+    'a model with a flipped byte': () => {
+      const directory = copyModel(path.join(scratch, 'flipped'));
+      const bytes = fs.readFileSync(path.join(directory, 'model.onnx'));
+      bytes[bytes.length >> 1] ^= 1;
+      replaceFile(path.join(directory, 'model.onnx'), bytes);
+      return {
+        env: { KNOWLEDGEPULSE_MODEL_DIR: directory },
+        code: 'ERR_MODEL_DAMAGED',
+        names: ['model.onnx', 'SHA-256', 'KNOWLEDGEPULSE_MODEL_DIR'],
+      };
+    },
+    'a tokenizer that is cut off': () => {
+      const directory = copyModel(path.join(scratch, 'tokenizer'));
+      fs.rmSync(path.join(directory, 'manifest.json'));
+      replaceFile(path.join(directory, 'tokenizer.json'), '{"added_tokens":');
+      return { env: { KNOWLEDGEPULSE_MODEL_DIR: directory }, code: 'ERR_TOKENIZER', names: ['EOF'] };
+    },
+    'a tokenizer with another vocabulary: all loads, and the embedding is wrong': () => {
+      const directory = copyModel(path.join(scratch, 'vocabulary'));
+      fs.rmSync(path.join(directory, 'manifest.json'));
+      const tokenizer = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'tokenizer.json'), 'utf8'));
+      const { vocab } = tokenizer.model;
+      [vocab.example, vocab.sentence] = [vocab.sentence, vocab.example];
+      replaceFile(path.join(directory, 'tokenizer.json'), JSON.stringify(tokenizer));
+      return {
+        env: { KNOWLEDGEPULSE_MODEL_DIR: directory },
+        code: 'ERR_EMBEDDING_WRONG',
+        names: ['This is an example sentence', 'KNOWLEDGEPULSE_MODEL_DIR'],
+      };
+    },
+    'a configured runtime that is missing': () => ({
+      env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'none.so') },
+      code: 'ERR_RUNTIME_NOT_FOUND',
+      names: ['KNOWLEDGEPULSE_ONNXRUNTIME', 'none.so'],
+    }),
+    'a runtime that is something else': () => ({
+      env: { KNOWLEDGEPULSE_ONNXRUNTIME: addon },
+      code: 'ERR_RUNTIME_UNUSABLE',
+      names: ['OrtGetApiBase'],
+    }),
+    'an addon without its runtime': () => ({
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: copy(addon, 'alone', path.basename(addon)) },
+      code: 'ERR_RUNTIME_NOT_FOUND',
+      names: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
+    }),
+    'no model package': () => ({
+      from: copyPackage(path.join(scratch, 'no-model')),
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon },
+      code: 'ERR_MODEL_NOT_FOUND',
+      names: ['npm install @knowledgepulse/all-minilm-l6-v2'],
+    }),
+    'an addon of another version': () => {
+      const from = copyPackage(path.join(scratch, 'other-version'));
+      const manifest = path.join(from, 'package.json');
+      replaceFile(manifest, JSON.stringify({ ...require('../package.json'), version: '99.0.0' }));
+      return {
+        from,
+        env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory },
+        code: 'ERR_VERSION_MISMATCH',
+        names: [version, '99.0.0'],
+      };
+    },
+  };
+
+  test.each(Object.entries(cases))('%s', async (_, prepare) => {
+    const { env, from, code, names } = prepare();
+    const found = await report({ env, from });
+    expect(found.healthy).toBe(false);
+    expect(found.problems).toHaveLength(1);
+    const [problem] = found.problems;
+    expect(problem).toEqual({ code, message: expect.any(String), remedy: expect.any(String) });
+    const told = JSON.stringify([problem.message, problem.remedy, found.addon.attempts]);
+    for (const name of names) expect(told).toContain(name);
+
+    const text = render(found, { colours: false });
+    expect(text).toContain(`${code}: ${problem.message}`);
+    expect(text).toContain(`What to do: ${problem.remedy}`);
+    expect(text.endsWith('Not healthy.')).toBe(true);
+  });
+
+  test('a package without any platform package: every attempt is told', async () => {
+    const found = await report({ from: copyPackage(path.join(scratch, 'no-platform')) });
+    expect(found.problems[0].code).toBe('ERR_ADDON_LOAD');
+    expect(found.problems[0].remedy).toContain('optional dependencies');
+    expect(found.addon.attempts.length).toBeGreaterThan(0);
+    for (const { name, reason } of found.addon.attempts) {
+      expect(name).toContain(`${process.platform}-${process.arch}`);
+      expect(reason).not.toBe('');
+    }
+  });
+
+  test('an addon that is cut off, which may end the process that loads it', async () => {
+    const bytes = fs.readFileSync(addon);
+    const file = write('half.node', bytes.subarray(0, bytes.length >> 1));
+    const found = await report({ env: { KNOWLEDGEPULSE_NATIVE_ADDON: file } });
+    expect(found.problems).toHaveLength(1);
+    expect(['ERR_CRASHED', 'ERR_ADDON_LOAD']).toContain(found.problems[0].code);
+    expect(found.problems[0].remedy).toContain('half.node');
+  });
+
+  function write(name, contents) {
+    const file = path.join(scratch, name);
+    fs.writeFileSync(file, contents);
+    return file;
+  }
+
+  function copy(source, ...names) {
+    const file = path.join(scratch, ...names);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.copyFileSync(source, file);
+    return file;
+  }
+});
+
+describe('the command line', () => {
+  const misuses = {
+    'no command': [],
+    'an unknown command': ['surgeon'],
+    'an inherited name': ['constructor'],
+    'an unknown option': ['doctor', '--jsn'],
+    'an argument too many': ['doctor', 'now'],
+    'a value for a flag': ['doctor', '--json=yes'],
+  };
+  test.each(Object.entries(misuses))('%s: usage on stderr, code 2', async (_, args) => {
+    const { code, stdout, stderr } = await native(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain('Usage: npx @knowledgepulse/native');
+  });
+
+  test.each(['--help', '-h'])('%s: usage on stdout', async (option) => {
+    const { code, stdout, stderr } = await native([option]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain('doctor');
+  });
+
+  test('--version', async () => {
+    const { code, stdout } = await native(['--version']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${version}\n` });
+  });
+
+  test('npx runs it: there is a bin of the unscoped name of the package', () => {
+    const { bin, name } = require('../package.json');
+    // With one bin npx runs that; with several, the one of this name.
+    const file = path.join(root, bin[name.split('/')[1]]);
+    expect(fs.readFileSync(file, 'utf8').startsWith('#!/usr/bin/env node\n')).toBe(true);
+  });
+});

@@ -1,0 +1,50 @@
+'use strict';
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { modelDirectory, root } = require('./paths.js');
+
+/** A directory for the tests of a file, removed after them. */
+function scratchDirectory(name) {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), `knowledgepulse-${name}-`));
+  afterAll(() => fs.rmSync(directory, { recursive: true }));
+  return directory;
+}
+
+/** A copy of the model package in `directory`; links, because the model is large. */
+function copyModel(directory) {
+  fs.mkdirSync(directory, { recursive: true });
+  for (const file of fs.readdirSync(modelDirectory)) {
+    fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
+  }
+  return directory;
+}
+
+/** Puts `contents` in place of a file that may be a link. */
+function replaceFile(file, contents) {
+  fs.rmSync(file);
+  fs.writeFileSync(file, contents);
+}
+
+/** A copy of the package alone, without the repository around it. */
+function copyPackage(directory) {
+  const { files } = require('../../package.json');
+  fs.mkdirSync(directory, { recursive: true });
+  for (const name of ['package.json', ...files.map((file) => file.replace(/\/\*.*/, ''))]) {
+    fs.cpSync(path.join(root, name), path.join(directory, name), { recursive: true });
+  }
+  return directory;
+}
+
+/** Links packages of the repository into the `node_modules` of `directory`. */
+function linkPackages(directory, packages) {
+  for (const [name, target] of Object.entries(packages)) {
+    const link = path.join(directory, 'node_modules', name);
+    fs.mkdirSync(path.dirname(link), { recursive: true });
+    fs.symlinkSync(target, link, 'junction');
+  }
+}
+
+module.exports = { copyModel, copyPackage, linkPackages, replaceFile, scratchDirectory };

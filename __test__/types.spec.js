@@ -1,0 +1,36 @@
+'use strict';
+
+// The types resolve and hold in a project that has installed the package, whatever it resolves modules by.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { root } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { copyPackage, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('types');
+
+/** The newest TypeScript has dropped `node10`, which many projects still resolve by. */
+const RESOLUTIONS = {
+  node10: { compiler: 'typescript-5', module: 'commonjs' },
+  node16: { compiler: 'typescript', module: 'node16' },
+  nodenext: { compiler: 'typescript', module: 'nodenext' },
+  bundler: { compiler: 'typescript', module: 'esnext' },
+};
+
+beforeAll(() => {
+  copyPackage(path.join(scratch, 'node_modules', '@knowledgepulse', 'native'));
+  fs.cpSync(path.join(__dirname, 'types'), path.join(scratch, 'types'), { recursive: true });
+});
+
+test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResolution, settings) => {
+  const { compiler, module } = settings;
+  const project = path.join(scratch, `${moduleResolution}.json`);
+  const compilerOptions = { module, moduleResolution };
+  const config = { extends: './types/tsconfig.json', compilerOptions, include: ['types/*.ts'] };
+  fs.writeFileSync(project, JSON.stringify(config));
+  const tsc = path.join(root, 'node_modules', compiler, 'bin', 'tsc');
+  const { code, stdout } = await run(process.execPath, [tsc, '--project', project]);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+});

@@ -1,0 +1,33 @@
+// The sub-path exports stand in for the SDK's modules of the same names. This file is compiled, never run.
+
+import type * as native from '@knowledgepulse/native';
+import {
+  _getLocalCache,
+  evaluateValue,
+  evaluateValues,
+  type ReasoningTrace,
+  type ScoringWeights,
+} from '@knowledgepulse/native/scoring';
+import { VectorCache, type VectorCacheOptions } from '@knowledgepulse/native/vector-cache';
+
+export const sameClass: typeof native.VectorCache = VectorCache;
+export const sameFunction: typeof native.evaluateValue = evaluateValue;
+export const cache: VectorCache = _getLocalCache();
+export const options: VectorCacheOptions = { maxElements: 1 };
+export const weights: ScoringWeights = {
+  complexity: 0.25,
+  novelty: 0.35,
+  toolDiversity: 0.15,
+  outcome: 0.25,
+};
+
+export async function use(trace: ReasoningTrace): Promise<number> {
+  const [first = 0] = await evaluateValues([trace]);
+  return first;
+}
+
+// What must not compile.
+// @ts-expect-error: types that were not found would be `any`, and take anything
+export const untyped: string = evaluateValue;
+// @ts-expect-error: of the class too
+export const untypedClass: string = VectorCache;

@@ -1,0 +1,17 @@
+/**
+ * The module `scoring` of `@knowledgepulse/sdk`: scores of reasoning traces.
+ *
+ * @packageDocumentation
+ */
+
+export {
+  _getLocalCache,
+  evaluateValue,
+  evaluateValues,
+  type KnowledgeUnitMeta,
+  type PrivacyLevel,
+  type ReasoningTrace,
+  type ReasoningTraceStep,
+  type ScoringWeights,
+  type Visibility,
+} from './index.js';

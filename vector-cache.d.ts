@@ -1,0 +1,7 @@
+/**
+ * The module `vector-cache` of `@knowledgepulse/sdk`: a bounded memory of vectors.
+ *
+ * @packageDocumentation
+ */
+
+export { VectorCache, type VectorCacheOptions } from './index.js';
