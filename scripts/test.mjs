@@ -4,8 +4,8 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
-import { root } from './platform.mjs';
-import { runScript, setup, venvPython } from './setup.mjs';
+import { root, venvPython } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
 
 const bin = (name) =>
   path.join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name);
