@@ -37,9 +37,9 @@ ${body}
   }
 }
 
-function run(command, args, env = {}) {
+function run(command, args, env = {}, cwd = undefined) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { env: { ...process.env, ...env } });
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env } });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk) => {
