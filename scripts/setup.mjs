@@ -1,5 +1,7 @@
 // Prepares a checkout: dependencies, model, ONNX Runtime, addon. Each step says what it does and is skipped
 // when it is up to date.
+//
+//   node scripts/setup.mjs [STEP...]
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -158,4 +160,7 @@ export async function runScript(main) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(setup);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2);
+  await runScript(() => setup(names.length > 0 ? names : undefined));
+}
