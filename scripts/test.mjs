@@ -5,8 +5,8 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { root } from './platform.mjs';
-import { runScript, setup, venvPython } from './setup.mjs';
+import { root, venvPython } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
 
 /** A program of the dev dependencies. */
 export const bin = (name) =>

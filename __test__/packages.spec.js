@@ -1,0 +1,246 @@
+'use strict';
+
+// The packages as npm gets them: manifests in step, tarballs with what they should hold, sizes.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+
+const { root } = require('./support/paths.js');
+const { run, runForResult } = require('./support/run-script.js');
+
+const UNIX_LIBRARY = 'libknowledgepulse_onnxruntime';
+const PLATFORMS = {
+  'linux-x64-gnu': {
+    ...{ os: 'linux', cpu: 'x64', libc: 'glibc', target: 'x86_64-unknown-linux-gnu' },
+    library: `${UNIX_LIBRARY}.so`,
+  },
+  'linux-arm64-gnu': {
+    ...{ os: 'linux', cpu: 'arm64', libc: 'glibc', target: 'aarch64-unknown-linux-gnu' },
+    library: `${UNIX_LIBRARY}.so`,
+  },
+  'linux-x64-musl': { os: 'linux', cpu: 'x64', libc: 'musl', target: 'x86_64-unknown-linux-musl' },
+  'linux-arm64-musl': { os: 'linux', cpu: 'arm64', libc: 'musl', target: 'aarch64-unknown-linux-musl' },
+  'darwin-arm64': {
+    ...{ os: 'darwin', cpu: 'arm64', target: 'aarch64-apple-darwin' },
+    library: `${UNIX_LIBRARY}.dylib`,
+  },
+  'darwin-x64': { os: 'darwin', cpu: 'x64', target: 'x86_64-apple-darwin' },
+  'win32-x64-msvc': {
+    ...{ os: 'win32', cpu: 'x64', target: 'x86_64-pc-windows-msvc' },
+    library: 'knowledgepulse_onnxruntime.dll',
+  },
+  'win32-arm64-msvc': {
+    ...{ os: 'win32', cpu: 'arm64', target: 'aarch64-pc-windows-msvc' },
+    library: 'knowledgepulse_onnxruntime.dll',
+  },
+};
+const MODELS = ['all-minilm-l6-v2', 'all-minilm-l6-v2-q8'];
+const MODEL_FILES = ['manifest.json', 'model.onnx', 'tokenizer.json', 'tokenizer_config.json', 'config.json'];
+const DOCUMENTS = ['LICENSE', 'README.md'];
+
+const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+const readManifest = (directory) => JSON.parse(read(path.join(directory, 'package.json')));
+const main = readManifest('.');
+
+function runtimeFiles({ library }) {
+  return library ? [library, 'runtime.json', 'ONNXRUNTIME_LICENSE.txt', 'ONNXRUNTIME_NOTICES.txt'] : [];
+}
+
+/** What the scripts export, which are modules of another kind than Jest runs. */
+async function evaluate(script, expression) {
+  const url = pathToFileURL(path.join(root, 'scripts', script)).href;
+  const { result } = await runForResult(`
+    const script = await import(${JSON.stringify(url)});
+    console.log(JSON.stringify(${expression}));
+  `);
+  return result;
+}
+
+describe('manifests', () => {
+  test('there is one for each package, and no other', () => {
+    const folders = fs.readdirSync(path.join(root, 'npm'), { withFileTypes: true });
+    const names = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    expect(names.sort()).toEqual([...Object.keys(PLATFORMS), ...MODELS].sort());
+  });
+
+  test.each([...Object.keys(PLATFORMS), ...MODELS])('%s is in step with the main package', (name) => {
+    const directory = `npm/${name}`;
+    const { version, engines, repository } = readManifest(directory);
+    expect({ version, engines, repository }).toEqual({
+      version: main.version,
+      engines: main.engines,
+      repository: { ...main.repository, directory },
+    });
+    expect(read(`${directory}/LICENSE`)).toBe(read('LICENSE'));
+    expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
+  });
+
+  test.each(Object.entries(PLATFORMS))(
+    '%s is for that platform and holds what it needs',
+    (name, platform) => {
+      const manifest = readManifest(`npm/${name}`);
+      expect(manifest).toEqual({
+        name: `@knowledgepulse/native-${name}`,
+        version: main.version,
+        description: expect.any(String),
+        license: platform.library ? 'Apache-2.0 AND MIT' : 'Apache-2.0',
+        repository: expect.any(Object),
+        main: `knowledgepulse.${name}.node`,
+        files: [`knowledgepulse.${name}.node`, ...runtimeFiles(platform), ...DOCUMENTS],
+        os: [platform.os],
+        cpu: [platform.cpu],
+        ...(platform.libc && { libc: [platform.libc] }),
+        engines: main.engines,
+        preferUnplugged: true,
+      });
+    },
+  );
+
+  test.each(MODELS)('%s holds a model', (name) => {
+    const { files, license, ...manifest } = readManifest(`npm/${name}`);
+    expect(files).toEqual([...MODEL_FILES, ...DOCUMENTS]);
+    expect(license).toBe('Apache-2.0');
+    expect(manifest).not.toHaveProperty('os');
+  });
+
+  test('the crate has the version too', () => {
+    const [, version] = read('Cargo.toml').match(/^version = "(.*)"$/m);
+    expect(version).toBe(main.version);
+    expect(JSON.parse(read('package-lock.json')).packages[''].version).toBe(main.version);
+  });
+
+  test('no package has an install script or a dependency that has one', () => {
+    for (const directory of ['.', ...[...Object.keys(PLATFORMS), ...MODELS].map((name) => `npm/${name}`)]) {
+      const { scripts = {}, dependencies = {} } = readManifest(directory);
+      expect(Object.keys(scripts).filter((name) => /^(pre|post)?(install|prepare|pack)$/.test(name))).toEqual(
+        [],
+      );
+      expect(dependencies).toEqual({});
+    }
+  });
+
+  test('the build has a target for each', () => {
+    const targets = Object.values(PLATFORMS).map(({ target }) => target);
+    expect([...main.napi.targets].sort()).toEqual(targets.sort());
+  });
+
+  test('the published main package asks for all of them, in its own version', async () => {
+    const manifest = await evaluate('pack.mjs', 'script.publishedManifest()');
+    const names = Object.keys(PLATFORMS).map((name) => `native-${name}`);
+    const dependencies = [...names, 'all-minilm-l6-v2'].map((name) => [
+      `@knowledgepulse/${name}`,
+      main.version,
+    ]);
+    expect(manifest.optionalDependencies).toEqual(Object.fromEntries(dependencies));
+    const q8 = '@knowledgepulse/all-minilm-l6-v2-q8';
+    expect(manifest.peerDependencies).toEqual({ [q8]: main.version });
+    expect(manifest.peerDependenciesMeta).toEqual({ [q8]: { optional: true } });
+    expect(manifest).not.toHaveProperty('devDependencies');
+    expect(manifest).not.toHaveProperty('scripts');
+    // A checkout builds them; see publishedManifest.
+    expect(main).not.toHaveProperty('optionalDependencies');
+  });
+
+  test('the runtime is staged where the manifests say', async () => {
+    const names = Object.keys(PLATFORMS);
+    const staged = await evaluate('stage-runtime.mjs', `${JSON.stringify(names)}.map(script.runtimeFiles)`);
+    expect(staged).toEqual(Object.values(PLATFORMS).map(runtimeFiles));
+  });
+
+  test('the loader tries the packages of the platform it runs on', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-loader-'));
+    try {
+      // Away from the checkout, where it finds nothing and says what it tried.
+      fs.cpSync(path.join(root, 'lib'), path.join(directory, 'lib'), { recursive: true });
+      const hosts = [...new Set(Object.values(PLATFORMS).map(({ os, cpu }) => `${os} ${cpu}`))];
+      const { result } = await runForResult(
+        `
+        const loader = ${JSON.stringify(path.join(directory, 'lib', 'loader.js'))};
+        const attempts = {};
+        for (const host of ${JSON.stringify(hosts)}) {
+          const [platform, arch] = host.split(' ');
+          Object.defineProperties(process, { platform: { value: platform }, arch: { value: arch } });
+          try { require(loader); } catch (error) { attempts[host] = error.attempts.map(({ name }) => name); }
+        }
+        console.log(JSON.stringify(attempts));
+        `,
+        { env: { KNOWLEDGEPULSE_NATIVE_ADDON: undefined } },
+      );
+      for (const host of hosts) {
+        const names = Object.keys(PLATFORMS).filter(
+          (name) => `${PLATFORMS[name].os} ${PLATFORMS[name].cpu}` === host,
+        );
+        const tried = result[host].filter((name) => name.startsWith('@'));
+        expect(tried.sort()).toEqual(names.map((name) => `@knowledgepulse/native-${name}`).sort());
+      }
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+});
+
+describe('tarballs', () => {
+  const q8 = '@knowledgepulse/all-minilm-l6-v2-q8';
+  let directory;
+  let host;
+  /** The sizes of the files in each tarball, by package and file. */
+  const contents = {};
+
+  beforeAll(async () => {
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-tarballs-'));
+    const platform = await evaluate('platform.mjs', 'script.hostPlatform()');
+    host = { name: `@knowledgepulse/native-${platform}`, platform };
+    const names = [main.name, host.name, q8];
+    const { code, stdout, stderr } = await run('node', ['scripts/pack.mjs', directory, ...names], {}, root);
+    if (code !== 0) throw new Error(stderr);
+    const tarballs = JSON.parse(stdout.trim().split('\n').at(-1));
+    for (const name of names) contents[name] = await unpack(tarballs[name]);
+  });
+
+  afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
+
+  async function unpack(tarball) {
+    const target = `${tarball}.d`;
+    fs.mkdirSync(target);
+    const { code, stderr } = await run('tar', ['-xzf', tarball, '-C', target]);
+    if (code !== 0) throw new Error(stderr);
+    const sizes = {};
+    for (const entry of fs.readdirSync(path.join(target, 'package'), { recursive: true })) {
+      const stat = fs.statSync(path.join(target, 'package', entry));
+      if (stat.isFile()) sizes[entry.replaceAll('\\', '/')] = stat.size;
+    }
+    return sizes;
+  }
+
+  const sizeOf = (name) => Object.values(contents[name]).reduce((sum, size) => sum + size, 0);
+
+  test('hold the allowed files and nothing else', () => {
+    const { platform } = host;
+    expect(Object.keys(contents[host.name]).sort()).toEqual(
+      ['package.json', ...readManifest(`npm/${platform}`).files].sort(),
+    );
+    expect(Object.keys(contents[q8]).sort()).toEqual(['package.json', ...MODEL_FILES, ...DOCUMENTS].sort());
+    const ours = Object.keys(contents[main.name]).filter((file) => !/^lib\/[\w-]+\.js$/.test(file));
+    expect(ours.sort()).toEqual(
+      ['CHANGELOG.md', 'LICENSE', 'README.md', 'index.d.ts', 'index.js', 'package.json'].sort(),
+    );
+  });
+
+  // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see "Packages and sizes" in the README.
+  test('keep to their budgets', () => {
+    const fp32 = MODEL_FILES.map((file) => fs.statSync(path.join(root, 'npm', MODELS[0], file)).size);
+    const withoutModel = sizeOf(main.name) + sizeOf(host.name);
+    const megabytes = {
+      main: sizeOf(main.name) / 1e6,
+      platform: sizeOf(host.name) / 1e6,
+      withFp32: (withoutModel + fp32.reduce((sum, size) => sum + size)) / 1e6,
+      withQ8: (withoutModel + sizeOf(q8)) / 1e6,
+    };
+    expect(megabytes.main).toBeLessThan(0.1);
+    expect(megabytes.platform).toBeLessThan(45);
+    expect(megabytes.withFp32).toBeLessThan(370 / 3);
+    expect(megabytes.withQ8).toBeLessThan(370 / 6);
+  });
+});

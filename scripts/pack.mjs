@@ -1,0 +1,112 @@
+// Packs what is published as tarballs: the main package, this machine's platform package and the models; or
+// the packages that are named.
+//
+//   node scripts/pack.mjs OUTPUT_DIRECTORY [NAME...]
+//
+// The last line that it prints is a JSON object: the tarballs by the names of the packages.
+
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { hostPlatform, readManifest, root } from './platform.mjs';
+import { npm, runScript } from './setup.mjs';
+
+const main = readManifest();
+const DEFAULT_MODEL = '@knowledgepulse/all-minilm-l6-v2';
+const OPTIONAL_MODEL = '@knowledgepulse/all-minilm-l6-v2-q8';
+
+/** The directories of all packages by their names, the main one last: it depends on the others. */
+export function packages() {
+  const folders = readdirSync(path.join(root, 'npm')).map((name) => path.join(root, 'npm', name));
+  const manifests = folders.filter((folder) => existsSync(path.join(folder, 'package.json')));
+  return new Map([...manifests, root].map((directory) => [readManifest(directory).name, directory]));
+}
+
+/** The main package, this machine's platform package and the models. */
+export function hostPackages() {
+  const platforms = platformPackages().filter((name) => name !== `${main.name}-${hostPlatform()}`);
+  return [...packages().keys()].filter((name) => !platforms.includes(name));
+}
+
+function platformPackages() {
+  return [...packages().keys()].filter((name) => name.startsWith(`${main.name}-`));
+}
+
+/**
+ * The manifest of the main package as it is published. In a checkout the packages that it depends on are
+ * built, not installed: their names in the committed manifest would make every `npm install` look for versions
+ * that are not published yet, and the loader prefer one of those to what was just built.
+ */
+export function publishedManifest() {
+  const { devDependencies, napi, scripts, ...manifest } = main;
+  const dependencies = [...platformPackages(), DEFAULT_MODEL];
+  return {
+    ...manifest,
+    optionalDependencies: Object.fromEntries(dependencies.map((name) => [name, main.version])),
+    // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
+    peerDependencies: { [OPTIONAL_MODEL]: main.version },
+    peerDependenciesMeta: { [OPTIONAL_MODEL]: { optional: true } },
+  };
+}
+
+/** Packs the packages of these names into a directory; returns the tarballs by name. */
+export function pack(outputDirectory, names = hostPackages()) {
+  mkdirSync(outputDirectory, { recursive: true });
+  const directories = packages();
+  const tarballs = names.map((name) => {
+    const directory = directories.get(name);
+    if (!directory) throw new Error(`there is no package ${name}`);
+    return [name, directory === root ? packMain(outputDirectory) : packDirectory(directory, outputDirectory)];
+  });
+  return Object.fromEntries(tarballs);
+}
+
+function packMain(outputDirectory) {
+  const staging = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-pack-'));
+  try {
+    for (const { path: file } of npmPack(root, ['--dry-run']).files) {
+      mkdirSync(path.join(staging, path.dirname(file)), { recursive: true });
+      copyFileSync(path.join(root, file), path.join(staging, file));
+    }
+    writeFileSync(path.join(staging, 'package.json'), `${JSON.stringify(publishedManifest(), null, 2)}\n`);
+    return packDirectory(staging, outputDirectory);
+  } finally {
+    rmSync(staging, { recursive: true });
+  }
+}
+
+function packDirectory(directory, outputDirectory) {
+  // npm leaves out what is missing, and says nothing.
+  const named = readManifest(directory).files.filter((file) => !file.includes('*'));
+  const missing = named.filter((file) => !existsSync(path.join(directory, file)));
+  if (missing.length > 0) throw new Error(`${directory} lacks ${missing.join(', ')}; run npm run setup`);
+  const { filename } = npmPack(directory, ['--pack-destination', path.resolve(outputDirectory)]);
+  return path.resolve(outputDirectory, filename);
+}
+
+function npmPack(directory, options) {
+  const output = npm(['pack', '--json', '--loglevel=error', ...options], {
+    cwd: directory,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+  });
+  return JSON.parse(output)[0];
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runScript(() => {
+    const [outputDirectory, ...names] = process.argv.slice(2);
+    if (!outputDirectory) throw new Error('usage: node scripts/pack.mjs OUTPUT_DIRECTORY [NAME...]');
+    console.log(JSON.stringify(pack(outputDirectory, names.length > 0 ? names : undefined)));
+  });
+}

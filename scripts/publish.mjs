@@ -1,0 +1,51 @@
+// Publishes the tarballs of a release, the main package last, because it depends on the others. What the registry
+// already has is passed over, so that a release that broke off can be run again.
+//
+//   node scripts/publish.mjs TARBALL_DIRECTORY [--dry-run]
+
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+
+import { packages } from './pack.mjs';
+import { readManifest } from './platform.mjs';
+import { npm, runScript } from './setup.mjs';
+
+function publish(directory, dryRun) {
+  const { version } = readManifest();
+  const tarballs = [...packages().keys()].map((name) => ({ name, file: tarballOf(directory, name, version) }));
+  const missing = tarballs.filter(({ file }) => !existsSync(file));
+  if (missing.length > 0) throw new Error(`no tarballs of ${missing.map(({ name }) => name).join(', ')}`);
+  // A prerelease must not become what `npm install` brings.
+  const tag = version.includes('-') ? 'next' : 'latest';
+  for (const { name, file } of tarballs) {
+    if (isPublished(`${name}@${version}`)) {
+      console.log(`${name}@${version} is published already`);
+      continue;
+    }
+    const options = dryRun ? ['--dry-run'] : ['--provenance'];
+    npm(['publish', file, '--access', 'public', '--tag', tag, ...options]);
+  }
+}
+
+/** As `npm pack` names it. */
+function tarballOf(directory, name, version) {
+  return path.resolve(directory, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
+}
+
+function isPublished(specifier) {
+  try {
+    const options = { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' };
+    return npm(['view', specifier, 'version', '--json'], options).trim() !== '';
+  } catch (error) {
+    if (`${error.stdout}${error.stderr}`.includes('E404')) return false;
+    throw error;
+  }
+}
+
+await runScript(() => {
+  const [directory, option] = process.argv.slice(2);
+  if (!directory || (option && option !== '--dry-run')) {
+    throw new Error('usage: node scripts/publish.mjs TARBALL_DIRECTORY [--dry-run]');
+  }
+  publish(directory, option === '--dry-run');
+});

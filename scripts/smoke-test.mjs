@@ -1,0 +1,64 @@
+// Installs this machine's packages from their tarballs into an empty project, without network and scripts, and
+// scores a trace there. Needs nothing but Node.js, so that it runs on every platform of a release.
+//
+//   node scripts/smoke-test.mjs TARBALL_DIRECTORY
+
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { hostPlatform, readManifest } from './platform.mjs';
+import { npm, runScript } from './setup.mjs';
+import { hasRuntime } from './stage-runtime.mjs';
+
+const PROGRAM = `
+import { createRequire } from 'node:module';
+import { embedderStatus, evaluateValue } from '@knowledgepulse/native';
+
+const trace = {
+  task: { objective: 'Find the cause of the failing build' },
+  steps: [{ type: 'thought', content: 'The log ends in a linker error.' }, { type: 'observation' }],
+  outcome: { confidence: 0.9 },
+  metadata: { task_domain: 'code', success: true },
+};
+const first = await evaluateValue(trace);
+const second = await createRequire(import.meta.url)('@knowledgepulse/native').evaluateValue(trace);
+console.log(JSON.stringify({ first, second, status: await embedderStatus() }));
+`;
+
+/** The scores of PROGRAM's trace, by hand: C = 0.27, D = 0, O = 0.9; N is 0.5, and then 0 if it can embed. */
+const FIRST_SCORE = 0.2 * 0.27 + 0.3 * 0.5 + 0.2 * 0.9;
+const NOVELTY = 0.3 * 0.5;
+
+function smokeTest(tarballs) {
+  const platform = hostPlatform();
+  const { version } = readManifest();
+  const names = ['native', `native-${platform}`, 'all-minilm-l6-v2'];
+  const files = names.map((name) => path.resolve(tarballs, `knowledgepulse-${name}-${version}.tgz`));
+  const project = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-smoke-'));
+  try {
+    writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
+    writeFileSync(path.join(project, 'program.mjs'), PROGRAM);
+    npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
+    const output = execFileSync(process.execPath, ['program.mjs'], { cwd: project, encoding: 'utf8' });
+    check(JSON.parse(output), hasRuntime(platform));
+    console.log(`${platform}: installed and scored with Node.js ${process.versions.node}`);
+  } finally {
+    rmSync(project, { recursive: true });
+  }
+}
+
+function check({ first, second, status }, embeds) {
+  const expected = FIRST_SCORE - (embeds ? NOVELTY : 0);
+  const right = Math.abs(first - FIRST_SCORE) < 1e-5 && Math.abs(second - expected) < 1e-5;
+  if (status.available !== embeds || !right) {
+    throw new Error(`wrong: ${JSON.stringify({ first, second, status })}`);
+  }
+}
+
+await runScript(() => {
+  const [tarballs] = process.argv.slice(2);
+  if (!tarballs) throw new Error('usage: node scripts/smoke-test.mjs TARBALL_DIRECTORY');
+  smokeTest(tarballs);
+});
