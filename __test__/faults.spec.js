@@ -3,14 +3,10 @@
 // What is broken on purpose while it runs: the call rejects with its code or falls back to a neutral novelty, and the
 // next call works.
 
-const { execFileSync, spawnSync } = require('node:child_process');
-const path = require('node:path');
-
 const { embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { buildFaultAddon } = require('./support/fault-addon.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 
 let addon;
