@@ -61,8 +61,13 @@ const steps = [
   },
 ];
 
-/** Runs every step that is not up to date. */
+/** Prepares the checkout. */
 export function setup() {
+  prepare(steps);
+}
+
+/** Runs every step that is not up to date. */
+export function prepare(steps) {
   for (const step of steps) {
     const hash = step.inputs && hashOf(step.inputs);
     if (isUpToDate(step, hash)) {
@@ -147,14 +152,14 @@ function buildAddon() {
   ]);
 }
 
-function npm(args) {
+export function npm(args, options) {
   // Within `npm start` this is the npm that runs it; a bare name would need a shell on Windows.
   const cli = process.env.npm_execpath;
-  if (cli) run(process.execPath, [cli, ...args]);
-  else run('npm', args, { shell: process.platform === 'win32' });
+  if (cli) run(process.execPath, [cli, ...args], options);
+  else run('npm', args, { shell: process.platform === 'win32', ...options });
 }
 
-function run(command, args, options = {}) {
+export function run(command, args, options = {}) {
   execFileSync(command, args, { cwd: root, stdio: 'inherit', ...options });
 }
 
