@@ -2,6 +2,7 @@
 
 // Finds and loads the addon: one `.node` file for each platform, in a package of its own.
 
+const fs = require('node:fs');
 const path = require('node:path');
 
 const { codedError } = require('./errors.js');
@@ -37,7 +38,7 @@ function load() {
   const override = process.env.KNOWLEDGEPULSE_NATIVE_ADDON;
   if (override) {
     const file = path.resolve(override);
-    return attempt([{ name: file, directory: () => path.dirname(file), load: () => require(file) }]);
+    return attempt([{ name: file, file: () => file, load: () => require(file) }]);
   }
   const platform = `${process.platform}-${process.arch}`;
   return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
@@ -45,19 +46,12 @@ function load() {
 
 function candidates(platform) {
   const directory = path.join(__dirname, '..', 'npm', platform);
+  const file = path.join(directory, `knowledgepulse.${platform}.node`);
   const name = `@knowledgepulse/native-${platform}`;
   return [
-    {
-      name,
-      directory: () => path.dirname(require.resolve(`${name}/package.json`)),
-      load: PACKAGES[platform],
-    },
-    {
-      name: directory,
-      directory: () => directory,
-      // A checkout of the repository has built it here; a published package has no such directory.
-      load: () => require(path.join(directory, `knowledgepulse.${platform}.node`)),
-    },
+    { name, file: () => require.resolve(name), load: PACKAGES[platform] },
+    // A checkout of the repository has built it here; a published package has no such directory.
+    { name: directory, file: () => file, load: () => require(file) },
   ];
 }
 
@@ -65,7 +59,9 @@ function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
     try {
-      return { addon: candidate.load(), directory: directoryOf(candidate) };
+      const file = fileOf(candidate);
+      if (file !== null) refuseTruncated(file);
+      return { addon: candidate.load(), directory: file && path.dirname(file) };
     } catch (error) {
       failures.push({ name: candidate.name, error });
     }
@@ -73,12 +69,32 @@ function attempt(candidates) {
   throw loadError(failures);
 }
 
-function directoryOf(candidate) {
+/** The file of a candidate, or null where that cannot be told. */
+function fileOf(candidate) {
   try {
-    return candidate.directory();
+    return candidate.file();
   } catch {
     return null;
   }
+}
+
+/**
+ * Refuses half an addon on Linux: its loader would map what is not there, and the process would die. Linkers write
+ * the table of sections last, so a file that holds it is whole. Other systems look for themselves.
+ */
+function refuseTruncated(file) {
+  const header = Buffer.alloc(64);
+  const { size } = fs.statSync(file);
+  const descriptor = fs.openSync(file);
+  try {
+    fs.readSync(descriptor, header);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+  if (header.toString('latin1', 0, 4) !== '\x7fELF') return;
+  // The fields e_shoff, e_shentsize and e_shnum of a 64-bit little-endian header.
+  const end = Number(header.readBigUInt64LE(40)) + header.readUInt16LE(58) * header.readUInt16LE(60);
+  if (size < end) throw new Error(`${file} is truncated: it has ${size} bytes instead of ${end}`);
 }
 
 function loadError(failures) {

@@ -4,10 +4,9 @@
 //   npm run test:install -- --only 'pnpm.*Node 18'     some of the cases, by a regular expression
 
 import { spawnSync } from 'node:child_process';
-import path from 'node:path';
 
 import { prepareTools } from '../__test__/install/tools.mjs';
-import { root } from './platform.mjs';
+import { runCases } from './run-cases.mjs';
 import { runScript, setup } from './setup.mjs';
 
 await runScript(() => {
@@ -16,10 +15,7 @@ await runScript(() => {
   const isolation = noNetwork();
   const how = isolation.length > 0 ? 'in a network of its own' : 'with the network of this machine, unused';
   console.log(`the packages, installed ${how}`);
-  const main = path.join(root, '__test__', 'install', 'main.mjs');
-  const [command, ...args] = [...isolation, process.execPath, '--test-reporter=spec', main];
-  const tests = spawnSync(command, [...args, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' });
-  process.exitCode = tests.status ?? 1;
+  runCases('install/main.mjs', isolation);
 });
 
 /** What goes before a command so that it reaches nothing but this machine; empty where that is not permitted. */

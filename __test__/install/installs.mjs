@@ -6,7 +6,7 @@ import path from 'node:path';
 import { check, once } from './cases.mjs';
 import { Project, packageManagers } from './package-managers.mjs';
 import { FP32, MAIN, PLATFORM, Q8 } from './packages.mjs';
-import { expectScores, probe, SCRIPTS, writeProbes } from './probes.mjs';
+import { expectScores, SCRIPTS, writeProbes } from './probes.mjs';
 import { runtimes } from './tools.mjs';
 
 /** Registers the cases of every package manager. */

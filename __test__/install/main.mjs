@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
 
+import { checkFailures } from './failures.mjs';
 import { checkInstalls } from './installs.mjs';
 import { packAll } from './packages.mjs';
 import { startRegistry } from './registry.mjs';
@@ -19,3 +20,4 @@ after(() => {
 });
 
 checkInstalls({ registry, scratch });
+checkFailures({ registry, scratch });

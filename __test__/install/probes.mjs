@@ -6,11 +6,11 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OracleEmbedder } from '../oracle/embedder.js';
 import { OracleScorer, scoreOf, textOf } from '../oracle/score.js';
-import { modelDirectory, readTraces, root } from '../support/paths.js';
+import { modelDirectory } from '../support/paths.js';
 import { run } from './processes.mjs';
+import { traces } from './traces.mjs';
 
 const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), 'probes');
-const traces = readTraces(path.join(root, 'examples', 'traces.jsonl')).slice(0, 3);
 
 /** The scripts, by how they load the package. */
 export const SCRIPTS = ['require.cjs', 'import.mjs'];
