@@ -1,5 +1,5 @@
 // `npm test`: sets up what is missing, then runs every test: the Rust core, the model builder, the package on
-// Node.js and on Bun, and its types.
+// Node.js and on Bun, its types, its neighbours, and the packages as users install them.
 
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -16,6 +16,8 @@ const suites = [
   ['the types', bin('tsc'), ['--project', '__test__/types']],
   ['the package on Node.js', process.execPath, ['node_modules/jest/bin/jest.js']],
   ['the package on Bun', bin('bun'), ['test', '--timeout', '120000', './__test__']],
+  ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs']],
+  ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
 ];
 
 await runScript(() => {
