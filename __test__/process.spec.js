@@ -1,6 +1,6 @@
 'use strict';
 
-// Life in a process: how it ends, its threads, its neighbours, and how the package is imported.
+// Life in a process: how it ends, its threads, and how the package is imported.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -91,35 +91,6 @@ describe('worker threads', () => {
     `);
     expect({ code, stderr, stdout }).toEqual({ code: 0, stderr: '', stdout: 'true\n' });
   });
-});
-
-describe('company', () => {
-  const load = {
-    ours: `const score = await kp.evaluateValue(makeTrace());`,
-    theirs: `
-      const { env, pipeline } = await import(${JSON.stringify(`${path.join(root, 'node_modules', '@huggingface', 'transformers', 'dist', 'transformers.node.mjs')}`)});
-      env.allowRemoteModels = false;
-      env.localModelPath = ${JSON.stringify(path.join(root, 'npm'))};
-      const extract = await pipeline('feature-extraction', 'all-minilm-l6-v2', { dtype: 'fp32', subfolder: '' });
-      const { data } = await extract('This is an example sentence', { pooling: 'mean', normalize: true });
-    `,
-  };
-  // transformers.js needs Node.js; the addon is tested beside it there.
-  const testOnNode = process.versions.bun ? test.skip : test;
-  for (const order of [
-    ['ours', 'theirs'],
-    ['theirs', 'ours'],
-  ]) {
-    testOnNode(`${order.join(' before ')}: two ONNX Runtimes in one process`, async () => {
-      const { result } = await runForResult(`
-        ${order.map((name) => load[name]).join('\n')}
-        console.log(JSON.stringify({ score, first: data[0], status: await kp.embedderStatus() }));
-      `);
-      expect(result.first).toBeCloseTo(0.0676569, 6);
-      expect(result.status.available).toBe(true);
-      expect(result.score).toBeGreaterThan(0.4);
-    });
-  }
 });
 
 describe('imports', () => {

@@ -84,14 +84,26 @@ function fromEnvironment(name) {
   return process.env[name] || undefined;
 }
 
-/** The directory of the model package of `dtype`, or of the first that is installed. */
+/** The directory of the first installed model whose weights are stored as `dtype`, or of the first one. */
 function installedModel(dtype) {
-  const wanted = dtype === undefined ? Object.keys(MODEL_PACKAGES) : [dtype];
-  for (const candidate of wanted) {
+  for (const candidate of Object.keys(MODEL_PACKAGES)) {
     const directory = packageDirectory(candidate) ?? checkoutDirectory(candidate);
-    if (directory !== undefined) return directory;
+    if (directory === undefined) continue;
+    if (dtype === undefined || dtype === storedDtype(directory, candidate)) return directory;
   }
   return undefined;
+}
+
+/**
+ * What the weights in `directory` are stored in: with `overrides` in a project, one model is installed under the
+ * other's name. Where the manifest does not tell, the name does, and the addon will say what is wrong.
+ */
+function storedDtype(directory, named) {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(directory, 'manifest.json'), 'utf8')).dtype;
+  } catch {
+    return named;
+  }
 }
 
 function packageDirectory(dtype) {

@@ -2,6 +2,7 @@
 
 // Finds and loads the addon: one `.node` file for each platform, in a package of its own.
 
+const fs = require('node:fs');
 const path = require('node:path');
 
 const { codedError } = require('./errors.js');
@@ -86,22 +87,50 @@ function candidates(platform) {
 function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
-    const { addon, error } = candidate.load();
-    if (addon !== undefined) {
-      const file = fileOf(candidate);
-      return { addon, file, directory: file && path.dirname(file) };
-    }
+    const file = fileOf(candidate);
+    const { addon, error } = loadWhole(file, candidate.load);
+    if (addon !== undefined) return { addon, file, directory: file && path.dirname(file) };
     failures.push({ name: candidate.name, error });
   }
   throw loadError(failures);
 }
 
+/** Loads what is not visibly half a file. */
+function loadWhole(file, load) {
+  try {
+    if (file !== null) refuseTruncated(file);
+  } catch (error) {
+    return { error };
+  }
+  return load();
+}
+
+/** The file of a candidate, or null where that cannot be told. */
 function fileOf(candidate) {
   try {
     return candidate.file();
   } catch {
     return null;
   }
+}
+
+/**
+ * Refuses half an addon on Linux: its loader would map what is not there, and the process would die. Linkers write
+ * the table of sections last, so a file that holds it is whole. Other systems look for themselves.
+ */
+function refuseTruncated(file) {
+  const header = Buffer.alloc(64);
+  const { size } = fs.statSync(file);
+  const descriptor = fs.openSync(file);
+  try {
+    fs.readSync(descriptor, header);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+  if (header.toString('latin1', 0, 4) !== '\x7fELF') return;
+  // The fields e_shoff, e_shentsize and e_shnum of a 64-bit little-endian header.
+  const end = Number(header.readBigUInt64LE(40)) + header.readUInt16LE(58) * header.readUInt16LE(60);
+  if (size < end) throw new Error(`${file} is truncated: it has ${size} bytes instead of ${end}`);
 }
 
 function loadError(failures) {

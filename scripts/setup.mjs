@@ -60,7 +60,12 @@ const steps = [
 
 /** Runs the steps of these names, or all, that are not up to date. */
 export function setup(names = steps.map(({ name }) => name)) {
-  for (const step of steps.filter(({ name }) => names.includes(name))) {
+  prepare(steps.filter(({ name }) => names.includes(name)));
+}
+
+/** Runs every step that is not up to date. */
+export function prepare(steps) {
+  for (const step of steps) {
     const hash = step.inputs && hashOf(step.inputs);
     if (isUpToDate(step, hash)) {
       console.log(`${step.name}: up to date`);

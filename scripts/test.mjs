@@ -1,5 +1,5 @@
 // `npm test`: sets up what is missing, then runs every test: the Rust core, the model builder, the package (its
-// types too) on Node.js and on Bun.
+// types too) on Node.js and on Bun, its neighbours, and the packages as users install them.
 
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -17,6 +17,8 @@ const suites = [
   ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
   ['the package on Node.js', process.execPath, ['node_modules/jest/bin/jest.js']],
   ['the package on Bun', bin('bun'), ['test', '--timeout', '120000', './__test__']],
+  ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs']],
+  ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
 ];
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(test);

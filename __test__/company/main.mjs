@@ -1,0 +1,37 @@
+// Company in one process: packages that bring an ONNX Runtime of their own, loaded before and after us, and both give
+// right answers. Run by scripts/test-company.mjs.
+
+import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { check } from '../install/cases.mjs';
+import { expectScores, probe } from '../install/probes.mjs';
+import { root } from '../support/paths.js';
+import { neighbours } from './neighbours.mjs';
+
+/** How the embedding of the sentence begins, as published with the model. */
+const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.0026528, 0.039375, -0.0070984];
+
+const script = path.join(root, '__test__', 'company', 'beside.mjs');
+
+for (const [name, { version, require, id }] of Object.entries(neighbours)) {
+  check(`${name} is the version that is meant`, () => assert.match(installedVersion(require, id), version));
+  for (const turn of ['first', 'last']) {
+    check(`${name} beside us, who are loaded ${turn}`, async () => {
+      const report = await probe([process.execPath, script, name, turn], { cwd: root, home: tmpdir() });
+      for (const embedding of report.embeddings) {
+        assert.equal(embedding.length, 384);
+        for (const [index, expected] of PUBLISHED.entries()) {
+          assert.ok(Math.abs(embedding[index] - expected) < 1e-5, `component ${index}: ${embedding[index]}`);
+        }
+      }
+      await expectScores(report, 'fp32');
+    });
+  }
+}
+
+function installedVersion(require, id) {
+  const [file] = require.resolve(id).split(`${path.sep}dist${path.sep}`);
+  return require(path.join(file, 'package.json')).version;
+}

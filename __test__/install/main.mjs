@@ -1,0 +1,23 @@
+// The packages, installed: packs them, installs them as users do, and looks at what works and how the rest fails.
+// Run by scripts/test-install.mjs.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after } from 'node:test';
+
+import { checkFailures } from './failures.mjs';
+import { checkInstalls } from './installs.mjs';
+import { packAll } from './packages.mjs';
+import { startRegistry } from './registry.mjs';
+
+const scratch = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-install-'));
+const packages = packAll(path.join(scratch, 'packages'));
+const registry = await startRegistry(packages);
+after(() => {
+  registry.close();
+  rmSync(scratch, { recursive: true });
+});
+
+checkInstalls({ registry, scratch });
+checkFailures({ registry, scratch });

@@ -1,0 +1,34 @@
+'use strict';
+
+// Runs in a project that has the package installed: scores the traces of traces.json one after another, and prints
+// everything that a user could see.
+
+const traces = require('./traces.json');
+
+const warnings = [];
+process.on('warning', ({ name, code, message }) => {
+  if (name === 'KnowledgePulseWarning') warnings.push({ code, message });
+});
+
+/** @param {Pick<typeof import('../../..'), 'evaluateValue' | 'embedderStatus' | 'VectorCache'>} package */
+async function report({ evaluateValue, embedderStatus, VectorCache }) {
+  const scores = [];
+  for (const trace of traces) scores.push(await evaluateValue(trace));
+  const milliseconds = performance.now();
+  const status = await embedderStatus();
+  // Warnings are emitted after the promise is settled.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  print({ scores, status, warnings, milliseconds, emptyCacheSize: new VectorCache().size });
+}
+
+/** For a package that cannot even be loaded. */
+function reportError(error) {
+  const attempts = error.attempts?.map(({ name }) => name);
+  print({ error: { code: error.code, message: error.message, attempts }, milliseconds: performance.now() });
+}
+
+function print(result) {
+  console.log(JSON.stringify(result));
+}
+
+module.exports = { report, reportError };
