@@ -13,8 +13,15 @@ const checks = [
     process.execPath,
     ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],
   ],
+  [process.execPath, ['scripts/third-party.mjs']],
   // Building the addon writes lib/binding.d.ts.
-  ['git', ['diff', '--exit-code', '--', 'lib/binding.d.ts', 'Cargo.lock', 'package-lock.json']],
+  [
+    'git',
+    [
+      ...['diff', '--exit-code', '--', 'lib/binding.d.ts', 'Cargo.lock', 'package-lock.json'],
+      'npm/THIRD-PARTY-LICENSES',
+    ],
+  ],
 ];
 
 await runScript(() => {
