@@ -70,6 +70,13 @@ struct AddedToken {
     rstrip: bool,
 }
 
+impl AddedToken {
+    /// Whether this is a literal that [`Tokenizer::encode`] would not find, or find everywhere.
+    fn is_unsupported(&self) -> bool {
+        self.lstrip || self.rstrip || self.content.is_empty() || self.content.chars().skip(1).any(is_breaker)
+    }
+}
+
 #[derive(Deserialize)]
 struct Typed {
     r#type: String,
@@ -117,11 +124,7 @@ impl Tokenizer {
         if word_piece.token_to_id(&word_piece.unk_token).is_none() {
             return unsupported("model: the vocabulary lacks its unknown token");
         }
-        if file
-            .added_tokens
-            .iter()
-            .any(|token| token.lstrip || token.rstrip || token.content.chars().skip(1).any(is_breaker))
-        {
+        if file.added_tokens.iter().any(AddedToken::is_unsupported) {
             return unsupported("added token");
         }
 
@@ -362,6 +365,30 @@ pub(crate) mod tests {
             let error = Tokenizer::from_json(json.as_bytes(), 512).unwrap_err();
             assert_eq!(error.code(), "ERR_TOKENIZER");
             assert!(error.to_string().contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn added_tokens_that_would_be_found_wrongly_are_refused() {
+        let valid = serde_json::json!({
+            "added_tokens": [{"id": 0, "content": "[CLS]"}, {"id": 1, "content": "[SEP]"}],
+            "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+                           "strip_accents": null, "lowercase": true},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                      "max_input_chars_per_word": 100, "vocab": {"[UNK]": 2}},
+        });
+        let read = |file: &serde_json::Value| Tokenizer::from_json(file.to_string().as_bytes(), 512);
+        assert!(read(&valid).is_ok());
+        for wrong in [
+            serde_json::json!({"id": 3, "content": ""}),
+            serde_json::json!({"id": 3, "content": "a b"}),
+            serde_json::json!({"id": 3, "content": "a", "lstrip": true}),
+            serde_json::json!({"id": 3, "content": "a", "rstrip": true}),
+        ] {
+            let mut file = valid.clone();
+            file["added_tokens"].as_array_mut().unwrap().push(wrong);
+            assert!(read(&file).unwrap_err().to_string().contains("added token"));
         }
     }
 

@@ -64,12 +64,21 @@ impl Outline {
             .file_name()
             .and_then(|name| name.to_str())
             .ok_or_else(|| malformed("a file name that is not Unicode"))?;
-        let file = File::open(path)?;
-        let end = file.metadata()?.len();
+        Self::read_from(BufReader::new(File::open(path)?), location)
+    }
+
+    /// As [`Outline::read`], from an ONNX file called `location` that is open already.
+    ///
+    /// # Errors
+    /// As for [`Outline::read`].
+    pub fn read_from(mut input: impl BufRead + Seek, location: &str) -> Result<Self> {
+        let end = input.seek(SeekFrom::End(0))?;
+        input.rewind()?;
         let mut reader = Reader {
-            input: BufReader::new(file),
+            input,
             position: 0,
             end,
+            allowance: LARGEST_GRAPH,
         };
         let mut model = Vec::new();
         let mut graph = None;
@@ -93,8 +102,29 @@ struct Graph {
     /// Everything but the weights, as it was.
     others: Vec<u8>,
     weights: Vec<Weight>,
-    /// The operators that each value goes into.
-    operators: BTreeMap<String, Vec<String>>,
+    /// What each value is used for.
+    uses: BTreeMap<String, Use>,
+}
+
+/// What a value is used for by the operators that it goes into.
+#[derive(Clone, Copy, PartialEq)]
+enum Use {
+    /// All repack it.
+    Repacked,
+    /// All look rows up in it.
+    Table,
+    /// Some do something else with it, or not all the same.
+    Other,
+}
+
+impl Use {
+    fn by(operator: &str) -> Self {
+        match operator {
+            LOOKUP => Self::Table,
+            operator if REPACKING.contains(&operator) => Self::Repacked,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// A `TensorProto`, taken apart.
@@ -139,8 +169,16 @@ impl Graph {
                 key => node.copy(key, &mut Vec::new())?,
             }
         }
+        let found = Use::by(&operator);
         for input in inputs {
-            self.operators.entry(input).or_default().push(operator.clone());
+            self.uses
+                .entry(input)
+                .and_modify(|known| {
+                    if *known != found {
+                        *known = Use::Other;
+                    }
+                })
+                .or_insert(found);
         }
         Ok(())
     }
@@ -158,25 +196,23 @@ impl Graph {
                 put_message(5, &weight.others, &mut graph);
                 continue;
             };
-            let operators = self.operators.get(&weight.name).map_or(&[][..], Vec::as_slice);
             let mut tensor = weight.others;
-            if operators
-                .iter()
-                .all(|operator| REPACKING.contains(&operator.as_str()))
-            {
-                put_external(location, offset, length, &mut tensor);
-            } else if operators.iter().all(|operator| operator == LOOKUP) {
-                put_external(location, offset, length, &mut tensor);
-                tables.push(Table {
-                    name: weight.name,
-                    data_type: weight.data_type,
-                    shape: weight.shape,
-                    offset,
-                    length,
-                });
-            } else {
-                reader.seek(offset)?;
-                put_message(9, &reader.take(length)?, &mut tensor);
+            match self.uses.get(&weight.name) {
+                None | Some(Use::Repacked) => put_external(location, offset, length, &mut tensor),
+                Some(Use::Table) => {
+                    put_external(location, offset, length, &mut tensor);
+                    tables.push(Table {
+                        name: weight.name,
+                        data_type: weight.data_type,
+                        shape: weight.shape,
+                        offset,
+                        length,
+                    });
+                }
+                Some(Use::Other) => {
+                    reader.seek(offset)?;
+                    put_message(9, &reader.take(length)?, &mut tensor);
+                }
             }
             put_message(5, &tensor, &mut graph);
         }
@@ -249,6 +285,8 @@ struct Reader<R = BufReader<File>> {
     input: R,
     position: u64,
     end: u64,
+    /// How many bytes may still be read: not those that are passed over.
+    allowance: u64,
 }
 
 impl<'b> Reader<std::io::Cursor<&'b [u8]>> {
@@ -257,6 +295,7 @@ impl<'b> Reader<std::io::Cursor<&'b [u8]>> {
             input: std::io::Cursor::new(bytes),
             position: 0,
             end: bytes.len() as u64,
+            allowance: bytes.len() as u64,
         }
     }
 }
@@ -265,6 +304,7 @@ impl<R: BufRead + Seek> Reader<R> {
     fn varint(&mut self) -> Result<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
+            self.spend(1)?;
             let mut byte = [0];
             self.input.read_exact(&mut byte)?;
             self.position += 1;
@@ -295,11 +335,15 @@ impl<R: BufRead + Seek> Reader<R> {
             .ok_or_else(|| ErrorKind::UnexpectedEof.into())
     }
 
+    fn spend(&mut self, bytes: u64) -> Result<()> {
+        let left = self.allowance.checked_sub(bytes);
+        self.allowance = left.ok_or_else(|| malformed("a graph that is too large"))?;
+        Ok(())
+    }
+
     /// The next `length` bytes.
     fn take(&mut self, length: u64) -> Result<Vec<u8>> {
-        if length > LARGEST_GRAPH {
-            return Err(malformed("a field that is too large"));
-        }
+        self.spend(length)?;
         let mut bytes = Vec::new();
         let read = self.input.by_ref().take(length).read_to_end(&mut bytes)? as u64;
         self.position += read;
@@ -514,6 +558,23 @@ mod tests {
         for length in [0, 1, 3, 40, middle_of_a_weight, model.len() - 1] {
             assert!(read(&model[..length]).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn a_graph_that_is_no_outline_is_not_read_to_its_end() {
+        let fields = message(2, &[0; 1 << 20]).repeat(17);
+        let error = read(&[fields, model()].concat()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn an_operator_is_noted_once_for_all_its_inputs() {
+        // Its name for each of them would be 25 GB.
+        let operator = "o".repeat(1 << 18);
+        let inputs: Vec<_> = (0..100_000).map(|input| input.to_string()).collect();
+        let inputs: Vec<_> = inputs.iter().map(String::as_str).collect();
+        let model = message(7, &node(&operator, &inputs));
+        assert_eq!(read(&model).unwrap().graph, model);
     }
 
     #[test]

@@ -1,0 +1,89 @@
+// `npm run fuzz`: feeds the Rust core with hostile inputs, guided by what they reach.
+//
+//   npm run fuzz -- TARGET [SECONDS]      one target, an hour by default
+//   npm run fuzz -- smoke                 a few seconds of each, with a fixed seed
+//
+// The layout is that of cargo-fuzz, whose `cargo fuzz` works here too. This does without it and without a nightly
+// compiler. Inputs that reach something new go to fuzz/found, those that fail to fuzz/artifacts.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+
+import { root } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
+
+const fuzz = path.join(root, 'fuzz');
+const targets = readdirSync(path.join(fuzz, 'fuzz_targets')).map((file) => path.parse(file).name);
+
+const SMOKE_SECONDS = 5;
+
+/** Has the compiler count which branches an input takes, as cargo-fuzz does. */
+const COVERAGE = [
+  '--cfg=fuzzing',
+  '-Cpasses=sancov-module',
+  '-Cllvm-args=-sanitizer-coverage-level=4',
+  '-Cllvm-args=-sanitizer-coverage-inline-8bit-counters',
+  '-Cllvm-args=-sanitizer-coverage-pc-table',
+  '-Cllvm-args=-sanitizer-coverage-trace-compares',
+  '-Ccodegen-units=1',
+];
+
+function build(host) {
+  const flags = [...COVERAGE];
+  const env = { ...process.env, CARGO_ENCODED_RUSTFLAGS: undefined };
+  if (host.includes('linux-gnu') || host.includes('apple')) {
+    // The address sanitizer comes with every compiler, but its flag is not stable yet.
+    flags.push('-Zsanitizer=address');
+    env.RUSTC_BOOTSTRAP = '1';
+  }
+  env.RUSTFLAGS = flags.join(' ');
+  // With a named target the flags are for the code under test, not for build scripts.
+  const args = ['build', '--release', '--locked', '--target', host];
+  execFileSync('cargo', [...args, '--manifest-path', path.join(fuzz, 'Cargo.toml')], {
+    cwd: root,
+    env,
+    stdio: 'inherit',
+  });
+}
+
+function run(host, target, options) {
+  const corpus = path.join(fuzz, 'corpus', target);
+  const artifacts = path.join(fuzz, 'artifacts', target);
+  mkdirSync(artifacts, { recursive: true });
+  const dictionary = path.join(fuzz, 'dictionaries', `${target}.txt`);
+  const args = [
+    `-artifact_prefix=${artifacts}${path.sep}`,
+    '-timeout=20',
+    '-max_len=8192',
+    ...(existsSync(dictionary) ? [`-dict=${dictionary}`] : []),
+    ...options.flags,
+    ...options.folders,
+    corpus,
+  ];
+  const program = path.join(fuzz, 'target', host, 'release', target);
+  execFileSync(program, args, { cwd: fuzz, stdio: 'inherit' });
+}
+
+await runScript(() => {
+  const [name, seconds = '3600'] = process.argv.slice(2);
+  if (name !== 'smoke' && !targets.includes(name)) {
+    throw new Error(`usage: npm run fuzz -- smoke | TARGET [SECONDS]\ntargets: ${targets.join(', ')}`);
+  }
+  setup();
+  const host = execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
+  build(host);
+  if (name === 'smoke') {
+    for (const target of targets) {
+      console.log(`\n── ${target}`);
+      run(host, target, {
+        flags: ['-seed=1', `-max_total_time=${SMOKE_SECONDS}`, '-verbosity=0'],
+        folders: [],
+      });
+    }
+  } else {
+    const found = path.join(fuzz, 'found', name);
+    mkdirSync(found, { recursive: true });
+    run(host, name, { flags: [`-max_total_time=${seconds}`], folders: [found] });
+  }
+});

@@ -1,0 +1,121 @@
+// `npm run test:memory`: looks for memory errors of ours with what the machine has, and says what it skips.
+//
+//   Miri               the core's unit tests in an interpreter that knows Rust's rules
+//   AddressSanitizer   the same tests compiled, with the SIMD kernels
+//   Valgrind           the addon in Node.js, with ONNX Runtime beside it
+//
+// Names after `npm run test:memory --` choose among them.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { addonName, root } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
+
+/** Where the core does what an interpreter can: no library is loaded, no thread waits for one. */
+const PLAIN_MODULES = [
+  ...['trace', 'features', 'dimensions', 'composite', 'overrides', 'scorer', 'novelty'],
+  ...['text', 'tokens', 'cache', 'simd', 'queue', 'outline', 'error'],
+];
+
+const tools = {
+  miri: {
+    missing: () =>
+      succeeds('cargo', ['+nightly', 'miri', '--version'])
+        ? null
+        : 'needs `rustup toolchain install nightly --component miri,rust-src`',
+    run: () =>
+      run('cargo', ['+nightly', 'miri', 'test', '--locked', '--lib', '--', ...PLAIN_MODULES], {
+        // Files and clocks are the tests' own business. Exactness of powers of two is what the cache relies on.
+        MIRIFLAGS: '-Zmiri-disable-isolation -Zmiri-no-extra-rounding-error',
+        PROPTEST_CASES: '4',
+      }),
+  },
+  asan: {
+    missing: () =>
+      process.platform === 'linux' ? null : 'is set up for Linux here; `npm run fuzz` uses it on macOS too',
+    run: () =>
+      run('cargo', ['test', '--locked', '--lib', '--target', host(), '--target-dir', 'target/asan'], {
+        // The compiler brings the sanitizer, but its flag is not stable yet.
+        RUSTC_BOOTSTRAP: '1',
+        RUSTFLAGS: '-Zsanitizer=address',
+      }),
+  },
+  valgrind: {
+    missing: () => (succeeds('valgrind', ['--version']) ? null : 'is not installed'),
+    run: runValgrind,
+  },
+};
+
+/** What the addon does under Valgrind: every call of the package, good and bad, with the real model. */
+const SCRIPT = `
+  const { makeTrace } = require('./__test__/support/make-trace.js');
+  const kp = require('.');
+  (async () => {
+    for (const lifetime of [undefined, 1]) {
+      const cache = new kp.VectorCache({ maxElements: 70, dimensions: 100, ttlMs: lifetime });
+      for (let i = 0; i < 150; i++) {
+        const vector = Array.from({ length: 100 }, (_, j) => Math.sin(i * j));
+        cache.add(i % 2 ? vector : Float32Array.from(vector));
+        cache.maxCosineSimilarity(vector);
+      }
+      for (const bad of [[1], [NaN], null, new Float32Array(99)]) try { cache.add(bad); } catch {}
+      cache.evictExpired();
+      cache.clear();
+    }
+    const getter = { get task() { throw new Error('on purpose'); } };
+    for (const bad of [null, 1, {}, getter, makeTrace({ confidence: 2 })]) await kp.evaluateValue(bad).catch(() => {});
+    const content = 'A word, a W\\u00f6rd [MASK] \\ud800 \\u4e2d'.repeat(50);
+    const traces = [makeTrace(), makeTrace({ objective: content }), makeTrace({ steps: [] })];
+    await kp.evaluateValues([...traces, ...traces]);
+    if (!(await kp.embedderStatus()).available) throw new Error('no embedder');
+  })();
+`;
+
+/** Node.js and ONNX Runtime have findings of their own: only those with a frame of the addon count. */
+function runValgrind() {
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-valgrind-'));
+  try {
+    const options = [
+      '--xml=yes',
+      `--xml-file=${path.join(directory, '%p.xml')}`,
+      '--num-callers=40',
+      '--quiet',
+    ];
+    // Valgrind does not follow code that changes while it runs.
+    run('valgrind', [...options, '--error-limit=no', process.execPath, '--jitless', '-e', SCRIPT]);
+    const reports = readdirSync(directory).map((name) => readFileSync(path.join(directory, name), 'utf8'));
+    const errors = reports.flatMap((report) => report.match(/<error>[\s\S]*?<\/error>/g) ?? []);
+    const ours = errors.filter((error) => error.includes(addonName()));
+    console.log(`${errors.length} findings, ${ours.length} with a frame of the addon`);
+    if (ours.length > 0) throw new Error(ours.join('\n'));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function host() {
+  return execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
+}
+
+function succeeds(command, args) {
+  return spawnSync(command, args, { cwd: root }).status === 0;
+}
+
+function run(command, args, env = {}) {
+  execFileSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
+}
+
+await runScript(() => {
+  const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);
+  const unknown = chosen.find((name) => !(name in tools));
+  if (unknown) throw new Error(`there is no ${unknown}; there are ${Object.keys(tools).join(', ')}`);
+  setup();
+  for (const name of chosen) {
+    const missing = tools[name].missing();
+    console.log(`\n── ${name}${missing ? `: skipped, it ${missing}` : ''}`);
+    if (!missing) tools[name].run();
+  }
+});

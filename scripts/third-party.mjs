@@ -1,0 +1,93 @@
+// Writes npm/THIRD-PARTY-LICENSES: the licences of everything that is linked into the addon, on any platform. It
+// travels in the platform packages.
+
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { root } from './platform.mjs';
+
+const HEADER = `What is linked into the addon of @knowledgepulse/native, and its licences.
+
+Where there is a choice of licences, the terms are those that are reproduced here. The Rust standard library is
+part of the addon too; its terms are "MIT OR Apache-2.0", Copyright (c) The Rust Project Contributors.
+`;
+
+const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
+
+/** The crates that the addon links on some platform: neither what only builds or tests it, nor what runs in the compiler. */
+function linkedCrates() {
+  const { napi } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const linked = new Map(napi.targets.flatMap(linkedOn).map((crate) => [crate.id, crate]));
+  return [...linked.values()].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+}
+
+function sortKey({ name, version }) {
+  return `${name} ${version}`;
+}
+
+function linkedOn(target) {
+  const args = ['metadata', '--format-version=1', '--locked', '--filter-platform', target];
+  const { packages, resolve } = JSON.parse(
+    execFileSync('cargo', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 }),
+  );
+  const crates = new Map(packages.map((crate) => [crate.id, crate]));
+  const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
+  const linked = new Set();
+  const visit = (id) => {
+    const isMacro = crates.get(id).targets.some((target) => target.kind.includes('proc-macro'));
+    if (linked.has(id) || isMacro) return;
+    linked.add(id);
+    for (const { pkg, dep_kinds } of nodes.get(id).deps) {
+      if (dep_kinds.some(({ kind }) => kind === null)) visit(pkg);
+    }
+  };
+  visit(resolve.root);
+  linked.delete(resolve.root);
+  return [...linked].map((id) => crates.get(id));
+}
+
+/** The texts that come with a crate: of a choice with MIT, which is shortest, that one. */
+function textsOf(crate) {
+  const directory = path.dirname(crate.manifest_path);
+  const files = readdirSync(directory).filter((name) => /^(licen[cs]e|copying|unlicense|notice)/i.test(name));
+  const ofMit = files.filter((name) => /mit/i.test(name));
+  const isChoice = /\bor\b|\//i.test(crate.license);
+  const chosen =
+    isChoice && ofMit.length > 0 ? [...ofMit, ...files.filter((name) => /^notice/i.test(name))] : files;
+  return chosen
+    .sort()
+    .map((name) => readFileSync(path.join(directory, name), 'utf8').replace(/\r\n/g, '\n').trim());
+}
+
+/** Some crates name their licence but carry no copy of it. */
+function textFor({ name, license, authors }) {
+  if (!/\bMIT\b/.test(license)) throw new Error(`${name} (${license}) has no text of its licence`);
+  return `Copyright (c) ${authors.join(', ')}\n\n${MIT}`;
+}
+
+function notices() {
+  const byText = new Map();
+  for (const crate of linkedCrates()) {
+    const title = `${crate.name} ${crate.version} (${crate.license})`;
+    const texts = textsOf(crate);
+    if (texts.length === 0) texts.push(textFor(crate));
+    const text = texts.join('\n\n');
+    byText.set(text, [...(byText.get(text) ?? []), title]);
+  }
+  const sections = [...byText].map(([text, titles]) => `${titles.join('\n')}\n\n${text}\n`);
+  return [HEADER, ...sections].join(`\n${'─'.repeat(80)}\n\n`);
+}
+
+writeFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), notices());
