@@ -12,7 +12,10 @@ import { npm, runScript } from './setup.mjs';
 
 function publish(directory, dryRun) {
   const { version } = readManifest();
-  const tarballs = [...packages().keys()].map((name) => ({ name, file: tarballOf(directory, name, version) }));
+  const tarballs = [...packages().keys()].map((name) => ({
+    name,
+    file: tarballOf(directory, name, version),
+  }));
   const missing = tarballs.filter(({ file }) => !existsSync(file));
   if (missing.length > 0) throw new Error(`no tarballs of ${missing.map(({ name }) => name).join(', ')}`);
   // A prerelease must not become what `npm install` brings.
