@@ -51,7 +51,7 @@ const steps = [
   {
     name: 'addon',
     doing: 'building the Rust addon (a minute or two the first time)',
-    inputs: ['Cargo.toml', 'Cargo.lock', 'build.rs', 'rust-toolchain.toml', 'src', 'package.json'],
+    inputs: ['Cargo.toml', 'Cargo.lock', '.cargo', 'build.rs', 'rust-toolchain.toml', 'src', 'package.json'],
     stamp: 'target/.knowledgepulse-addon',
     done: () => existsSync(path.join(platformDirectory(), addonName())),
     run: () => buildAddon(platform),
