@@ -1,8 +1,11 @@
-//! What is counted in a trace: everything the score needs besides the text.
+//! What is counted in a trace: everything the score needs besides the text, in a few numbers.
 
 use std::collections::HashSet;
 
-use crate::trace::{StepKind, Trace};
+use crate::{
+    composite::Weights,
+    trace::{StepKind, Trace},
+};
 
 /// The counts and facts of one trace that the dimensions and overrides are computed from.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +26,8 @@ pub struct Features {
     pub success: bool,
     /// The agent's confidence in the outcome, 0 to 1.
     pub confidence: f64,
+    /// The weight profile of the trace's domain.
+    pub weights: &'static Weights,
 }
 
 impl Features {
@@ -48,6 +53,7 @@ impl Features {
             single_thought: matches!(trace.steps.as_slice(), [step] if step.kind == StepKind::Thought),
             success: trace.metadata.success,
             confidence: trace.outcome.confidence,
+            weights: Weights::for_domain(trace.metadata.task_domain.as_deref()),
         }
     }
 }

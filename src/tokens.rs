@@ -15,7 +15,7 @@ use tokenizers::{Model, models::wordpiece::WordPiece};
 
 use crate::error::{Error, Result};
 use words::Words;
-pub(crate) use words::{is_breaker, is_ideograph, is_space};
+pub(crate) use words::{is_breaker, is_ideograph, is_space, is_visible};
 
 /// No text is cut later than this, whatever the model's files say: the model has 512 positions.
 pub const MOST_TOKENS: usize = 512;
