@@ -51,7 +51,7 @@ describe('a panic in a stage', () => {
     expect(healthy).toMatchObject({ warnings: [], size: 3, status: { available: true } });
   });
 
-  test.each(['text', 'tokens', 'embedding'])('%s: neutral novelty, one warning', async (stage) => {
+  test.each(['tokens', 'embedding'])('%s: neutral novelty, one warning', async (stage) => {
     const { results, warnings, size, status } = await threeCalls(`${stage}:2`);
     expect(results[0]).toBe(healthy.results[0]);
     expect(results[1]).toBeCloseTo(NEUTRAL, 12);
@@ -63,7 +63,7 @@ describe('a panic in a stage', () => {
     expect(status.available).toBe(true);
   });
 
-  test.each(['trace', 'features', 'novelty', 'composite', 'overrides'])(
+  test.each(['trace', 'features', 'text', 'novelty', 'composite', 'overrides'])(
     '%s: that call rejects',
     async (stage) => {
       const { results, warnings, status } = await threeCalls(`${stage}:2`);

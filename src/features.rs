@@ -1,8 +1,9 @@
-//! What is counted in a trace: everything the score needs besides the text.
+//! What is counted in a trace: everything the score needs besides the text, in a few numbers.
 
 use std::collections::HashSet;
 
 use crate::{
+    composite::Weights,
     fault,
     trace::{StepKind, Trace},
 };
@@ -26,6 +27,8 @@ pub struct Features {
     pub success: bool,
     /// The agent's confidence in the outcome, 0 to 1.
     pub confidence: f64,
+    /// The weight profile of the trace's domain.
+    pub weights: &'static Weights,
 }
 
 impl Features {
@@ -52,6 +55,7 @@ impl Features {
             single_thought: matches!(trace.steps.as_slice(), [step] if step.kind == StepKind::Thought),
             success: trace.metadata.success,
             confidence: trace.outcome.confidence,
+            weights: Weights::for_domain(trace.metadata.task_domain.as_deref()),
         }
     }
 }

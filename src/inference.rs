@@ -24,6 +24,7 @@ use once_cell::sync::OnceCell;
 use crate::{
     embedding::{DIMENSIONS, Embedder, Embedding, Lane},
     error::{Error, Result},
+    features::Features,
     model::ModelFiles,
     novelty::SharedCache,
     runtime::Runtime,
@@ -104,8 +105,26 @@ pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
 /// Takes the result of a call, on the inference thread.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
+/// All that is kept of a trace while it waits: not its steps, of which there can be many.
+#[derive(Debug)]
+pub struct Summary {
+    features: Features,
+    text: String,
+}
+
+impl Summary {
+    /// Reduces `trace` to what its score needs.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        Self {
+            features: Features::of(trace),
+            text: text::of(trace),
+        }
+    }
+}
+
 enum Job {
-    Evaluate(Trace, Reply<Result<f64>>),
+    Evaluate(Summary, Reply<Result<f64>>),
     Embed(String, Reply<EmbedResult>),
     Status(Reply<Status>),
 }
@@ -175,9 +194,9 @@ impl Engine {
 
     /// Scores `trace` if that needs no embedding: if it is known that there is no embedder.
     #[must_use]
-    pub fn evaluate_at_once(&self, trace: &Trace) -> Option<f64> {
+    pub fn evaluate_at_once(&self, trace: &Summary) -> Option<f64> {
         self.without_embedder()
-            .then(|| scorer::score_without_embedder(trace))
+            .then(|| scorer::score_without_embedder(&trace.features))
     }
 
     /// Scores `trace` after all calls before, and calls `reply` with the score on the inference thread. A
@@ -185,12 +204,12 @@ impl Engine {
     ///
     /// # Errors
     /// Through `reply` only: [`Error::Internal`] for a bug.
-    pub fn evaluate(&self, trace: Trace, reply: Reply<Result<f64>>) {
+    pub fn evaluate(&self, trace: Summary, reply: Reply<Result<f64>>) {
         match self.queue() {
             Ok(queue) => queue.push(Job::Evaluate(trace, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
-                reply(Ok(scorer::score_without_embedder(&trace)));
+                reply(Ok(scorer::score_without_embedder(&trace.features)));
             }
         }
     }
@@ -272,7 +291,7 @@ struct Worker {
 
 /// A job whose embedding is known, waiting for those before it.
 enum Finished {
-    Evaluate(Trace, Result<Option<Box<Embedding>>>, Reply<Result<f64>>),
+    Evaluate(Features, Result<Option<Box<Embedding>>>, Reply<Result<f64>>),
     Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
     Status(Reply<Status>),
 }
@@ -342,10 +361,9 @@ impl Worker {
     fn compute(&self, job: Job, embedder: Option<(&Embedder, &mut Lane)>) -> Finished {
         match job {
             Job::Status(reply) => Finished::Status(reply),
-            Job::Embed(text, reply) => Finished::Embed(embed(embedder, || text), reply),
-            Job::Evaluate(trace, reply) => {
-                let embedding = embed(embedder, || text::of(&trace));
-                Finished::Evaluate(trace, embedding, reply)
+            Job::Embed(text, reply) => Finished::Embed(embed(embedder, &text), reply),
+            Job::Evaluate(Summary { features, text }, reply) => {
+                Finished::Evaluate(features, embed(embedder, &text), reply)
             }
         }
     }
@@ -354,14 +372,14 @@ impl Worker {
     fn settle(&self, finished: Finished) {
         // A reply that panics must not end the thread.
         let _ = catch_unwind(AssertUnwindSafe(|| match finished {
-            Finished::Evaluate(trace, embedding, reply) => reply(guarded(|| {
+            Finished::Evaluate(features, embedding, reply) => reply(guarded(|| {
                 let score = embedding.and_then(|embedding| match embedding {
-                    Some(embedding) => scorer::score(&trace, &self.cache, &embedding),
-                    None => Ok(scorer::score_without_embedder(&trace)),
+                    Some(embedding) => scorer::score(&features, &self.cache, &embedding),
+                    None => Ok(scorer::score_without_embedder(&features)),
                 });
                 Ok(score.unwrap_or_else(|error| {
                     self.shared.warn(Failure::from(&error));
-                    scorer::score_without_embedder(&trace)
+                    scorer::score_without_embedder(&features)
                 }))
             })),
             Finished::Embed(embedding, reply) => reply(match embedding {
@@ -383,12 +401,9 @@ impl Worker {
 }
 
 /// The embedding of a text, if there is an embedder.
-fn embed(
-    embedder: Option<(&Embedder, &mut Lane)>,
-    text: impl FnOnce() -> String,
-) -> Result<Option<Box<Embedding>>> {
+fn embed(embedder: Option<(&Embedder, &mut Lane)>, text: &str) -> Result<Option<Box<Embedding>>> {
     embedder
-        .map(|(embedder, lane)| guarded(|| embedder.embed(lane, &text()).map(Box::new)))
+        .map(|(embedder, lane)| guarded(|| embedder.embed(lane, text).map(Box::new)))
         .transpose()
 }
 
@@ -480,7 +495,7 @@ mod tests {
     fn evaluate(engine: &Engine) -> f64 {
         let (sender, receiver) = std::sync::mpsc::channel();
         let reply = Box::new(move |score| sender.send(score).unwrap());
-        engine.evaluate(with_steps(&["thought", "observation"]), reply);
+        engine.evaluate(Summary::of(&with_steps(&["thought", "observation"])), reply);
         receiver.recv().unwrap().unwrap()
     }
 
@@ -502,10 +517,10 @@ mod tests {
             let engine = engine();
             assert!(engine.configure(options.clone()));
             assert!(!engine.configure(options));
-            let trace = with_steps(&["thought", "observation"]);
+            let trace = Summary::of(&with_steps(&["thought", "observation"]));
             assert_eq!(
                 engine.evaluate_at_once(&trace),
-                Some(scorer::score_without_embedder(&trace))
+                Some(scorer::score_without_embedder(&trace.features))
             );
             assert!(engine.queue.get().is_none());
             assert!(engine.take_warning().is_none());
@@ -547,7 +562,7 @@ mod tests {
             ..Options::default()
         }));
         assert!(evaluate(&engine) > 0.0);
-        assert!(engine.evaluate_at_once(&with_steps(&[])).is_some());
+        assert!(engine.evaluate_at_once(&Summary::of(&with_steps(&[]))).is_some());
         let warning = engine.take_warning().unwrap();
         assert_eq!(warning.code, "ERR_MODEL_NOT_FOUND");
         assert!(warning.reason.contains("/nowhere/model"), "{}", warning.reason);

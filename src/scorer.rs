@@ -1,42 +1,39 @@
-//! The pipeline on one screen: trace → (text → tokens → embedding →) novelty → features → dimensions → composite
+//! The pipeline on one screen: trace → features, (text → tokens → embedding →) novelty → dimensions → composite
 //! → overrides. The embedding comes from [`crate::inference`], which computes several side by side.
 
 use std::time::Instant;
 
 use crate::{
-    composite::{Weights, composite},
+    composite::composite,
     dimensions::{Dimensions, NEUTRAL_NOVELTY},
     embedding::Embedding,
     error::Result,
     features::Features,
     novelty::{self, SharedCache},
     overrides,
-    trace::Trace,
 };
 
-/// Scores `trace`, 0 to 1, whose text has the given `embedding`: compares it with those in `cache` and adds
-/// it, also when an override decides the score in the end.
+/// Scores a trace, 0 to 1, by its `features` and the `embedding` of its text: compares that with those in `cache`
+/// and adds it, also when an override decides the score in the end.
 ///
 /// # Errors
 /// Those of [`novelty::compare_and_add`]. [`score_without_embedder`] is what remains then.
-pub fn score(trace: &Trace, cache: &SharedCache, embedding: &Embedding) -> Result<f64> {
+pub fn score(features: &Features, cache: &SharedCache, embedding: &Embedding) -> Result<f64> {
     let novelty = novelty::compare_and_add(embedding, cache, Instant::now())?;
-    Ok(score_with_novelty(trace, novelty))
+    Ok(score_with_novelty(features, novelty))
 }
 
-/// Scores `trace` with neutral novelty, remembering nothing.
+/// Scores a trace with neutral novelty, remembering nothing.
 #[must_use]
-pub fn score_without_embedder(trace: &Trace) -> f64 {
-    score_with_novelty(trace, NEUTRAL_NOVELTY)
+pub fn score_without_embedder(features: &Features) -> f64 {
+    score_with_novelty(features, NEUTRAL_NOVELTY)
 }
 
 /// The arithmetic from a known novelty to the score.
 #[must_use]
-pub fn score_with_novelty(trace: &Trace, novelty: f64) -> f64 {
-    let features = Features::of(trace);
-    let dimensions = Dimensions::new(&features, novelty);
-    let weights = Weights::for_domain(trace.metadata.task_domain.as_deref());
-    overrides::apply(composite(&dimensions, weights), &features)
+pub fn score_with_novelty(features: &Features, novelty: f64) -> f64 {
+    let dimensions = Dimensions::new(features, novelty);
+    overrides::apply(composite(&dimensions, features.weights), features)
 }
 
 #[cfg(test)]
@@ -46,6 +43,7 @@ mod tests {
     use super::*;
     use crate::{
         cache::{Options, VectorCache},
+        composite::Weights,
         embedding::DIMENSIONS,
         trace::tests::with_steps,
     };
@@ -53,18 +51,18 @@ mod tests {
     #[test]
     fn the_embedding_is_remembered_even_if_an_override_decides() {
         let cache = Mutex::new(VectorCache::new(Options::default()));
-        let trace = with_steps(&["thought"]);
-        assert_eq!(score(&trace, &cache, &[0.5; DIMENSIONS]).unwrap(), 0.1);
+        let features = Features::of(&with_steps(&["thought"]));
+        assert_eq!(score(&features, &cache, &[0.5; DIMENSIONS]).unwrap(), 0.1);
         assert_eq!(novelty::lock(&cache).len(Instant::now()), 1);
     }
 
     #[test]
     fn a_repeated_trace_loses_its_novelty() {
         let cache = Mutex::new(VectorCache::new(Options::default()));
-        let trace = with_steps(&["thought", "observation"]);
-        let first = score(&trace, &cache, &[0.5; DIMENSIONS]).unwrap();
-        assert_eq!(first, score_without_embedder(&trace));
-        let second = score(&trace, &cache, &[0.5; DIMENSIONS]).unwrap();
+        let features = Features::of(&with_steps(&["thought", "observation"]));
+        let first = score(&features, &cache, &[0.5; DIMENSIONS]).unwrap();
+        assert_eq!(first, score_without_embedder(&features));
+        let second = score(&features, &cache, &[0.5; DIMENSIONS]).unwrap();
         assert!((first - second - 0.5 * Weights::DEFAULT.novelty).abs() < 1e-7);
     }
 }

@@ -27,13 +27,13 @@ pub fn of(trace: &Trace) -> String {
 /// Tells when so much of a text was read that the rest cannot matter any more, because more tokens are
 /// surely there than are kept. Only the prefix of a text of megabytes needs to be copied then.
 ///
-/// What it counts are tokens for sure: a run without white space that has an ASCII letter or digit is at least
-/// one, and so is each ideograph and each ASCII punctuation mark that is part of no special token's literal.
-/// Text that has none of these, such as a megabyte of one word, is read to its end.
+/// What it counts are tokens for sure: a run without white space in which something is visible is at least one,
+/// and so is each ideograph and each ASCII punctuation mark that is part of no special token's literal. Text
+/// that has few of these, such as a megabyte of one word, is read to its end.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Sufficiency {
     tokens: usize,
-    /// Whether the current run without white space has a letter or digit.
+    /// Whether the current run without white space has something that makes it a token.
     in_word: bool,
     enough: bool,
 }
@@ -45,11 +45,13 @@ impl Sufficiency {
         if self.enough {
             return 0;
         }
-        for (index, &unit) in units.iter().enumerate() {
-            // A surrogate is no character of its own, and none of those that count.
-            let c = char::from_u32(u32::from(unit)).unwrap_or('\u{fffd}');
+        let mut read = 0;
+        for c in char::decode_utf16(units.iter().copied()) {
+            // A lone surrogate becomes a character that is removed, of the same length.
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            read += c.len_utf16();
             if self.pass(c) {
-                return index + 1;
+                return read;
             }
         }
         self.pass(' ');
@@ -63,13 +65,13 @@ impl Sufficiency {
     }
 
     fn pass(&mut self, c: char) -> bool {
-        if c.is_ascii_alphanumeric() {
-            self.in_word = true;
-        } else if tokens::is_space(c) {
+        if tokens::is_space(c) {
             self.tokens += usize::from(self.in_word);
             self.in_word = false;
         } else if tokens::is_ideograph(c) || (c.is_ascii_punctuation() && !matches!(c, '[' | ']')) {
             self.tokens += 1;
+        } else if !self.in_word {
+            self.in_word = tokens::is_visible(c);
         }
         // Up to a breaker, what follows can change how the last tokens are normalised.
         self.enough = self.tokens >= tokens::MOST_TOKENS && tokens::is_breaker(c);
@@ -94,6 +96,11 @@ mod tests {
             ("中".repeat(1_000_000), 513),
             ("a,b;".repeat(1_000_000), 4 * 513),
             ("[MASK] ".repeat(1_000_000), 7 * 512),
+            ("[ ".repeat(1_000_000), 2 * 512),
+            ("слово ".repeat(1_000_000), 6 * 512),
+            ("शब्द ".repeat(1_000_000), 5 * 512),
+            ("단어 ".repeat(1_000_000), 3 * 512),
+            ("😀 ".repeat(1_000_000), 3 * 512),
         ] {
             let mut sufficiency = Sufficiency::default();
             assert!(sufficiency.read(&units(&text)) <= bound);

@@ -18,7 +18,7 @@ use crate::{
     fault,
 };
 use words::Words;
-pub(crate) use words::{is_breaker, is_ideograph, is_space};
+pub(crate) use words::{is_breaker, is_ideograph, is_space, is_visible};
 
 /// No text is cut later than this, whatever the model's files say: the model has 512 positions.
 pub const MOST_TOKENS: usize = 512;

@@ -16,9 +16,8 @@ use super::{
 use crate::{
     cache::{self, VectorCache},
     error::{self, Error},
-    inference::{self, Engine, Failure, Status},
+    inference::{self, Engine, Failure, Status, Summary},
     runtime,
-    trace::Trace,
 };
 
 /// The default scorer: one per process, shared by all threads.
@@ -113,13 +112,13 @@ pub fn evaluate<'env>(
     env: &'env Env,
     #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
 ) -> Result<Either<f64, Object<'env>>> {
-    evaluate_trace(env, trace::read(env, trace, ENGINE.wants_text())?)
+    evaluate_summary(env, read(env, trace)?)
 }
 
 /// A trace that was read but has to wait for its turn.
 #[napi]
 pub struct PreparedTrace {
-    trace: Option<Trace>,
+    summary: Option<Summary>,
 }
 
 #[napi]
@@ -127,25 +126,29 @@ impl PreparedTrace {
     /// Reads a trace. Throws for an invalid one.
     #[napi(factory, catch_unwind)]
     pub fn read(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<Self> {
-        let trace = Some(trace::read(env, trace, ENGINE.wants_text())?);
-        Ok(Self { trace })
+        let summary = Some(read(env, trace)?);
+        Ok(Self { summary })
     }
 
     /// Scores the trace, once.
     #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
     pub fn evaluate<'env>(&mut self, env: &'env Env) -> Result<Either<f64, Object<'env>>> {
-        let trace = self.trace.take().ok_or_else(|| {
+        let summary = self.summary.take().ok_or_else(|| {
             throw(
                 env,
                 &Error::Internal("a prepared trace was evaluated twice".into()),
             )
         })?;
-        evaluate_trace(env, trace)
+        evaluate_summary(env, summary)
     }
 }
 
-fn evaluate_trace(env: &Env, trace: Trace) -> Result<Either<f64, Object<'_>>> {
-    if let Some(score) = ENGINE.evaluate_at_once(&trace) {
+fn read(env: &Env, trace: Unknown) -> Result<Summary> {
+    trace::read(env, trace, ENGINE.wants_text()).map(|trace| Summary::of(&trace))
+}
+
+fn evaluate_summary(env: &Env, summary: Summary) -> Result<Either<f64, Object<'_>>> {
+    if let Some(score) = ENGINE.evaluate_at_once(&summary) {
         return Ok(Either::A(score));
     }
     let (deferred, promise) = env.create_deferred()?;
@@ -153,7 +156,7 @@ fn evaluate_trace(env: &Env, trace: Trace) -> Result<Either<f64, Object<'_>>> {
         deferred
             .resolve(move |env: Env| score.map_err(|error| napi::Error::from(into_unknown(&env, &error))));
     });
-    ENGINE.evaluate(trace, reply);
+    ENGINE.evaluate(summary, reply);
     Ok(Either::B(promise))
 }
 

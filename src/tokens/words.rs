@@ -72,6 +72,21 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
+/// Whether something of `c` is surely left in the text, as part of a word or as one. Marks may be, but most are
+/// stripped.
+pub(crate) fn is_visible(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_graphic();
+    }
+    matches!(
+        c.general_category_group(),
+        GeneralCategoryGroup::Letter
+            | GeneralCategoryGroup::Number
+            | GeneralCategoryGroup::Punctuation
+            | GeneralCategoryGroup::Symbol
+    ) && !is_removed(c)
+}
+
 /// Assembles words from sections of text. A word goes on across sections until a separator or
 /// [`Words::end`].
 #[derive(Debug)]
@@ -166,6 +181,21 @@ mod tests {
         assert_eq!(parts, ["aaaa", " bb", "1cc'dd.ee", "中ff"]);
         assert_eq!(parts.concat(), text);
         assert_eq!(blocks("", 2).count(), 0);
+    }
+
+    #[test]
+    fn what_is_visible_is_a_word() {
+        for c in ('\0'..=char::MAX).filter(|&c| is_visible(c)) {
+            let mut words = Words::new(100);
+            let mut count = 0;
+            let mut sink = |_: &str| {
+                count += 1;
+                Ok(())
+            };
+            words.push_section(c.encode_utf8(&mut [0; 4]), &mut sink).unwrap();
+            words.end(&mut sink).unwrap();
+            assert!(count > 0, "{c:?} leaves no word");
+        }
     }
 
     #[test]
