@@ -3,10 +3,14 @@
 // What is broken on purpose while it runs: the call rejects with its code or falls back to a neutral novelty, and the
 // next call works.
 
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
+
 const { embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { buildFaultAddon } = require('./support/fault-addon.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 
 let addon;
@@ -106,5 +110,77 @@ describe('a panic in a stage', () => {
       env: { KNOWLEDGEPULSE_DTYPE: 'q8', KNOWLEDGEPULSE_FAULT: 'tokens:2' },
     });
     expect(result.results).toEqual(healthy.results);
+  });
+});
+
+/** Runs `body` after `limits`, a line of shell; without root's exemption from them if `user` is given. */
+function runLimited(limits, body, user) {
+  const script = `
+    const kp = require(${JSON.stringify(root)});
+    const { makeTrace } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))});
+    (async () => {${body}})();
+  `;
+  const shell = ['sh', '-c', `${limits}; exec "$0" "$@"`, process.execPath, '-e', script];
+  const [command, ...args] =
+    user === undefined ? shell : ['setpriv', `--reuid=${user}`, '--clear-groups', ...shell];
+  const env = { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8' };
+  return spawnSync(command, args, { env, encoding: 'utf8' });
+}
+
+const LONG_CALLS = `
+  const warnings = [];
+  process.on('warning', ({ code }) => warnings.push(code));
+  const scores = [];
+  for (const objective of ['short', 'word '.repeat(600)]) scores.push(await kp.evaluateValue(makeTrace({ objective })));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const { available, code } = await kp.embedderStatus();
+  console.log(JSON.stringify({ scores, warnings, available, code }));
+`;
+
+// Bun reserves more address space than any limit leaves.
+const isNodeOnLinux = process.platform === 'linux' && !process.versions.bun;
+const describeLimits = isNodeOnLinux ? describe : describe.skip;
+
+describeLimits('refused by the system', () => {
+  let healthy;
+  beforeAll(() => {
+    healthy = JSON.parse(runLimited('true', LONG_CALLS).stdout);
+    expect(healthy).toMatchObject({ warnings: [], available: true });
+  });
+
+  test('memory: there is no embedder, which is told once, and no limit ends the process', () => {
+    const peak = `console.log(require('node:fs').readFileSync('/proc/self/status', 'utf8').match(/VmPeak:\\s+(\\d+)/)[1])`;
+    const kilobytes = Number(runLimited('true', peak).stdout);
+    const outcomes = [20, 80, 150, 220, 300, 700].map((megabytes) => {
+      const { status, stdout } = runLimited(`ulimit -v ${kilobytes + megabytes * 1024}`, LONG_CALLS);
+      expect({ megabytes, status }).toEqual({ megabytes, status: 0 });
+      return JSON.parse(stdout);
+    });
+    expect(outcomes.pop()).toEqual(healthy);
+    for (const { scores, ...outcome } of outcomes) {
+      for (const score of scores) expect(score).toBeCloseTo(NEUTRAL, 12);
+      expect(outcome).toEqual({
+        warnings: ['ERR_OUT_OF_MEMORY'],
+        available: false,
+        code: 'ERR_OUT_OF_MEMORY',
+      });
+    }
+  });
+
+  const USER = 65_533;
+  const canTry = isNodeOnLinux && runLimited('true', '', USER).status === 0;
+  (canTry ? test : test.skip)('threads: what is not started is done without', () => {
+    const outcomes = new Set();
+    for (let threads = 8; threads < 24; threads++) {
+      const { status, stdout } = runLimited(`ulimit -u ${threads}`, LONG_CALLS, USER);
+      // Node.js itself does not start with too few.
+      if (outcomes.size === 0 && status !== 0) continue;
+      expect({ threads, status }).toEqual({ threads, status: 0 });
+      const outcome = JSON.parse(stdout);
+      outcomes.add(outcome.available);
+      if (outcome.available) expect(outcome).toEqual(healthy);
+      else for (const score of outcome.scores) expect(score).toBeCloseTo(NEUTRAL, 12);
+    }
+    expect(outcomes).toContain(true);
   });
 });

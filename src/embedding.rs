@@ -17,7 +17,7 @@ use crate::{
     error::{Error, Result},
     fault,
     model::ModelFiles,
-    runtime::{Network, Runtime},
+    runtime::{Network, Runtime, check_room},
     tokens::Tokenizer,
 };
 
@@ -62,7 +62,9 @@ impl Embedder {
             let network =
                 Network::open(&files.model).map_err(|error| damaged(&files.model, error.to_string()));
             let first = network.and_then(|network| {
-                let lane = Lane::open(runtime, &network, threads)?;
+                // Where no further thread may be started, the one that there is does.
+                let lane = Lane::open(runtime, &network, threads)
+                    .or_else(|error| Lane::open(runtime, &network, 1).map_err(|_| error))?;
                 Ok((network, lane))
             });
             let tokenizer = match other {
@@ -89,6 +91,7 @@ impl Embedder {
     /// # Errors
     /// [`Error::ModelDamaged`], if the file has changed since, or if memory or threads are short.
     pub fn open_lane(&self, threads: usize) -> Result<Lane> {
+        check_room(self.network.path())?;
         Lane::open(self.runtime, &self.network, threads)
     }
 

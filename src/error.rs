@@ -60,6 +60,15 @@ pub enum Error {
         dimensions: usize,
     },
 
+    /// There is no memory to load a model.
+    #[error("out of memory: loading {path} needs about {megabytes} MB")]
+    NoRoomForModel {
+        /// The model file.
+        path: PathBuf,
+        /// How much was asked for.
+        megabytes: u64,
+    },
+
     /// No model where one was looked for.
     #[error("no embedding model found: {0}")]
     ModelNotFound(String),
@@ -136,7 +145,7 @@ impl Error {
             | Self::TraceUnreadable { .. }
             | Self::TraceJson(_) => "ERR_INVALID_TRACE",
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
-            Self::OutOfMemory { .. } => "ERR_OUT_OF_MEMORY",
+            Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
             Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
             Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
             Self::ModelUnsupported { .. } => "ERR_MODEL_UNSUPPORTED",

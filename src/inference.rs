@@ -27,7 +27,7 @@ use crate::{
     features::Features,
     model::ModelFiles,
     novelty::SharedCache,
-    runtime::Runtime,
+    runtime::{Runtime, check_room},
     scorer, text,
     trace::Trace,
 };
@@ -446,6 +446,7 @@ fn load_embedder(options: &Options, status: &mut Status) -> Result<(Embedder, La
         )
     })?;
     let files = ModelFiles::find(directory)?;
+    check_room(&files.model)?;
     status.dtype = Some(files.dtype.clone());
     status.dimensions = Some(DIMENSIONS);
     thread::scope(|scope| {

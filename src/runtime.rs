@@ -182,6 +182,29 @@ pub struct Network {
     parts: Option<Parts>,
 }
 
+/// What a session takes besides its weights, in bytes of address space: its threads' stacks and heaps, and the intermediate
+/// results of 512 tokens.
+const SESSION_BYTES: u64 = 256 << 20;
+
+/// Makes sure that there is memory for a session of the model in `path`. Where a limit is too low, it is better to say so
+/// than to start: when a small allocation fails in the middle, there is nothing left to do but to end the process.
+///
+/// # Errors
+/// [`Error::NoRoomForModel`].
+pub fn check_room(path: &Path) -> Result<()> {
+    let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let bytes = length.saturating_mul(2).saturating_add(SESSION_BYTES);
+    let room = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+    // Windows counts what is reserved as if it were used.
+    if room || cfg!(windows) {
+        return Ok(());
+    }
+    Err(Error::NoRoomForModel {
+        path: path.to_owned(),
+        megabytes: bytes / 1_000_000,
+    })
+}
+
 /// What a file is recognised by.
 #[derive(PartialEq)]
 struct Identity {
