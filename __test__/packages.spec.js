@@ -13,26 +13,38 @@ const { run, runForResult } = require('./support/run-script.js');
 const UNIX_LIBRARY = 'libknowledgepulse_onnxruntime';
 const PLATFORMS = {
   'linux-x64-gnu': {
-    ...{ os: 'linux', cpu: 'x64', libc: 'glibc', target: 'x86_64-unknown-linux-gnu' },
+    os: 'linux',
+    cpu: 'x64',
+    libc: 'glibc',
+    target: 'x86_64-unknown-linux-gnu',
     library: `${UNIX_LIBRARY}.so`,
   },
   'linux-arm64-gnu': {
-    ...{ os: 'linux', cpu: 'arm64', libc: 'glibc', target: 'aarch64-unknown-linux-gnu' },
+    os: 'linux',
+    cpu: 'arm64',
+    libc: 'glibc',
+    target: 'aarch64-unknown-linux-gnu',
     library: `${UNIX_LIBRARY}.so`,
   },
   'linux-x64-musl': { os: 'linux', cpu: 'x64', libc: 'musl', target: 'x86_64-unknown-linux-musl' },
   'linux-arm64-musl': { os: 'linux', cpu: 'arm64', libc: 'musl', target: 'aarch64-unknown-linux-musl' },
   'darwin-arm64': {
-    ...{ os: 'darwin', cpu: 'arm64', target: 'aarch64-apple-darwin' },
+    os: 'darwin',
+    cpu: 'arm64',
+    target: 'aarch64-apple-darwin',
     library: `${UNIX_LIBRARY}.dylib`,
   },
   'darwin-x64': { os: 'darwin', cpu: 'x64', target: 'x86_64-apple-darwin' },
   'win32-x64-msvc': {
-    ...{ os: 'win32', cpu: 'x64', target: 'x86_64-pc-windows-msvc' },
+    os: 'win32',
+    cpu: 'x64',
+    target: 'x86_64-pc-windows-msvc',
     library: 'knowledgepulse_onnxruntime.dll',
   },
   'win32-arm64-msvc': {
-    ...{ os: 'win32', cpu: 'arm64', target: 'aarch64-pc-windows-msvc' },
+    os: 'win32',
+    cpu: 'arm64',
+    target: 'aarch64-pc-windows-msvc',
     library: 'knowledgepulse_onnxruntime.dll',
   },
 };
@@ -162,7 +174,9 @@ describe('manifests', () => {
         for (const host of ${JSON.stringify(hosts)}) {
           const [platform, arch] = host.split(' ');
           Object.defineProperties(process, { platform: { value: platform }, arch: { value: arch } });
-          try { require(loader); } catch (error) { attempts[host] = error.attempts.map(({ name }) => name); }
+          try { require(loader); } catch (error) {
+            attempts[host] = error.attempts.map(({ name, error }) => ({ name, message: error.message }));
+          }
         }
         console.log(JSON.stringify(attempts));
         `,
@@ -172,8 +186,11 @@ describe('manifests', () => {
         const names = Object.keys(PLATFORMS).filter(
           (name) => `${PLATFORMS[name].os} ${PLATFORMS[name].cpu}` === host,
         );
-        const tried = result[host].filter((name) => name.startsWith('@'));
-        expect(tried.sort()).toEqual(names.map((name) => `@knowledgepulse/native-${name}`).sort());
+        const tried = result[host].filter(({ name }) => name.startsWith('@'));
+        expect(tried.map(({ name }) => name).sort()).toEqual(
+          names.map((name) => `@knowledgepulse/native-${name}`).sort(),
+        );
+        for (const { name, message } of tried) expect(message.split('\n', 1)[0]).toContain(`'${name}'`);
       }
     } finally {
       fs.rmSync(directory, { recursive: true });
