@@ -7,7 +7,7 @@
 // compiler. Inputs that reach something new go to fuzz/found, those that fail to fuzz/artifacts.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 import { root } from './platform.mjs';
@@ -47,22 +47,19 @@ function build(host) {
   });
 }
 
-function run(host, target, options) {
-  const corpus = path.join(fuzz, 'corpus', target);
+/** Runs a target on its seeds and what comes of them; inputs that reach something new go to `found`. */
+function run(host, target, found, flags) {
   const artifacts = path.join(fuzz, 'artifacts', target);
-  mkdirSync(artifacts, { recursive: true });
+  for (const folder of [artifacts, found]) mkdirSync(folder, { recursive: true });
   const dictionary = path.join(fuzz, 'dictionaries', `${target}.txt`);
-  const args = [
-    `-artifact_prefix=${artifacts}${path.sep}`,
-    '-timeout=20',
-    '-max_len=8192',
-    ...(existsSync(dictionary) ? [`-dict=${dictionary}`] : []),
-    ...options.flags,
-    ...options.folders,
-    corpus,
-  ];
+  if (existsSync(dictionary)) flags.push(`-dict=${dictionary}`);
+  const limits = ['-timeout=20', '-max_len=8192'];
   const program = path.join(fuzz, 'target', host, 'release', target);
-  execFileSync(program, args, { cwd: fuzz, stdio: 'inherit' });
+  const folders = [found, path.join(fuzz, 'corpus', target)];
+  execFileSync(program, [`-artifact_prefix=${artifacts}${path.sep}`, ...limits, ...flags, ...folders], {
+    cwd: fuzz,
+    stdio: 'inherit',
+  });
 }
 
 await runScript(() => {
@@ -73,17 +70,16 @@ await runScript(() => {
   setup();
   const host = execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
   build(host);
-  if (name === 'smoke') {
-    for (const target of targets) {
-      console.log(`\n── ${target}`);
-      run(host, target, {
-        flags: ['-seed=1', `-max_total_time=${SMOKE_SECONDS}`, '-verbosity=0'],
-        folders: [],
-      });
-    }
-  } else {
-    const found = path.join(fuzz, 'found', name);
-    mkdirSync(found, { recursive: true });
-    run(host, name, { flags: [`-max_total_time=${seconds}`], folders: [found] });
+  if (name !== 'smoke') {
+    run(host, name, path.join(fuzz, 'found', name), [`-max_total_time=${seconds}`]);
+    return;
+  }
+  // Begins with the seeds alone each time.
+  const found = path.join(fuzz, 'found', 'smoke');
+  rmSync(found, { recursive: true, force: true });
+  for (const target of targets) {
+    console.log(`\n── ${target}`);
+    const quiet = ['-verbosity=0', '-print_funcs=0'];
+    run(host, target, path.join(found, target), ['-seed=1', `-max_total_time=${SMOKE_SECONDS}`, ...quiet]);
   }
 });

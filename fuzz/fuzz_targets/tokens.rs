@@ -33,6 +33,14 @@ static VOCABULARY: LazyLock<HashMap<String, i64>> = LazyLock::new(|| {
     let file: Value = serde_json::from_slice(&FILE).expect("JSON");
     serde_json::from_value(file["model"]["vocab"].clone()).expect("a vocabulary")
 });
+/// No longer piece is looked for.
+static LONGEST_PIECE: LazyLock<usize> = LazyLock::new(|| {
+    VOCABULARY
+        .keys()
+        .map(|piece| piece.chars().count())
+        .max()
+        .unwrap_or(0)
+});
 
 fuzz_target!(|bytes: &[u8]| {
     let input = String::from_utf8_lossy(bytes);
@@ -136,7 +144,8 @@ fn pieces(word: &[char]) -> Option<Vec<i64>> {
     let mut start = 0;
     while start < word.len() {
         let prefix = if start == 0 { "" } else { "##" };
-        let (end, id) = (start + 1..=word.len()).rev().find_map(|end| {
+        let ends = start + 1..=word.len().min(start + *LONGEST_PIECE);
+        let (end, id) = ends.rev().find_map(|end| {
             let piece: String = prefix.chars().chain(word[start..end].iter().copied()).collect();
             Some((end, *VOCABULARY.get(&piece)?))
         })?;
