@@ -23,6 +23,20 @@ const distinct = (count, salt = '') =>
     }),
   );
 
+function revoked(target) {
+  const { proxy, revoke } = Proxy.revocable(target, {});
+  revoke();
+  return proxy;
+}
+
+function withThrowingLength(thrown) {
+  const get = (target, key) => {
+    if (key === 'length') throw thrown;
+    return target[key];
+  };
+  return new Proxy([makeTrace()], { get });
+}
+
 describe('evaluateValues', () => {
   test('gives the scores and the memory of one call after another, to the bit', async () => {
     const traces = distinct(90, 'sequence');
@@ -116,6 +130,21 @@ describe('evaluateValues', () => {
       code: 'ERR_INVALID_TRACE',
       message: 'traces[0] could not be read: it threw',
     });
+    expect(error.cause).toBe(cause);
+  });
+
+  test.each([
+    ['a revoked proxy', () => revoked([]), 'traces must be an array', undefined],
+    [
+      'an array whose length throws',
+      () => withThrowingLength('thrown'),
+      'traces.length could not be read: it threw',
+      'thrown',
+    ],
+  ])('refuses %s', async (_, make, message, cause) => {
+    const error = await evaluateValues(make()).catch((reason) => reason);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message });
     expect(error.cause).toBe(cause);
   });
 

@@ -314,6 +314,19 @@ describe('the embedding of a text', () => {
   });
 });
 
+function revoked(target) {
+  const { proxy, revoke } = Proxy.revocable(target, {});
+  revoke();
+  return proxy;
+}
+
+function withThrowing(key) {
+  const get = () => {
+    throw new Error('on purpose');
+  };
+  return Object.defineProperty({}, key, { get });
+}
+
 describe('configuration', () => {
   test('a directory in the layout of the hub works, configured by option', async () => {
     const directory = path.join(scratch, 'hub');
@@ -363,6 +376,9 @@ describe('configuration', () => {
     ['no threads', { threads: 0 }, RangeError],
     ['half a thread', { threads: 1.5 }, RangeError],
     ['threads as a string', { threads: '2' }, RangeError],
+    ['a revoked proxy', revoked([]), TypeError],
+    ['an option that throws', withThrowing('modelDirectory'), TypeError],
+    ['a dtype that is no name', { dtype: Object.create(null) }, RangeError],
     ['threads without end', { threads: Number.POSITIVE_INFINITY }, RangeError],
   ];
   test.each(malformed)('configureEmbedder refuses %s', (_, options, Class) => {

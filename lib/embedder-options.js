@@ -7,6 +7,7 @@ const path = require('node:path');
 
 const { codedError } = require('./errors.js');
 const addonDirectory = require('./loader.js').directory;
+const { isArray, readFrom } = require('./reading.js');
 
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
@@ -36,10 +37,14 @@ function resolveOptions(options) {
   };
 }
 
-/** Checks the options that a user gave; undefined and absent are the same. */
-function checkOptions(options) {
-  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+/** Reads each option that a user gave, once, and checks it; undefined and absent are the same. */
+function readOptions(given) {
+  if (given === null || typeof given !== 'object' || isArray(given)) {
     throw invalid(TypeError, 'options must be an object');
+  }
+  const options = {};
+  for (const name of ['modelDirectory', 'runtimePath', 'dtype', 'threads']) {
+    options[name] = readFrom(given, name, `options.${name}`, 'ERR_INVALID_OPTION');
   }
   for (const name of ['modelDirectory', 'runtimePath']) {
     const value = options[name];
@@ -47,12 +52,13 @@ function checkOptions(options) {
       throw invalid(TypeError, `options.${name} must be a path`);
     }
   }
-  if (options.dtype !== undefined && !Object.hasOwn(MODEL_PACKAGES, options.dtype)) {
+  if (options.dtype !== undefined && !Object.keys(MODEL_PACKAGES).includes(options.dtype)) {
     throw invalid(RangeError, "options.dtype must be 'fp32' or 'q8'");
   }
   if (options.threads !== undefined && !isThreadCount(options.threads)) {
     throw invalid(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
   }
+  return options;
 }
 
 const MAX_THREADS = 1024;
@@ -135,4 +141,4 @@ function invalid(Class, message) {
   return codedError(Class, 'ERR_INVALID_OPTION', message);
 }
 
-module.exports = { checkOptions, resolveOptions };
+module.exports = { readOptions, resolveOptions };

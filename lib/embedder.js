@@ -4,7 +4,7 @@
 
 const { isMainThread } = require('node:worker_threads');
 
-const { checkOptions, resolveOptions } = require('./embedder-options.js');
+const { readOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
 
@@ -25,8 +25,8 @@ function configure(options) {
 }
 
 function configureEmbedder(options) {
-  checkOptions(options);
-  if (native.isConfigured() || !configure(options)) {
+  const checked = readOptions(options);
+  if (native.isConfigured() || !configure(checked)) {
     throw codedError(
       Error,
       'ERR_ALREADY_CONFIGURED',

@@ -5,6 +5,7 @@ const { setImmediate } = require('node:timers/promises');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
+const { isArray, readFrom } = require('./reading.js');
 const { adoptNative } = require('./vector-cache.js');
 
 /** Settles when the batches that were begun have handed in all their traces; null if there are none. */
@@ -15,12 +16,35 @@ async function evaluateValue(trace) {
   try {
     ensureConfigured();
     // The trace is read at once in any case: it may change after the call.
-    const score = await (batches === null ? native.evaluate(trace) : evaluateAfterBatches(trace));
+    const score = await inOrder(batches === null ? native.evaluate(trace) : evaluateAfterBatches(trace));
     tellWarning();
     return score;
   } catch (error) {
     throw localError(error);
   }
+}
+
+/** Settles, and never rejects, when the last call has. */
+let lastReply;
+
+/**
+ * The reply to a call, after those to the calls before: each travels from the inference thread to the event
+ * loop on its own, where it can overtake others.
+ */
+function inOrder(reply) {
+  // Without an embedder there is nothing to wait for.
+  if (typeof reply === 'number') return reply;
+  const before = lastReply;
+  const settled = (async () => {
+    try {
+      return await reply;
+    } finally {
+      await before;
+    }
+  })();
+  const ignore = () => {};
+  lastReply = settled.then(ignore, ignore);
+  return settled;
 }
 
 async function evaluateAfterBatches(trace) {
@@ -30,9 +54,10 @@ async function evaluateAfterBatches(trace) {
 }
 
 async function evaluateValues(traces) {
-  if (!Array.isArray(traces)) {
+  if (!isArray(traces)) {
     throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
   }
+  const length = readFrom(traces, 'length', 'traces.length', 'ERR_INVALID_TRACE');
   ensureConfigured();
   const before = batches;
   let handedIn;
@@ -42,7 +67,7 @@ async function evaluateValues(traces) {
   batches = turn;
   try {
     await before;
-    return await evaluateInWindows(traces, handedIn);
+    return await evaluateInWindows(traces, length, handedIn);
   } catch (error) {
     throw localError(error);
   } finally {
@@ -58,8 +83,7 @@ const WINDOW = 64;
 /** After so many traces other work gets a turn, also where scoring one needs no waiting. */
 const BREATH = 256;
 
-async function evaluateInWindows(traces, handedIn) {
-  const { length } = traces;
+async function evaluateInWindows(traces, length, handedIn) {
   const scores = [];
   const inFlight = [];
   let failure;

@@ -4,6 +4,7 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
+const { isArray, readFrom } = require('./reading.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
@@ -142,15 +143,6 @@ function allocate(length) {
   }
 }
 
-/** Reads a property; what a getter or proxy throws becomes the cause of a typed error. */
-function readFrom(object, key, path, code) {
-  try {
-    return object[key];
-  } catch (cause) {
-    throw codedError(TypeError, code, `${path} could not be read: it threw`, cause);
-  }
-}
-
 function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
@@ -159,15 +151,6 @@ function describe(value) {
   if (value === null) return 'null';
   if (isArray(value)) return 'array';
   return typeof value === 'number' ? String(value) : typeof value;
-}
-
-/** `Array.isArray`, which throws for a revoked proxy. */
-function isArray(value) {
-  try {
-    return Array.isArray(value);
-  } catch {
-    return false;
-  }
 }
 
 module.exports = { VectorCache, adoptNative };

@@ -1,0 +1,216 @@
+// `npm run fuzz:js`: hostile traces and cache calls in one process, many of them in flight.
+//
+//   npm run fuzz:js                            20,000 calls
+//   npm run fuzz:js -- --calls 200000
+//   npm run fuzz:js -- --seed 7                the calls of that seed again
+//
+// No call may crash the process, leave a rejection unhandled, or end with anything but a documented error or a
+// number within its bounds; memory stays flat; and a fixed set of traces scores afterwards as it did before, to
+// the bit.
+
+import { createRequire } from 'node:module';
+import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import fc from 'fast-check';
+
+import { residentMegabytes, slope } from '../support/memory.mjs';
+import { templates, trace } from './traces.mjs';
+import { value } from './values.mjs';
+import { cacheCall } from './vectors.mjs';
+import { faultOfError, faultOfScore, faultOfSimilarity, faultOfSize } from './verdict.mjs';
+
+const { VectorCache, _getLocalCache, configureEmbedder, embedderStatus, evaluateValue, evaluateValues } =
+  createRequire(import.meta.url)('../..');
+
+/** Calls that are made without waiting; then all are awaited. */
+const wave = fc.array(
+  fc.oneof(
+    { weight: 80, arbitrary: fc.record({ single: trace }) },
+    { weight: 10, arbitrary: fc.record({ batch: fc.array(trace, { maxLength: 6 }) }) },
+    { weight: 1, arbitrary: fc.record({ noBatch: value }) },
+    { weight: 60, arbitrary: fc.record({ onCache: cacheCall }) },
+  ),
+  { minLength: 1, maxLength: 60, size: 'max' },
+);
+const WAVES_PER_ROUND = 40;
+
+/** The part of the calls after which memory should not grow any more. */
+const WARM_UP = 0.3;
+/** Generous: a leak of one small object per call is less, but a leaked trace, promise or vector is more. */
+const MOST_GROWTH_MB = 48;
+const MOST_SLOPE_MB = 24;
+
+const { values: given } = parseArgs({
+  options: { calls: { type: 'string', default: '20000' }, seed: { type: 'string' } },
+});
+const wanted = positiveInteger('calls', given.calls);
+const seed =
+  given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : positiveInteger('seed', given.seed);
+
+const counts = { calls: 0, scores: 0, refusedTraces: 0, cacheResults: 0, refusedCacheCalls: 0 };
+const memory = [];
+let current = 'none';
+
+console.log(`seed ${seed}, ${wanted} calls`);
+process.on('unhandledRejection', (reason) => fail('an unhandled rejection', reason));
+process.on('warning', ({ name, message }) => {
+  if (name === 'KnowledgePulseWarning') fail(message);
+});
+exposeGarbageCollection();
+
+// The small model, because many texts are new. Both are called the same way.
+configureEmbedder({ dtype: process.env.KNOWLEDGEPULSE_DTYPE ?? 'q8' });
+const status = await embedderStatus();
+if (!status.available) fail(status.reason);
+
+const caches = [
+  [_getLocalCache(), 1000],
+  [new VectorCache(), 1000],
+  [new VectorCache({ dimensions: 4, maxElements: 8 }), 8],
+  [new VectorCache({ dimensions: 4, maxElements: 100, ttlMs: 1 }), 100],
+  [new VectorCache({ dimensions: 4, maxElements: 0 }), 0],
+  [new VectorCache({ dimensions: 2 ** 40 }), 1000],
+];
+
+const before = await scoresOfTemplates();
+const start = performance.now();
+for (let round = 0; counts.calls < wanted; round++) {
+  for (const calls of fc.sample(wave, { seed: seed + round, numRuns: WAVES_PER_ROUND })) {
+    await Promise.all(calls.map(make));
+    if (counts.calls >= wanted) break;
+  }
+  memory.push([counts.calls, residentMegabytes()]);
+}
+const seconds = (performance.now() - start) / 1000;
+const after = await scoresOfTemplates();
+
+report();
+judge();
+
+/** Makes a call at once; its result is checked when it comes. */
+async function make(call) {
+  counts.calls++;
+  if (call.onCache) return makeOnCache(call.onCache);
+  const { description, isValid, argument } = prepare(call);
+  current = description;
+  let promise;
+  try {
+    promise = call.single ? evaluateValue(argument) : evaluateValues(argument);
+  } catch (error) {
+    fail(`thrown instead of rejected: ${description}`, error);
+  }
+  try {
+    for (const score of [await promise].flat()) check(faultOfScore(score), description);
+    counts.scores++;
+  } catch (error) {
+    check(faultOfError('trace', error), description);
+    if (isValid) fail(`valid, but refused: ${description}`, error);
+    counts.refusedTraces++;
+  }
+}
+
+/** The argument of a call of the scorer. */
+function prepare({ single, batch = [single], noBatch }) {
+  if (noBatch) return { description: `instead of a batch: ${noBatch.name}`, argument: noBatch.make() };
+  const traces = batch.map(({ make }) => make(other));
+  return {
+    description: batch.map(({ describe }) => describe()).join(' | '),
+    isValid: batch.every(({ isValid }) => isValid),
+    argument: single ? traces[0] : traces,
+  };
+}
+
+function makeOnCache({ member, cache: index, argument }) {
+  const description = `${member} of cache ${index}: ${argument?.name}`;
+  current = description;
+  const value = argument?.make();
+  try {
+    if (member === 'constructor') {
+      const made = new VectorCache(value);
+      check(faultOfSize(made.size, 0), description);
+    } else {
+      const [cache, most] = caches[index];
+      const result = member === 'size' ? cache.size : cache[member](value);
+      if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
+      check(faultOfSize(cache.size, most), description);
+    }
+    counts.cacheResults++;
+  } catch (error) {
+    check(faultOfError(member === 'constructor' ? 'options' : 'vector', error), description);
+    counts.refusedCacheCalls++;
+  }
+}
+
+/** What the getter of a trace calls while that is read. */
+function other() {
+  _getLocalCache().clear();
+  evaluateValue(templates[1]).catch((error) => fail('called by a getter', error));
+}
+
+/** The scores of the fixed traces, from an empty memory. */
+async function scoresOfTemplates() {
+  _getLocalCache().clear();
+  const scores = [];
+  for (const template of [...templates, ...templates]) scores.push(await evaluateValue(template));
+  return [...scores, ...(await evaluateValues(templates))];
+}
+
+function report() {
+  const perSecond = Math.round(counts.calls / seconds);
+  console.log(`${counts.calls} calls in ${seconds.toFixed(1)} s, ${perSecond} a second:`);
+  console.log(`  traces: ${counts.scores} scored, ${counts.refusedTraces} refused`);
+  console.log(`  caches: ${counts.cacheResults} answered, ${counts.refusedCacheCalls} refused`);
+  const { first, last, perTenThousand } = growth();
+  console.log(
+    `  resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
+    `${perTenThousand.toFixed(2)} MB per 10,000 calls`,
+  );
+}
+
+function growth() {
+  const settled = memory.filter(([calls]) => calls >= wanted * WARM_UP);
+  return {
+    first: settled[0][1],
+    last: settled.at(-1)[1],
+    perTenThousand: slope(settled) * 10_000,
+  };
+}
+
+function judge() {
+  for (const [index, score] of before.entries()) {
+    if (!Object.is(score, after[index])) fail(`score ${index} was ${score} before and is ${after[index]}`);
+  }
+  // A fuzzer of which everything is refused tests little.
+  for (const [what, count] of Object.entries(counts)) {
+    if (count < counts.calls / 50) fail(`only ${count} ${what}`);
+  }
+  const { first, last, perTenThousand } = growth();
+  if (last - first > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) fail('memory grows');
+  console.log('all well');
+}
+
+function check(fault, description) {
+  if (fault !== null) fail(`${fault}; ${description}`);
+}
+
+/** Ends the process: nothing that comes later would tell more. */
+function fail(message, reason = '') {
+  console.error(`FAILED with seed ${seed}, about call ${counts.calls} (last made: ${current})`);
+  console.error(message, reason);
+  process.exit(1);
+}
+
+function positiveInteger(name, text) {
+  if (/^\d+$/.test(text)) return Number(text);
+  console.error(`--${name} must be a whole number`);
+  process.exit(2);
+}
+
+/** Without a collection before each look, resident memory says little. Bun has its own way. */
+function exposeGarbageCollection() {
+  if (process.versions.bun) return;
+  setFlagsFromString('--expose-gc');
+  globalThis.gc = runInNewContext('gc');
+}

@@ -1,0 +1,166 @@
+// `npm run test:load`: 50,000 evaluations from eight workers and the main thread at once.
+//
+//   npm run test:load -- --calls 3000
+//
+// Every caller gets its replies in the order of its calls and with the right scores; the memory holds exactly
+// what it should; resident memory is flat; and the event loop of the main thread is no later than it is without
+// us, which a control run of the same JavaScript work and the same length tells.
+
+import { createRequire } from 'node:module';
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+
+import { residentMegabytes, slope } from '../support/memory.mjs';
+import { call, standIn } from './caller.mjs';
+import { primer } from './workload.mjs';
+
+const { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue } = createRequire(import.meta.url)(
+  '../..',
+);
+
+const WORKERS = 8;
+const CAPACITY = 1000;
+/** Each caller keeps so many calls in flight. */
+const IN_FLIGHT = 32;
+const MOST_STALL_MS = 10;
+/** The part of the calls after which memory should not grow any more. */
+const WARM_UP = 0.3;
+/** Generous, because resident memory is no exact measure. */
+const MOST_GROWTH_MB = 96;
+const MOST_SLOPE_MB = 48;
+
+const { values: given } = parseArgs({ options: { calls: { type: 'string', default: '50000' } } });
+const perCaller = Math.ceil(Number(given.calls) / (WORKERS + 1));
+if (!Number.isSafeInteger(perCaller) || perCaller < 1) throw new RangeError('--calls must be a number');
+
+configureEmbedder({ dtype: process.env.KNOWLEDGEPULSE_DTYPE ?? 'q8' });
+const status = await embedderStatus();
+if (!status.available) throw new Error(status.reason);
+
+let primed = 0;
+for (const trace of primer()) {
+  await evaluateValue(trace);
+  primed++;
+}
+
+// Fewer than fill the memory: their number shows that none is lost and none counted twice.
+const few = Math.min(perCaller, Math.floor((CAPACITY - primed) / (WORKERS + 1)));
+await load({ from: 0, count: few });
+expectSize(primed + few * (WORKERS + 1));
+
+const ours = await load({ from: few, count: perCaller });
+expectSize(Math.min(CAPACITY, primed + (few + perCaller) * (WORKERS + 1)));
+
+// A stand-in that replies as late as we do.
+const controlDelay = (ours.seconds * 1000 * IN_FLIGHT) / Math.max(IN_FLIGHT, perCaller);
+const control = await load({ from: few, count: perCaller, controlDelay });
+
+report();
+judge();
+
+/** Has all callers make `count` calls, beginning with trace `from`, and watches the process meanwhile. */
+async function load({ from, count, controlDelay }) {
+  const isControl = controlDelay !== undefined;
+  const done = new Int32Array(new SharedArrayBuffer(4));
+  const shared = { isCaller: true, controlDelay, inFlight: IN_FLIGHT, done, checkScores: !isControl };
+  const workers = Array.from(
+    { length: WORKERS },
+    (_, index) =>
+      new Worker(new URL('./caller.mjs', import.meta.url), { workerData: { ...shared, caller: index + 1 } }),
+  );
+  await Promise.all(workers.map((worker) => next(worker, 'online')));
+
+  const memory = [];
+  const watch = watchEventLoop();
+  const sampling = setInterval(
+    () => memory.push([Atomics.load(done, 0), process.memoryUsage.rss() / 2 ** 20]),
+    50,
+  );
+  const start = performance.now();
+  const replies = workers.map((worker) => next(worker, 'message'));
+  for (const worker of workers) worker.postMessage({ from, count });
+  const evaluate = isControl ? standIn(controlDelay) : evaluateValue;
+  const longest = await call({ ...shared, caller: 0, from, count }, evaluate);
+  const lateness = watch.stop();
+  await Promise.all(replies);
+  clearInterval(sampling);
+  const seconds = (performance.now() - start) / 1000;
+
+  const exits = workers.map((worker) => next(worker, 'exit'));
+  for (const worker of workers) worker.postMessage(null);
+  await Promise.all(exits);
+  return { seconds, lateness, longest, memory, calls: Atomics.load(done, 0) };
+}
+
+/** The next event of a worker; what it throws is thrown here. */
+function next(worker, event) {
+  return new Promise((resolve, reject) => worker.once(event, resolve).once('error', reject));
+}
+
+/** Samples how late a timer of a millisecond comes. */
+function watchEventLoop() {
+  const lateness = [];
+  let last = performance.now();
+  const timer = setInterval(() => {
+    const now = performance.now();
+    lateness.push(Math.max(0, now - last - 1));
+    last = now;
+  }, 1);
+  return {
+    stop() {
+      clearInterval(timer);
+      return lateness.sort((a, b) => a - b);
+    },
+  };
+}
+
+function expectSize(expected) {
+  const { size } = _getLocalCache();
+  if (size !== expected) throw new Error(`the memory holds ${size}, expected ${expected}`);
+}
+
+function report() {
+  const perSecond = Math.round(ours.calls / ours.seconds);
+  console.log(
+    `${ours.calls} evaluations by ${WORKERS + 1} callers in ${ours.seconds.toFixed(1)} s, ${perSecond} a second`,
+  );
+  const { first, most, perTenThousand } = growth();
+  console.log(
+    `resident memory: ${first.toFixed(0)} MB after the warm-up, ${most.toFixed(0)} MB at most,`,
+    `${perTenThousand.toFixed(2)} MB per 10,000 evaluations; ${residentMegabytes().toFixed(0)} MB afterwards`,
+  );
+  for (const [name, { lateness }] of Object.entries({ 'with us': ours, 'without us': control })) {
+    const [p99, worst] = [0.99, 1].map((part) => quantile(lateness, part).toFixed(1));
+    console.log(
+      `event loop of the main thread, ${name}: late by ${p99} ms at the 99th percentile, ${worst} ms at most`,
+    );
+  }
+  console.log(`the longest call took ${ours.longest.toFixed(1)} ms to return its promise`);
+}
+
+function growth() {
+  const settled = ours.memory.filter(([calls]) => calls >= ours.calls * WARM_UP);
+  const megabytes = settled.map(([, size]) => size);
+  return {
+    first: megabytes[0],
+    most: Math.max(...megabytes),
+    growth: megabytes.at(-1) - megabytes[0],
+    perTenThousand: slope(settled) * 10_000,
+  };
+}
+
+function judge() {
+  const { growth: grown, perTenThousand } = growth();
+  if (grown > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) throw new Error('memory grows');
+  const [worst, machine] = [ours, control].map(({ lateness }) => quantile(lateness, 1));
+  if (machine > MOST_STALL_MS / 2) {
+    console.log(`event loop not judged: without us it is late by ${machine.toFixed(1)} ms already`);
+  } else if (worst > MOST_STALL_MS + machine) {
+    throw new Error(`the event loop was stalled for ${worst.toFixed(1)} ms`);
+  }
+  console.log('all well');
+}
+
+function quantile(sorted, part) {
+  return sorted[Math.max(0, Math.ceil(sorted.length * part) - 1)] ?? 0;
+}
