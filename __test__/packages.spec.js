@@ -100,7 +100,12 @@ describe('manifests', () => {
         license: platform.library ? 'Apache-2.0 AND MIT' : 'Apache-2.0',
         repository: expect.any(Object),
         main: `knowledgepulse.${name}.node`,
-        files: [`knowledgepulse.${name}.node`, ...runtimeFiles(platform), ...DOCUMENTS],
+        files: [
+          `knowledgepulse.${name}.node`,
+          'THIRD-PARTY-LICENSES',
+          ...runtimeFiles(platform),
+          ...DOCUMENTS,
+        ],
         os: [platform.os],
         cpu: [platform.cpu],
         ...(platform.libc && { libc: [platform.libc] }),
@@ -239,10 +244,9 @@ describe('tarballs', () => {
       ['package.json', ...readManifest(`npm/${platform}`).files].sort(),
     );
     expect(Object.keys(contents[q8]).sort()).toEqual(['package.json', ...MODEL_FILES, ...DOCUMENTS].sort());
-    const ours = Object.keys(contents[main.name]).filter((file) => !/^lib\/[\w-]+\.js$/.test(file));
-    expect(ours.sort()).toEqual(
-      ['CHANGELOG.md', 'LICENSE', 'README.md', 'index.d.ts', 'index.js', 'package.json'].sort(),
-    );
+    const ours = Object.keys(contents[main.name]).filter((file) => !/^(bin|lib)\/[\w-]+\.js$/.test(file));
+    const entries = ['index', 'scoring', 'vector-cache'].flatMap((name) => [`${name}.d.ts`, `${name}.js`]);
+    expect(ours.sort()).toEqual(['CHANGELOG.md', ...DOCUMENTS, ...entries, 'package.json'].sort());
   });
 
   // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see "Packages and sizes" in the README.

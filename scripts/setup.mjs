@@ -5,7 +5,15 @@
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -51,7 +59,16 @@ const steps = [
   {
     name: 'addon',
     doing: 'building the Rust addon (a minute or two the first time)',
-    inputs: ['Cargo.toml', 'Cargo.lock', '.cargo', 'build.rs', 'rust-toolchain.toml', 'src', 'package.json'],
+    inputs: [
+      'Cargo.toml',
+      'Cargo.lock',
+      '.cargo',
+      'build.rs',
+      'rust-toolchain.toml',
+      'src',
+      'package.json',
+      'npm/THIRD-PARTY-LICENSES',
+    ],
     stamp: 'target/.knowledgepulse-addon',
     done: () => existsSync(path.join(platformDirectory(), addonName())),
     run: () => buildAddon(platform),
@@ -142,6 +159,9 @@ export function buildAddon(platform, options = [], env = process.env) {
   const napi = 'node_modules/@napi-rs/cli/dist/cli.js';
   const args = [napi, 'build', '--platform', '--release', ...options, ...output, '--', '--locked'];
   run(process.execPath, args, { env });
+  // The licences of what is linked in travel with it.
+  const licences = 'THIRD-PARTY-LICENSES';
+  copyFileSync(path.join(root, 'npm', licences), path.join(platformDirectory(platform), licences));
 }
 
 export function npm(args, options = {}) {
