@@ -1,6 +1,7 @@
 // `npm run test:company`: other packages with an ONNX Runtime of their own, in one process with ours.
 //
 //   npm run test:company -- --only 'transformers.js 4'     some of the cases, by a regular expression
+//   npm run test:company -- --installed                    only those that need no download of hundreds of megabytes
 
 import { prepareNeighbours } from '../__test__/company/neighbours.mjs';
 import { runCases } from './run-cases.mjs';
@@ -8,6 +9,6 @@ import { runScript, setup } from './setup.mjs';
 
 await runScript(() => {
   setup();
-  prepareNeighbours();
+  if (!process.argv.includes('--installed')) prepareNeighbours();
   runCases('company/main.mjs');
 });

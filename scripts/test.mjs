@@ -17,7 +17,7 @@ const suites = [
   ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
   ['the package on Node.js', process.execPath, ['node_modules/jest/bin/jest.js']],
   ['the package on Bun', bin('bun'), ['test', '--timeout', '120000', './__test__']],
-  ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs']],
+  ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs', '--installed']],
   ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
 ];
 

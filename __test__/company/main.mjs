@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { check } from '../install/cases.mjs';
+import { check, installedOnly } from '../install/cases.mjs';
 import { expectScores, probe } from '../install/probes.mjs';
 import { root } from '../support/paths.js';
 import { neighbours } from './neighbours.mjs';
@@ -16,9 +16,11 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 const script = path.join(root, '__test__', 'company', 'beside.mjs');
 
 for (const [name, { version, require, id }] of Object.entries(neighbours)) {
-  check(`${name} is the version that is meant`, () => assert.match(installedVersion(require, id), version));
+  const isMeant = () => version.test(installedVersion(require, id) ?? '');
+  const skip = installedOnly && !isMeant() && 'not installed; npm run test:company does that';
+  check(`${name} is the version that is meant`, () => assert.ok(isMeant()), { skip });
   for (const turn of ['first', 'last']) {
-    check(`${name} beside us, who are loaded ${turn}`, async () => {
+    const body = async () => {
       const report = await probe([process.execPath, script, name, turn], { cwd: root, home: tmpdir() });
       for (const embedding of report.embeddings) {
         assert.equal(embedding.length, 384);
@@ -27,11 +29,16 @@ for (const [name, { version, require, id }] of Object.entries(neighbours)) {
         }
       }
       await expectScores(report, 'fp32');
-    });
+    };
+    check(`${name} beside us, who are loaded ${turn}`, body, { skip });
   }
 }
 
 function installedVersion(require, id) {
-  const [file] = require.resolve(id).split(`${path.sep}dist${path.sep}`);
-  return require(path.join(file, 'package.json')).version;
+  try {
+    const [folder] = require.resolve(id).split(`${path.sep}dist${path.sep}`);
+    return require(path.join(folder, 'package.json')).version;
+  } catch {
+    return undefined;
+  }
 }
