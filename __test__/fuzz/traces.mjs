@@ -32,7 +32,7 @@ export const templates = Array.from({ length: 24 }, (_, index) =>
 const paths = fc.constantFrom(
   ...['task', 'task.objective', 'steps', 'steps.0', 'steps.0.type', 'steps.0.content', 'steps.0.tool'],
   ...['steps.0.tool.name', 'metadata', 'metadata.success', 'metadata.task_domain', 'outcome'],
-  ...['outcome.confidence', 'id', 'steps.0.input', '__proto__', 'constructor', 'unheard_of', 'toJSON'],
+  ...['outcome.confidence', 'id', 'steps.0.input', '__proto__', 'unheard_of', 'toJSON'],
 );
 
 /** What is done to the property `key` of `holder`; `value` makes a value, `other` calls the package. */

@@ -66,6 +66,12 @@ function cyclic(object) {
   return object;
 }
 
+function claiming(length) {
+  // With its receiver: otherwise `__proto__` of what inherits from the proxy would be everyone's prototype.
+  const get = (target, key, receiver) => (key === 'length' ? length : Reflect.get(target, key, receiver));
+  return new Proxy([], { get });
+}
+
 class Impostor {
   #secret = 'text';
 
@@ -142,10 +148,8 @@ const frequent = {
   'a revoked proxy of an array': () => revoked([]),
   'a revoked proxy of a function': () => revoked(() => {}),
   'a proxy that sees nothing': () => new Proxy({}, { get: () => undefined, has: () => false }),
-  'a proxy that claims a length': () =>
-    new Proxy([], { get: (target, key) => (key === 'length' ? 2 ** 32 - 1 : target[key]) }),
-  'a proxy that claims no length': () =>
-    new Proxy([], { get: (target, key) => (key === 'length' ? Number.NaN : target[key]) }),
+  'a proxy that claims a length': () => claiming(2 ** 32 - 1),
+  'a proxy that claims no length': () => claiming(Number.NaN),
   'a proxy of a proxy of an array': () => new Proxy(new Proxy([{ type: 'thought' }], {}), {}),
 };
 
