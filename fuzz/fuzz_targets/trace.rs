@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use knowledgepulse_native::{scorer, text, trace::Trace};
+use knowledgepulse_native::{features::Features, scorer, text, trace::Trace};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -17,15 +17,16 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(value) = serde_json::from_str::<Value>(json) else {
         return;
     };
+    let features = Features::of(&trace);
     for novelty in [0.0, 0.5, 1.0, 2.0] {
-        let score = scorer::score_with_novelty(&trace, novelty);
+        let score = scorer::score_with_novelty(&features, novelty);
         assert!((0.0..=1.0).contains(&score), "{score}");
         let expected = formulas(&value, novelty);
         assert!((score - expected).abs() < 1e-12, "{score} {expected}");
     }
     assert_eq!(
-        scorer::score_without_embedder(&trace),
-        scorer::score_with_novelty(&trace, 0.5)
+        scorer::score_without_embedder(&features),
+        scorer::score_with_novelty(&features, 0.5)
     );
     assert_eq!(text::of(&trace), joined(&value));
 });
