@@ -52,13 +52,17 @@ function readOptions(given) {
       throw invalid(TypeError, `options.${name} must be a path`);
     }
   }
-  if (options.dtype !== undefined && !Object.keys(MODEL_PACKAGES).includes(options.dtype)) {
+  if (options.dtype !== undefined && !isDtype(options.dtype)) {
     throw invalid(RangeError, "options.dtype must be 'fp32' or 'q8'");
   }
   if (options.threads !== undefined && !isThreadCount(options.threads)) {
     throw invalid(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
   }
   return options;
+}
+
+function isDtype(value) {
+  return Object.keys(MODEL_PACKAGES).includes(value);
 }
 
 const MAX_THREADS = 1024;
@@ -75,7 +79,7 @@ function environmentThreads() {
 
 function environmentDtype() {
   const text = fromEnvironment('KNOWLEDGEPULSE_DTYPE');
-  if (text === undefined || Object.hasOwn(MODEL_PACKAGES, text)) return text;
+  if (text === undefined || isDtype(text)) return text;
   return ignore('KNOWLEDGEPULSE_DTYPE', 'fp32 or q8', text);
 }
 

@@ -36,7 +36,7 @@ use queue::{InOrder, Queue};
 /// So many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
 const BACKLOG: usize = 6;
 
-/// Each lane has its own copy of the weights; with more threads than this, lanes get several.
+/// Each lane has its own repacked half of the weights; with more threads than this, lanes get several.
 const MOST_LANES: usize = 4;
 
 /// Lanes that had nothing to do for so long are closed, which returns their memory.

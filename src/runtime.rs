@@ -27,16 +27,6 @@ use crate::{
 /// The oldest ONNX Runtime that is accepted: older ones abort when the process exits on macOS.
 pub const MINIMUM_VERSION: &str = "1.24.1";
 
-/// The file name of the library in a platform package: a name of our own, so that the library of another
-/// package in the same process is never mistaken for ours.
-pub const LIBRARY_NAME: &str = if cfg!(windows) {
-    "knowledgepulse_onnxruntime.dll"
-} else if cfg!(target_os = "macos") {
-    "libknowledgepulse_onnxruntime.dylib"
-} else {
-    "libknowledgepulse_onnxruntime.so"
-};
-
 /// A loaded ONNX Runtime. There is one per process and it is never released: it could not be made again,
 /// and releasing it while the process exits is what crashes.
 pub struct Runtime {
@@ -479,7 +469,7 @@ mod tests {
     #[test]
     fn what_is_no_runtime_is_refused_with_a_reason() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(LIBRARY_NAME);
+        let path = directory.path().join("library");
         let refused = || Runtime::load(&path).err().unwrap();
 
         assert_eq!(refused().code(), "ERR_RUNTIME_NOT_FOUND");
@@ -506,7 +496,7 @@ mod tests {
     #[test]
     fn another_architecture_and_a_foreign_library_are_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(LIBRARY_NAME);
+        let path = directory.path().join("library");
         let mut program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         program[18] = 243; // The ELF header's machine: RISC-V.
         std::fs::write(&path, &program).unwrap();
