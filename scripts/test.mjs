@@ -8,25 +8,41 @@ import { fileURLToPath } from 'node:url';
 import { root, venvPython } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 
-/** A program of the dev dependencies. */
-export const bin = (name) =>
+const bin = (name) =>
   path.join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name);
 
-const suites = [
-  ['the Rust core', 'cargo', ['test', '--locked', '--quiet']],
-  ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
-  ['the package on Node.js', process.execPath, ['node_modules/jest/bin/jest.js']],
-  ['the package on Bun', bin('bun'), ['test', '--timeout', '120000', './__test__']],
-  ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs', '--installed']],
-  ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
+/** The specs on Node.js: all, or those that are named. */
+export const onNode = (...specs) => [
+  'the package on Node.js',
+  process.execPath,
+  ['node_modules/jest/bin/jest.js', ...specs],
 ];
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await runScript(test);
+/** The specs in `where` on Bun, each test of which may take so long. */
+export const onBun = (where, milliseconds) => [
+  'the package on Bun',
+  bin('bun'),
+  ['test', '--timeout', String(milliseconds), where],
+];
 
-function test() {
-  setup();
+/** Runs suites: what each is, its command and its arguments. */
+export function runSuites(suites, env = process.env) {
   for (const [what, command, args] of suites) {
     console.log(`\n── ${what}`);
-    execFileSync(command, args, { cwd: root, stdio: 'inherit', shell: command.endsWith('.cmd') });
+    execFileSync(command, args, { cwd: root, stdio: 'inherit', env, shell: command.endsWith('.cmd') });
   }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runScript(() => {
+    setup();
+    runSuites([
+      ['the Rust core', 'cargo', ['test', '--locked', '--quiet']],
+      ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
+      onNode(),
+      onBun('./__test__', 120_000),
+      ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs', '--installed']],
+      ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
+    ]);
+  });
 }
