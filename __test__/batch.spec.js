@@ -3,6 +3,7 @@
 const fs = require('node:fs');
 
 const { _getLocalCache, evaluateValue, evaluateValues } = require('..');
+const { revoked, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { readTraces, sharedTraces } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
@@ -22,20 +23,6 @@ const distinct = (count, salt = '') =>
       confidence: (index % 11) / 10,
     }),
   );
-
-function revoked(target) {
-  const { proxy, revoke } = Proxy.revocable(target, {});
-  revoke();
-  return proxy;
-}
-
-function withThrowingLength(thrown) {
-  const get = (target, key) => {
-    if (key === 'length') throw thrown;
-    return target[key];
-  };
-  return new Proxy([makeTrace()], { get });
-}
 
 describe('evaluateValues', () => {
   test('gives the scores and the memory of one call after another, to the bit', async () => {
@@ -137,7 +124,7 @@ describe('evaluateValues', () => {
     ['a revoked proxy', () => revoked([]), 'traces must be an array', undefined],
     [
       'an array whose length throws',
-      () => withThrowingLength('thrown'),
+      () => throwingProxy([makeTrace()], 'thrown', 'length'),
       'traces.length could not be read: it threw',
       'thrown',
     ],

@@ -10,8 +10,8 @@ const { runForResult } = require('./support/run-script.js');
 const examples = JSON.stringify(path.join(root, 'examples', 'traces.jsonl'));
 
 const READ = `
-  const lines = require('node:fs').readFileSync(${examples}, 'utf8').split('\\n');
-  const traces = lines.slice(0, 16).map((line) => JSON.parse(line));
+  const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
+  const traces = readTraces(${examples}).slice(0, 16);
 `;
 
 const inSequence = `

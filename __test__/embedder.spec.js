@@ -3,10 +3,12 @@
 // What becomes of the embedder: each case in a process of its own, because there is one per process.
 
 const fs = require('node:fs');
+const { createRequire } = require('node:module');
 const path = require('node:path');
 
 const { _getLocalCache, embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
+const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
@@ -204,14 +206,8 @@ describe('a broken embedder', () => {
     }),
     'an ONNX Runtime that is too old': () => {
       // The one that the SDK brings.
-      const node = path.join(
-        root,
-        'node_modules',
-        '@huggingface',
-        'transformers',
-        'node_modules',
-        'onnxruntime-node',
-      );
+      const transformers = createRequire(require.resolve('@huggingface/transformers'));
+      const node = path.dirname(transformers.resolve('onnxruntime-node/package.json'));
       const folder = path.join(node, 'bin', 'napi-v3', process.platform, process.arch);
       const file = fs
         .readdirSync(folder)
@@ -314,19 +310,6 @@ describe('the embedding of a text', () => {
   });
 });
 
-function revoked(target) {
-  const { proxy, revoke } = Proxy.revocable(target, {});
-  revoke();
-  return proxy;
-}
-
-function withThrowing(key) {
-  const get = () => {
-    throw new Error('on purpose');
-  };
-  return Object.defineProperty({}, key, { get });
-}
-
 describe('configuration', () => {
   test('a directory in the layout of the hub works, configured by option', async () => {
     const directory = path.join(scratch, 'hub');
@@ -377,7 +360,7 @@ describe('configuration', () => {
     ['half a thread', { threads: 1.5 }, RangeError],
     ['threads as a string', { threads: '2' }, RangeError],
     ['a revoked proxy', revoked([]), TypeError],
-    ['an option that throws', withThrowing('modelDirectory'), TypeError],
+    ['an option that throws', throwingGetter({}, 'modelDirectory', new Error('on purpose')), TypeError],
     ['a dtype that is no name', { dtype: Object.create(null) }, RangeError],
     ['threads without end', { threads: Number.POSITIVE_INFINITY }, RangeError],
   ];

@@ -3,12 +3,11 @@
 // Every way in which a process or a thread can end, again and again, with work in flight and without. What counts is
 // that the script's own exit code comes out, and that nothing of ours is on the terminal.
 
-const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const { root } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
 
 /** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
 const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 3);
@@ -17,24 +16,10 @@ const REPETITIONS = Number(process.env.KNOWLEDGEPULSE_TEST_REPETITIONS || 3);
 const SIDE_BY_SIDE = 2;
 
 // The small model loads in a third of the time, and the library is the same.
-const ENVIRONMENT = { ...process.env, KNOWLEDGEPULSE_DTYPE: 'q8' };
+const ENVIRONMENT = { KNOWLEDGEPULSE_DTYPE: 'q8' };
 
 const PRELUDE = `'use strict';
-const { makeTrace } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))});
-const native = ${JSON.stringify(root)};
-const long = (i) => makeTrace({ objective: \`\${i} \${'word '.repeat(600)}\` });
-const { Worker } = require('node:worker_threads');
-const within = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-/** Runs code in a worker; settles when it has exited. */
-const inWorker = (code, end) => new Promise((resolve, reject) => {
-  const worker = new Worker(\`const { makeTrace } = require(\${JSON.stringify(${JSON.stringify(path.join(__dirname, 'support', 'make-trace.js'))})});
-    const { parentPort } = require('node:worker_threads');
-    const kp = require(\${JSON.stringify(native)});
-    const long = (i) => makeTrace({ objective: \\\`\\\${i} \\\${'word '.repeat(600)}\\\` });
-    (async () => { \${code} })();\`, { eval: true });
-  worker.on('error', reject).on('exit', resolve);
-  if (end) worker.on('message', () => worker.terminate());
-});
+const { inWorker, long, makeTrace, native, within } = require(${JSON.stringify(require.resolve('./support/exit-script.js'))});
 `;
 
 let directory;
@@ -51,16 +36,9 @@ function writeScript(body) {
 }
 
 /** Runs a script; sends it `signal` as soon as it prints something. */
-function run(file, signal) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [file], { env: ENVIRONMENT });
-    let stderr = '';
-    child.stderr.on('data', (chunk) => {
-      stderr += chunk;
-    });
-    child.stdout.once('data', () => signal && child.kill(signal));
-    child.on('error', reject);
-    child.on('close', (code, endedBy) => resolve({ code, signal: endedBy, stderr }));
+function runFile(file, signal) {
+  return run(process.execPath, [file], ENVIRONMENT, undefined, (child) => {
+    if (signal) child.stdout.once('data', () => child.kill(signal));
   });
 }
 
@@ -70,7 +48,7 @@ async function expectEnd(body, { code = 0, signal = null, send, stderr = '' } = 
   let left = REPETITIONS;
   const one = async () => {
     while (left-- > 0) {
-      const end = await run(file, send);
+      const end = await runFile(file, send);
       expect({ code: end.code, signal: end.signal }).toEqual({ code, signal });
       if (stderr === '') expect(end.stderr).toBe('');
       else expectOnly(end.stderr, stderr);
@@ -205,5 +183,6 @@ test('eight workers, created, scoring and terminated twenty times over', async (
     ${KP}
     if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;
   `);
-  expect(await run(file)).toEqual({ code: 0, signal: null, stderr: '' });
+  const { code, signal, stderr } = await runFile(file);
+  expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
 });

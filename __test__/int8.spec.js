@@ -15,9 +15,8 @@ const examples = path.join(root, 'examples', 'traces.jsonl');
 async function scoreInt8(file, { how = 'one after another', threads } = {}) {
   const { result } = await runForResult(
     `
-    const fs = require('node:fs');
-    const lines = fs.readFileSync(${JSON.stringify(file)}, 'utf8').split('\\n');
-    const traces = lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
+    const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
+    const traces = readTraces(${JSON.stringify(file)});
     let scores = [];
     if (${how === 'together'}) scores = await kp.evaluateValues(traces);
     else for (const trace of traces) scores.push(await kp.evaluateValue(trace));

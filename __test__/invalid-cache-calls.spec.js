@@ -3,6 +3,8 @@
 const vm = require('node:vm');
 
 const { VectorCache, _getLocalCache } = require('..');
+const { cosineSimilarity } = require('./oracle/score.js');
+const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 
 /** Calls `act`, which must throw, and returns what it threw. */
 function thrownBy(act) {
@@ -25,50 +27,7 @@ function expectError(error, { Class, code, message, cause }) {
   else expect(error.cause).toBe(undefined);
 }
 
-/** Cosine similarity in double precision. */
-function cosine(a, b) {
-  let [dot, squaresA, squaresB] = [0, 0, 0];
-  for (let index = 0; index < a.length; index++) {
-    dot += a[index] * b[index];
-    squaresA += a[index] ** 2;
-    squaresB += b[index] ** 2;
-  }
-  return dot / Math.sqrt(squaresA * squaresB);
-}
-
 const close = (a, b) => expect(Math.abs(a - b)).toBeLessThan(1e-6);
-
-function throwingGetter(object, key, thrown) {
-  const get = () => {
-    throw thrown;
-  };
-  return Object.defineProperty(object, key, { get, enumerable: true, configurable: true });
-}
-
-function throwingProxy(target, thrown) {
-  const get = () => {
-    throw thrown;
-  };
-  return new Proxy(target, { get });
-}
-
-function revoked(target) {
-  const { proxy, revoke } = Proxy.revocable(target, {});
-  revoke();
-  return proxy;
-}
-
-const hostile = {
-  toString() {
-    throw new Error('toString');
-  },
-  get message() {
-    throw new Error('message');
-  },
-  get name() {
-    throw new Error('name');
-  },
-};
 
 const THROWN = [
   ['an error', new Error('thrown')],
@@ -596,7 +555,7 @@ function expectIntact(cache) {
   expect(cache.size).toBe(1);
   close(cache.maxCosineSimilarity(PROBE), 1);
   const good = honest();
-  close(cache.maxCosineSimilarity(good), cosine(good, PROBE));
+  close(cache.maxCosineSimilarity(good), cosineSimilarity(good, PROBE));
   cache.add(good);
   expect(cache.size).toBe(2);
   close(cache.maxCosineSimilarity(good), 1);
@@ -831,7 +790,7 @@ describe('add and maxCosineSimilarity accept', () => {
       const vector = make();
       // The reference takes no part of the length or of hostile fields.
       const components = Float64Array.from({ length: 384 }, (_, index) => Number(vector[index]) * factor);
-      const expected = cosine(components, PROBE);
+      const expected = cosineSimilarity(components, PROBE);
 
       const added = new VectorCache();
       expect(added.add(vector)).toBe(undefined);

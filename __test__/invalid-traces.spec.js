@@ -4,6 +4,7 @@ const vm = require('node:vm');
 
 const { _getLocalCache, embedderStatus, evaluateValue } = require('..');
 const { scoreOf } = require('./oracle/score.js');
+const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 
 const cache = _getLocalCache();
@@ -101,27 +102,8 @@ function withoutField(keys) {
 /** A valid trace but for one field, which throws when it is read. */
 function withThrowing(keys, thrown) {
   const trace = makeTrace();
-  const [holder, key] = holderOf(trace, keys);
-  const get = () => {
-    throw thrown;
-  };
-  Object.defineProperty(holder, key, { get, enumerable: true, configurable: true });
+  throwingGetter(...holderOf(trace, keys), thrown);
   return trace;
-}
-
-function throwingProxy(target, thrown, only) {
-  return new Proxy(target, {
-    get(target, key, receiver) {
-      if (only === undefined || key === only) throw thrown;
-      return Reflect.get(target, key, receiver);
-    },
-  });
-}
-
-function revoked(target) {
-  const { proxy, revoke } = Proxy.revocable(target, {});
-  revoke();
-  return proxy;
 }
 
 /** Every field that the scorer reads; `trace.steps[1]` stands for every step. */
@@ -292,18 +274,6 @@ const OUT_OF_RANGE = [
   Class: RangeError,
   message: `trace.outcome.confidence must be a finite number in [0, 1], got ${confidence}`,
 }));
-
-const hostile = {
-  toString() {
-    throw new Error('toString');
-  },
-  get message() {
-    throw new Error('message');
-  },
-  get name() {
-    throw new Error('name');
-  },
-};
 
 const THROWN = [
   ['an error', new Error('thrown')],

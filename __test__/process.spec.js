@@ -107,44 +107,40 @@ describe('imports', () => {
     expect(Object.keys(require('..')).sort()).toEqual(names);
   });
 
-  test('an ES module can name them', async () => {
+  /** Runs an ES module in a project that has the package installed. */
+  async function runModule(source) {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-import-'));
     try {
       linkPackages(directory, { '@knowledgepulse/native': root });
       const file = path.join(directory, 'script.mjs');
-      fs.writeFileSync(
-        file,
-        `import everything, { ${names.join(', ')} } from '@knowledgepulse/native';
-         console.log([${names.join(', ')}].every((value) => typeof value === 'function'), everything.VectorCache === VectorCache);`,
-      );
+      fs.writeFileSync(file, source);
       const { code, stdout, stderr } = await run(process.execPath, [file]);
-      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
+      return { code, stdout, stderr };
     } finally {
       fs.rmSync(directory, { recursive: true });
     }
+  }
+
+  test('an ES module can name them', async () => {
+    const result = await runModule(
+      `import everything, { ${names.join(', ')} } from '@knowledgepulse/native';
+       console.log([${names.join(', ')}].every((value) => typeof value === 'function'), everything.VectorCache === VectorCache);`,
+    );
+    expect(result).toEqual({ code: 0, stdout: 'true true\n', stderr: '' });
   });
 
   test('the sub-paths give the same functions and class, by name', async () => {
-    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-import-'));
-    try {
-      linkPackages(directory, { '@knowledgepulse/native': root });
-      const file = path.join(directory, 'script.mjs');
-      fs.writeFileSync(
-        file,
-        `import * as main from '@knowledgepulse/native';
-         import { _getLocalCache, evaluateValue, evaluateValues } from '@knowledgepulse/native/scoring';
-         import { VectorCache } from '@knowledgepulse/native/vector-cache';
-         import { createRequire } from 'node:module';
-         const require = createRequire(import.meta.url);
-         const required = { ...require('@knowledgepulse/native/scoring'), ...require('@knowledgepulse/native/vector-cache') };
-         const named = { VectorCache, _getLocalCache, evaluateValue, evaluateValues };
-         console.log(Object.entries(named).map(([name, value]) => value === main[name] && value === required[name]).join());`,
-      );
-      const { code, stdout, stderr } = await run(process.execPath, [file]);
-      expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'true,true,true,true\n', stderr: '' });
-    } finally {
-      fs.rmSync(directory, { recursive: true });
-    }
+    const result = await runModule(
+      `import * as main from '@knowledgepulse/native';
+       import { _getLocalCache, evaluateValue, evaluateValues } from '@knowledgepulse/native/scoring';
+       import { VectorCache } from '@knowledgepulse/native/vector-cache';
+       import { createRequire } from 'node:module';
+       const require = createRequire(import.meta.url);
+       const required = { ...require('@knowledgepulse/native/scoring'), ...require('@knowledgepulse/native/vector-cache') };
+       const named = { VectorCache, _getLocalCache, evaluateValue, evaluateValues };
+       console.log(Object.entries(named).map(([name, value]) => value === main[name] && value === required[name]).join());`,
+    );
+    expect(result).toEqual({ code: 0, stdout: 'true,true,true,true\n', stderr: '' });
   });
 
   test('requiring it loads neither the runtime nor the model', async () => {

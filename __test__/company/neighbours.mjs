@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 
 import { npm, prepare } from '../../scripts/setup.mjs';
+import { loadPipeline } from '../oracle/pipeline.mjs';
 import { modelDirectory, root } from '../support/paths.js';
 
 const folder = path.join('__test__', 'company');
@@ -44,7 +45,7 @@ export function prepareNeighbours() {
 /** Loads a neighbour and its model, and returns a function that gives the embedding of {@link SENTENCE}. */
 export async function loadNeighbour(name) {
   const { require, id } = neighbours[name];
-  return name.startsWith('transformers.js') ? loadPipeline(require(id)) : loadSession(require(id));
+  return name.startsWith('transformers.js') ? embedByPipeline(require(id)) : embedBySession(require(id));
 }
 
 export const SENTENCE = 'This is an example sentence';
@@ -52,18 +53,15 @@ export const SENTENCE = 'This is an example sentence';
 /** Its tokens, with `[CLS]` and `[SEP]`. */
 const TOKENS = [101, 2023, 2003, 2019, 2742, 6251, 102];
 
-async function loadPipeline({ env, pipeline }) {
-  env.allowRemoteModels = false;
-  env.localModelPath = path.dirname(modelDirectory);
-  const options = { dtype: 'fp32', subfolder: '' };
-  const extract = await pipeline('feature-extraction', path.basename(modelDirectory), options);
+async function embedByPipeline(transformers) {
+  const extract = await loadPipeline(transformers, modelDirectory);
   return async () => {
     const { data } = await extract(SENTENCE, { pooling: 'mean', normalize: true });
     return Array.from(data);
   };
 }
 
-async function loadSession({ InferenceSession, Tensor }) {
+async function embedBySession({ InferenceSession, Tensor }) {
   const session = await InferenceSession.create(path.join(modelDirectory, 'model.onnx'));
   const tensor = (values) => new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
   const inputs = {

@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 
 import fc from 'fast-check';
 
-import { revoked, texts, thrown, value } from './values.mjs';
+import { revoked } from '../support/hostile.js';
+import { texts, thrown, value } from './values.mjs';
 
 const { makeTrace } = createRequire(import.meta.url)('../support/make-trace.js');
 

@@ -4,6 +4,8 @@ import vm from 'node:vm';
 
 import fc from 'fast-check';
 
+import { revoked } from '../support/hostile.js';
+
 const otherRealm = vm.createContext({});
 
 const throwing = (thrown) => () => {
@@ -50,12 +52,6 @@ const megabytes = ['lorem ipsum ', 'слово ', '\ud800', 'a'].map((unit) =>
 /** One buffer instead of a tree of parts, as strings from a socket or `JSON.parse` are. */
 function flat(text) {
   return JSON.parse(JSON.stringify(text));
-}
-
-export function revoked(target) {
-  const { proxy, revoke } = Proxy.revocable(target, {});
-  revoke();
-  return proxy;
 }
 
 function cyclic(object) {

@@ -37,9 +37,11 @@ ${body}
   }
 }
 
-function run(command, args, env = {}, cwd = undefined) {
+/** Runs a command to its end; `watch` gets the child process at its beginning. */
+function run(command, args, env = {}, cwd = undefined, watch = () => {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd, env: { ...process.env, ...env } });
+    watch(child);
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk) => {

@@ -2,8 +2,8 @@
 // and the arithmetic in JavaScript.
 
 import { createRequire } from 'node:module';
-import path from 'node:path';
 
+import { loadPipeline } from '../../__test__/oracle/pipeline.mjs';
 import { OracleScorer, textOf } from '../../__test__/oracle/score.js';
 import { modelDirectory } from '../../__test__/support/paths.js';
 import { serveScorer } from './scorer.mjs';
@@ -18,14 +18,7 @@ async function evaluate(trace) {
 
 await serveScorer({
   async load() {
-    const { env, pipeline } = await import('@huggingface/transformers');
-    env.allowRemoteModels = false;
-    env.localModelPath = path.dirname(modelDirectory);
-    // The model package has its files side by side, not in an `onnx` folder.
-    extract = await pipeline('feature-extraction', path.basename(modelDirectory), {
-      dtype: 'fp32',
-      subfolder: '',
-    });
+    extract = await loadPipeline(await import('@huggingface/transformers'), modelDirectory);
   },
   async about() {
     const packageOf = createRequire(createRequire(import.meta.url).resolve('@huggingface/transformers'));
