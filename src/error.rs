@@ -2,6 +2,8 @@
 
 use std::{cell::Cell, path::PathBuf};
 
+use crate::cache::MAX_LABEL_BYTES;
+
 /// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -52,6 +54,22 @@ pub enum Error {
         index: usize,
         /// Its value.
         found: f64,
+    },
+    /// A label is longer than a cache takes.
+    #[error("label must be at most {MAX_LABEL_BYTES} bytes of UTF-8, got {found}")]
+    LabelTooLong {
+        /// Its length in bytes.
+        found: usize,
+    },
+    /// A cache holds vectors of another model than those that it is to take.
+    #[error(
+        "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
+    )]
+    CacheOtherModel {
+        /// The model of the vectors in the cache.
+        held: String,
+        /// The other one.
+        other: String,
     },
     /// There was no memory for a vector.
     #[error("out of memory: no room for a vector of {dimensions} dimensions")]
@@ -145,6 +163,8 @@ impl Error {
             | Self::TraceUnreadable { .. }
             | Self::TraceJson(_) => "ERR_INVALID_TRACE",
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
+            Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
+            Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
             Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
             Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
             Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
@@ -166,6 +186,7 @@ impl Error {
             Self::TraceOutOfRange { .. }
             | Self::Dimensions { .. }
             | Self::NotFinite { .. }
+            | Self::LabelTooLong { .. }
             | Self::OutOfMemory { .. } => Class::Range,
             _ => Class::Plain,
         }

@@ -31,7 +31,7 @@ pub fn compare_and_add(embedding: &Embedding, cache: &SharedCache, now: Instant)
     } else {
         1.0 - cache.max_cosine_similarity(embedding, now)?
     };
-    cache.add(embedding, now)?;
+    cache.add(embedding, None, now)?;
     Ok(novelty)
 }
 
