@@ -37,6 +37,23 @@ pub enum Error {
     #[error("not a reasoning trace: {0}")]
     TraceJson(serde_json::Error),
 
+    /// A weight is not one.
+    #[error("{path} must be a finite number of at least 0, got {}", javascript_number(*.found))]
+    Weight {
+        /// Where, as in `options.weights["legal"].novelty`.
+        path: String,
+        /// The weight.
+        found: f64,
+    },
+    /// The weights of a profile do not add up.
+    #[error("{path} must sum to 1, but sums to {}", javascript_number(*.found))]
+    WeightSum {
+        /// Where, as in `options.weights["legal"]`.
+        path: String,
+        /// Their sum.
+        found: f64,
+    },
+
     /// A vector has the wrong length for its cache. The text is the SDK's.
     #[error("Expected {expected} dimensions, got {found}")]
     Dimensions {
@@ -137,6 +154,9 @@ pub enum Error {
     /// ONNX Runtime failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
+    /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
+    #[error("the call was aborted")]
+    Aborted,
     /// A bug in this library: a panic that was caught.
     #[error("internal error: {0}; please report it")]
     Internal(String),
@@ -174,6 +194,8 @@ impl Error {
             Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",
+            Self::Weight { .. } | Self::WeightSum { .. } => "ERR_INVALID_OPTION",
+            Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",
         }
     }
@@ -184,6 +206,8 @@ impl Error {
         match self {
             Self::TraceType { .. } | Self::TraceUnreadable { .. } => Class::Type,
             Self::TraceOutOfRange { .. }
+            | Self::Weight { .. }
+            | Self::WeightSum { .. }
             | Self::Dimensions { .. }
             | Self::NotFinite { .. }
             | Self::LabelTooLong { .. }

@@ -31,6 +31,11 @@ impl NativeVectorCache {
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
         Self { cache }
     }
+
+    /// The cache itself.
+    pub(super) fn share(&self) -> Arc<SharedCache> {
+        Arc::clone(&self.cache)
+    }
 }
 
 #[napi]

@@ -103,6 +103,13 @@ pub struct VectorCache {
     coded: CodedQuery,
 }
 
+impl Default for VectorCache {
+    /// An empty cache of the scorer's own bounds.
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
 impl VectorCache {
     /// An empty cache. Memory is taken as vectors come.
     #[must_use]
@@ -132,22 +139,28 @@ impl VectorCache {
     /// takes any.
     ///
     /// # Errors
-    /// [`Error::CacheOtherModel`] if they come from another one.
+    /// Those of [`VectorCache::check_model`].
     pub fn bind_model(&mut self, model: &ModelIdentity, now: Instant) -> Result<()> {
-        if !self.is_empty(now)
-            && let Some(held) = &self.model
-        {
-            return if held.agrees_with(model) {
-                Ok(())
-            } else {
-                Err(Error::CacheOtherModel {
-                    held: held.to_string(),
-                    other: model.to_string(),
-                })
-            };
+        self.check_model(model, now)?;
+        if self.model.is_none() || self.is_empty(now) {
+            self.model = Some(model.clone());
         }
-        self.model = Some(model.clone());
         Ok(())
+    }
+
+    /// Whether vectors that come from `model` compare with those here.
+    ///
+    /// # Errors
+    /// [`Error::CacheOtherModel`] if these come from another one.
+    pub fn check_model(&mut self, model: &ModelIdentity, now: Instant) -> Result<()> {
+        let is_empty = self.is_empty(now);
+        match &self.model {
+            Some(held) if !is_empty && !held.agrees_with(model) => Err(Error::CacheOtherModel {
+                held: held.to_string(),
+                other: model.to_string(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Adds a copy of `vector`, which displaces the oldest one if the cache is full.
