@@ -159,7 +159,14 @@ export interface CallOptions {
    * Cancels the call, which then rejects with the signal's `reason` and leaves the memory as if it had never been
    * made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignalLike;
+}
+
+/** An `AbortSignal`, told by its shape: it may be that of another library. */
+export interface AbortSignalLike {
+  readonly aborted: boolean;
+  readonly reason?: unknown;
+  addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
 }
 
 /** Options of a call on many. */

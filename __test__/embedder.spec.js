@@ -60,6 +60,7 @@ describe('embedderStatus', () => {
       code: null,
       reason: null,
       modelDirectory,
+      model: 'sentence-transformers/all-MiniLM-L6-v2',
       modelSha256: manifest.files['model.onnx'].sha256,
       dtype: 'fp32',
       dimensions: 384,

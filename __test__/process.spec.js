@@ -95,12 +95,16 @@ describe('worker threads', () => {
 
 describe('imports', () => {
   const names = [
+    'Embedder',
+    'Scorer',
     'VectorCache',
     '_getLocalCache',
     'configureEmbedder',
+    'defaultScorer',
     'embedderStatus',
     'evaluateValue',
     'evaluateValues',
+    'explain',
   ];
 
   test('require gives the exports', () => {

@@ -57,4 +57,8 @@ function cancellable(reply, call, signal) {
   });
 }
 
-module.exports = { cancellable };
+function throwIfAborted(signal) {
+  if (signal?.aborted) throw signal.reason;
+}
+
+module.exports = { cancellable, throwIfAborted };

@@ -4,7 +4,7 @@
 
 const { isMainThread } = require('node:worker_threads');
 
-const { cancellable } = require('./abort.js');
+const { cancellable, throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, localError } = require('./errors.js');
@@ -59,7 +59,7 @@ class Embedder {
   async embed(text, options) {
     const { signal } = readCallOptions(options);
     const checked = readText(text, 'text');
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     return embed(checked, signal);
   }
 
@@ -80,7 +80,7 @@ class Embedder {
     };
     for (const text of checked) {
       if (inFlight.length === WINDOW) await takeFirst();
-      signal?.throwIfAborted();
+      throwIfAborted(signal);
       const embedding = embed(text, signal);
       // It may be looked at later.
       embedding.catch(() => {});

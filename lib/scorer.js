@@ -2,7 +2,7 @@
 
 const { setImmediate } = require('node:timers/promises');
 
-const { cancellable } = require('./abort.js');
+const { cancellable, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
@@ -62,7 +62,7 @@ class Scorer {
       throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
     }
     const length = readFrom(traces, 'length', 'traces.length', 'ERR_INVALID_TRACE');
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     ensureConfigured();
     const before = this.#batches;
     let handedIn;
@@ -101,7 +101,7 @@ class Scorer {
     for (let index = 0; index < length && failure === undefined; index++) {
       if (inFlight.length === WINDOW) await takeFirst();
       if (index % BREATH === BREATH - 1) await setImmediate();
-      signal?.throwIfAborted();
+      throwIfAborted(signal);
       try {
         inFlight.push(handled(this.#native.evaluate(traces[index], batch)));
       } catch (error) {
@@ -120,7 +120,7 @@ class Scorer {
   /** Makes a call with `begin`, and settles after the calls before it. */
   async #settle(signal, begin) {
     try {
-      signal?.throwIfAborted();
+      throwIfAborted(signal);
       ensureConfigured();
       const call = signal && new native.NativeCall();
       const result = await cancellable(this.#inOrder(begin(call)), call, signal);

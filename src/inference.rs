@@ -434,7 +434,7 @@ impl Worker {
     /// The score of a trace. What goes wrong on the way costs the novelty, not the score.
     fn score(&self, request: &Request, embeddings: Result<Embeddings>) -> Result<Breakdown> {
         request.begin()?;
-        let novelty = guarded(|| match (embeddings?, &request.memory) {
+        let compare = || match (embeddings?, &request.memory) {
             (Some((embeddings, reading, model)), Some(memory)) => {
                 let comparison = Comparison {
                     embeddings: &embeddings,
@@ -449,8 +449,8 @@ impl Worker {
                 })
             }
             _ => Ok(Novelty::NEUTRAL),
-        });
-        match novelty {
+        };
+        match compare() {
             Ok(novelty) => Ok(request.score(novelty)),
             // The caller has chosen the memory.
             Err(error @ Error::CacheOtherModel { .. }) => Err(error),

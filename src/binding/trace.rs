@@ -271,12 +271,12 @@ impl<'env> Reader<'env> {
         if value.get_type()? != ValueType::String {
             return Ok(None);
         }
-        // SAFETY: the value is a string.
-        let string = unsafe { value.cast::<JsString>() }?;
+        let at = At::trace("trace.id");
+        let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         if string.utf16_len()? > MAX_LABEL_BYTES {
             return Ok(None);
         }
-        let label = self.string(value, At::trace("trace.id"))?;
+        let label = self.string(value, at)?;
         Ok((label.len() <= MAX_LABEL_BYTES).then(|| label.into()))
     }
 

@@ -1,0 +1,107 @@
+'use strict';
+
+// Texts to embeddings, by themselves.
+
+const { Embedder, VectorCache } = require('..');
+const { OracleEmbedder } = require('./oracle/embedder.js');
+const { revoked, throwingProxy } = require('./support/hostile.js');
+const { modelDirectory } = require('./support/paths.js');
+const { runForResult } = require('./support/run-script.js');
+
+const norm = (vector) => Math.hypot(...vector);
+
+describe('Embedder', () => {
+  const embedder = new Embedder();
+
+  test('embeds as the SDK does', async () => {
+    const oracle = new OracleEmbedder(modelDirectory);
+    try {
+      for (const text of [
+        'This is an example sentence',
+        '',
+        'naïve [MASK] 你好',
+        'word '.repeat(600),
+        '\ud800 lone',
+      ]) {
+        const [ours, theirs] = [await embedder.embed(text), await oracle.embed(text)];
+        expect(ours).toBeInstanceOf(Float32Array);
+        expect(ours).toHaveLength(embedder.dimensions);
+        expect(norm(ours)).toBeCloseTo(1, 5);
+        for (const [index, component] of ours.entries()) {
+          expect(Math.abs(component - theirs[index])).toBeLessThan(1e-5);
+        }
+      }
+    } finally {
+      await oracle.close();
+    }
+  });
+
+  test('has no memory: each call gives an array of its own', async () => {
+    const [first, second] = [await embedder.embed('twice'), await embedder.embed('twice')];
+    expect(first).toEqual(second);
+    first.fill(0);
+    expect(await embedder.embed('twice')).toEqual(second);
+  });
+
+  test('a batch is one text after another, to the bit', async () => {
+    const texts = Array.from(
+      { length: 150 },
+      (_, index) => `text ${index} ${'and more '.repeat(index % 20)}`,
+    );
+    const progress = [];
+    const batch = await embedder.embedBatch(texts, {
+      onProgress: ({ done, total }) => progress.push([done, total]),
+    });
+    expect(batch).toHaveLength(150);
+    for (const index of [0, 1, 63, 64, 149]) expect(batch[index]).toEqual(await embedder.embed(texts[index]));
+    expect(progress).toEqual(texts.map((_, index) => [index + 1, 150]));
+    expect(await embedder.embedBatch([])).toEqual([]);
+  });
+
+  test('what it makes is what a cache holds', async () => {
+    const cache = new VectorCache();
+    cache.add(await embedder.embed('restart the database'), 'runbook-7');
+    cache.add(await embedder.embed('order a pizza'), 'dinner');
+    const [{ label }] = cache.nearest(await embedder.embed('the database does not answer'));
+    expect(label).toBe('runbook-7');
+  });
+
+  test.each([
+    ['nothing', undefined, 'text must be a string, got undefined'],
+    ['null', null, 'text must be a string, got null'],
+    ['a number', 7, 'text must be a string, got number'],
+    ['a string object', Object('text'), 'text must be a string, got object'],
+  ])('refuses %s', async (_, text, message) => {
+    const error = await embedder.embed(text).catch((reason) => reason);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TEXT', message });
+  });
+
+  test.each([
+    ['a text', 'text', 'texts must be an array'],
+    ['a number in it', ['a', 7], 'texts[1] must be a string, got number'],
+    // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+    ['a hole', ['a', , 'b'], 'texts[1] must be a string, got undefined'],
+    ['a revoked proxy', revoked([]), 'texts must be an array'],
+    ['a getter that throws', throwingProxy(['a'], 'thrown', '0'), 'texts[0] could not be read: it threw'],
+  ])('a batch refuses %s', async (_, texts, message) => {
+    const error = await embedder.embedBatch(texts).catch((reason) => reason);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TEXT', message });
+  });
+
+  test('rejects where there is no model, with the reason', async () => {
+    const { result } = await runForResult(
+      `
+      const embedder = new kp.Embedder();
+      const of = (promise) => promise.then(() => null, ({ name, code, message }) => ({ name, code, message }));
+      console.log(JSON.stringify([await of(embedder.embed('text')), await of(embedder.embedBatch(['a', 'b']))]));
+    `,
+      { env: { KNOWLEDGEPULSE_MODEL_DIR: '/nowhere' } },
+    );
+    for (const { name, code, message } of result) {
+      expect({ name, code }).toEqual({ name: 'Error', code: 'ERR_MODEL_NOT_FOUND' });
+      expect(message).toContain('/nowhere');
+    }
+  });
+});

@@ -1,0 +1,216 @@
+'use strict';
+
+// How a score came about: its parts make it up exactly.
+
+const fc = require('fast-check');
+
+const { Scorer, defaultScorer, evaluateValue, explain } = require('..');
+const { PROFILES, dimensionsOf } = require('./oracle/score.js');
+const arbitraries = require('./support/arbitraries.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { runForResult } = require('./support/run-script.js');
+
+const ORDER = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
+
+/** What each rule makes of a score, and whether it applies to a trace. */
+const RULES = {
+  'single-thought': {
+    applies: ({ steps }) => steps.length === 1 && steps[0].type === 'thought',
+    effect: () => 0.1,
+  },
+  'recovery-bonus': {
+    applies: ({ steps, metadata }) =>
+      metadata.success && steps.filter(({ type }) => type === 'error_recovery').length > 2,
+    effect: (score) => Math.min(1, score + 0.1),
+  },
+  'single-tool-penalty': {
+    applies: ({ steps }) => new Set(steps.filter(({ tool }) => tool).map(({ tool }) => tool.name)).size === 1,
+    effect: (score) => Math.max(0, score - 0.1),
+  },
+};
+
+/** Checks that the parts of a breakdown make up its score, to the bit, and are what the trace says. */
+function expectExact(breakdown, trace) {
+  const { dimensions, weights, contributions, composite, overrides, score } = breakdown;
+  expect(dimensions).toEqual(dimensionsOf(trace, dimensions.novelty));
+  expect(weights).toEqual(PROFILES.get(breakdown.profile));
+  expect(breakdown.profile).toBe(
+    PROFILES.has(trace.metadata.task_domain) ? trace.metadata.task_domain : 'default',
+  );
+  let sum = 0;
+  for (const name of ORDER) {
+    expect(contributions[name]).toBe(dimensions[name] * weights[name]);
+    sum += contributions[name];
+  }
+  expect(Object.keys(contributions)).toEqual(ORDER);
+  expect(composite).toBe(sum);
+
+  let value = composite;
+  const expected = Object.keys(RULES).filter((rule) => RULES[rule].applies(trace));
+  for (const { rule, before, after } of overrides) {
+    expect(before).toBe(value);
+    if (rule === 'clamp') {
+      expect(after).toBe(Math.min(1, Math.max(0, before)));
+      expect(after).not.toBe(before);
+    } else {
+      expect(rule).toBe(expected.shift());
+      expect(after).toBe(RULES[rule].effect(before));
+    }
+    value = after;
+  }
+  expect(expected).toEqual([]);
+  expect(score).toBe(value);
+}
+
+test('the parts make up the score, and the score is that of evaluateValue', async () => {
+  const property = fc.asyncProperty(
+    fc.array(arbitraries.trace, { minLength: 1, maxLength: 4 }),
+    async (traces) => {
+      const [explaining, evaluating] = [new Scorer(), new Scorer()];
+      for (const trace of traces) {
+        const breakdown = await explaining.explain(trace);
+        expectExact(breakdown, trace);
+        expect(breakdown.score).toBe(await evaluating.evaluateValue(trace));
+      }
+      expect(explaining.cache.size).toBe(evaluating.cache.size);
+    },
+  );
+  await fc.assert(property, { numRuns: 60 });
+});
+
+test('every part at once', async () => {
+  const scorer = new Scorer();
+  const steps = Array.from({ length: 3 }, () => ({
+    type: 'error_recovery',
+    content: 'again',
+    tool: { name: 'sh' },
+  }));
+  const trace = makeTrace({ objective: 'recover', steps, domain: 'astronomy' });
+  const first = await scorer.explain(trace);
+  expectExact(first, trace);
+  expect(first.overrides.map(({ rule }) => rule)).toEqual(['recovery-bonus', 'single-tool-penalty']);
+  expect(first).toMatchObject({
+    profile: 'default',
+    noveltyBasis: 'empty-cache',
+    nearest: null,
+    truncated: false,
+  });
+  // [CLS] recover again again again [SEP]
+  expect(first.tokens).toBe(6);
+  const second = await scorer.explain({ ...trace, id: 'second' });
+  expectExact(second, trace);
+  expect(second.noveltyBasis).toBe('cache');
+  expect(second.dimensions.novelty).toBeCloseTo(0, 6);
+  expect(second.nearest).toEqual({ label: trace.id, similarity: 1 - second.dimensions.novelty, share: 1 });
+});
+
+test('opposites can need the clamp', async () => {
+  const scorer = new Scorer({
+    weights: { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } },
+  });
+  const steps = [{ type: 'thought' }, { type: 'observation' }];
+  const trace = makeTrace({ steps, objective: 'opposite' });
+  await scorer.explain(trace);
+  const [{ vector }] = scorer.cache;
+  scorer.cache.clear();
+  scorer.cache.add(
+    vector.map((component) => -component),
+    'mirror',
+  );
+  const breakdown = await scorer.explain(trace);
+  expect(breakdown.nearest).toMatchObject({ label: 'mirror' });
+  expect(breakdown.nearest.similarity).toBeCloseTo(-1, 5);
+  expect(breakdown.overrides).toEqual([{ rule: 'clamp', before: breakdown.composite, after: 1 }]);
+  expect(breakdown.composite).toBeCloseTo(2, 5);
+  expect(breakdown.score).toBe(1);
+});
+
+test('the memory need not remember', async () => {
+  const scorer = new Scorer();
+  const trace = makeTrace({ objective: 'only asked' });
+  const first = await scorer.explain(trace, { remember: false });
+  expect(scorer.cache.size).toBe(0);
+  expect(await scorer.explain(trace, { remember: false })).toEqual(first);
+  expect((await scorer.explain(trace, { remember: true })).score).toBe(first.score);
+  expect(scorer.cache.size).toBe(1);
+});
+
+test('the nearest of several is told', async () => {
+  const scorer = new Scorer();
+  const about = {
+    pets: 'feed the cat and the dog',
+    code: 'fix the failing build',
+    tax: 'file the tax return',
+  };
+  for (const [id, objective] of Object.entries(about)) {
+    await scorer.evaluateValue({ ...makeTrace({ objective, steps: [] }), id });
+  }
+  const ask = async (objective) => (await scorer.explain(makeTrace({ objective, steps: [] }))).nearest;
+  expect(await ask('what do cats and dogs eat?')).toMatchObject({ label: 'pets' });
+  expect(await ask('the compiler reports an error')).toMatchObject({ label: 'code' });
+  expect(await ask('income taxes')).toMatchObject({ label: 'tax' });
+});
+
+test('long text is told to be cut', async () => {
+  const scorer = new Scorer();
+  const words = (count) => makeTrace({ objective: 'word '.repeat(count), steps: [] });
+  expect(await scorer.explain(words(510))).toMatchObject({ tokens: 512, truncated: false });
+  expect(await scorer.explain(words(511))).toMatchObject({ tokens: 512, truncated: true });
+  expect(await scorer.explain(words(100_000))).toMatchObject({ tokens: 512, truncated: true });
+});
+
+test('without an embedder', async () => {
+  const trace = makeTrace();
+  const breakdown = await new Scorer({ embedder: null }).explain(trace);
+  expectExact(breakdown, trace);
+  const neutral = { noveltyBasis: 'no-embedder', nearest: null, tokens: null, truncated: null };
+  expect(breakdown).toMatchObject(neutral);
+  expect(breakdown.dimensions.novelty).toBe(0.5);
+  const { result } = await runForResult(`console.log(JSON.stringify(await kp.explain(makeTrace())));`, {
+    env: { KNOWLEDGEPULSE_MODEL_DIR: '/nowhere' },
+  });
+  expect(result).toEqual(breakdown);
+});
+
+test('the function explains with the memory of the process', async () => {
+  defaultScorer.cache.clear();
+  const trace = makeTrace({ objective: 'of the process' });
+  await evaluateValue(trace);
+  expect(await explain(trace)).toMatchObject({ noveltyBasis: 'cache', nearest: { label: trace.id } });
+  expect(defaultScorer.cache.size).toBe(2);
+});
+
+test('explanations come in the order of the calls, after a batch that was begun', async () => {
+  const scorer = new Scorer();
+  const traces = Array.from({ length: 70 }, (_, index) => makeTrace({ objective: `in order ${index}` }));
+  const order = [];
+  const batch = scorer.evaluateValues(traces).then(() => order.push('batch'));
+  const after = scorer.explain({ ...traces[3], id: 'x' }).then((breakdown) => {
+    order.push('explanation');
+    return breakdown;
+  });
+  const score = scorer.evaluateValue(makeTrace({ objective: 'last' })).then(() => order.push('score'));
+  await Promise.all([batch, after, score]);
+  expect(order).toEqual(['batch', 'explanation', 'score']);
+  expect((await after).dimensions.novelty).toBeCloseTo(0, 6);
+});
+
+test('an invalid trace rejects as it does for evaluateValue', async () => {
+  const scorer = new Scorer();
+  const error = await scorer.explain({ ...makeTrace(), steps: 7 }).catch((reason) => reason);
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error).toMatchObject({
+    code: 'ERR_INVALID_TRACE',
+    message: 'trace.steps must be an array, got number',
+  });
+  expect(scorer.cache.size).toBe(0);
+});
+
+test('objects and arrays are of the realm that asks', async () => {
+  const scorer = new Scorer();
+  await scorer.evaluateValue(makeTrace());
+  const breakdown = await scorer.explain(makeTrace());
+  expect(breakdown).toBeInstanceOf(Object);
+  expect(breakdown.overrides).toBeInstanceOf(Array);
+  expect(breakdown.nearest).toBeInstanceOf(Object);
+});

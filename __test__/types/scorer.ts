@@ -1,0 +1,50 @@
+// The scorer and what goes with it. This file is compiled, never run.
+
+import {
+  type AbortSignalLike,
+  type BatchProgress,
+  defaultScorer,
+  Embedder,
+  evaluateValues,
+  explain,
+  type ReasoningTrace,
+  type ScoreBreakdown,
+  type ScoreOverride,
+  Scorer,
+  type ScorerOptions,
+  VectorCache,
+} from '@knowledgepulse/native';
+
+declare const signal: AbortSignalLike;
+
+const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+const options: ScorerOptions = {
+  cache: new VectorCache(),
+  embedder: null,
+  weights: { legal: equal },
+  novelty: 'full',
+};
+
+export async function use(trace: ReasoningTrace): Promise<number> {
+  const scorer: Scorer = new Scorer(options);
+  const onProgress = ({ done, total }: BatchProgress): number => done / total;
+  const scores: number[] = await scorer.evaluateValues([trace], { signal, onProgress });
+  const more: number[] = await evaluateValues([trace] as const, { signal });
+  const score: number = await scorer.evaluateValue(trace, { signal });
+  const breakdown: ScoreBreakdown = await scorer.explain(trace, { signal, remember: false });
+  const rules: ScoreOverride['rule'][] = breakdown.overrides.map(({ rule }) => rule);
+  const label: string | null | undefined = (await explain(trace)).nearest?.label;
+  const cache: VectorCache = defaultScorer.cache;
+  const embedder = new Embedder();
+  cache.add(await embedder.embed('text', { signal }));
+  const [first]: Float32Array[] = await embedder.embedBatch(['text'], { signal, onProgress });
+  return scores.length + more.length + score + rules.length + (label?.length ?? 0) + (first?.length ?? 0);
+}
+
+// What must not compile.
+// @ts-expect-error: the memory of a scorer is that which it was made with
+defaultScorer.cache = new VectorCache();
+// @ts-expect-error: weights are complete
+new Scorer({ weights: { legal: { complexity: 1 } } });
+// @ts-expect-error: there are two extents
+new Scorer({ novelty: 'half' });
