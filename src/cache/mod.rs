@@ -2,6 +2,7 @@
 
 mod blocks;
 mod codes;
+pub mod file;
 mod moment;
 mod scaled;
 mod scan;
