@@ -23,20 +23,46 @@ export declare class NativeScorer {
   commit(batch: NativeCall): Promise<void>
 }
 
+/** The state of a cache at one moment. */
+export declare class NativeSnapshot {
+  /** Writes the state to a file, once. */
+  save(path: string): Promise<void>
+}
+
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
 export declare class NativeVectorCache {
   /** An empty cache. The numbers are non-negative; an infinite time to live is none. */
   constructor(maxElements: number, dimensions: number, ttlMs: number)
   /** Adds a copy of a vector. */
-  add(vector: Float32Array | Float64Array): void
+  add(vector: Float32Array | Float64Array, label?: string | undefined | null): void
+  /** Moves the vectors of another cache, which nobody else has, to the end of this one. */
+  append(newer: NativeVectorCache): void
   /** The largest cosine similarity to a vector in the cache. */
   maxCosineSimilarity(query: Float32Array | Float64Array): number
+  /** The most similar vectors, the most similar first. */
+  nearest(query: Float32Array | Float64Array, count: number): Array<NativeNeighbour>
+  /** The sequence numbers of the living vectors. */
+  sequence(): Sequence
+  /** The oldest living vector whose sequence number is in this range. */
+  stored(start: number, end: number): { sequence: number, vector: Float32Array, label?: string } | null
   /** How many vectors live. */
   get size(): number
+  /** How many vectors are kept. */
+  get maxElements(): number
+  /** The length of every vector. */
+  get dimensions(): number
+  /** How long a vector lives; infinity for ever. */
+  get ttlMs(): number
+  /** The model that the vectors come from, if that was said. */
+  get model(): NativeModelIdentity | null
   /** Drops expired vectors. */
   evictExpired(): void
   /** Drops every vector. */
   clear(): void
+  /** The state of the cache, to be saved. */
+  snapshot(): NativeSnapshot
+  /** The cache in a file; the bounds replace those of the file. */
+  static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null): Promise<NativeVectorCache>
 }
 
 /** A trace that was read. */
@@ -132,6 +158,16 @@ export interface NativeEmbedderStatus {
   threads: number
 }
 
+/** The model that vectors come from. */
+export interface NativeModelIdentity {
+  /** Its name. */
+  model: string
+  /** What its weights are stored in. */
+  dtype: string
+  /** The SHA-256 of the model file. */
+  sha256: string | null
+}
+
 /** The nearest remembered trace. */
 export interface NativeNearest {
   /** Its label. */
@@ -140,6 +176,16 @@ export interface NativeNearest {
   similarity: number
   /** The share of the text. */
   share: number
+}
+
+/** A vector that is similar to a query. */
+export interface NativeNeighbour {
+  /** How many living vectors are older. */
+  index: number
+  /** The cosine similarity. */
+  similarity: number
+  /** What it was added with. */
+  label?: string
 }
 
 /** A rule that applied. */
@@ -164,6 +210,14 @@ export interface NativeProfile {
   toolDiversity: number
   /** Weight of the outcome. */
   outcome: number
+}
+
+/** The sequence numbers of the living vectors. */
+export interface Sequence {
+  /** That of the oldest one. */
+  start: number
+  /** One more than that of the newest one. */
+  end: number
 }
 
 /** Stops ONNX Runtime for good, because the process is about to exit. */

@@ -1,7 +1,9 @@
 'use strict';
 
+const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
+const { embedderStatus } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom } = require('./reading.js');
@@ -9,7 +11,7 @@ const { isArray, readFrom } = require('./reading.js');
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
 
-/** A `VectorCache` of the default dimensions around an existing native one. */
+/** A `VectorCache` around an existing native one. */
 let adoptNative;
 /** The native one of a `VectorCache`; undefined for anything else. */
 let nativeOf;
@@ -22,6 +24,7 @@ class VectorCache {
     adoptNative = (handle) => {
       const cache = new VectorCache({ maxElements: 0 });
       cache.#native = handle;
+      cache.#dimensions = handle.dimensions;
       return cache;
     };
     nativeOf = (value) =>
@@ -34,10 +37,51 @@ class VectorCache {
     this.#native = new native.NativeVectorCache(maxElements, dimensions, ttlMs);
   }
 
-  add(vector) {
-    const checked = toFloatArray(vector, 'vector', this.#dimensions);
+  static async load(file, options = {}) {
+    const resolved = readPath(file);
+    const { maxElements, ttlMs, model } = readLoadOptions(options);
     try {
-      this.#native.add(checked);
+      const cache = adoptNative(await native.NativeVectorCache.load(resolved, maxElements, ttlMs));
+      if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
+      return cache;
+    } catch (error) {
+      throw localError(error);
+    }
+  }
+
+  add(vector, label) {
+    const checked = toFloatArray(vector, 'vector', this.#dimensions);
+    requireLabel(label);
+    try {
+      this.#native.add(checked, label);
+    } catch (error) {
+      throw localError(error);
+    }
+  }
+
+  addBatch(vectors, labels) {
+    const dimensions = this.#dimensions;
+    const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
+    if (labels !== undefined) requireAsMany(labels, count);
+    // Vectors that the cache would not keep leave here too; the cache itself does not change before all are good.
+    const batch = new native.NativeVectorCache(
+      this.#native.maxElements,
+      dimensions,
+      Number.POSITIVE_INFINITY,
+    );
+    for (let index = 0; index < count; index++) {
+      const vector = readFrom(vectors, index, `vectors[${index}]`, 'ERR_INVALID_VECTOR');
+      const label =
+        labels === undefined ? undefined : readFrom(labels, index, `labels[${index}]`, 'ERR_INVALID_LABEL');
+      try {
+        requireLabel(label);
+        batch.add(toFloatArray(vector, 'vector', dimensions), label);
+      } catch (error) {
+        throw errorOfElement(localError(error), index, 'vector');
+      }
+    }
+    try {
+      this.#native.append(batch);
     } catch (error) {
       throw localError(error);
     }
@@ -52,12 +96,60 @@ class VectorCache {
     }
   }
 
-  get dimensions() {
-    return this.#dimensions;
+  maxCosineSimilarities(queries) {
+    const dimensions = this.#dimensions;
+    const count = readCount(queries, 'queries', 'ERR_INVALID_VECTOR');
+    const similarities = [];
+    for (let index = 0; index < count; index++) {
+      const query = readFrom(queries, index, `queries[${index}]`, 'ERR_INVALID_VECTOR');
+      try {
+        similarities.push(this.#native.maxCosineSimilarity(toFloatArray(query, 'query', dimensions)));
+      } catch (error) {
+        throw errorOfElement(localError(error), index, 'query');
+      }
+    }
+    return similarities;
+  }
+
+  nearest(query, k = 1) {
+    const checked = toFloatArray(query, 'query', this.#dimensions);
+    const count = requireInteger(requireNumber(k, 'k'), 'k', 0);
+    try {
+      // Copies, so that the array and the objects are of the caller's realm.
+      return Array.from(this.#native.nearest(checked, count), ({ label, similarity, index }) => ({
+        label,
+        similarity,
+        index,
+      }));
+    } catch (error) {
+      throw localError(error);
+    }
+  }
+
+  [Symbol.iterator]() {
+    const { start, end } = this.#native.sequence();
+    return entries(this.#native, start, end);
   }
 
   get size() {
     return this.#native.size;
+  }
+
+  get maxElements() {
+    return this.#native.maxElements;
+  }
+
+  get dimensions() {
+    return this.#dimensions;
+  }
+
+  get ttlMs() {
+    return this.#native.ttlMs;
+  }
+
+  get model() {
+    const identity = this.#native.model;
+    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
   evictExpired() {
@@ -67,40 +159,149 @@ class VectorCache {
   clear() {
     this.#native.clear();
   }
+
+  async save(file) {
+    const resolved = readPath(file);
+    try {
+      const snapshot = this.#native.snapshot();
+      await afterOthers(resolved, () => snapshot.save(resolved));
+    } catch (error) {
+      throw localError(error);
+    }
+  }
+}
+
+/** Sequence numbers make sure that no vector comes twice or out of turn, whatever happens to the cache. */
+function* entries(handle, start, end) {
+  for (let next = start; next < end; ) {
+    const stored = nextStored(handle, next, end);
+    if (stored === null) return;
+    const { sequence, vector, label } = stored;
+    next = sequence + 1;
+    // A copy, so that the array is of the caller's realm.
+    yield { vector: new Float32Array(vector), label: label ?? undefined, index: sequence - start };
+  }
+}
+
+function nextStored(handle, start, end) {
+  try {
+    return handle.stored(start, end);
+  } catch (error) {
+    throw localError(error);
+  }
+}
+
+/** The last save under way to each file. */
+const saves = new Map();
+
+/** Has the saves to one file come one after another, so that the last call wins. */
+async function afterOthers(file, save) {
+  const others = saves.get(file);
+  const saved = (async () => {
+    // Whoever made the call hears of its failure.
+    await others?.catch(() => {});
+    await save();
+  })();
+  saves.set(file, saved);
+  try {
+    await saved;
+  } finally {
+    if (saves.get(file) === saved) saves.delete(file);
+  }
+}
+
+/** Throws if the vectors of a file do not compare with those of the embedder of this process, as far as that is known. */
+async function requireModel(file, held) {
+  if (held === null) return;
+  const embedder = await embedderStatus();
+  if (!embedder.available || agrees(held, embedder)) return;
+  throw codedError(
+    Error,
+    'ERR_CACHE_OTHER_MODEL',
+    `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
+      `${embedder.model ?? embedder.modelDirectory} (${embedder.dtype}): use another file, configure the ` +
+      "embedder that this one was made with, or load it with { model: 'any' }",
+  );
+}
+
+/** A model whose name is not known is told by the hash of its file. */
+function agrees(held, embedder) {
+  const model = embedder.model ?? null;
+  if (model !== null) return held.model === model && held.dtype === embedder.dtype;
+  if (held.sha256 !== null && embedder.modelSha256 !== null) return held.sha256 === embedder.modelSha256;
+  return embedder.dtype === null || held.dtype === embedder.dtype;
+}
+
+function readPath(file) {
+  if (typeof file !== 'string') throw invalidOption(TypeError, 'path', 'a string', file);
+  if (file === '') throw invalidOption(RangeError, 'path', 'the name of a file', file);
+  // The directory of the process may change before it is used.
+  return path.resolve(file);
 }
 
 function readOptions(options) {
-  if (options === null || typeof options !== 'object' || isArray(options)) {
-    throw invalidOption(TypeError, 'options', 'an object', options);
-  }
+  requireOptions(options);
   return {
-    maxElements: readInteger(options, 'maxElements', DEFAULT_MAX_ELEMENTS, 0),
-    dimensions: readInteger(options, 'dimensions', DEFAULT_DIMENSIONS, 1),
-    ttlMs: readDuration(options, 'ttlMs'),
+    maxElements: readInteger(options, 'maxElements', 0) ?? DEFAULT_MAX_ELEMENTS,
+    dimensions: readInteger(options, 'dimensions', 1) ?? DEFAULT_DIMENSIONS,
+    ttlMs: readDuration(options, 'ttlMs') ?? Number.POSITIVE_INFINITY,
   };
 }
 
-function readInteger(options, name, fallback, minimum) {
-  const value = readNumber(options, name) ?? fallback;
+function readLoadOptions(options) {
+  requireOptions(options);
+  return {
+    maxElements: readInteger(options, 'maxElements', 0),
+    ttlMs: readDuration(options, 'ttlMs'),
+    model: readModelOption(options),
+  };
+}
+
+function requireOptions(options) {
+  if (options === null || typeof options !== 'object' || isArray(options)) {
+    throw invalidOption(TypeError, 'options', 'an object', options);
+  }
+}
+
+function readModelOption(options) {
+  const value = readFrom(options, 'model', 'options.model', 'ERR_INVALID_OPTION');
+  if (value === undefined) return 'check';
+  if (typeof value !== 'string') throw invalidOption(TypeError, 'options.model', 'a string', value);
+  if (value !== 'check' && value !== 'any') {
+    throw codedError(RangeError, 'ERR_INVALID_OPTION', "options.model must be 'check' or 'any'");
+  }
+  return value;
+}
+
+function readInteger(options, name, minimum) {
+  const value = readNumber(options, name);
+  return value === undefined ? undefined : requireInteger(value, `options.${name}`, minimum);
+}
+
+function requireInteger(value, path, minimum) {
   if (!Number.isSafeInteger(value) || value < minimum) {
-    throw invalidOption(RangeError, `options.${name}`, `a safe integer of at least ${minimum}`, value);
+    throw invalidOption(RangeError, path, `a safe integer of at least ${minimum}`, value);
   }
   return value;
 }
 
 function readDuration(options, name) {
-  const value = readNumber(options, name) ?? Number.POSITIVE_INFINITY;
+  const value = readNumber(options, name);
   // NaN fails every comparison.
-  if (!(value >= 0)) throw invalidOption(RangeError, `options.${name}`, 'a non-negative number', value);
+  if (value !== undefined && !(value >= 0)) {
+    throw invalidOption(RangeError, `options.${name}`, 'a non-negative number', value);
+  }
   return value;
 }
 
 function readNumber(options, name) {
   const path = `options.${name}`;
   const value = readFrom(options, name, path, 'ERR_INVALID_OPTION');
-  if (value !== undefined && typeof value !== 'number') {
-    throw invalidOption(TypeError, path, 'a number', value);
-  }
+  return value === undefined ? undefined : requireNumber(value, path);
+}
+
+function requireNumber(value, path) {
+  if (typeof value !== 'number') throw invalidOption(TypeError, path, 'a number', value);
   return value;
 }
 
@@ -141,6 +342,47 @@ function toFloatArray(value, name, dimensions) {
     copy[index] = component;
   }
   return copy;
+}
+
+/** How many elements a list of vectors or labels has. */
+function readCount(list, name, code) {
+  if (list === null || typeof list !== 'object') {
+    throw codedError(TypeError, code, `${name} must be an array, got ${describe(list)}`);
+  }
+  const length = readFrom(list, 'length', `${name}.length`, code);
+  if (typeof length !== 'number') {
+    throw codedError(TypeError, code, `${name}.length must be a number, got ${describe(length)}`);
+  }
+  if (!Number.isSafeInteger(length) || length < 0) {
+    throw codedError(RangeError, code, `${name}.length must be a safe integer of at least 0, got ${length}`);
+  }
+  return length;
+}
+
+function requireAsMany(labels, count) {
+  const length = readCount(labels, 'labels', 'ERR_INVALID_LABEL');
+  if (length === count) return;
+  const message = `labels must be as many as vectors: expected ${count}, got ${length}`;
+  throw codedError(RangeError, 'ERR_INVALID_LABEL', message);
+}
+
+function requireLabel(label) {
+  if (label === undefined || typeof label === 'string') return;
+  throw codedError(TypeError, 'ERR_INVALID_LABEL', `label must be a string, got ${describe(label)}`);
+}
+
+/** The lists that `vector`, `label` and `query` are elements of. */
+const LISTS = { vector: 'vectors', label: 'labels', query: 'queries' };
+
+/** The error for an element of a list, from that for the element alone. */
+function errorOfElement(error, index, name) {
+  if (!['ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return error;
+  const [subject] = error.message.match(/^(vector|label|query)\b/) ?? [];
+  const message =
+    subject === undefined
+      ? `${LISTS[name]}[${index}]: ${error.message}`
+      : `${LISTS[subject]}[${index}]${error.message.slice(subject.length)}`;
+  return codedError(error.constructor, error.code, message, error.cause);
 }
 
 function allocate(length) {

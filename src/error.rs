@@ -88,6 +88,32 @@ pub enum Error {
         /// The other one.
         other: String,
     },
+    /// No saved cache where one was looked for.
+    #[error("there is no saved cache at {path}")]
+    CacheNotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not what a cache was saved as.
+    #[error(
+        "{path} is damaged: {reason}; restore it from a copy, or delete it and begin with an empty cache"
+    )]
+    CacheDamaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The system did not let a cache be saved or loaded.
+    #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
+    CacheIo {
+        /// The file.
+        path: PathBuf,
+        /// What could not be done to it.
+        action: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// There was no memory for a vector.
     #[error("out of memory: no room for a vector of {dimensions} dimensions")]
     OutOfMemory {
@@ -185,6 +211,9 @@ impl Error {
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
             Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
             Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
+            Self::CacheNotFound { .. } => "ERR_CACHE_NOT_FOUND",
+            Self::CacheDamaged { .. } => "ERR_CACHE_DAMAGED",
+            Self::CacheIo { .. } => "ERR_CACHE_IO",
             Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
             Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
             Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",

@@ -1,19 +1,25 @@
 //! The vector cache for JavaScript.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::{Instant, SystemTime},
 };
 
 use napi::{
-    Env,
-    bindgen_prelude::{Either, Float32ArraySlice, Float64ArraySlice},
+    Env, Task,
+    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object},
 };
 use napi_derive::napi;
 
-use super::error::{Result, throw};
+use super::error::{Result, into_unknown, throw};
 use crate::{
-    cache::{Options, VectorCache},
+    cache::{
+        Label, ModelIdentity, Neighbour, Options, VectorCache,
+        file::{LoadOptions, Snapshot, milliseconds, time_to_live},
+    },
+    error::{self, Error},
     novelty::{SharedCache, lock},
 };
 
@@ -24,6 +30,37 @@ type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 #[napi]
 pub struct NativeVectorCache {
     cache: Arc<SharedCache>,
+}
+
+/// A vector that is similar to a query.
+#[napi(object)]
+pub struct NativeNeighbour {
+    /// How many living vectors are older.
+    pub index: f64,
+    /// The cosine similarity.
+    pub similarity: f64,
+    /// What it was added with.
+    pub label: Option<String>,
+}
+
+/// The sequence numbers of the living vectors.
+#[napi(object)]
+pub struct Sequence {
+    /// That of the oldest one.
+    pub start: f64,
+    /// One more than that of the newest one.
+    pub end: f64,
+}
+
+/// The model that vectors come from.
+#[napi(object, use_nullable = true)]
+pub struct NativeModelIdentity {
+    /// Its name.
+    pub model: String,
+    /// What its weights are stored in.
+    pub dtype: String,
+    /// The SHA-256 of the model file.
+    pub sha256: Option<String>,
 }
 
 impl NativeVectorCache {
@@ -39,16 +76,16 @@ impl NativeVectorCache {
 }
 
 #[napi]
+#[allow(clippy::cast_precision_loss)] // No cache holds or numbers 2^53 vectors.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeVectorCache {
     /// An empty cache. The numbers are non-negative; an infinite time to live is none.
     #[napi(constructor, catch_unwind)]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
     pub fn new(max_elements: f64, dimensions: f64, ttl_ms: f64) -> Self {
         let options = Options {
             max_elements: max_elements as usize,
             dimensions: (dimensions as usize).max(1),
-            // Fails for what a duration cannot hold: half a trillion years and more.
-            time_to_live: Duration::try_from_secs_f64(ttl_ms / 1000.0).ok(),
+            time_to_live: time_to_live(ttl_ms),
         };
         Self::shared(Arc::new(Mutex::new(VectorCache::new(options))))
     }
@@ -59,14 +96,24 @@ impl NativeVectorCache {
         &self,
         env: &Env,
         #[napi(ts_arg_type = "Float32Array | Float64Array")] vector: Vector,
+        label: Option<String>,
     ) -> Result<()> {
+        let label = label.map(Label::from);
         let now = Instant::now();
         let mut cache = lock(&self.cache);
         let added = match &vector {
-            Either::A(vector) => cache.add::<f32>(vector, None, now),
-            Either::B(vector) => cache.add::<f64>(vector, None, now),
+            Either::A(vector) => cache.add::<f32>(vector, label, now),
+            Either::B(vector) => cache.add::<f64>(vector, label, now),
         };
         added.map_err(|error| throw(env, &error))
+    }
+
+    /// Moves the vectors of another cache, which nobody else has, to the end of this one.
+    #[napi(catch_unwind)]
+    pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
+        let mut newer = lock(&newer.cache);
+        let appended = lock(&self.cache).append(&mut newer, Instant::now());
+        appended.map_err(|error| throw(env, &error))
     }
 
     /// The largest cosine similarity to a vector in the cache.
@@ -85,11 +132,81 @@ impl NativeVectorCache {
         similarity.map_err(|error| throw(env, &error))
     }
 
+    /// The most similar vectors, the most similar first.
+    #[napi(catch_unwind)]
+    pub fn nearest(
+        &self,
+        env: &Env,
+        #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
+        count: f64,
+    ) -> Result<Vec<NativeNeighbour>> {
+        let now = Instant::now();
+        let mut cache = lock(&self.cache);
+        let neighbours = match &query {
+            Either::A(query) => cache.nearest::<f32>(query, count as usize, now),
+            Either::B(query) => cache.nearest::<f64>(query, count as usize, now),
+        };
+        drop(cache);
+        let neighbours = neighbours.map_err(|error| throw(env, &error))?;
+        Ok(neighbours.into_iter().map(NativeNeighbour::from).collect())
+    }
+
+    /// The sequence numbers of the living vectors.
+    #[napi(catch_unwind)]
+    pub fn sequence(&self) -> Sequence {
+        let sequence = lock(&self.cache).sequence(Instant::now());
+        Sequence {
+            start: sequence.start as f64,
+            end: sequence.end as f64,
+        }
+    }
+
+    /// The oldest living vector whose sequence number is in this range.
+    #[napi(
+        catch_unwind,
+        ts_return_type = "{ sequence: number, vector: Float32Array, label?: string } | null"
+    )]
+    pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
+        let stored = lock(&self.cache).stored(start as u64..end as u64, Instant::now());
+        let Some(stored) = stored.map_err(|error| throw(env, &error))? else {
+            return Ok(None);
+        };
+        let mut object = Object::new(env)?;
+        object.set("sequence", stored.sequence as f64)?;
+        object.set("vector", Float32ArraySlice::copy_from(env, stored.vector)?)?;
+        object.set("label", stored.label.as_deref())?;
+        Ok(Some(object))
+    }
+
     /// How many vectors live.
     #[napi(getter, catch_unwind)]
-    #[allow(clippy::cast_precision_loss)] // No cache holds 2^53 vectors.
     pub fn size(&self) -> f64 {
         lock(&self.cache).len(Instant::now()) as f64
+    }
+
+    /// How many vectors are kept.
+    #[napi(getter, catch_unwind)]
+    pub fn max_elements(&self) -> f64 {
+        lock(&self.cache).options().max_elements as f64
+    }
+
+    /// The length of every vector.
+    #[napi(getter, catch_unwind)]
+    pub fn dimensions(&self) -> f64 {
+        lock(&self.cache).options().dimensions as f64
+    }
+
+    /// How long a vector lives; infinity for ever.
+    #[napi(getter, catch_unwind)]
+    pub fn ttl_ms(&self) -> f64 {
+        let time_to_live = lock(&self.cache).options().time_to_live;
+        time_to_live.map_or(f64::INFINITY, milliseconds)
+    }
+
+    /// The model that the vectors come from, if that was said.
+    #[napi(getter, catch_unwind)]
+    pub fn model(&self) -> Option<NativeModelIdentity> {
+        lock(&self.cache).model().cloned().map(Into::into)
     }
 
     /// Drops expired vectors.
@@ -102,5 +219,112 @@ impl NativeVectorCache {
     #[napi(catch_unwind)]
     pub fn clear(&self) {
         lock(&self.cache).clear();
+    }
+
+    /// The state of the cache, to be saved.
+    #[napi(catch_unwind)]
+    pub fn snapshot(&self) -> NativeSnapshot {
+        let snapshot = lock(&self.cache).snapshot(Instant::now(), SystemTime::now());
+        NativeSnapshot {
+            snapshot: Some(snapshot),
+        }
+    }
+
+    /// The cache in a file; the bounds replace those of the file.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeVectorCache>")]
+    pub fn load(path: String, max_elements: Option<f64>, ttl_ms: Option<f64>) -> AsyncTask<Load> {
+        AsyncTask::new(Load {
+            path: path.into(),
+            options: LoadOptions {
+                max_elements: max_elements.map(|number| number as usize),
+                time_to_live: ttl_ms.map(time_to_live),
+            },
+        })
+    }
+}
+
+/// The state of a cache at one moment.
+#[napi]
+pub struct NativeSnapshot {
+    snapshot: Option<Snapshot>,
+}
+
+#[napi]
+impl NativeSnapshot {
+    /// Writes the state to a file, once.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn save(&mut self, env: &Env, path: String) -> Result<AsyncTask<Save>> {
+        let snapshot = self.snapshot.take().ok_or_else(|| {
+            let message = "a snapshot was saved twice";
+            throw(env, &Error::Internal(message.into()))
+        })?;
+        Ok(AsyncTask::new(Save {
+            snapshot,
+            path: path.into(),
+        }))
+    }
+}
+
+/// Writing a file, away from the event loop.
+pub struct Save {
+    snapshot: Snapshot,
+    path: PathBuf,
+}
+
+impl Task for Save {
+    type Output = error::Result<()>;
+    type JsValue = ();
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(without_panic(|| self.snapshot.save(&self.path)))
+    }
+
+    fn resolve(&mut self, env: Env, saved: Self::Output) -> Result<()> {
+        saved.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
+    }
+}
+
+/// Reading a file, away from the event loop.
+pub struct Load {
+    path: PathBuf,
+    options: LoadOptions,
+}
+
+impl Task for Load {
+    type Output = error::Result<VectorCache>;
+    type JsValue = NativeVectorCache;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(without_panic(|| VectorCache::load(&self.path, self.options)))
+    }
+
+    fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<NativeVectorCache> {
+        let cache = loaded.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        Ok(NativeVectorCache::shared(Arc::new(Mutex::new(cache))))
+    }
+}
+
+fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
+}
+
+impl From<Neighbour> for NativeNeighbour {
+    #[allow(clippy::cast_precision_loss)] // No cache holds 2^53 vectors.
+    fn from(neighbour: Neighbour) -> Self {
+        Self {
+            index: neighbour.index as f64,
+            similarity: neighbour.similarity,
+            label: neighbour.label.map(|label| label.to_string()),
+        }
+    }
+}
+
+impl From<ModelIdentity> for NativeModelIdentity {
+    fn from(identity: ModelIdentity) -> Self {
+        Self {
+            model: identity.model,
+            dtype: identity.dtype,
+            sha256: identity.sha256,
+        }
     }
 }

@@ -212,6 +212,17 @@ impl Blocks {
         })
     }
 
+    /// Gives the vector at `index` a label. No clone of the queue may have the vector.
+    pub(super) fn set_label(&mut self, index: usize, label: Option<Label>) {
+        let position = self.gone + index;
+        let block = self.blocks.get_mut(position / self.vectors_per_block);
+        if let Some(block) = block.and_then(Arc::get_mut)
+            && let Some(place) = block.labels.get_mut(position % self.vectors_per_block)
+        {
+            *place = label;
+        }
+    }
+
     /// Removes the oldest vector.
     pub(super) fn pop_front(&mut self) {
         if self.length == 0 {

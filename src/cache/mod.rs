@@ -2,11 +2,13 @@
 
 mod blocks;
 mod codes;
+pub mod file;
 mod moment;
 mod scaled;
 mod scan;
 
 use std::{
+    ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -82,6 +84,18 @@ pub struct Neighbour {
     /// The cosine similarity, -1 to 1 within 1e-6.
     pub similarity: f64,
     /// What the vector was added with.
+    pub label: Option<Label>,
+}
+
+/// A vector as it lies in the cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// Its sequence number: see [`VectorCache::sequence`].
+    pub sequence: u64,
+    /// The components in single precision. A vector whose largest component is not within 2^-40 and 2^40 is here
+    /// at another scale, by a power of two.
+    pub vector: Vec<f32>,
+    /// What it was added with.
     pub label: Option<Label>,
 }
 
@@ -357,6 +371,38 @@ impl VectorCache {
                 .get(found.index)
                 .and_then(|entry| entry.label.cloned()),
         }
+    }
+
+    /// The sequence numbers of the living vectors, oldest first. Vectors are numbered as they are added, and keep their
+    /// numbers.
+    pub fn sequence(&mut self, now: Instant) -> Range<u64> {
+        self.evict_expired(now);
+        self.blocks.sequence()
+    }
+
+    /// The oldest living vector whose number is in `sequence`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Result<Option<Stored>> {
+        let living = self.sequence(now);
+        let sequence = sequence.start.max(living.start)..sequence.end.min(living.end);
+        let index = usize::try_from(sequence.start.saturating_sub(living.start)).unwrap_or(usize::MAX);
+        let Some(entry) = self.blocks.get(index).filter(|_| !sequence.is_empty()) else {
+            return Ok(None);
+        };
+        let dimensions = self.options.dimensions;
+        let mut vector = Vec::new();
+        vector
+            .try_reserve_exact(dimensions)
+            .map_err(|_| Error::OutOfMemory { dimensions })?;
+        let components = entry.components.iter().flat_map(|group| &group.0);
+        vector.extend(components.take(dimensions));
+        Ok(Some(Stored {
+            sequence: sequence.start,
+            vector,
+            label: entry.label.cloned(),
+        }))
     }
 
     /// How many vectors live.

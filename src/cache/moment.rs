@@ -22,6 +22,12 @@ impl Moment {
         })
     }
 
+    /// The moment that was `age` ago at this one.
+    pub(super) fn before(self, age: Duration) -> Self {
+        let nanoseconds = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(nanoseconds))
+    }
+
     /// The time from this moment to `now`; none if this one is later.
     pub(super) fn age(self, now: Self) -> Duration {
         Duration::from_nanos(u64::try_from(now.0.saturating_sub(self.0)).unwrap_or(0))
@@ -39,6 +45,7 @@ mod tests {
         for age in [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(3600)] {
             assert_eq!(moment.age(Moment::at(now + age)), age);
             assert_eq!(Moment::at(now + age).age(moment), Duration::ZERO);
+            assert_eq!(moment.before(age).age(moment), age);
         }
     }
 

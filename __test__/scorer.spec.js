@@ -1,0 +1,286 @@
+'use strict';
+
+// Scorers with memories and weights of their own.
+
+const fc = require('fast-check');
+
+const kp = require('..');
+const { PROFILES, scoreOf } = require('./oracle/score.js');
+const arbitraries = require('./support/arbitraries.js');
+const { revoked, throwingProxy } = require('./support/hostile.js');
+const { makeTrace } = require('./support/make-trace.js');
+
+const { Scorer, VectorCache } = kp;
+
+const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+
+/** The score of a trace by weights, without an embedder. */
+const scoreBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
+
+describe('memories', () => {
+  test('each scorer has its own', async () => {
+    const trace = makeTrace({ objective: 'each its own' });
+    const scorers = [new Scorer(), new Scorer()];
+    const first = await Promise.all(scorers.map((scorer) => scorer.evaluateValue(trace)));
+    expect(first[0]).toBe(first[1]);
+    expect(await scorers[0].evaluateValue(trace)).toBeLessThan(first[0]);
+    expect(scorers.map(({ cache }) => cache.size)).toEqual([2, 1]);
+    expect(scorers[0].cache.maxElements).toBe(1000);
+    expect(scorers[0].cache).toBe(scorers[0].cache);
+  });
+
+  test('a given one is used, and may be shared', async () => {
+    const cache = new VectorCache({ maxElements: 2 });
+    const trace = makeTrace({ objective: 'shared' });
+    const [first, second] = [new Scorer({ cache }), new Scorer({ cache })];
+    expect(first.cache).toBe(cache);
+    const score = await first.evaluateValue(trace);
+    expect(await second.evaluateValue(trace)).toBeLessThan(score);
+    await second.evaluateValue(trace);
+    expect(cache.size).toBe(2);
+  });
+
+  test('the functions of the package are one scorer', async () => {
+    const { defaultScorer, _getLocalCache, evaluateValue } = kp;
+    expect(defaultScorer.cache).toBe(_getLocalCache());
+    _getLocalCache().clear();
+    const trace = makeTrace({ objective: 'the default one' });
+    const first = await evaluateValue(trace);
+    expect(await defaultScorer.evaluateValue(trace)).toBeLessThan(first);
+    expect(defaultScorer.cache.size).toBe(2);
+  });
+
+  test('remembered traces go by their id', async () => {
+    const scorer = new Scorer();
+    const ids = [
+      'kp:trace:a',
+      undefined,
+      7,
+      '',
+      'x'.repeat(1024),
+      'x'.repeat(1025),
+      'é'.repeat(1000),
+      '\ud800',
+    ];
+    for (const id of ids) await scorer.evaluateValue({ ...makeTrace(), id });
+    const hostile = { ...makeTrace() };
+    Object.defineProperty(hostile, 'id', {
+      get() {
+        throw new Error('on purpose');
+      },
+    });
+    await scorer.evaluateValue(hostile);
+    const labels = Array.from(scorer.cache, ({ label }) => label);
+    const none = undefined;
+    expect(labels).toEqual(['kp:trace:a', none, none, '', 'x'.repeat(1024), none, none, '\ufffd', none]);
+  });
+
+  test('a memory of another model is refused', async () => {
+    // Made by a process with the other model.
+    const { runForResult } = require('./support/run-script.js');
+    const { result } = await runForResult(
+      `
+      const scorer = new kp.Scorer();
+      await scorer.evaluateValue(makeTrace());
+      console.log(JSON.stringify({ model: scorer.cache.model }));
+    `,
+      { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
+    );
+    expect(result.model).toEqual({ model: 'sentence-transformers/all-MiniLM-L6-v2', dtype: 'q8' });
+    const scorer = new Scorer();
+    await scorer.evaluateValue(makeTrace());
+    expect(scorer.cache.model).toEqual({ ...result.model, dtype: 'fp32' });
+  });
+});
+
+describe('without an embedder', () => {
+  test('novelty is neutral and nothing is remembered', async () => {
+    const scorer = new Scorer({ embedder: null });
+    const trace = makeTrace();
+    for (let repetition = 0; repetition < 3; repetition++) {
+      expect(await scorer.evaluateValue(trace)).toBe(scoreOf(trace, 0.5));
+    }
+    expect(scorer.cache.size).toBe(0);
+    expect(await scorer.evaluateValues([trace, trace])).toEqual([scoreOf(trace, 0.5), scoreOf(trace, 0.5)]);
+  });
+});
+
+describe('weights', () => {
+  test('extend the profiles and replace them', async () => {
+    const outcomeOnly = { complexity: 0, novelty: 0, toolDiversity: 0, outcome: 1 };
+    const weights = { legal: outcomeOnly, code: outcomeOnly };
+    const steps = [{ type: 'thought' }, { type: 'observation' }];
+    const score = (domain) => scoreBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
+    expect(await score('legal')).toBe(0.7);
+    expect(await score('code')).toBe(0.7);
+    for (const domain of ['finance', 'astronomy', 'default']) {
+      const trace = makeTrace({ domain, steps, confidence: 0.7 });
+      expect(await score(domain)).toBe(scoreOf(trace, 0.5));
+    }
+  });
+
+  test('default is for every domain without its own', async () => {
+    const weights = { default: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } };
+    const steps = [{ type: 'thought' }, { type: 'observation' }];
+    expect(await scoreBy(weights, makeTrace({ domain: 'astronomy', steps }))).toBe(0.5);
+    const medical = makeTrace({ domain: 'medical', steps });
+    expect(await scoreBy(weights, medical)).toBe(scoreOf(medical, 0.5));
+  });
+
+  test('names of what every object has are names like others', async () => {
+    const weights = JSON.parse(
+      '{"__proto__": {"complexity": 0, "novelty": 0, "toolDiversity": 0, "outcome": 1}}',
+    );
+    const steps = [{ type: 'thought' }, { type: 'observation' }];
+    const score = (domain) => scoreBy(weights, makeTrace({ domain, steps, confidence: 0.7 }));
+    expect(await score('__proto__')).toBe(0.7);
+    expect(await score('constructor')).not.toBe(0.7);
+  });
+
+  test('any that add up to 1 are used as they are', async () => {
+    const parts = fc.tuple(...Array(4).fill(fc.double({ min: 0, max: 1, noNaN: true })));
+    const property = fc.asyncProperty(parts, arbitraries.trace, async (values, trace) => {
+      const sum = values.reduce((a, b) => a + b);
+      fc.pre(sum > 1e-6);
+      const [complexity, novelty, toolDiversity, outcome] = values.map((value) => value / sum);
+      const weights = { complexity, novelty, toolDiversity, outcome };
+      PROFILES.set('custom', weights);
+      const custom = { ...trace, metadata: { ...trace.metadata, task_domain: 'custom' } };
+      expect(await scoreBy({ custom: weights }, custom)).toBe(scoreOf(custom, 0.5));
+    });
+    await fc.assert(property, { numRuns: 200 });
+    PROFILES.delete('custom');
+  });
+
+  const refused = [
+    [
+      'too much',
+      { legal: { ...equal, outcome: 0.5 } },
+      RangeError,
+      /\["legal"\] must sum to 1, but sums to 1\.25$/,
+    ],
+    [
+      'too little',
+      { code: { ...equal, outcome: 0 } },
+      RangeError,
+      /\["code"\] must sum to 1, but sums to 0\.75$/,
+    ],
+    ['a little too much', { x: { ...equal, outcome: 0.25 + 2e-9 } }, RangeError, /sums to 1\.000000002$/],
+    ['a negative one', { x: { ...equal, novelty: -0.25 } }, RangeError, /\["x"\]\.novelty .*, got -0\.25$/],
+    [
+      'NaN',
+      { x: { ...equal, toolDiversity: Number.NaN } },
+      RangeError,
+      /\["x"\]\.toolDiversity .*, got NaN$/,
+    ],
+    ['infinity', { x: { ...equal, outcome: Number.POSITIVE_INFINITY } }, RangeError, /\.outcome .*Infinity$/],
+    ['a missing one', { x: { complexity: 1 } }, TypeError, /\["x"\]\.novelty must be a number$/],
+    ['a string', { x: { ...equal, outcome: '0.25' } }, TypeError, /\["x"\]\.outcome must be a number$/],
+    ['no object', { x: 1 }, TypeError, /\["x"\] must be an object$/],
+    ['null', { x: null }, TypeError, /\["x"\] must be an object$/],
+    ['an array of them', [equal], TypeError, /^options\.weights must be an object$/],
+    ['a number', 1, TypeError, /^options\.weights must be an object$/],
+    ['a revoked proxy', revoked({}), TypeError, /^options\.weights could not be read/],
+    ['one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), TypeError, /\["x"\] could not be read/],
+  ];
+  test.each(refused)('%s are refused', (_, weights, Class, message) => {
+    let error;
+    try {
+      new Scorer({ weights });
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(Class);
+    expect(error.code).toBe('ERR_INVALID_OPTION');
+    expect(error.message).toMatch(message);
+  });
+
+  test('a sum that is 1 but for rounding is not refused', () => {
+    const weights = { x: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcome: 0.4 + 5e-10 } };
+    expect(() => new Scorer({ weights })).not.toThrow();
+  });
+});
+
+describe('other options', () => {
+  const refused = [
+    ['null', null, TypeError, 'options must be an object'],
+    ['an array', [], TypeError, 'options must be an object'],
+    ['a cache that is none', { cache: {} }, TypeError, 'options.cache must be a VectorCache'],
+    ['null as a cache', { cache: null }, TypeError, 'options.cache must be a VectorCache'],
+    [
+      'a cache of other dimensions',
+      { cache: new VectorCache({ dimensions: 3 }) },
+      RangeError,
+      'options.cache must have 384 dimensions, those of an embedding, got 3',
+    ],
+    ['another embedder', { embedder: 'openai' }, RangeError, "options.embedder must be 'default' or null"],
+    ['another novelty', { novelty: 'half' }, RangeError, "options.novelty must be 'prefix' or 'full'"],
+    [
+      'an option that throws',
+      throwingProxy({}, 'thrown', 'novelty'),
+      TypeError,
+      'options.novelty could not be read: it threw',
+    ],
+  ];
+  test.each(refused)('%s are refused', (_, options, Class, message) => {
+    let error;
+    try {
+      new Scorer(options);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(Class);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message });
+  });
+
+  test.each([
+    ['null', null, 'options must be an object'],
+    ['a number', 7, 'options must be an object'],
+    ['a signal that is none', { signal: {} }, 'options.signal must be an AbortSignal'],
+    ['a controller', { signal: new AbortController() }, 'options.signal must be an AbortSignal'],
+    ['another type', { remember: 'no', onProgress: 1 }, /^options\.(remember|onProgress) must be a /],
+  ])('calls reject for %s', async (_, options, message) => {
+    const scorer = new Scorer();
+    const calls = [
+      () => scorer.explain(makeTrace(), options),
+      () => scorer.evaluateValues([makeTrace()], options),
+      () => kp.explain(makeTrace(), options),
+      () => kp.evaluateValues([makeTrace()], options),
+    ];
+    if (options === null || !('remember' in Object(options))) {
+      calls.push(() => scorer.evaluateValue(makeTrace(), options));
+      calls.push(() => new kp.Embedder().embed('text', options));
+    }
+    for (const call of calls) {
+      const error = await call().catch((reason) => reason);
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.code).toBe('ERR_INVALID_OPTION');
+      if (typeof message === 'string') expect(error.message).toBe(message);
+      else expect(error.message).toMatch(message);
+    }
+    expect(scorer.cache.size).toBe(0);
+  });
+
+  test('evaluateValue can be handed to map', async () => {
+    const traces = [makeTrace(), makeTrace({ objective: 'another' })];
+    expect(await Promise.all(traces.map(kp.evaluateValue))).toHaveLength(2);
+  });
+});
+
+test('progress is told for each trace, in order', async () => {
+  const traces = Array.from({ length: 70 }, (_, index) => makeTrace({ objective: `progress ${index % 5}` }));
+  const seen = [];
+  await new Scorer().evaluateValues(traces, { onProgress: (progress) => seen.push(progress) });
+  expect(seen).toEqual(traces.map((_, index) => ({ done: index + 1, total: 70 })));
+});
+
+test('what onProgress throws is what the call rejects with', async () => {
+  const reason = new Error('on purpose');
+  const scorer = new Scorer();
+  const onProgress = ({ done }) => {
+    if (done === 3) throw reason;
+  };
+  const batch = scorer.evaluateValues(Array(5).fill(makeTrace()), { onProgress });
+  expect(await batch.catch((error) => error)).toBe(reason);
+  expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+});
