@@ -202,6 +202,18 @@ export interface ScorerOptions {
    */
   cache?: VectorCache;
   /**
+   * A memory elsewhere, which other processes can share, in the place of the cache.
+   */
+  store?: NoveltyStore;
+  /**
+   * What becomes of a call when the store fails: `reject` rejects it with the store's error. `local` compares with the
+   * cache instead, which then also remembers what goes to the store; the process emits one `KnowledgePulseWarning` each time the store begins
+   * to fail, and the store gets what it has missed (the last 10,000 traces) when it answers again.
+   *
+   * @defaultValue `'reject'`
+   */
+  onStoreError?: 'reject' | 'local';
+  /**
    * `null` scores without an embedder: novelty is 0.5, nothing is remembered, and a score takes microseconds.
    *
    * @defaultValue `'default'`, the embedder of the process
@@ -264,6 +276,85 @@ export class Scorer {
 /** The scorer behind {@link evaluateValue}: one per process, shared by all threads. */
 export const defaultScorer: Scorer;
 
+/** The model that vectors come from. Vectors of two models do not compare. */
+export interface VectorModel {
+  /** Its name, as in {@link EmbedderStatus.model}. */
+  model: string;
+  /** What its weights are stored in: `fp32` or `q8`. */
+  dtype: string;
+}
+
+/** A trace for a {@link NoveltyStore}. */
+export interface NoveltyEntry {
+  /** What the trace is known by; null if it has no `id` that is a string of at most 1,024 bytes. */
+  id: string | null;
+  /** One embedding of the trace, or with `novelty: 'full'` one of each of its windows: 1 to 32, of 384 numbers. */
+  vectors: readonly Float32Array[];
+  model: VectorModel;
+}
+
+/** What a store has nearest to a vector. */
+export interface StoredNeighbour {
+  /** The `id` of its entry. */
+  label: string | null;
+  /** The cosine similarity, -1 to 1. */
+  similarity: number;
+}
+
+/** For each vector of an entry, the nearest one that was stored before the entry; null if there was none. */
+export type NoveltyComparison = Array<StoredNeighbour | null>;
+
+/**
+ * A novelty memory that a {@link Scorer} asks. `@knowledgepulse/native/pgvector` has one on PostgreSQL; {@link LocalStore} is
+ * one on a {@link VectorCache}, and an example of how to write others. `@knowledgepulse/native/conformance` has the tests that
+ * any store should pass.
+ *
+ * A store fails by rejecting with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
+ * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, or `ERR_STORE`. Nothing is stored
+ * then, or it is not known whether it is.
+ */
+export interface NoveltyStore {
+  /**
+   * Compares an entry with everything stored before it, then stores it: one atomic step, also among processes. If
+   * two submit the same trace at once, one of them sees the other's.
+   */
+  compareAndAdd(entry: NoveltyEntry, options?: CallOptions): Promise<NoveltyComparison>;
+  /**
+   * As one {@link NoveltyStore.compareAndAdd} after another, all or nothing. The scorer gives it up to 64 entries,
+   * and makes one call at a time.
+   */
+  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: CallOptions): Promise<NoveltyComparison[]>;
+  /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
+  nearest(
+    vector: Float32Array,
+    count: number,
+    model: VectorModel,
+    options?: CallOptions,
+  ): Promise<StoredNeighbour[]>;
+  /** How many vectors are stored and compared with. */
+  size(options?: CallOptions): Promise<number>;
+}
+
+/** A {@link VectorCache} as a {@link NoveltyStore}. */
+export class LocalStore implements NoveltyStore {
+  /**
+   * @param cache - what to store in; a new one for 1,000 vectors by default
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is no `VectorCache`.
+   */
+  constructor(cache?: VectorCache);
+  /** Where it stores: the live one. */
+  get cache(): VectorCache;
+  compareAndAdd(entry: NoveltyEntry, options?: CallOptions): Promise<NoveltyComparison>;
+  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: CallOptions): Promise<NoveltyComparison[]>;
+  nearest(
+    vector: Float32Array,
+    count: number,
+    model: VectorModel,
+    options?: CallOptions,
+  ): Promise<StoredNeighbour[]>;
+  size(options?: CallOptions): Promise<number>;
+}
+
 /** A number for each dimension of a score. */
 export interface ScoreDimensions {
   complexity: number;
@@ -289,10 +380,10 @@ export interface ScoreBreakdown {
   /** The rules that applied, in their order; the last one's `after` is the score. */
   overrides: ScoreOverride[];
   /**
-   * What novelty rests on: a comparison with the memory; or it is 0.5, because there was nothing in the memory, or
-   * because there is no embedder.
+   * What novelty rests on: a comparison with the memory (the cache or the store); or it is 0.5, because there was
+   * nothing in the memory, or because there is no embedder.
    */
-  noveltyBasis: 'cache' | 'empty-cache' | 'no-embedder';
+  noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder';
   /** The remembered trace that this one resembles most; null if there is none. */
   nearest: NearestTrace | null;
   /** How many tokens were embedded, special ones included; null without an embedder. */

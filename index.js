@@ -1,6 +1,7 @@
 'use strict';
 
 const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
+const { LocalStore } = require('./lib/local-store.js');
 const { Scorer } = require('./lib/scorer.js');
 const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
 const { VectorCache } = require('./lib/vector-cache.js');
@@ -8,6 +9,7 @@ const { VectorCache } = require('./lib/vector-cache.js');
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 module.exports = {
   Embedder,
+  LocalStore,
   Scorer,
   VectorCache,
   _getLocalCache,

@@ -96,6 +96,7 @@ describe('worker threads', () => {
 describe('imports', () => {
   const names = [
     'Embedder',
+    'LocalStore',
     'Scorer',
     'VectorCache',
     '_getLocalCache',

@@ -8,6 +8,7 @@ const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom } = require('./reading.js');
+const { StoreMemory } = require('./store-memory.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
 /** The default capacity where a trace is remembered by up to 32 windows: as many traces as the SDK remembers. */
@@ -16,14 +17,21 @@ const FULL_MAX_ELEMENTS = 32_000;
 class Scorer {
   #native;
   #cache;
+  /** What asks the store; undefined where the cache is the memory. */
+  #storeMemory;
+  /** Settles, and never rejects, when the last trace for the store has been embedded. */
+  #lastEmbedded;
   /** Settles when the batches that were begun have handed in all their traces; null if there are none. */
   #batches = null;
   /** Settles, and never rejects, when the last call has. */
   #lastReply;
 
   constructor(options = {}) {
-    const { cache, novelty, profiles } = readOptions(options);
+    const { cache, novelty, profiles, store, onStoreError } = readOptions(options);
     this.#cache = cache;
+    if (store !== undefined && novelty !== undefined) {
+      this.#storeMemory = new StoreMemory(store, cache, onStoreError);
+    }
     try {
       this.#native = new native.NativeScorer(nativeOf(cache), profiles, novelty);
     } catch (error) {
@@ -38,22 +46,17 @@ class Scorer {
   // An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
-    return this.#settle(signal, (call) =>
-      this.#batches === null
-        ? this.#native.evaluate(trace, call)
-        : this.#afterBatches(this.#native.prepare(trace, true, call), (prepared) => prepared.evaluate()),
-    );
+    return this.#settle(signal, (call) => this.#evaluate(trace, call, signal));
   }
 
   async explain(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
-    const breakdown = await this.#settle(signal, (call) => {
+    return this.#settle(signal, async (call) => {
       const prepared = this.#native.prepare(trace, remember, call);
-      return this.#batches === null
-        ? prepared.explain()
-        : this.#afterBatches(prepared, () => prepared.explain());
+      if (this.#batches !== null) await this.#batches;
+      if (this.#storeMemory === undefined) return toBreakdown(await prepared.explain());
+      return toBreakdown(await this.#explainWithStore(prepared, remember, call, signal));
     });
-    return toBreakdown(breakdown);
   }
 
   async evaluateValues(traces, options) {
@@ -70,7 +73,8 @@ class Scorer {
       handedIn = resolve;
     });
     this.#batches = turn;
-    // What an aborted batch has added must be taken back; without a signal it need not be kept apart.
+    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
+    // what it was given.
     const batch = signal && this.#native.beginBatch();
     const scores = (async () => {
       try {
@@ -93,9 +97,17 @@ class Scorer {
   async #evaluateInWindows({ traces, length, signal, batch, onProgress, handedIn }) {
     const scores = [];
     const inFlight = [];
+    /** The calls of those in flight, for a store. */
+    const calls = [];
     let failure;
     const takeFirst = async () => {
-      scores.push(await inFlight.shift());
+      try {
+        scores.push(await inFlight.shift());
+      } catch (error) {
+        for (const call of calls) call.cancel();
+        throw error;
+      }
+      calls.shift();
       onProgress?.({ done: scores.length, total: length });
     };
     for (let index = 0; index < length && failure === undefined; index++) {
@@ -103,7 +115,9 @@ class Scorer {
       if (index % BREATH === BREATH - 1) await setImmediate();
       throwIfAborted(signal);
       try {
-        inFlight.push(handled(this.#native.evaluate(traces[index], batch)));
+        const call = this.#storeMemory === undefined ? batch : new native.NativeCall();
+        inFlight.push(handled(this.#evaluateNow(traces[index], call, signal)));
+        if (this.#storeMemory !== undefined) calls.push(call);
       } catch (error) {
         failure = errorOfElement(index, localError(error));
       }
@@ -115,6 +129,48 @@ class Scorer {
     await committed;
     if (failure !== undefined) throw failure;
     return scores;
+  }
+
+  /** The trace is read at once, because it may change after the call; it is scored when its turn comes. */
+  #evaluate(trace, call, signal) {
+    if (this.#batches === null) return this.#evaluateNow(trace, call, signal);
+    const prepared = this.#native.prepare(trace, true, call);
+    const evaluate = async () => {
+      await this.#batches;
+      if (this.#storeMemory === undefined) return prepared.evaluate();
+      return (await this.#explainWithStore(prepared, true, call, signal)).score;
+    };
+    return evaluate();
+  }
+
+  #evaluateNow(trace, call, signal) {
+    if (this.#storeMemory === undefined) return this.#native.evaluate(trace, call);
+    const prepared = this.#native.prepare(trace, true, call);
+    return this.#explainWithStore(prepared, true, call, signal).then(({ score }) => score);
+  }
+
+  /** Embeds a trace, asks the store in the order of the calls, and scores. */
+  async #explainWithStore(prepared, remember, call, signal) {
+    const before = this.#lastEmbedded;
+    const embedding = prepared.embed();
+    const ignore = () => {};
+    const turn = Promise.all([embedding.catch(ignore), before]).then(ignore);
+    this.#lastEmbedded = turn;
+    const embedded = await embedding;
+    await turn;
+    const { vectors } = embedded;
+    if (vectors === null) return embedded.score([]);
+    const [model, dtype] = embedded.model;
+    const entry = {
+      id: embedded.id,
+      // Copies, so that the arrays are of the caller's realm.
+      vectors: Array.from(vectors, (vector) => new Float32Array(vector)),
+      model: { model, dtype },
+    };
+    const { comparison, isLocal } = await this.#storeMemory.ask(entry, remember, call, signal);
+    const breakdown = embedded.score(comparison);
+    if (!isLocal) breakdown.noveltyBasis = breakdown.noveltyBasis.replace('cache', 'store');
+    return breakdown;
   }
 
   /** Makes a call with `begin`, and settles after the calls before it. */
@@ -129,12 +185,6 @@ class Scorer {
     } catch (error) {
       throw localError(error);
     }
-  }
-
-  /** The trace was read at once, because it may change after the call; it is scored when its turn comes. */
-  async #afterBatches(prepared, score) {
-    await this.#batches;
-    return score(prepared);
   }
 
   /**
@@ -214,12 +264,34 @@ function readOptions(options) {
   if (embedder !== undefined && embedder !== null && embedder !== 'default') {
     throw invalidOption(RangeError, "options.embedder must be 'default' or null");
   }
+  const onStoreError = readOption(options, 'onStoreError') ?? 'reject';
+  if (onStoreError !== 'reject' && onStoreError !== 'local') {
+    throw invalidOption(RangeError, "options.onStoreError must be 'reject' or 'local'");
+  }
   return {
+    store: readStore(options),
+    onStoreError,
     cache: readCache(options, novelty),
     // Without an embedder nothing is compared.
     novelty: embedder === null ? undefined : novelty,
     profiles: readProfiles(readOption(options, 'weights')),
   };
+}
+
+/** A store is told by its methods: it may be anybody's. */
+function readStore(options) {
+  const store = readOption(options, 'store');
+  if (store === undefined) return undefined;
+  if (store === null || typeof store !== 'object') {
+    throw invalidOption(TypeError, 'options.store must be a NoveltyStore');
+  }
+  for (const method of ['compareAndAdd', 'compareAndAddBatch', 'nearest', 'size']) {
+    const path = `options.store.${method}`;
+    if (typeof readFrom(store, method, path, 'ERR_INVALID_OPTION') !== 'function') {
+      throw invalidOption(TypeError, `${path} must be a function`);
+    }
+  }
+  return store;
 }
 
 function readCache(options, novelty) {

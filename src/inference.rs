@@ -24,7 +24,7 @@ use once_cell::sync::OnceCell;
 
 use crate::{
     cache::ModelIdentity,
-    embedding::{DIMENSIONS, Embedded, Embedder, Embedding, Lane},
+    embedding::{DIMENSIONS, Embedder, Embedding, Lane},
     error::{Error, Result},
     model::ModelFiles,
     novelty::{Comparison, Memory, Novelty, Reading, Weighted},
@@ -138,8 +138,20 @@ impl Request {
     }
 }
 
+/// The embeddings of a trace, for a memory that lies elsewhere.
+#[derive(Debug)]
+pub struct Embeddings {
+    /// An embedding for each text of the trace.
+    pub weighted: Vec<Weighted>,
+    /// How much was embedded.
+    pub reading: Reading,
+    /// The model that they are of.
+    pub model: ModelIdentity,
+}
+
 enum Job {
     Score(Box<Request>, Reply<Result<Breakdown>>),
+    EmbedTrace(Box<Request>, Reply<Result<Option<Embeddings>>>),
     Commit(Memory, Arc<Call>, Reply<Result<()>>),
     Embed(String, Option<Arc<Call>>, Reply<EmbedResult>),
     Status(Reply<Status>),
@@ -212,6 +224,24 @@ impl Engine {
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
                 reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
+            }
+        }
+    }
+
+    /// Embeds the texts of a trace, after all calls before. `None` without an embedder, also for a failing one, which
+    /// [`Engine::take_warning`] tells.
+    ///
+    /// # Errors
+    /// Through `reply` only: [`Error::Aborted`].
+    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Embeddings>>>) {
+        if self.without_embedder() {
+            return reply(Ok(None));
+        }
+        match self.queue() {
+            Ok(queue) => queue.push(Job::EmbedTrace(Box::new(request), reply)),
+            Err(error) => {
+                self.shared.warn(Failure::from(&error));
+                reply(Ok(None));
             }
         }
     }
@@ -310,12 +340,14 @@ struct Loaded {
     identity: ModelIdentity,
 }
 
-/// What was embedded for a request; `None` without an embedder.
-type Embeddings<'l> = Option<(Vec<Weighted>, Reading, &'l ModelIdentity)>;
-
-/// A job whose embeddings are known, waiting for those before it.
+/// A job whose embeddings are known, waiting for those before it. There are none without an embedder.
 enum Finished<'l> {
-    Score(Box<Request>, Result<Embeddings<'l>>, Reply<Result<Breakdown>>),
+    Score(
+        Box<Request>,
+        Result<Option<Embedded<'l>>>,
+        Reply<Result<Breakdown>>,
+    ),
+    EmbedTrace(Result<Option<Embeddings>>, Reply<Result<Option<Embeddings>>>),
     Commit(Memory, Arc<Call>, Reply<Result<()>>),
     Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
     Status(Reply<Status>),
@@ -399,13 +431,24 @@ impl Worker {
                 Finished::Embed(embedding, reply)
             }
             Job::Score(request, reply) => {
-                let embeddings = match embedder {
+                let embedded = match embedder {
                     // It will not be scored.
                     Some(_) if is_cancelled(request.call.as_ref()) => Ok(None),
                     Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request.summary).map(Some)),
                     None => Ok(None),
                 };
-                Finished::Score(request, embeddings, reply)
+                Finished::Score(request, embedded, reply)
+            }
+            Job::EmbedTrace(request, reply) => {
+                let embeddings = match embedder {
+                    Some(_) if is_cancelled(request.call.as_ref()) => Err(Error::Aborted),
+                    Some((loaded, lane)) => {
+                        let embedded = guarded(|| embed(loaded, lane, &request.summary));
+                        embedded.map(|embedded| Some(embedded.into_owned()))
+                    }
+                    None => Ok(None),
+                };
+                Finished::EmbedTrace(embeddings, reply)
             }
         }
     }
@@ -414,9 +457,16 @@ impl Worker {
     fn settle(&self, finished: Finished) {
         // A reply that panics must not end the thread.
         let _ = catch_unwind(AssertUnwindSafe(|| match finished {
-            Finished::Score(request, embeddings, reply) => {
-                reply(guarded(|| self.score(&request, embeddings)));
+            Finished::Score(request, embedded, reply) => {
+                reply(guarded(|| self.score(&request, embedded)));
             }
+            Finished::EmbedTrace(embeddings, reply) => reply(match embeddings {
+                Err(error) if !matches!(error, Error::Aborted) => {
+                    self.shared.warn(Failure::from(&error));
+                    Ok(None)
+                }
+                embeddings => embeddings,
+            }),
             Finished::Commit(memory, call, reply) => reply(guarded(|| commit(&memory, &call))),
             Finished::Embed(embedding, reply) => reply(match embedding {
                 Ok(Some(embedding)) => Ok(embedding),
@@ -432,19 +482,19 @@ impl Worker {
     }
 
     /// The score of a trace. What goes wrong on the way costs the novelty, not the score.
-    fn score(&self, request: &Request, embeddings: Result<Embeddings>) -> Result<Breakdown> {
+    fn score(&self, request: &Request, embedded: Result<Option<Embedded>>) -> Result<Breakdown> {
         request.begin()?;
-        let compare = || match (embeddings?, &request.memory) {
-            (Some((embeddings, reading, model)), Some(memory)) => {
+        let compare = || match (embedded?, &request.memory) {
+            (Some(embedded), Some(memory)) => {
                 let comparison = Comparison {
-                    embeddings: &embeddings,
-                    model,
+                    embeddings: &embedded.weighted,
+                    model: embedded.model,
                     label: request.summary.label.as_ref(),
                     remember: request.remember,
                 };
                 let novelty = comparison.compare_and_add(memory, Instant::now())?;
                 Ok(Novelty {
-                    reading: Some(reading),
+                    reading: Some(embedded.reading),
                     ..novelty
                 })
             }
@@ -477,30 +527,46 @@ fn commit(memory: &Memory, call: &Call) -> Result<()> {
     memory.commit(Instant::now())
 }
 
+/// The texts of a trace, embedded.
+struct Embedded<'l> {
+    weighted: Vec<Weighted>,
+    reading: Reading,
+    model: &'l ModelIdentity,
+}
+
+impl Embedded<'_> {
+    fn into_owned(self) -> Embeddings {
+        Embeddings {
+            weighted: self.weighted,
+            reading: self.reading,
+            model: self.model.clone(),
+        }
+    }
+}
+
 /// Embeds the texts of a trace.
-fn embed<'l>(
-    loaded: &'l Loaded,
-    lane: &mut Lane,
-    summary: &Summary,
-) -> Result<(Vec<Weighted>, Reading, &'l ModelIdentity)> {
+fn embed<'l>(loaded: &'l Loaded, lane: &mut Lane, summary: &Summary) -> Result<Embedded<'l>> {
     let mut reading = Reading {
         tokens: 0,
         truncated: summary.incomplete,
     };
-    let mut embeddings = Vec::with_capacity(summary.texts.len());
+    let mut weighted = Vec::with_capacity(summary.texts.len());
     for window in &summary.texts {
-        let Embedded {
-            embedding,
-            tokens,
-            truncated,
-        } = loaded.embedder.embed(lane, &window.text)?;
-        reading.tokens += tokens;
-        reading.truncated |= truncated;
+        let embedded = loaded.embedder.embed(lane, &window.text)?;
+        reading.tokens += embedded.tokens;
+        reading.truncated |= embedded.truncated;
         #[allow(clippy::cast_precision_loss)] // No text has 2^53 bytes.
         let weight = window.bytes as f64;
-        embeddings.push(Weighted { embedding, weight });
+        weighted.push(Weighted {
+            embedding: embedded.embedding,
+            weight,
+        });
     }
-    Ok((embeddings, reading, &loaded.identity))
+    Ok(Embedded {
+        weighted,
+        reading,
+        model: &loaded.identity,
+    })
 }
 
 /// Loads the embedder and publishes what became of it.

@@ -169,6 +169,24 @@ impl Comparison<'_> {
     }
 }
 
+impl Novelty {
+    /// The novelty of embeddings by what each of them is nearest to in a memory elsewhere, as
+    /// [`Comparison::compare_and_add`] finds it here: a label and a similarity, or `None` if there is nothing in it.
+    #[must_use]
+    pub fn of_neighbours(
+        embeddings: &[Weighted],
+        neighbours: impl IntoIterator<Item = Option<(Option<Label>, f64)>>,
+    ) -> Self {
+        let mut tally = Tally::default();
+        for (Weighted { weight, .. }, neighbour) in embeddings.iter().zip(neighbours) {
+            if let Some((label, similarity)) = neighbour {
+                tally.count(label, similarity, *weight);
+            }
+        }
+        tally.novelty()
+    }
+}
+
 /// Adds up similarities by the label that they are to.
 #[derive(Default)]
 struct Tally {
@@ -319,6 +337,19 @@ mod tests {
         let nearest = novelty.nearest.unwrap();
         assert_eq!((nearest.label.as_deref(), nearest.similarity), (Some("b"), 1.0));
         assert_eq!(nearest.share, 5.0 / 8.0);
+    }
+
+    #[test]
+    fn neighbours_from_elsewhere_make_the_same_novelty() {
+        let memory = memory();
+        compare(&[direction(0, 1.0)], &memory, "a", true);
+        let mut windows = [direction(0, 1.0), direction(1, -1.0)];
+        windows[1].weight = 3.0;
+        let here = compare(&windows, &memory, "b", false);
+        let neighbours = [Some((Some("a".into()), 1.0)), Some((Some("a".into()), 0.0))];
+        assert_eq!(Novelty::of_neighbours(&windows, neighbours), here);
+        let empty = Novelty::of_neighbours(&windows, [None, None]);
+        assert_eq!((empty.value, empty.basis), (0.5, Basis::EmptyMemory));
     }
 
     #[test]

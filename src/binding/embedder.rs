@@ -121,7 +121,7 @@ pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> R
 }
 
 /// An embedding that becomes a `Float32Array` in memory of the engine's own: Electron has no other.
-struct Components(Box<Embedding>);
+pub struct Components(pub(super) Box<Embedding>);
 
 impl ToNapiValue for Components {
     unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {

@@ -9,7 +9,7 @@ use napi::{
 use napi_derive::napi;
 
 use super::{
-    embedder::ENGINE,
+    embedder::{Components, ENGINE},
     error::{Result, into_unknown, throw},
     trace,
     vector_cache::NativeVectorCache,
@@ -17,10 +17,10 @@ use super::{
 use crate::{
     composite::{Profiles, Weights},
     error::{self, Error},
-    inference::{Call, Request},
-    novelty::{Basis, Extent, Memory, SharedCache},
+    inference::{Call, Embeddings, Request},
+    novelty::{Basis, Extent, Memory, Novelty, SharedCache},
     overrides::{Override, Rule},
-    scorer::{Breakdown, Scorer},
+    scorer::{self, Breakdown, Scorer, Summary},
     text::Wanted,
 };
 
@@ -72,6 +72,12 @@ impl NativeCall {
             call: Arc::default(),
             draft: None,
         }
+    }
+
+    /// Completes the call, which can no longer be cancelled then. Returns `false` if it was.
+    #[napi(catch_unwind)]
+    pub fn complete(&self) -> bool {
+        self.call.complete()
     }
 
     /// Cancels the call. Returns whether that came in time.
@@ -220,6 +226,22 @@ impl PreparedTrace {
         settle(env, request, NativeBreakdown::from)
     }
 
+    /// Embeds the trace, once, for a memory that lies elsewhere.
+    #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
+    pub fn embed<'env>(&mut self, env: &'env Env) -> Result<Object<'env>> {
+        let request = self.take(env)?;
+        let summary = request.summary.clone();
+        let (deferred, promise) = env.create_deferred()?;
+        let reply = Box::new(move |embeddings: error::Result<Option<Embeddings>>| {
+            let result = embeddings.map(|embeddings| EmbeddedTrace { summary, embeddings });
+            deferred.resolve(move |env: Env| {
+                result.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
+            });
+        });
+        ENGINE.embed_trace(request, reply);
+        Ok(promise)
+    }
+
     fn take(&mut self, env: &Env) -> Result<Request> {
         self.request.take().ok_or_else(|| {
             throw(
@@ -228,6 +250,70 @@ impl PreparedTrace {
             )
         })
     }
+}
+
+/// A trace whose texts were embedded.
+#[napi]
+pub struct EmbeddedTrace {
+    summary: Summary,
+    embeddings: Option<Embeddings>,
+}
+
+#[napi]
+impl EmbeddedTrace {
+    /// What the trace is known by.
+    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
+    pub fn id(&self) -> Option<String> {
+        self.summary.label.as_ref().map(ToString::to_string)
+    }
+
+    /// Its embeddings; null without an embedder.
+    #[napi(getter, catch_unwind, ts_return_type = "Float32Array[] | null")]
+    pub fn vectors(&self) -> Option<Vec<Components>> {
+        let copies = |embeddings: &Embeddings| -> Vec<Components> {
+            let weighted = embeddings.weighted.iter();
+            weighted
+                .map(|weighted| Components(weighted.embedding.clone()))
+                .collect()
+        };
+        self.embeddings.as_ref().map(copies)
+    }
+
+    /// The model that they are of: its name and what its weights are stored in.
+    #[napi(getter, catch_unwind)]
+    pub fn model(&self) -> Vec<String> {
+        let model = self.embeddings.as_ref().map(|embeddings| &embeddings.model);
+        model.map_or_else(Vec::new, |model| vec![model.model.clone(), model.dtype.clone()])
+    }
+
+    /// Scores the trace by what each of its embeddings is nearest to; null stands for an empty memory.
+    #[napi(catch_unwind)]
+    pub fn score(
+        &self,
+        #[napi(ts_arg_type = "({ label: string | null, similarity: number } | null)[]")] neighbours: Vec<
+            Option<NativeStoredNeighbour>,
+        >,
+    ) -> NativeBreakdown {
+        let novelty = self.embeddings.as_ref().map_or(Novelty::NEUTRAL, |embeddings| {
+            let neighbours = neighbours
+                .into_iter()
+                .map(|neighbour| neighbour.map(|found| (found.label.map(Into::into), found.similarity)));
+            Novelty {
+                reading: Some(embeddings.reading),
+                ..Novelty::of_neighbours(&embeddings.weighted, neighbours)
+            }
+        });
+        scorer::score(&self.summary.features, &self.summary.profile, novelty).into()
+    }
+}
+
+/// What a store has nearest to a vector.
+#[napi(object, use_nullable = true)]
+pub struct NativeStoredNeighbour {
+    /// Its label.
+    pub label: Option<String>,
+    /// The cosine similarity.
+    pub similarity: f64,
 }
 
 /// Scores a trace, and replies with what `convert` makes of the outcome: at once or by a promise.

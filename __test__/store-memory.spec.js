@@ -1,0 +1,198 @@
+'use strict';
+
+// A scorer whose memory lies elsewhere: order, batches, failures.
+
+const { LocalStore, Scorer, VectorCache } = require('..');
+const { makeTrace } = require('./support/make-trace.js');
+
+const distinct = (count, salt = '') =>
+  Array.from({ length: count }, (_, index) => ({
+    ...makeTrace({ objective: `${salt} task ${index}: ${'look again '.repeat((index * 7) % 20)}` }),
+    id: `${salt}-${index}`,
+  }));
+
+const contents = (cache) => Array.from(cache, ({ vector, label }) => [Array.from(vector), label]);
+
+/** A store that tells what it is asked, and fails while `failure` is set. */
+class WatchedStore extends LocalStore {
+  calls = [];
+  failure;
+
+  async compareAndAddBatch(entries, options) {
+    this.calls.push(entries.length);
+    // Slower than the event loop, as a real one is.
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    if (this.failure) throw this.failure;
+    return super.compareAndAddBatch(entries, options);
+  }
+
+  async nearest(...args) {
+    this.calls.push('nearest');
+    if (this.failure) throw this.failure;
+    return super.nearest(...args);
+  }
+}
+
+const down = () => Object.assign(new Error('nobody answers'), { code: 'ERR_STORE_UNAVAILABLE' });
+
+describe.each(['prefix', 'full'])('novelty %s', (novelty) => {
+  test('a store gives the scores and explanations of a cache', async () => {
+    const store = new WatchedStore();
+    const [scorer, expected] = [
+      new Scorer({ store, novelty }),
+      new Scorer({ cache: new VectorCache(), novelty }),
+    ];
+    const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
+    const inFlight = traces.map((trace) => scorer.evaluateValue(trace));
+    expect(await Promise.all(inFlight)).toEqual(await expected.evaluateValues(traces));
+    expect(contents(store.cache)).toEqual(contents(expected.cache));
+    expect(scorer.cache.size).toBe(0);
+    expect(await scorer.evaluateValues(traces)).toEqual(await expected.evaluateValues(traces));
+    for (const remember of [false, true]) {
+      const [ours, theirs] = [
+        await scorer.explain(traces[3], { remember }),
+        await expected.explain(traces[3], { remember }),
+      ];
+      expect(ours).toEqual({ ...theirs, noveltyBasis: 'store' });
+    }
+    expect(contents(store.cache)).toEqual(contents(expected.cache));
+    // What is ready together goes together.
+    const batches = store.calls.filter(Number.isInteger);
+    expect(batches.length).toBeLessThan(101);
+    expect(Math.max(...batches)).toBeLessThanOrEqual(64);
+  });
+});
+
+test('an empty store is told', async () => {
+  const scorer = new Scorer({ store: new LocalStore() });
+  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-store', nearest: null });
+});
+
+test('without an embedder the store is not asked', async () => {
+  const store = new WatchedStore();
+  const scorer = new Scorer({ store, embedder: null });
+  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'no-embedder' });
+  expect(await scorer.evaluateValues(distinct(3))).toHaveLength(3);
+  expect(store.calls).toEqual([]);
+});
+
+describe('a store that fails', () => {
+  test('rejects the calls that need it, and only these', async () => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    const failure = down();
+    store.failure = failure;
+    const call = (promise) => promise.catch((reason) => reason);
+    expect(await call(scorer.evaluateValue(makeTrace()))).toBe(failure);
+    expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(failure);
+    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(failure);
+    store.failure = undefined;
+    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+    expect(store.cache.size).toBe(1);
+  });
+
+  test('can be stood in for by the cache, and gets what it has missed', async () => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store, onStoreError: 'local' });
+    const expected = new Scorer();
+    const warnings = [];
+    const { emitWarning } = process;
+    process.emitWarning = (message, { type, code }) => warnings.push({ message, type, code });
+    try {
+      const traces = distinct(12, 'outage');
+      for (const [index, trace] of traces.entries()) {
+        store.failure = index >= 4 && index < 8 ? down() : undefined;
+        const { score, noveltyBasis } = await scorer.explain(trace);
+        expect(score).toBe(await expected.evaluateValue(trace));
+        expect(noveltyBasis).toBe(index < 4 ? (index === 0 ? 'empty-store' : 'store') : 'cache');
+        // A duplicate is found, whoever answers.
+        const again = await scorer.explain(trace, { remember: false });
+        expect(again.nearest).toMatchObject({ label: trace.id });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      expect((await scorer.explain(traces[0])).noveltyBasis).toBe('store');
+      await expected.evaluateValue(traces[0]);
+      expect(contents(store.cache)).toEqual(contents(expected.cache));
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatchObject({ type: 'KnowledgePulseWarning', code: 'ERR_STORE_UNAVAILABLE' });
+    expect(warnings[0].message).toContain('nobody answers');
+  });
+
+  test.each([
+    ['nothing', () => undefined],
+    ['too few', () => []],
+    ['no neighbours', () => [[7]]],
+    ['another number of them', () => [[null, null]]],
+    ['no number', () => [[{ label: null, similarity: Number.NaN }]]],
+    ['no label', () => [[{ similarity: 1 }]]],
+  ])('answers %s: that is refused', async (_, answer) => {
+    const store = new LocalStore();
+    store.compareAndAddBatch = async () => answer();
+    const error = await new Scorer({ store }).evaluateValue(makeTrace()).catch((reason) => reason);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.code).toBe('ERR_STORE');
+  });
+});
+
+describe('abort', () => {
+  test('what was not sent is not stored', async () => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    const traces = distinct(30, 'abort');
+    const controller = new AbortController();
+    const { signal } = controller;
+    const kept = scorer.evaluateValue(traces[0]);
+    const aborted = traces
+      .slice(1)
+      .map((trace) => scorer.evaluateValue(trace, { signal }).catch(({ name }) => name));
+    controller.abort();
+    await kept;
+    expect(new Set(await Promise.all(aborted))).toEqual(new Set(['AbortError']));
+    expect(store.cache.size).toBe(1);
+    expect(await scorer.evaluateValue(traces[5])).toBeGreaterThan(0);
+  });
+
+  test('a batch stops', async () => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const onProgress = ({ done }) => done === 5 && controller.abort('enough');
+    const batch = scorer.evaluateValues(distinct(300, 'stop'), { signal, onProgress });
+    expect(await batch.catch((reason) => reason)).toBe('enough');
+    expect(store.cache.size).toBeLessThan(300);
+    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+  });
+});
+
+test.each([
+  ['null', { store: null }, 'options.store must be a NoveltyStore'],
+  ['a string', { store: 'postgres://' }, 'options.store must be a NoveltyStore'],
+  ['an object', { store: {} }, 'options.store.compareAndAdd must be a function'],
+  ['a cache', { store: new VectorCache() }, 'options.store.compareAndAdd must be a function'],
+  ['another fallback', { onStoreError: 'ignore' }, "options.onStoreError must be 'reject' or 'local'"],
+])('%s is refused', (_, options, message) => {
+  let error;
+  try {
+    new Scorer(options);
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message });
+});
+
+test('a local store refuses vectors of another model', async () => {
+  const store = new LocalStore();
+  const entry = (dtype) => ({
+    id: null,
+    vectors: [new Float32Array(384).fill(1)],
+    model: { model: 'm', dtype },
+  });
+  expect(await store.compareAndAdd(entry('fp32'))).toEqual([null]);
+  const error = await store.compareAndAdd(entry('q8')).catch((reason) => reason);
+  expect(error.code).toBe('ERR_STORE_OTHER_MODEL');
+  expect(await store.size()).toBe(1);
+});

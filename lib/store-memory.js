@@ -1,0 +1,186 @@
+'use strict';
+
+// What stands between a scorer and its store: order, batches, and a memory of its own for when the store fails.
+
+const { cancellable } = require('./abort.js');
+const { codedError } = require('./errors.js');
+const { LocalStore } = require('./local-store.js');
+const { isArray } = require('./reading.js');
+
+/** The most entries that go to a store in one call. */
+const MOST_ENTRIES = 64;
+
+/** The most entries that are kept for a store that fails; then the oldest are given up. */
+const MOST_UNSENT = 10_000;
+
+/** How long a store that has failed is left alone, in milliseconds: doubled each time, up to the second number. */
+const PATIENCE = [1_000, 30_000];
+
+/**
+ * @typedef {object} Question
+ * @property {import('..').NoveltyEntry} entry
+ * @property {boolean} remember
+ * @property {{ complete(): boolean } | undefined} call
+ * @property {(answer: { comparison: import('..').NoveltyComparison, isLocal: boolean }) => void} resolve
+ * @property {(reason: unknown) => void} reject
+ */
+
+class StoreMemory {
+  #store;
+  /** What answers while the store fails; undefined if nothing does. */
+  #local;
+  /** @type {Question[]} */
+  #questions = [];
+  #isWorking = false;
+  /** Entries that the store has not got yet. */
+  #unsent = [];
+  /** When the store is asked again, in milliseconds of a monotonic clock, and for how long it is left alone next. */
+  #retryAt = 0;
+  #patience = PATIENCE[0];
+
+  /**
+   * @param {import('..').NoveltyStore} store
+   * @param {import('..').VectorCache} cache
+   * @param {'reject' | 'local'} onError
+   */
+  constructor(store, cache, onError) {
+    this.#store = store;
+    this.#local = onError === 'local' ? new LocalStore(cache) : undefined;
+  }
+
+  /** Asks what an entry is nearest to, after all questions before. */
+  ask(entry, remember, call, signal) {
+    const answer = new Promise((resolve, reject) => {
+      this.#questions.push({ entry, remember, call, resolve, reject });
+    });
+    this.#work();
+    return cancellable(answer, call, signal);
+  }
+
+  async #work() {
+    if (this.#isWorking) return;
+    this.#isWorking = true;
+    try {
+      // What else is asked at this moment goes along.
+      await null;
+      while (this.#questions.length > 0) await this.#answer(this.#take());
+    } finally {
+      this.#isWorking = false;
+    }
+  }
+
+  /** The next questions that one call can answer: several to remember, or one that is only asked. */
+  #take() {
+    const { remember } = this.#questions[0];
+    let count = 1;
+    while (
+      remember &&
+      count < Math.min(MOST_ENTRIES, this.#questions.length) &&
+      this.#questions[count].remember
+    ) {
+      count++;
+    }
+    // From here on the memory may have them. Those that were cancelled before have been rejected.
+    return this.#questions.splice(0, count).filter(({ call }) => call === undefined || call.complete());
+  }
+
+  /** @param {Question[]} questions */
+  async #answer(questions) {
+    if (questions.length === 0) return;
+    const entries = questions.map(({ entry }) => entry);
+    const [{ remember }] = questions;
+    try {
+      const { comparisons, isLocal } = await this.#compare(entries, remember);
+      for (const [index, { resolve }] of questions.entries()) {
+        resolve({ comparison: comparisons[index], isLocal });
+      }
+    } catch (error) {
+      for (const { reject } of questions) reject(error);
+    }
+  }
+
+  async #compare(entries, remember) {
+    if (this.#local === undefined) {
+      return { comparisons: await this.#compareInStore(entries, remember), isLocal: false };
+    }
+    if (performance.now() >= this.#retryAt) {
+      try {
+        await this.#sendUnsent();
+        const comparisons = await this.#compareInStore(entries, remember);
+        this.#patience = PATIENCE[0];
+        // What was scored last is at hand when the store fails.
+        if (remember) await this.#local.compareAndAddBatch(entries);
+        return { comparisons, isLocal: false };
+      } catch (error) {
+        this.#leaveAlone(error);
+      }
+    }
+    if (remember) this.#keep(entries);
+    return { comparisons: await compareIn(this.#local, entries, remember), isLocal: true };
+  }
+
+  async #compareInStore(entries, remember) {
+    const comparisons = await compareIn(this.#store, entries, remember);
+    checkComparisons(comparisons, entries);
+    return comparisons;
+  }
+
+  #keep(entries) {
+    this.#unsent.push(...entries);
+    if (this.#unsent.length > MOST_UNSENT) this.#unsent.splice(0, this.#unsent.length - MOST_UNSENT);
+  }
+
+  async #sendUnsent() {
+    while (this.#unsent.length > 0) {
+      const entries = this.#unsent.slice(0, MOST_ENTRIES);
+      await this.#store.compareAndAddBatch(entries);
+      this.#unsent.splice(0, entries.length);
+    }
+  }
+
+  #leaveAlone(error) {
+    const isFirst = this.#retryAt === 0 || this.#patience === PATIENCE[0];
+    this.#retryAt = performance.now() + this.#patience;
+    this.#patience = Math.min(this.#patience * 2, PATIENCE[1]);
+    if (!isFirst) return;
+    process.emitWarning(
+      `The novelty store does not work, so traces are compared with this process's own memory: ${error?.message ?? error}`,
+      { type: 'KnowledgePulseWarning', code: error?.code ?? 'ERR_STORE' },
+    );
+  }
+}
+
+async function compareIn(store, entries, remember) {
+  if (remember) return store.compareAndAddBatch(entries);
+  const comparisons = [];
+  for (const { vectors, model } of entries) {
+    const comparison = [];
+    for (const vector of vectors) comparison.push((await store.nearest(vector, 1, model))[0] ?? null);
+    comparisons.push(comparison);
+  }
+  return comparisons;
+}
+
+/** Scores rest on what a store says, so it must make sense. */
+function checkComparisons(comparisons, entries) {
+  const isNeighbour = (value) =>
+    value === null ||
+    (typeof value === 'object' &&
+      Number.isFinite(value.similarity) &&
+      (value.label === null || typeof value.label === 'string'));
+  const fits =
+    isArray(comparisons) &&
+    comparisons.length === entries.length &&
+    comparisons.every(
+      (comparison, index) =>
+        isArray(comparison) &&
+        comparison.length === entries[index].vectors.length &&
+        Array.from(comparison).every(isNeighbour),
+    );
+  if (fits) return;
+  const message =
+    'the store must answer with a neighbour or null for each vector of each entry: { label, similarity } | null';
+  throw codedError(TypeError, 'ERR_STORE', message);
+}
+
+module.exports = { StoreMemory };
