@@ -5,9 +5,9 @@
 /** From this cosine similarity on, two traces count as near-duplicates. */
 const SIMILARITY = 0.95;
 
-/** So many traces are known by their id at a time: those added last, and those of groups used last. */
-const KNOWN_TRACES = 10_000;
-const KNOWN_LINKS = 20_000;
+/** So many traces at least are known by their id at a time: those added last, and those of groups that were used last. */
+const KNOWN_TRACES = 5_000;
+const KNOWN_LINKS = 10_000;
 
 /** So many groups are held at a time; beyond it the smallest are no longer listed, unless they grow. */
 const HELD_GROUPS = 2_000;
@@ -16,25 +16,27 @@ const LISTED_GROUPS = 30;
 const LISTED_MEMBERS = 8;
 const POSITIONS = 256;
 
-/** A map that forgets what was not used for longest. */
+/** A map of what was used last: between `limit` and twice as many entries. */
 class Recent {
-  #entries = new Map();
   #limit;
+  #newer = new Map();
+  #older = new Map();
 
   constructor(limit) {
     this.#limit = limit;
   }
 
   get(key) {
-    const value = this.#entries.get(key);
+    const value = this.#newer.get(key) ?? this.#older.get(key);
     if (value !== undefined) this.set(key, value);
     return value;
   }
 
   set(key, value) {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size > this.#limit) this.#entries.delete(this.#entries.keys().next().value);
+    this.#newer.set(key, value);
+    if (this.#newer.size < this.#limit) return;
+    this.#older = this.#newer;
+    this.#newer = new Map();
   }
 }
 

@@ -78,16 +78,17 @@ class ReportCollector {
    * Adds a trace that was scored, in the order of scoring.
    *
    * @param {object} trace
-   * @param {number} trace.index its number in its source, from 0
+   * @param {number} trace.index how many traces were scored before it
    * @param {string | null} [trace.id]
    * @param {string} trace.source
    * @param {number | null} [trace.line] from 1; null where it has none
+   * @param {number | null} [trace.element] its index in the array that it is an element of, from 0
    * @param {string | null} [trace.domain] its `metadata.task_domain`
    * @param {boolean} trace.success
    * @param {string} [trace.excerpt] what it was about
    * @param {import('..').ScoreBreakdown} trace.breakdown
    */
-  add({ index, id, source, line, domain, success, excerpt, breakdown }) {
+  add({ index, id, source, line, element, domain, success, excerpt, breakdown }) {
     const position = this.#count;
     const { score, dimensions } = breakdown;
     const isKept = score >= this.#about.threshold;
@@ -113,6 +114,7 @@ class ReportCollector {
       id: nameOf(id),
       source: excerptOf(source, NAME_LENGTH),
       line: line ?? null,
+      element: element ?? null,
       score,
       excerpt: excerptOf(excerpt, EXCERPT_LENGTH),
     };
@@ -130,14 +132,15 @@ class ReportCollector {
   /**
    * Adds a line that could not be scored.
    *
-   * @param {{ source: string, line: number | null, message: string }} error
+   * @param {{ source: string, line: number | null, element?: number | null, message: string }} error
    */
-  addError({ source, line, message }) {
+  addError({ source, line, element, message }) {
     this.#errorCount += 1;
     if (this.#errors.length === LISTED_ERRORS) return;
     this.#errors.push({
       source: excerptOf(source, NAME_LENGTH),
       line: line ?? null,
+      element: element ?? null,
       message: excerptOf(message, EXCERPT_LENGTH),
     });
   }

@@ -72,8 +72,8 @@ function groupDetails(group, report) {
   }
 }
 
-function traceOf(member, { sources }) {
-  const where = member.position === null ? 'remembered from before' : place(member, sources.length);
+function traceOf(member, { sourceCount }) {
+  const where = member.position === null ? 'remembered from before' : place(member, sourceCount);
   return [
     member.id !== null && foreign(member.id, { class: 'mono' }),
     ' ',

@@ -41,10 +41,14 @@ export function cut(text, length) {
   return characters.length <= length ? text : `${characters.slice(0, length - 1).join('')}…`;
 }
 
-/** Where a trace stands: a file's name is enough where there is one file. */
-export function place({ source, line, index }, sources) {
-  const where = line === null || line === undefined ? `#${index}` : `line ${line}`;
-  return sources > 1 ? `${source}, ${where}` : where;
+/** Where a trace stands: the file need not be named where there is one file. */
+export function place({ source, line, element, index }, sourceCount) {
+  const parts = [
+    sourceCount > 1 && source,
+    line !== null ? `line ${integer(line)}` : index !== undefined && `trace ${integer(index + 1)}`,
+    element !== null && element !== undefined && `element ${integer(element)}`,
+  ];
+  return parts.filter(Boolean).join(', ');
 }
 
 /**

@@ -26,11 +26,13 @@ main.append(...sections);
 document.getElementById('report').append(...header(report, threshold), main, footer(report));
 
 // On paper nothing can be opened.
-let opened = [];
+const opened = [];
 addEventListener('beforeprint', () => {
-  opened = [...document.querySelectorAll('.groups details:not([open])')];
-  for (const details of opened) details.open = true;
+  for (const details of document.querySelectorAll('.groups details:not([open])')) {
+    details.open = true;
+    opened.push(details);
+  }
 });
 addEventListener('afterprint', () => {
-  for (const details of opened) details.open = false;
+  for (const details of opened.splice(0)) details.open = false;
 });

@@ -1,23 +1,15 @@
 import { DIMENSIONS } from './dimensions.mjs';
 import { element, finding, foreign, more, section, table } from './dom.mjs';
-import { count, decimal, integer } from './format.mjs';
+import { count, decimal, integer, place } from './format.mjs';
 
 /** The lines that could not be scored. */
-export function errorsSection({ errors, sources }) {
+export function errorsSection({ errors, sourceCount }) {
   if (errors.count === 0) return null;
   const unlisted = errors.count - errors.first.length;
   const listed = table(
     unlisted > 0 ? `The first ${errors.first.length}` : 'All of them',
     [
-      {
-        title: 'Line',
-        cell: ({ source, line }) => {
-          const number = line === null ? '' : integer(line);
-          return sources.length > 1 || line === null
-            ? [foreign(source), line === null ? '' : `:${line}`]
-            : number;
-        },
-      },
+      { title: 'Place', cell: (error) => foreign(place(error, sourceCount) || error.source) },
       { title: 'What is wrong', wide: true, cell: ({ message }) => foreign(message) },
     ],
     errors.first,

@@ -131,7 +131,7 @@ function traceItem(trace, report) {
       { class: 'meta' },
       ...(domain === null ? [] : [foreign(domain), ' · ']),
       success ? 'succeeded · ' : 'failed · ',
-      foreign(place(trace, report.sources.length)),
+      foreign(place(trace, report.sourceCount)),
       ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
     ),
     element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
