@@ -158,9 +158,12 @@ function findingOf(domains) {
   // The mean of very few says little.
   const many = domains.filter(({ count: number }) => number >= 5);
   const ranked = [...(many.length > 1 ? many : domains)].sort((a, b) => b.score.mean - a.score.mean);
+  const [highest, lowest] = [ranked[0], ranked.at(-1)];
+  const mean = decimal(highest.score.mean);
+  if (mean === decimal(lowest.score.mean)) return [`The mean score is about the same everywhere, ${mean}.`];
   const tell = (domain) => [
     foreign(nameOf(domain)),
     ` (${decimal(domain.score.mean)} over ${count(domain.count, 'trace')})`,
   ];
-  return ['Highest mean score: ', ...tell(ranked[0]), '. Lowest: ', ...tell(ranked.at(-1)), '.'];
+  return ['Highest mean score: ', ...tell(highest), '. Lowest: ', ...tell(lowest), '.'];
 }

@@ -4,7 +4,7 @@ const integers = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
 export const integer = (value) => integers.format(value);
-export const short = (value) => (value < 10_000 ? integers.format(value) : compact.format(value));
+export const short = (value) => (value < 100_000 ? integers.format(value) : compact.format(value));
 
 /** With so many decimals, and a minus that is as wide as a plus. */
 export function decimal(value, digits = 2) {

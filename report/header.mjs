@@ -50,29 +50,19 @@ export function header(report, threshold) {
     element('dd', { class: 'note' }, note),
   ];
   const figures = [
-    figure(
-      'Scored',
-      short(scored),
-      scored > 0 && seconds > 0 ? `${rate(scored / seconds)} in ${duration(seconds)}` : '',
-    ),
+    figure('Scored', short(scored), scored > 0 && seconds > 0 ? paceOf(scored, seconds) : ''),
     [keptTitle, element('dd', {}, kept), element('dd', { class: 'note' }, keptNote)],
     figure(
       'Median score',
       scores === null ? '–' : decimal(scores.median),
-      scores !== null && scored > 1 ? `80% within ${decimal(scores.p10)}–${decimal(scores.p90)}` : '',
+      scores !== null && scored > 1 ? spreadOf(scores) : '',
     ),
     figure(
       'Near-duplicates',
       compared ? percent(duplicates.count, scored) : '–',
-      compared
-        ? `${count(duplicates.count, 'trace')} in ${count(duplicates.groupCount, 'group')}`
-        : 'not looked for',
+      compared ? duplicatesOf(duplicates) : 'not looked for',
     ),
-    figure(
-      'Bad lines',
-      short(errors.count),
-      errors.count === 0 ? 'everything could be read' : 'listed below',
-    ),
+    figure('Bad lines', short(errors.count), errors.count === 0 ? 'all were read' : 'listed below'),
     figure('Embedder', embedder.value, embedder.note),
   ];
   return [
@@ -111,8 +101,20 @@ function headlineOf(scored, kept, bar) {
   return `${integer(kept)} of ${integer(scored)} traces ${kept === 1 ? 'scores' : 'score'} ${bar} or more`;
 }
 
-const rate = (perSecond) =>
-  perSecond < 10 ? `${perSecond.toFixed(1)} a second` : `${short(Math.round(perSecond))} a second`;
+function paceOf(scored, seconds) {
+  const perSecond = scored / seconds;
+  const pace = perSecond < 10 ? perSecond.toFixed(1) : short(Math.round(perSecond));
+  return scored < 10 ? `in ${duration(seconds)}` : `${pace} a second in ${duration(seconds)}`;
+}
+
+function spreadOf({ p10, p90 }) {
+  const [low, high] = [decimal(p10), decimal(p90)];
+  return low === high ? 'most score the same' : `80% within ${low}–${high}`;
+}
+
+function duplicatesOf({ count: number, groupCount }) {
+  return number === 0 ? 'none found' : `${count(number, 'trace')} in ${count(groupCount, 'group')}`;
+}
 
 /** What was read, and when. */
 function aboutOf({ sources, sourceCount, finishedAt }) {

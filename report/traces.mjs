@@ -3,7 +3,7 @@ import { axisX, barX, tickX } from '@observablehq/plot';
 import { DIMENSIONS } from './dimensions.mjs';
 import { element, foreign, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
-import { decimal, place, roundTogether } from './format.mjs';
+import { decimal, integer, place, roundTogether } from './format.mjs';
 
 /** What the rules after the sum add or take, in words; the amount goes before them. */
 const EFFECTS = {
@@ -162,15 +162,27 @@ export function tracesSection(report) {
     ),
     element('span', { class: 'soft' }, 'Dashed: what a rule adds or takes. Upright line: the score.'),
   );
-  const all = worst.length === 0;
+  const [title, firstTitle] = titlesOf(scored, best, worst);
   return section(
-    all ? (scored === 1 ? 'The trace, explained' : 'The traces, explained') : 'Best and worst, explained',
+    title,
     legend,
     element(
       'div',
       { class: 'columns' },
-      list(all ? (scored === 1 ? 'One trace' : `All ${scored}, best first`) : `Best ${best.length}`, best),
-      !all && list(`Worst ${worst.length}, lowest first`, worst),
+      list(firstTitle, best),
+      worst.length > 0 && list(`Worst ${worst.length}, lowest first`, worst),
     ),
   );
+}
+
+/** The titles of the section and of its first list. */
+function titlesOf(scored, best, worst) {
+  if (worst.length > 0) return ['Best and worst, explained', `Best ${best.length}`];
+  if (scored === 1) return ['The trace, explained', 'One trace'];
+  if (scored === best.length) return ['The traces, explained', `All ${scored}, best first`];
+  // Where the worst are the best.
+  return [
+    'A score, explained',
+    `The first ${best.length} of ${integer(scored)} traces, which all score the same`,
+  ];
 }
