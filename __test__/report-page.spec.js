@@ -52,7 +52,10 @@ function ordinaryTraces(count = 400) {
   const random = randomNumbers(5);
   return Array.from({ length: count }, (_, i) => {
     const similarity = random() < 0.25 ? 0.95 + random() * 0.05 : 0.2 + random() * 0.7;
-    const nearest = i === 0 ? null : { label: `kp:trace:${Math.floor(random() ** 2 * i)}`, similarity };
+    const nearest =
+      i === 0
+        ? null
+        : { label: `kp:trace:${Math.floor(random() ** 2 * i)}`, similarity, share: i % 5 ? 1 : 0.75 };
     const overrides = OVERRIDES[Math.floor(random() * OVERRIDES.length)];
     const dimensions = { complexity: random(), toolDiversity: random(), outcome: random() };
     const novelty = i === 0 ? 0.5 : 1 - similarity;
@@ -529,6 +532,9 @@ describeOnce('the page of a report', () => {
     expect(await textOf('an interruption')).toContain('Scoring was interrupted');
     expect(await textOf('equal scores')).toMatch(
       /All 40 traces score 0\.50\..*The first 10 of 40 traces, which all score the same/s,
+    );
+    expect(await textOf('novelty over the whole text')).toMatch(
+      /similarity 0\.\d\d over 75% of the text\. Only a sample/,
     );
     expect(await textOf('a threshold between two steps')).toContain('score 0.7525 or more');
   });

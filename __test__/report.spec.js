@@ -301,6 +301,16 @@ describe('near-duplicates', () => {
     });
   });
 
+  test('of whole texts are those in which nothing is new', () => {
+    const nearest = { label: 'kp:trace:0', similarity: 0.97, share: 0.6 };
+    const traces = [0.5, 0.04, 0.2].map((novelty, i) =>
+      makeScored(i, { breakdown: makeBreakdown({ novelty, nearest: i === 0 ? null : nearest }) }),
+    );
+    const { duplicates } = summaryOf(traces, { novelty: 'full' });
+    expect(duplicates).toMatchObject({ count: 1, groups: [{ positions: [0, 1], minSimilarity: 0.96 }] });
+    expect(summaryOf(traces).duplicates).toMatchObject({ count: 2, groups: [{ positions: [0, 1, 2] }] });
+  });
+
   test('may have the same id, or none', () => {
     const same = { id: 'same' };
     const copies = [makeScored(0, same), makeScored(1, { ...same, breakdown: similar('same', 1) })];

@@ -105,8 +105,8 @@ class ReportCollector {
     tally(this.#bases, breakdown.noveltyBasis);
 
     const nearest = breakdown.nearest && {
+      ...pick(breakdown.nearest, ['similarity', 'share']),
       label: nameOf(breakdown.nearest.label),
-      similarity: breakdown.nearest.similarity,
     };
     const listed = {
       position,
@@ -118,7 +118,10 @@ class ReportCollector {
       score,
       excerpt: excerptOf(excerpt, EXCERPT_LENGTH),
     };
-    this.#duplicates.add(listed, nearest);
+    // Of a whole text, each part has its own nearest trace.
+    const isWhole = this.#about.noveltyMode === 'full' && breakdown.noveltyBasis === 'cache';
+    const resemblance = isWhole ? 1 - dimensions.novelty : nearest?.similarity;
+    this.#duplicates.add(listed, nearest && { label: nearest.label, similarity: resemblance });
     const full = () => ({
       ...listed,
       domain: nameOf(domain),

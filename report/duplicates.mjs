@@ -95,12 +95,11 @@ export function duplicatesSection(report) {
     return section(title, finding('There was no embedder, so near-duplicates could not be looked for.'));
   }
   const similarity = decimal(duplicates.similarity);
-  if (duplicates.count === 0) {
-    return section(
-      title,
-      finding(`No trace resembles an earlier one with a similarity of ${similarity} or more.`),
-    );
-  }
+  const isWhole = report.noveltyMode === 'full';
+  const criterion = isWhole
+    ? `a novelty of ${decimal(1 - duplicates.similarity)} or less: nothing in them is new`
+    : `a similarity of ${similarity} or more to an earlier one`;
+  if (duplicates.count === 0) return section(title, finding(`No trace has ${criterion}.`));
   const { groups, groupCount } = duplicates;
   const listOf = (some) =>
     element(
@@ -109,12 +108,11 @@ export function duplicatesSection(report) {
       some.map((group) => groupDetails(group, report)),
     );
   const unlisted = groupCount - groups.length;
-  const resemble = duplicates.count === 1 ? 'trace resembles' : 'traces resemble';
   return section(
     title,
     finding(
-      `${integer(duplicates.count)} ${resemble} an earlier one with a similarity of ${similarity} or more: `,
-      `${percent(duplicates.count, scored)} of all, in ${count(groupCount, 'group')}. `,
+      `${count(duplicates.count, 'trace')} ${duplicates.count === 1 ? 'has' : 'have'} ${criterion}; `,
+      `that is ${percent(duplicates.count, scored)} of all, in ${count(groupCount, 'group')}. `,
       'Similarity tells topics apart, not meanings: a negation is close to what it negates.',
     ),
     listOf(groups.slice(0, SHOWN)),

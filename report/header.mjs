@@ -103,7 +103,7 @@ function headlineOf(scored, kept, bar) {
 
 function paceOf(scored, seconds) {
   const perSecond = scored / seconds;
-  const pace = perSecond < 10 ? perSecond.toFixed(1) : short(Math.round(perSecond));
+  const pace = perSecond < 9.95 ? perSecond.toFixed(1) : short(Math.round(perSecond));
   return scored < 10 ? `in ${duration(seconds)}` : `${pace} a second in ${duration(seconds)}`;
 }
 

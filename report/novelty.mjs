@@ -38,7 +38,7 @@ function curve(report, rows, width) {
   // Each value of its own in a short sequence, the range of each stretch in a long one, and what they come to on average.
   const smooth = Math.max(5, Math.round(rows.length / 12));
   const trend = { x: middle, y: 'mean', stroke: 'var(--novelty)', strokeWidth: 2 };
-  const nearDuplicate = report.noveltyMode === 'prefix' && duplicates.count > 0;
+  const nearDuplicate = duplicates.count > 0;
   const sources = starts.length > 1 && starts.length <= MARKED_SOURCES ? starts : [];
   return chart(`Novelty of ${count(scored, 'trace')} in the order of scoring.`, {
     width,
@@ -178,19 +178,24 @@ function findingOf({ count: scored, bases }, rows) {
 }
 
 function captionOf({ noveltyMode, duplicates, truncated, count: scored, novelty }, rows, isSingle) {
-  const compared =
-    noveltyMode === 'full'
-      ? 'The whole text of each trace was compared.'
-      : 'The first 512 tokens of each trace were compared.';
-  const cutOff =
-    truncated > 0 ? ` ${integer(truncated)} of ${count(scored, 'trace')} had more text than that.` : '';
-  const drawnAs = isSingle
-    ? 'Each dot is a trace.'
-    : `Each point stands for ${integer(novelty.width)} traces; the band is their range.`;
-  const line = rows.length >= 20 ? ' The line is the running mean.' : '';
-  const band =
-    noveltyMode === 'prefix' && duplicates.count > 0
-      ? ` Near-duplicates lie in the shaded band at the bottom.`
-      : '';
-  return `${drawnAs}${line}${band} ${compared}${noveltyMode === 'full' ? '' : cutOff}`;
+  const sentences = [
+    isSingle
+      ? 'Each dot is a trace.'
+      : `Each point stands for ${integer(novelty.width)} traces; the band is their range.`,
+    rows.length >= 20 && 'The line is the running mean.',
+    duplicates.count > 0 && 'Near-duplicates lie in the shaded band at the bottom.',
+  ];
+  const longer = `${integer(truncated)} of ${count(scored, 'trace')}`;
+  if (noveltyMode === 'full') {
+    sentences.push(
+      'The whole text of the traces was compared.',
+      truncated > 0 && `Of ${longer}, only a sample of it was.`,
+    );
+  } else {
+    sentences.push(
+      'The first 512 tokens of each trace were compared.',
+      truncated > 0 && `${longer} had more text than that.`,
+    );
+  }
+  return sentences.filter(Boolean).join(' ');
 }

@@ -3,7 +3,7 @@ import { axisX, barX, tickX } from '@observablehq/plot';
 import { DIMENSIONS } from './dimensions.mjs';
 import { element, foreign, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
-import { decimal, integer, place, roundTogether } from './format.mjs';
+import { decimal, integer, percent, place, roundTogether } from './format.mjs';
 
 /** What the rules after the sum add or take, in words; the amount goes before them. */
 const EFFECTS = {
@@ -88,15 +88,17 @@ function contributionBar(breakdown, width) {
 }
 
 /** What novelty rests on, in words. */
-function nearestInWords({ noveltyBasis, nearest, truncated }) {
-  const rest = truncated ? ' Only the beginning of its text was compared.' : '';
+function nearestInWords({ noveltyBasis, nearest, truncated }, isWhole) {
+  const compared = isWhole ? 'a sample' : 'the beginning';
+  const rest = truncated ? ` Only ${compared} of its text was compared.` : '';
   if (noveltyBasis === 'no-embedder')
     return ['Not compared with others: novelty is 0.5 without an embedder.'];
   if (nearest === null) return [`Compared with nothing: the memory was empty, where novelty is 0.5.${rest}`];
+  const over = nearest.share < 1 ? ` over ${percent(nearest.share, 1)} of the text` : '';
   return [
     'Nearest remembered: ',
     nearest.label === null ? 'a trace without an id' : foreign(nearest.label, { class: 'mono' }),
-    `, similarity ${decimal(nearest.similarity)}.${rest}`,
+    `, similarity ${decimal(nearest.similarity)}${over}.${rest}`,
   ];
 }
 
@@ -134,7 +136,7 @@ function traceItem(trace, report) {
       foreign(place(trace, report.sourceCount)),
       ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
     ),
-    element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
+    element('p', { class: 'meta' }, ...nearestInWords(breakdown, report.noveltyMode === 'full')),
     more('Values and weights', figuresTable(breakdown)),
   );
 }
