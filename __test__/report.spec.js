@@ -139,6 +139,12 @@ describe('a report has', () => {
     expect([summary.scores.min, summary.scores.max]).toEqual([sorted[0], sorted.at(-1)]);
   });
 
+  test('a trace that scores just the threshold among the kept', () => {
+    const { score } = makeBreakdown();
+    const { kept, domains } = summaryOf([makeScored(0)], { threshold: score });
+    expect([kept, domains[0].kept]).toEqual([1, 1]);
+  });
+
   test('bins that tell exactly what each step of the slider keeps', () => {
     const { bins, filled } = summary.scoreBins;
     for (let step = 0; step <= 100; step++) {
@@ -460,10 +466,12 @@ describe('the page', () => {
       const { ReportCollector } = require(${JSON.stringify(path.join(root, 'lib', 'report.js'))});
       const { makeBreakdown, makeScored } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-breakdown.js'))});
       const collector = new ReportCollector(${JSON.stringify(OPTIONS)});
-      for (let i = 0; i < 200_000; i++) {
+      // Without white space, which would be copied for being replaced.
+      const filler = 'x'.repeat(20_000);
+      for (let i = 0; i < 100_000; i++) {
         const nearest = { label: 'kp:trace:' + (i - (i % 2)), similarity: 0.96 };
-        const excerpt = 'An objective of some length, no other like it: ' + i + ' ' + 'x'.repeat(1000);
-        collector.add(makeScored(i, { excerpt, domain: 'domain ' + i, breakdown: makeBreakdown({ nearest }) }));
+        const breakdown = makeBreakdown({ nearest });
+        collector.add(makeScored(i, { excerpt: i + filler, domain: 'domain ' + i, breakdown }));
       }
       console.log(collector.render({ finishedAt: new Date(), seconds: 1 }).length);
     `;
