@@ -128,6 +128,11 @@ function defectsOf(page) {
       }
     }
     if (document.documentElement.scrollWidth > innerWidth) defects.push('wider than the window');
+    for (const cell of document.querySelectorAll('td, th')) {
+      const { width, height } = cell.getBoundingClientRect();
+      if (height > 4 * width && cell.textContent.length > 8)
+        defects.push(`a narrow cell: ${cell.textContent}`);
+    }
     for (const frame of document.querySelectorAll('figure > div:first-child')) {
       if (!frame.querySelector('svg')) defects.push('a figure without a chart');
     }
@@ -336,8 +341,8 @@ describeOnce('the page of a report', () => {
     const sums = await page.locator('.sum').allTextContents();
     expect(sums).toHaveLength(traces.length);
     for (const sum of sums) {
-      const [terms, result] = /^([^=]*)= ([\d.]+)/.exec(sum).slice(1);
-      const numbers = [...terms.matchAll(/(−?) ?(\d\.\d\d) /g)].map(
+      const [terms, result] = /^([^=]*)=\s([\d.]+)/.exec(sum).slice(1);
+      const numbers = [...terms.matchAll(/(−?)\s?(\d\.\d\d) /g)].map(
         ([, sign, digits]) => (sign ? -1 : 1) * digits,
       );
       expect(numbers.length).toBeGreaterThanOrEqual(4);
@@ -348,9 +353,9 @@ describeOnce('the page of a report', () => {
       expect(/([\d.]+)$/.exec(sum)[1]).toBe(scores[i]);
     });
     expect(sums.some((sum) => sum.endsWith(', but a single thought scores 0.10'))).toBe(true);
-    expect(sums[0]).toMatch(/= 1\.07, brought back to 1\.00$/);
-    expect(sums.join()).toContain(' − 0.10 for using only one tool = ');
-    expect(sums.join()).toContain(' + 0.10 for recovering from more than two errors = ');
+    expect(sums[0]).toMatch(/=\s1\.07, brought back to 1\.00$/);
+    expect(sums.join()).toMatch(/ −\s0\.10 for using only one tool =\s/);
+    expect(sums.join()).toMatch(/ \+\s0\.10 for recovering from more than two errors =\s/);
     await close();
   });
 

@@ -57,14 +57,18 @@ function groupDetails(group, report) {
     return table(
       caption,
       [
-        { title: 'Trace', cell: (member) => traceOf(member, report) },
+        { title: 'Trace', wide: true, cell: (member) => traceOf(member, report) },
         { title: 'Score', number: true, cell: ({ score }) => (score === undefined ? '' : decimal(score)) },
         {
           title: 'Similarity',
           number: true,
           cell: ({ similarity }) => (similarity === undefined ? '' : decimal(similarity, 3)),
         },
-        { title: 'to', cell: ({ nearest }) => (nearest ? foreign(nearest, { class: 'mono' }) : '') },
+        {
+          title: 'to',
+          wide: true,
+          cell: ({ nearest }) => (nearest ? foreign(nearest, { class: 'mono' }) : ''),
+        },
         { title: 'About', wide: true, cell: ({ excerpt }) => foreign(excerpt ?? '') },
       ],
       members,

@@ -26,18 +26,18 @@ export function sumInWords({ contributions, overrides, score }) {
   );
   const sum = terms.map(({ words }, i) => {
     const sign = rounded[i] < 0 || terms[i].value < 0 ? '−' : '+';
-    return `${i === 0 ? '' : ` ${sign} `}${decimal(Math.abs(rounded[i]))} ${words}`;
+    return `${i === 0 ? '' : ` ${sign}\u00a0`}${decimal(Math.abs(rounded[i]))} ${words}`;
   });
   const total = decimal(rounded.reduce((a, b) => a + b, 0));
-  if (replaced < 0) return `${sum.join('')} = ${decimal(score)}`;
+  if (replaced < 0) return `${sum.join('')} =\u00a0${decimal(score)}`;
   // Whatever follows a rule that replaces the sum is told as steps.
   const steps = overrides.slice(replaced).map(({ rule, before, after }) => {
     if (Object.hasOwn(EFFECTS, rule)) {
-      return `, ${after < before ? '−' : '+'} ${decimal(Math.abs(after - before))} ${EFFECTS[rule]} = ${decimal(after)}`;
+      return `, ${after < before ? '−' : '+'}\u00a0${decimal(Math.abs(after - before))} ${EFFECTS[rule]} = ${decimal(after)}`;
     }
     return `${REPLACEMENTS[rule] ?? `, after the rule ${rule}`} ${decimal(after)}`;
   });
-  return `${sum.join('')} = ${total}${steps.join('')}`;
+  return `${sum.join('')} =\u00a0${total}${steps.join('')}`;
 }
 
 /** The contributions end to end, what the overrides add or take, and the score. */
