@@ -81,7 +81,7 @@ function traceOf(member, { sourceCount }) {
   return [
     member.id !== null && foreign(member.id, { class: 'mono' }),
     ' ',
-    element('span', { class: 'soft' }, where),
+    element('span', { class: 'where' }, where),
   ];
 }
 
