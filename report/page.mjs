@@ -30,6 +30,8 @@ const opened = [];
 addEventListener('beforeprint', () => {
   for (const details of document.querySelectorAll('.groups details:not([open])')) {
     details.open = true;
+    // The browser tells of it only after it has printed.
+    details.dispatchEvent(new Event('toggle'));
     opened.push(details);
   }
 });
