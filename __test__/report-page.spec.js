@@ -1,0 +1,619 @@
+'use strict';
+
+// The page of a report in a browser: what it draws, that it takes text as text, and that it asks nobody for anything.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+
+const { ReportCollector } = require('../lib/report.js');
+const { findChromium, launchChromium } = require('./support/browser.js');
+const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const chromium = findChromium();
+if (!chromium) {
+  console.warn(
+    'skipped: there is no Chromium; Debian has the package chromium, and CHROME_BIN may name another',
+  );
+}
+
+const OPTIONS = {
+  threshold: 0.6,
+  sources: ['traces.jsonl'],
+  novelty: 'prefix',
+  dtype: 'fp32',
+  version: '1.2.3',
+};
+const RUN = { finishedAt: new Date('2026-01-02T03:04:05Z'), seconds: 12, interrupted: false };
+
+function render(traces, { options = {}, run = {}, errors = [] } = {}) {
+  const collector = new ReportCollector({ ...OPTIONS, ...options });
+  for (const trace of traces) collector.add(trace);
+  for (const error of errors) collector.addError(error);
+  return collector.render({ ...RUN, ...run });
+}
+
+const OVERRIDES = [
+  [],
+  [],
+  [],
+  [['recovery-bonus', (score) => Math.min(1, score + 0.1)]],
+  [['single-tool-penalty', (score) => Math.max(0, score - 0.1)]],
+  [
+    ['recovery-bonus', (score) => Math.min(1, score + 0.1)],
+    ['single-tool-penalty', (score) => Math.max(0, score - 0.1)],
+  ],
+  [['single-thought', () => 0.1]],
+];
+
+/** Traces of all kinds. */
+function ordinaryTraces(count = 400) {
+  const random = randomNumbers(5);
+  return Array.from({ length: count }, (_, i) => {
+    const similarity = random() < 0.25 ? 0.95 + random() * 0.05 : 0.2 + random() * 0.7;
+    const nearest =
+      i === 0
+        ? null
+        : { label: `kp:trace:${Math.floor(random() ** 2 * i)}`, similarity, share: i % 5 ? 1 : 0.75 };
+    const overrides = OVERRIDES[Math.floor(random() * OVERRIDES.length)];
+    const dimensions = { complexity: random(), toolDiversity: random(), outcome: random() };
+    const novelty = i === 0 ? 0.5 : 1 - similarity;
+    return makeScored(i, {
+      domain: ['code', 'finance', 'medical', 'customer_service', 'astronomy'][Math.floor(random() ** 2 * 5)],
+      success: random() < 0.7,
+      breakdown: makeBreakdown({ ...dimensions, novelty, nearest, overrides, truncated: random() < 0.5 }),
+    });
+  });
+}
+
+const ordinary = ordinaryTraces();
+const ERRORS = [
+  { source: 'traces.jsonl', line: 17, message: 'trace.steps must be an array, got a string' },
+  { source: 'traces.jsonl', line: 1234, message: 'not JSON' },
+];
+
+const scratch = scratchDirectory('report');
+let browser;
+let pages = 0;
+
+/** Opens a page; `faults` are all that it must not do. */
+async function open(
+  html,
+  { javaScriptEnabled = true, colorScheme = 'light', width = 1280, media = 'screen' } = {},
+) {
+  pages += 1;
+  const file = path.join(scratch, `${pages}.html`);
+  fs.writeFileSync(file, html);
+  const context = await browser.newContext({
+    javaScriptEnabled,
+    colorScheme,
+    viewport: { width, height: 900 },
+  });
+  const page = await context.newPage();
+  const url = pathToFileURL(file).href;
+  const faults = [];
+  page.on('console', (message) => faults.push(message.text()));
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('dialog', (dialog) => faults.push(dialog.message()) && dialog.dismiss());
+  page.on('request', (request) => request.url() !== url && faults.push(request.url()));
+  await page.emulateMedia({ media, colorScheme });
+  await page.goto(url);
+  if (javaScriptEnabled) await drawn(page);
+  return { page, faults, close: () => context.close() };
+}
+
+/** Waits until every chart has been drawn: observers of sizes report with the next frames. */
+async function drawn(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+/** What is wrong with the drawings and the text that can be seen. */
+function defectsOf(page) {
+  return page.evaluate(() => {
+    const defects = [];
+    const says = /NaN|undefined|null|Infinity|\[object/.exec(document.getElementById('report').textContent);
+    if (says) defects.push(`says ${says[0]}`);
+    for (const svg of document.querySelectorAll('svg')) {
+      const name = svg.getAttribute('aria-label') ?? svg.parentElement.className;
+      const hidden = svg.getAttribute('aria-hidden') === 'true';
+      if (!hidden && !svg.getAttribute('aria-label')) defects.push(`a chart without a label: ${name}`);
+      if (svg.querySelectorAll('rect, circle, path, line').length === 0)
+        defects.push(`nothing drawn: ${name}`);
+      for (const mark of svg.querySelectorAll('*')) {
+        for (const { value } of mark.attributes) {
+          if (/NaN|undefined|Infinity/.test(value)) defects.push(`${name}: ${value}`);
+        }
+      }
+    }
+    if (document.documentElement.scrollWidth > innerWidth) defects.push('wider than the window');
+    for (const cell of document.querySelectorAll('td, th')) {
+      const { width, height } = cell.getBoundingClientRect();
+      if (height > 4 * width && cell.textContent.length > 8)
+        defects.push(`a narrow cell: ${cell.textContent}`);
+    }
+    for (const frame of document.querySelectorAll('figure > div:first-child')) {
+      if (!frame.querySelector('svg')) defects.push('a figure without a chart');
+    }
+    return [...new Set(defects)];
+  });
+}
+
+/**
+ * Every visible text of too little contrast with what is behind it, after WCAG 2.2, and every colour of the charts of too
+ * little with the page.
+ */
+function faintParts(page) {
+  return page.evaluate(() => {
+    const parse = (colour) => (/^rgba?\(([^)]*)\)/.exec(colour)?.[1] ?? '').split(',').map(Number);
+    const luminance = (rgb) => {
+      const [r, g, b] = rgb.map((c) =>
+        c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4,
+      );
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const contrast = (a, b) => {
+      const [light, dark] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+      return (light + 0.05) / (dark + 0.05);
+    };
+    const behind = (element) => {
+      for (let at = element; at; at = at.parentElement) {
+        const [r, g, b, alpha = 1] = parse(getComputedStyle(at).backgroundColor);
+        if (alpha > 0) return [r, g, b];
+      }
+      return [255, 255, 255];
+    };
+    const faint = [];
+    let seen = 0;
+    const walker = document.createTreeWalker(document.getElementById('report'), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const element = walker.currentNode.parentElement;
+      const text = walker.currentNode.data.trim();
+      if (text === '' || element.closest('style') || element.getClientRects().length === 0) continue;
+      const style = getComputedStyle(element);
+      const colour = parse(element.closest('svg') ? style.fill : style.color);
+      if (colour.length < 3 || colour.some(Number.isNaN)) faint.push(`${text}: ${style.fill}`);
+      const ratio = contrast(colour.slice(0, 3), behind(element));
+      seen += 1;
+      if (ratio < 4.5) faint.push(`${text}: ${ratio.toFixed(2)}`);
+    }
+    const probe = document.createElement('span');
+    document.body.append(probe);
+    for (const name of ['kept', 'dropped', 'complexity', 'novelty', 'tools', 'outcome']) {
+      probe.style.color = `var(--${name})`;
+      const ratio = contrast(parse(getComputedStyle(probe).color), behind(document.body));
+      if (!(ratio >= 3)) faint.push(`--${name}: ${ratio.toFixed(2)}`);
+    }
+    probe.remove();
+    return { faint, seen };
+  });
+}
+
+/** The page runs in the browser: what drives that makes no difference. */
+const describeOnce = chromium && !process.versions.bun ? describe : describe.skip;
+
+describeOnce('the page of a report', () => {
+  beforeAll(async () => {
+    browser = await launchChromium(chromium);
+  });
+
+  afterAll(() => browser?.close());
+
+  describe.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 400],
+    ['dark', 400],
+  ])('%s, %i pixels wide', (colorScheme, width) => {
+    let opened;
+    beforeAll(async () => {
+      opened = await open(render(ordinary, { errors: ERRORS }), { colorScheme, width });
+    });
+    afterAll(() => opened.close());
+
+    test('draws everything, faultlessly', async () => {
+      expect(await defectsOf(opened.page)).toEqual([]);
+      const headings = await opened.page.locator('h2').allTextContents();
+      expect(headings).toEqual([
+        'How the scores are spread',
+        'The dimensions by domain',
+        'Novelty over the sequence',
+        'Near-duplicates',
+        'Best and worst, explained',
+        'Bad lines',
+        'How a score is made',
+      ]);
+      expect(await opened.page.locator('.trace svg').count()).toBe(20);
+      expect(await opened.page.locator('.groups details').count()).toBeGreaterThan(5);
+      // A mark for every bar, and for each trace of the sequence.
+      const figures = opened.page.locator('figure');
+      expect(await figures.nth(0).locator('[aria-label="rect"] rect').count()).toBeGreaterThan(8);
+      expect(await figures.nth(1).locator('[aria-label="dot"] circle').count()).toBe(5 * 5);
+      expect(await figures.nth(2).locator('[aria-label="dot"] circle').count()).toBe(400);
+      expect(opened.faults).toEqual([]);
+    });
+
+    test('has nothing that is hard to see', async () => {
+      await opened.page.evaluate(() => {
+        for (const details of document.querySelectorAll('details')) details.open = true;
+      });
+      await drawn(opened.page);
+      const { faint, seen } = await faintParts(opened.page);
+      expect(faint).toEqual([]);
+      expect(seen).toBeGreaterThan(400);
+      expect(await defectsOf(opened.page)).toEqual([]);
+    });
+  });
+
+  test('looks different in the dark, and where it is switched', async () => {
+    const { page, close } = await open(render(ordinary), { colorScheme: 'dark' });
+    const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const dark = await background();
+    await page.getByText('Light', { exact: true }).click();
+    const light = await background();
+    expect(light).not.toBe(dark);
+    // By keyboard.
+    await page.keyboard.press('ArrowRight');
+    expect(await background()).toBe(dark);
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(await background()).toBe(dark);
+    await page.getByText('Auto', { exact: true }).click();
+    expect(await background()).toBe(light);
+    await close();
+  });
+
+  test('tells what another threshold would keep', async () => {
+    const { page, faults, close } = await open(render(ordinary));
+    const scores = ordinary.map(({ breakdown }) => breakdown.score);
+    const keptOf = (domain, threshold) =>
+      ordinary.filter((trace) => (!domain || trace.domain === domain) && trace.breakdown.score >= threshold)
+        .length;
+    const expectKept = async (threshold) => {
+      const kept = keptOf(null, threshold);
+      const bar = threshold.toFixed(2);
+      expect(await page.locator('h1').textContent()).toBe(`${kept} of 400 traces score ${bar} or more`);
+      expect(await page.locator('.verdict').textContent()).toContain(`${kept} kept`);
+      expect(await page.locator('.essentials').textContent()).toContain(`Kept at ${bar}`);
+      expect(await page.locator('.essentials').textContent()).toContain(
+        `${kept} kept, ${400 - kept} dropped`,
+      );
+      expect(await page.locator('#threshold').getAttribute('aria-valuetext')).toContain(
+        `${bar}: ${kept} kept`,
+      );
+      const cells = page.locator('section', { hasText: 'The dimensions by domain' }).locator('tbody tr');
+      for (const row of await cells.all()) {
+        const domain = await row.locator('th').textContent();
+        expect(await row.locator('td').nth(1).textContent()).toMatch(
+          new RegExp(`^${keptOf(domain, threshold)} `),
+        );
+      }
+    };
+    /** Where the line of the threshold stands, on the scale of the axis. */
+    const line = () =>
+      page.locator('figure').first().locator('[aria-label="rule"] line[x1]').last().getAttribute('x1');
+
+    await expectKept(0.6);
+    const before = Number(await line());
+    const back = page.getByRole('button', { name: 'Back to 0.60' });
+    expect(await back.isVisible()).toBe(false);
+    await page.locator('#threshold').focus();
+    await page.keyboard.press('ArrowRight');
+    await expectKept(0.61);
+    for (let i = 0; i < 20; i++) await page.keyboard.press('ArrowLeft');
+    await expectKept(0.41);
+    const after = Number(await line());
+    const width = await page
+      .locator('figure > div')
+      .first()
+      .evaluate((frame) => frame.clientWidth);
+    expect(before - after).toBeCloseTo((width - 48 - 16) * 0.19, 0);
+    await page.keyboard.press('Home');
+    expect(await page.locator('h1').textContent()).toBe('All 400 traces score 0.00 or more');
+    await page.keyboard.press('End');
+    expect(Math.max(...scores)).toBeLessThan(1);
+    expect(await page.locator('h1').textContent()).toBe('None of 400 traces scores 1.00 or more');
+    await back.click();
+    await expectKept(0.6);
+    expect(await back.isVisible()).toBe(false);
+    expect(await defectsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test('explains scores by sums that add up', async () => {
+    const traces = OVERRIDES.flatMap((overrides, i) => {
+      const random = randomNumbers(i);
+      return Array.from({ length: 1 }, (_, k) => {
+        const dimensions = {
+          complexity: random(),
+          novelty: random() * 1.2,
+          toolDiversity: random(),
+          outcome: random(),
+        };
+        return makeScored(10 * i + k, { breakdown: makeBreakdown({ ...dimensions, overrides }) });
+      });
+    });
+    const high = { complexity: 1, novelty: 1.2, toolDiversity: 1, outcome: 1 };
+    const clamp = [['clamp', (score) => Math.min(1, score)]];
+    traces.push(makeScored(99, { breakdown: makeBreakdown({ ...high, overrides: clamp }) }));
+    const { page, close } = await open(render(traces));
+    const sums = await page.locator('.sum').allTextContents();
+    expect(sums).toHaveLength(traces.length);
+    for (const sum of sums) {
+      const [terms, result] = /^([^=]*)=\s([\d.]+)/.exec(sum).slice(1);
+      const numbers = [...terms.matchAll(/(−?)\s?(\d\.\d\d) /g)].map(
+        ([, sign, digits]) => (sign ? -1 : 1) * digits,
+      );
+      expect(numbers.length).toBeGreaterThanOrEqual(4);
+      expect(numbers.reduce((a, b) => a + b).toFixed(2)).toBe(result);
+    }
+    const scores = await page.locator('.trace .score').allTextContents();
+    sums.forEach((sum, i) => {
+      expect(/([\d.]+)$/.exec(sum)[1]).toBe(scores[i]);
+    });
+    expect(sums.some((sum) => sum.endsWith(', but a single thought scores 0.10'))).toBe(true);
+    expect(sums[0]).toMatch(/=\s1\.07, brought back to 1\.00$/);
+    expect(sums.join()).toMatch(/ −\s0\.10 for using only one tool =\s/);
+    expect(sums.join()).toMatch(/ \+\s0\.10 for recovering from more than two errors =\s/);
+    await close();
+  });
+
+  test('opens a group of near-duplicates, by keyboard too', async () => {
+    const { page, close } = await open(render(ordinary));
+    const group = page.locator('.groups details').first();
+    const size = Number(/\d+/.exec(await group.locator('.size').textContent())[0]);
+    await group.locator('summary').focus();
+    await page.keyboard.press('Enter');
+    await group.locator('table').waitFor();
+    expect(await group.locator('tbody tr').count()).toBe(Math.min(8, size));
+    expect(await group.locator('tbody tr').nth(1).textContent()).toMatch(
+      /kp:trace:\d+ line \d+.*Objective \d+/,
+    );
+    // Closed and opened again it has still one table.
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Enter');
+    expect(await group.locator('table').count()).toBe(1);
+    await close();
+  });
+
+  describe('with text that is hostile', () => {
+    const HOSTILE = [
+      '</script><script>window.hit = 1</script>',
+      '<img src="http://127.0.0.1:9/x.png" onerror="window.hit = 1">',
+      '<!--<script>',
+      '"><svg onload=window.hit=1>',
+      "javascript:window.hit=1//'",
+      '<style>*{display:none}</style>',
+      '\u202e\u2066abc\u0000\ud800',
+      'x'.repeat(100_000),
+    ];
+    const traces = HOSTILE.map((text, i) =>
+      makeScored(i, {
+        id: text,
+        source: text,
+        domain: text,
+        excerpt: text,
+        breakdown: makeBreakdown({
+          outcome: i / 10,
+          profile: text,
+          nearest: { label: text, similarity: 0.99 },
+          overrides: [[text, (score) => score]],
+        }),
+      }),
+    );
+    const html = render(traces, {
+      options: { sources: HOSTILE },
+      errors: HOSTILE.map((text) => ({ source: text, line: null, message: text })),
+    });
+
+    test.each([1280, 400])('shows it as it is, %i pixels wide', async (width) => {
+      const { page, faults, close } = await open(html, { width });
+      await page.evaluate(() => {
+        for (const details of document.querySelectorAll('details')) details.open = true;
+      });
+      await drawn(page);
+      expect(await page.evaluate(() => window.hit)).toBeUndefined();
+      // The figures and the program.
+      expect(await page.locator('script').count()).toBe(2);
+      expect(await page.locator('img, iframe, object, embed, form, a').count()).toBe(0);
+      expect(await page.locator('#report style').count()).toBe(
+        await page.locator('svg.plot > style').count(),
+      );
+      const text = await page.evaluate(() => document.body.textContent);
+      for (const shown of HOSTILE.slice(0, 6)) expect(text).toContain(shown);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+      expect(faults).toEqual([]);
+      await close();
+    });
+  });
+
+  test('could neither run code nor fetch anything, had somebody got markup into it', async () => {
+    const { page, faults, close } = await open(render(ordinary.slice(0, 5)));
+    const blocked = await page.evaluate(async () => {
+      const violations = [];
+      document.addEventListener('securitypolicyviolation', (event) =>
+        violations.push(event.effectiveDirective),
+      );
+      document.body.insertAdjacentHTML(
+        'beforeend',
+        '<img src="http://127.0.0.1:9/" onerror="window.hit = 1">',
+      );
+      const script = document.createElement('script');
+      script.textContent = 'window.hit = 1';
+      document.body.append(script);
+      await fetch('http://127.0.0.1:9/').catch(() => {});
+      await new Promise((done) => setTimeout(done, 100));
+      return { violations: violations.sort(), hit: window.hit };
+    });
+    expect(blocked.hit).toBeUndefined();
+    expect(new Set(blocked.violations)).toEqual(
+      new Set(['connect-src', 'img-src', 'script-src-attr', 'script-src-elem']),
+    );
+    // The browser tells of each refusal, and asked for nothing.
+    expect(faults.length).toBeGreaterThan(0);
+    await close();
+  });
+
+  const noEmbedder = (i) =>
+    makeScored(i, { breakdown: makeBreakdown({ outcome: i / 50, noveltyBasis: 'no-embedder' }) });
+  const same = (i) =>
+    makeScored(i, { breakdown: makeBreakdown({ nearest: { label: 'kp:trace:0', similarity: 0.5 } }) });
+  const bare = { id: null, line: null, domain: null, excerpt: '' };
+  const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+  const ODD = {
+    'no trace': [[]],
+    'no trace, but errors': [
+      [],
+      { errors: many(100, (i) => ({ source: 'a', line: i, message: 'not JSON' })) },
+    ],
+    'one trace': [[makeScored(0)]],
+    'one trace of nothing': [
+      [
+        makeScored(0, {
+          ...bare,
+          breakdown: makeBreakdown({ complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0 }),
+        }),
+      ],
+    ],
+    'two traces': [many(2, same)],
+    'no embedder': [many(50, noEmbedder), { options: { dtype: null } }],
+    'an embedder that failed midway': [many(50, (i) => (i < 25 ? same(i) : noEmbedder(i)))],
+    'equal scores': [many(40, same)],
+    'the highest scores': [
+      many(5, (i) =>
+        makeScored(i, {
+          breakdown: makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcome: 1 }),
+        }),
+      ),
+    ],
+    'fifty domains': [
+      many(500, (i) => makeScored(i, { domain: `domain number ${i % 50}`, source: `file-${i % 3}.jsonl` })),
+      { options: { sources: ['a', 'b', 'c'] } },
+    ],
+    'long names': [
+      many(5, (i) =>
+        makeScored(i, { id: 'x'.repeat(500), domain: 'y'.repeat(500), source: 'z'.repeat(500) }),
+      ),
+      { options: { sources: ['z'.repeat(500), 'a'] } },
+    ],
+    'novelty over the whole text': [ordinary, { options: { novelty: 'full', dtype: 'q8' } }],
+    'a long sequence': [many(30_000, (i) => ordinary[i % 400])],
+    'a threshold between two steps': [ordinary, { options: { threshold: 0.7525 } }],
+    'a threshold of 0': [ordinary, { options: { threshold: 0 } }],
+    'a threshold of 1': [ordinary, { options: { threshold: 1 } }],
+    'an interruption': [ordinary.slice(0, 30), { run: { interrupted: true, seconds: 0 } }],
+    'several sources': [
+      many(90, (i) => makeScored(i, { source: `/data/part-${Math.floor(i / 30)}.jsonl` })),
+      { options: { sources: ['0', '1', '2'] } },
+    ],
+  };
+
+  test.each(Object.keys(ODD))('of %s is whole', async (name) => {
+    const { page, faults, close } = await open(render(...ODD[name]));
+    expect(await defectsOf(page)).toEqual([]);
+    await page.evaluate(() => {
+      for (const details of document.querySelectorAll('details')) details.open = true;
+    });
+    for (const width of [1280, 400]) {
+      await page.setViewportSize({ width, height: 900 });
+      await drawn(page);
+      expect(await defectsOf(page)).toEqual([]);
+    }
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test('says what is not there', async () => {
+    const textOf = async (name) => {
+      const { page, close } = await open(render(...ODD[name]));
+      const text = await page.evaluate(() => document.getElementById('report').textContent);
+      await close();
+      return text;
+    };
+    expect(await textOf('no trace')).toContain('No trace was scored');
+    expect(await textOf('no embedder')).toMatch(/There was no embedder, so nothing was compared/);
+    expect(await textOf('an embedder that failed midway')).toContain('failed for 25 traces');
+    expect(await textOf('an interruption')).toContain('Scoring was interrupted');
+    expect(await textOf('equal scores')).toMatch(
+      /All 40 traces score 0\.50\..*The first 10 of 40 traces, which all score the same/s,
+    );
+    expect(await textOf('novelty over the whole text')).toMatch(
+      /similarity 0\.\d\d over 75% of the text\. Only a sample/,
+    );
+    expect(await textOf('a threshold between two steps')).toContain('score 0.7525 or more');
+  });
+
+  test('draws itself again for another width', async () => {
+    const { page, faults, close } = await open(render(ordinary));
+    const width = () =>
+      page
+        .locator('figure svg')
+        .first()
+        .evaluate((svg) => svg.getBoundingClientRect().width);
+    const before = await width();
+    await page.setViewportSize({ width: 500, height: 900 });
+    await drawn(page);
+    expect(await width()).toBeLessThan(before / 2);
+    // The five measures no longer stand side by side.
+    expect(await page.locator('.measures svg').count()).toBe(5);
+    expect(await defectsOf(page)).toEqual([]);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test('can be printed', async () => {
+    const { page, faults, close } = await open(render(ordinary), { colorScheme: 'dark', media: 'print' });
+    // Whatever is there when these listeners have run is printed.
+    const tables = await page.evaluate(() => {
+      dispatchEvent(new Event('beforeprint'));
+      return document.querySelectorAll('.groups table').length;
+    });
+    expect(tables).toBe(await page.locator('.groups details').count());
+    expect(await page.locator('#threshold').isVisible()).toBe(false);
+    const [red] = await page.evaluate(() =>
+      /\d+/.exec(getComputedStyle(document.documentElement).backgroundColor),
+    );
+    expect(Number(red)).toBe(255);
+    const pdf = await page.pdf({ format: 'A4' });
+    expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    expect(await page.locator('.groups details[open]').count()).toBe(0);
+    expect(faults).toEqual([]);
+    await close();
+  });
+
+  test('says so where there is no JavaScript', async () => {
+    const { page, close } = await open(render(ordinary), { javaScriptEnabled: false });
+    expect(await page.locator('noscript').textContent()).toContain('draws itself with JavaScript');
+    await close();
+  });
+
+  test('can be read out: headings in order, names for everything', async () => {
+    const { page, close } = await open(render(ordinary, { errors: ERRORS }));
+    const found = await page.evaluate(() => {
+      const levels = [...document.querySelectorAll('h1, h2, h3')].map((heading) =>
+        Number(heading.tagName[1]),
+      );
+      return {
+        first: levels[0],
+        jumps: levels.filter((level, i) => i > 0 && level > levels[i - 1] + 1),
+        unnamedSections: [...document.querySelectorAll('section')].filter(
+          (section) => !document.getElementById(section.getAttribute('aria-labelledby')),
+        ).length,
+        tables: document.querySelectorAll('table').length,
+        uncaptioned: document.querySelectorAll('table:not(:has(caption))').length,
+        unlabelled: [...document.querySelectorAll('input')].filter((input) => input.labels.length === 0)
+          .length,
+        ids: [...document.querySelectorAll('[id]')].map(({ id }) => id),
+        language: document.documentElement.lang,
+        mains: document.querySelectorAll('main').length,
+      };
+    });
+    expect(found).toMatchObject({ first: 1, jumps: [], unnamedSections: 0, uncaptioned: 0, unlabelled: 0 });
+    expect(found).toMatchObject({ language: 'en', mains: 1 });
+    expect(found.tables).toBeGreaterThan(20);
+    expect(new Set(found.ids).size).toBe(found.ids.length);
+    await close();
+  });
+});
