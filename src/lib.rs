@@ -32,6 +32,8 @@ pub mod runtime;
 
 pub mod simd;
 
+pub mod memory;
+
 pub mod error;
 
 pub mod fault;
