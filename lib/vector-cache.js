@@ -234,7 +234,7 @@ function agrees(held, embedder) {
 
 function readPath(file) {
   if (typeof file !== 'string') throw invalidOption(TypeError, 'path', 'a string', file);
-  if (file === '') throw invalidOption(RangeError, 'path', 'the name of a file', file);
+  if (file === '') throw codedError(RangeError, 'ERR_INVALID_OPTION', 'path must not be empty');
   // The directory of the process may change before it is used.
   return path.resolve(file);
 }

@@ -37,8 +37,8 @@ const steps = [
   },
   {
     name: 'python tools',
-    doing: 'installing the packages of model/requirements.txt into model/.venv',
-    inputs: ['model/requirements.txt'],
+    doing: 'installing the packages of model/requirements.txt and scripts/readers.txt into model/.venv',
+    inputs: ['model/requirements.txt', 'scripts/readers.txt'],
     stamp: 'model/.venv/.knowledgepulse-requirements',
     done: () => existsSync(venvPython),
     run: installPythonTools,
@@ -145,7 +145,8 @@ function installPythonTools() {
   run(python, ['-m', 'venv', '--clear', 'model/.venv']);
   run(venvPython, [
     ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-    ...['--require-hashes', '--no-deps', '--requirement', 'model/requirements.txt'],
+    ...['--require-hashes', '--no-deps'],
+    ...['--requirement', 'model/requirements.txt', '--requirement', 'scripts/readers.txt'],
   ]);
 }
 

@@ -34,6 +34,8 @@ pub mod runtime;
 
 pub mod simd;
 
+pub mod memory;
+
 pub mod error;
 
 pub mod fault;

@@ -20,6 +20,8 @@ use std::{
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -48,6 +50,9 @@ const CHECKSUM_BYTES: usize = 16;
 
 /// So much is read or written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// So many pieces are read before they are needed.
+const PIECES_AHEAD: usize = 4;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
@@ -121,7 +126,7 @@ impl VectorCache {
     /// # Errors
     /// What [`VectorCache::load`] puts into words.
     pub fn read(
-        input: impl Read,
+        input: impl Read + Send,
         length: u64,
         options: LoadOptions,
         now: Instant,
@@ -163,36 +168,56 @@ impl VectorCache {
         Ok(cache)
     }
 
+    /// Reads the rows of `vectors`. A second thread reads ahead, so that neither the file nor the codes wait for
+    /// the other.
     fn read_vectors(
         &mut self,
-        input: &mut HashedInput<impl Read>,
+        input: &mut HashedInput<impl Read + Send>,
         added: impl ExactSizeIterator<Item = Moment>,
         skipped: usize,
     ) -> std::result::Result<(), Failure> {
         let dimensions = self.options.dimensions;
         let rows_at_once = (BUFFER_BYTES / size_of::<f32>() / dimensions).max(1);
-        let mut rows: Vec<f32> = zeros(rows_at_once.min(added.len()).saturating_mul(dimensions))?;
-        let mut left = added.len();
+        let total = added.len();
         let mut added = added.enumerate();
-        while left > 0 {
-            let count = left.min(rows_at_once);
-            let rows = &mut rows[..count * dimensions];
-            input.read(bytemuck::cast_slice_mut(rows))?;
-            for (row, (index, added)) in rows.chunks_exact(dimensions).zip(&mut added) {
-                if index < skipped {
-                    continue;
-                }
-                self.scaled.set(row, "vector").map_err(|error| match error {
-                    Error::NotFinite { index: component, .. } => {
-                        damaged(format!("vectors[{index}][{component}] is not finite"))
+        thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(PIECES_AHEAD);
+            let read_ahead = move || {
+                for start in (0..total).step_by(rows_at_once) {
+                    let rows = input.read_values(rows_at_once.min(total - start).saturating_mul(dimensions));
+                    let failed = rows.is_err();
+                    // Nobody waits for more after a failure on the other side.
+                    if sender.send(rows).is_err() || failed {
+                        return;
                     }
-                    error => Failure::Other(error),
-                })?;
-                self.blocks.reserve(1)?;
-                self.blocks.push_back(&self.scaled, None, added);
+                }
+            };
+            thread::Builder::new()
+                .name("knowledgepulse-load".into())
+                .spawn_scoped(scope, read_ahead)
+                .map_err(Failure::Io)?;
+            for rows in receiver {
+                let rows: Vec<f32> = rows?;
+                for (row, (index, added)) in rows.chunks_exact(dimensions).zip(&mut added) {
+                    if index >= skipped {
+                        self.restore(row, index, added)?;
+                    }
+                }
             }
-            left -= count;
-        }
+            Ok(())
+        })
+    }
+
+    /// Adds the vector that was at `index` in a file.
+    fn restore(&mut self, row: &[f32], index: usize, added: Moment) -> std::result::Result<(), Failure> {
+        self.scaled.set(row, "vector").map_err(|error| match error {
+            Error::NotFinite { index: component, .. } => {
+                damaged(format!("vectors[{index}][{component}] is not finite"))
+            }
+            error => Failure::Other(error),
+        })?;
+        self.blocks.reserve(1)?;
+        self.blocks.push_back(&self.scaled, None, added);
         Ok(())
     }
 }
