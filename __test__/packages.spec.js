@@ -246,7 +246,10 @@ describe('tarballs', () => {
     expect(Object.keys(contents[q8]).sort()).toEqual(['package.json', ...MODEL_FILES, ...DOCUMENTS].sort());
     const ours = Object.keys(contents[main.name]).filter((file) => !/^(bin|lib)\/[\w-]+\.js$/.test(file));
     const entries = ['index', 'scoring', 'vector-cache'].flatMap((name) => [`${name}.d.ts`, `${name}.js`]);
-    expect(ours.sort()).toEqual(['CHANGELOG.md', ...DOCUMENTS, ...entries, 'package.json'].sort());
+    const bundles = ['dist/kp-score.js', 'dist/kp-score.licenses.txt'];
+    expect(ours.sort()).toEqual(
+      ['CHANGELOG.md', ...DOCUMENTS, ...bundles, ...entries, 'package.json'].sort(),
+    );
   });
 
   // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see "Packages and sizes" in the README.
