@@ -8,8 +8,12 @@
 /** A value of more bytes is bad. */
 const DEFAULT_LIMIT = 64 * 1024 * 1024;
 
-/** So many bytes of an input may be read again after a value that spans lines was broken: linear time for hostile ones. */
+/**
+ * So much of an input may be read again after values over several lines were broken, in bytes, where a line costs as much as
+ * some more of them. After that a line is a value: hostile input takes linear time too.
+ */
 const RESCAN_LIMIT = 4 * DEFAULT_LIMIT;
+const LINE_COST = 256;
 
 const [TAB, NEWLINE, RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20];
 const [QUOTE, BACKSLASH, COMMA, COLON] = ['"', '\\', ',', ':'].map((character) => character.charCodeAt(0));
@@ -68,7 +72,7 @@ async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
     }
     yield { line, index: null, size: first.length, error };
     lines.shift();
-    rescanned += reader.unread(lines);
+    rescanned += reader.unread(lines) + lines.length * LINE_COST;
     await reader.skipToBracket();
   }
 }
@@ -112,7 +116,9 @@ async function* readElements(reader, limit) {
       };
       return;
     }
-    yield { line, index, ...parse(await reader.readElement(limit), limit) };
+    const element = { line, index, ...parse(await reader.readElement(limit), limit) };
+    yield element;
+    if (element.error !== undefined && (await reader.skipBlank()) === undefined) return;
   }
 }
 
@@ -257,11 +263,8 @@ class Reader {
       let at = this.#at;
       for (; at < chunk.length; at++) {
         const byte = chunk[at];
-        if (byte === NEWLINE) {
-          this.line++;
-          // No string has a line end: it is broken, and the elements after it should not be.
-          inString = isEscaped = false;
-        } else if (inString) {
+        if (byte === NEWLINE) this.line++;
+        if (inString) {
           if (isEscaped) isEscaped = false;
           else if (byte === BACKSLASH) isEscaped = true;
           else if (byte === QUOTE) inString = false;
