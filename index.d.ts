@@ -80,7 +80,8 @@ export type PrivacyLevel = 'aggregated' | 'federated' | 'private';
 
 /**
  * How much each dimension counts, 0 to 1; the four add up to 1. The profile is chosen by `metadata.task_domain`
- * (`finance`, `code`, `medical`, `customer_service`; any other name gets the default profile).
+ * (`finance`, `code`, `medical`, `customer_service`; any other name gets the profile `default`). A {@link Scorer} can have
+ * further profiles, or other ones.
  */
 export interface ScoringWeights {
   /** Of distinct step types, error recovery and the number of steps. */
@@ -136,7 +137,220 @@ export function evaluateValue(trace: ReasoningTrace): Promise<number>;
  * const best = traces[scores.indexOf(Math.max(...scores))];
  * ```
  */
-export function evaluateValues(traces: readonly ReasoningTrace[]): Promise<number[]>;
+export function evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
+
+/**
+ * Scores a trace as {@link evaluateValue} does, and tells how the score came about.
+ *
+ * @param trace - the trace; it is read before the call returns
+ * @returns the score and its parts, which make it up exactly
+ * @throws as {@link evaluateValue}, as a rejection
+ * @example
+ * ```ts
+ * const { score, nearest } = await explain(trace, { remember: false });
+ * if (nearest && nearest.similarity > 0.95) console.log(`${score}: resembles ${nearest.label}`);
+ * ```
+ */
+export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+
+/** Options of a call that can be cancelled. */
+export interface CallOptions {
+  /**
+   * Cancels the call, which then rejects with the signal's `reason` and leaves the memory as if it had never been
+   * made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
+   */
+  signal?: AbortSignal;
+}
+
+/** Options of a call on many. */
+export interface BatchOptions extends CallOptions {
+  /** Called after each trace or text, in their order. What it throws, the call rejects with. */
+  onProgress?: (progress: BatchProgress) => void;
+}
+
+/** How far a batch is. */
+export interface BatchProgress {
+  /** So many are done, 1 to `total`. */
+  done: number;
+  /** So many there are. */
+  total: number;
+}
+
+/** Options of {@link Scorer.explain}. */
+export interface ExplainOptions extends CallOptions {
+  /**
+   * Whether the memory is to remember the trace, as it does when one is scored.
+   *
+   * @defaultValue `true`
+   */
+  remember?: boolean;
+}
+
+/** Options of {@link Scorer}. */
+export interface ScorerOptions {
+  /**
+   * The memory that novelty is measured against: of 384 dimensions. Scorers may share one.
+   *
+   * @defaultValue a new one, for 1,000 traces
+   */
+  cache?: VectorCache;
+  /**
+   * `null` scores without an embedder: novelty is 0.5, nothing is remembered, and a score takes microseconds.
+   *
+   * @defaultValue `'default'`, the embedder of the process
+   */
+  embedder?: 'default' | null;
+  /**
+   * Profiles of weights by `metadata.task_domain`, besides the SDK's five or in their place. `default` is for every
+   * domain that has none of its own.
+   */
+  weights?: Record<string, ScoringWeights>;
+  /**
+   * How much of a trace is compared: `prefix`, the first 512 tokens, as the SDK does; or `full`, all of it, in up to
+   * 32 windows of up to 1,000 bytes that are each compared and remembered. The README has the formula.
+   *
+   * @defaultValue `'prefix'`
+   */
+  novelty?: 'prefix' | 'full';
+}
+
+/**
+ * Scores traces with a memory and weights of its own. All scorers of a process share its embedder; the functions
+ * {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of one, {@link defaultScorer}.
+ *
+ * @example
+ * ```ts
+ * const scorer = new Scorer({
+ *   cache: await VectorCache.load('memory.safetensors'),
+ *   weights: { legal: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.1, outcome: 0.6 } },
+ * });
+ * const score = await scorer.evaluateValue(trace);
+ * await scorer.cache.save('memory.safetensors');
+ * ```
+ */
+export class Scorer {
+  /**
+   * Makes a scorer. Nothing is loaded yet.
+   *
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
+   * @throws `RangeError` with the same code if it is none of the values allowed: a cache of other dimensions, or
+   * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
+   */
+  constructor(options?: ScorerOptions);
+
+  /** The memory: the live one, not a copy. */
+  get cache(): VectorCache;
+
+  /** Scores a trace: see {@link evaluateValue}. */
+  evaluateValue(trace: ReasoningTrace, options?: CallOptions): Promise<number>;
+
+  /**
+   * Scores many traces: see {@link evaluateValues}. With a `signal`, the memory gets them when the last one is scored,
+   * all at once; without, each as it is scored.
+   */
+  evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
+
+  /** Scores a trace and tells how the score came about: see {@link explain}. */
+  explain(trace: ReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+}
+
+/** The scorer behind {@link evaluateValue}: one per process, shared by all threads. */
+export const defaultScorer: Scorer;
+
+/** A number for each dimension of a score. */
+export interface ScoreDimensions {
+  complexity: number;
+  novelty: number;
+  toolDiversity: number;
+  outcome: number;
+}
+
+/**
+ * A score and what it is made of: `contributions` are `dimensions` times `weights`; added up in their order they are
+ * `composite`; the overrides lead from there to `score`. All of that holds exactly.
+ */
+export interface ScoreBreakdown {
+  /** The score, 0 to 1. */
+  score: number;
+  /** Each 0 to 1, but novelty can be up to 2. */
+  dimensions: ScoreDimensions;
+  /** The profile that the weights are of: a task domain, or `default`. */
+  profile: string;
+  weights: ScoringWeights;
+  contributions: ScoreDimensions;
+  composite: number;
+  /** The rules that applied, in their order; the last one's `after` is the score. */
+  overrides: ScoreOverride[];
+  /**
+   * What novelty rests on: a comparison with the memory; or it is 0.5, because there was nothing in the memory, or
+   * because there is no embedder.
+   */
+  noveltyBasis: 'cache' | 'empty-cache' | 'no-embedder';
+  /** The remembered trace that this one resembles most; null if there is none. */
+  nearest: NearestTrace | null;
+  /** How many tokens were embedded, special ones included; null without an embedder. */
+  tokens: number | null;
+  /** Whether there was more text than was embedded; null without an embedder. */
+  truncated: boolean | null;
+}
+
+/** A rule that changed a score. */
+export interface ScoreOverride {
+  /**
+   * `single-thought`: a trace of one thought scores 0.1. `recovery-bonus`: more than two error recoveries and a success
+   * add 0.1. `single-tool-penalty`: using one tool only takes 0.1 away. `clamp`: a novelty above 1 had taken the score
+   * out of [0, 1].
+   */
+  rule: 'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp';
+  /** The score before. */
+  before: number;
+  /** The score after. */
+  after: number;
+}
+
+/** A remembered trace. */
+export interface NearestTrace {
+  /** Its `id`; null if it had none that is a string of at most 1,024 bytes. */
+  label: string | null;
+  /** The cosine similarity, -1 to 1; with `novelty: 'full'` the mean over the windows that resemble it most. */
+  similarity: number;
+  /** The share of the text that resembles it most, 0 to 1: always 1, except with `novelty: 'full'`. */
+  share: number;
+}
+
+/**
+ * Embeds texts as the scorer does: what to put in a {@link VectorCache}, or to look for there. All embedders of a
+ * process are the same one.
+ *
+ * @example
+ * ```ts
+ * const embedder = new Embedder();
+ * const cache = new VectorCache();
+ * cache.add(await embedder.embed('restart the database'), 'runbook-7');
+ * cache.nearest(await embedder.embed('the database does not answer'), 1); // [{ label: 'runbook-7', … }]
+ * ```
+ */
+export class Embedder {
+  /** The length of an embedding: 384. */
+  get dimensions(): number;
+
+  /**
+   * Embeds a text, of which the first 512 tokens count.
+   *
+   * @returns 384 numbers whose squares add up to 1
+   * @throws `TypeError` with `code` `ERR_INVALID_TEXT`, as a rejection, if it is no string.
+   * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if there is no embedder.
+   */
+  embed(text: string, options?: CallOptions): Promise<Float32Array>;
+
+  /**
+   * Embeds many texts, on all cores.
+   *
+   * @returns an embedding for each text, in their order
+   * @throws as {@link Embedder.embed}, as a rejection
+   */
+  embedBatch(texts: readonly string[], options?: BatchOptions): Promise<Float32Array[]>;
+}
 
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
@@ -273,6 +487,8 @@ export interface EmbedderStatus {
   /** The same for people: what is wrong with which file, and what to do. */
   reason: string | null;
   modelDirectory: string | null;
+  /** What the model calls itself; `sha256:` and its checksum, if it has no name. */
+  model: string | null;
   /** SHA-256 of the model file, in hexadecimal. */
   modelSha256: string | null;
   /** What the weights are stored in. */
@@ -305,6 +521,8 @@ export type EmbedderErrorCode =
   | 'ERR_TOKENIZER'
   /** ONNX Runtime failed. */
   | 'ERR_INFERENCE'
+  /** There is no memory to load the model. */
+  | 'ERR_OUT_OF_MEMORY'
   /** A bug in this package. */
   | 'ERR_INTERNAL';
 

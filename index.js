@@ -1,15 +1,20 @@
 'use strict';
 
-const { configureEmbedder, embedderStatus } = require('./lib/embedder.js');
-const { _getLocalCache, evaluateValue, evaluateValues } = require('./lib/scoring.js');
+const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
+const { Scorer } = require('./lib/scorer.js');
+const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
 const { VectorCache } = require('./lib/vector-cache.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 module.exports = {
+  Embedder,
+  Scorer,
   VectorCache,
   _getLocalCache,
   configureEmbedder,
+  defaultScorer,
   embedderStatus,
   evaluateValue,
   evaluateValues,
+  explain,
 };

@@ -738,7 +738,6 @@ describe('reads nothing but what it needs', () => {
   const UNREAD = [
     '@context',
     '@type',
-    'id',
     'source_skill',
     'knowledge_graph_delta',
     'then',
@@ -805,6 +804,8 @@ describe('reads nothing but what it needs', () => {
     ];
     expect([...touched.keys()].sort()).toEqual(
       [
+        // What the memory goes by; of no effect on the score.
+        'trace.id',
         'trace.metadata',
         'trace.metadata.success',
         'trace.metadata.task_domain',

@@ -80,7 +80,15 @@ describe('VectorCache', () => {
 
   test('has the surface of the SDK', () => {
     const names = Object.getOwnPropertyNames(VectorCache.prototype).sort();
-    expect(names).toEqual(['add', 'clear', 'constructor', 'evictExpired', 'maxCosineSimilarity', 'size']);
+    expect(names).toEqual([
+      'add',
+      'clear',
+      'constructor',
+      'dimensions',
+      'evictExpired',
+      'maxCosineSimilarity',
+      'size',
+    ]);
     expect(() => VectorCache()).toThrow(TypeError);
     expect(() => VectorCache.prototype.add.call({}, [1])).toThrow(TypeError);
   });

@@ -165,7 +165,7 @@ fn scans(criterion: &mut Criterion) {
                 time_to_live: None,
             });
             for vector in &vectors {
-                cache.add(vector, now).expect("memory");
+                cache.add(vector, None, now).expect("memory");
             }
             drop(vectors);
 
@@ -200,7 +200,7 @@ fn adding(criterion: &mut Criterion) {
     let vector = Random(1).direction();
     let mut cache = VectorCache::new(Options::default());
     criterion.bench_function("add to a full cache", |bencher| {
-        bencher.iter(|| cache.add(black_box(&vector), now));
+        bencher.iter(|| cache.add(black_box(&vector), None, now));
     });
 }
 

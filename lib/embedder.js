@@ -4,9 +4,15 @@
 
 const { isMainThread } = require('node:worker_threads');
 
+const { cancellable } = require('./abort.js');
+const { readCallOptions } = require('./call-options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
+const { isArray, readFrom } = require('./reading.js');
+
+/** The length of an embedding. */
+const DIMENSIONS = 384;
 
 let configured = false;
 
@@ -42,17 +48,74 @@ async function embedderStatus() {
   return { ...(await native.embedderStatus()) };
 }
 
+/** So many texts of a batch are in flight: enough for every lane. */
+const WINDOW = 64;
+
+class Embedder {
+  get dimensions() {
+    return DIMENSIONS;
+  }
+
+  async embed(text, options) {
+    const { signal } = readCallOptions(options);
+    const checked = readText(text, 'text');
+    signal?.throwIfAborted();
+    return embed(checked, signal);
+  }
+
+  async embedBatch(texts, options) {
+    const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
+    if (!isArray(texts)) throw invalidText('texts must be an array');
+    const total = readFrom(texts, 'length', 'texts.length', 'ERR_INVALID_TEXT');
+    const checked = [];
+    for (let index = 0; index < total; index++) {
+      const path = `texts[${index}]`;
+      checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
+    }
+    const embeddings = [];
+    const inFlight = [];
+    const takeFirst = async () => {
+      embeddings.push(await inFlight.shift());
+      onProgress?.({ done: embeddings.length, total });
+    };
+    for (const text of checked) {
+      if (inFlight.length === WINDOW) await takeFirst();
+      signal?.throwIfAborted();
+      const embedding = embed(text, signal);
+      // It may be looked at later.
+      embedding.catch(() => {});
+      inFlight.push(embedding);
+    }
+    while (inFlight.length > 0) await takeFirst();
+    return embeddings;
+  }
+}
+
+/** Lone surrogates become U+FFFD, whatever the engine would make of them. */
+function readText(text, path) {
+  if (typeof text !== 'string') {
+    throw invalidText(`${path} must be a string, got ${text === null ? 'null' : typeof text}`);
+  }
+  return text.replace(/\p{Surrogate}/gu, '\uFFFD');
+}
+
+function invalidText(message) {
+  return codedError(TypeError, 'ERR_INVALID_TEXT', message);
+}
+
 /**
  * Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
  *
  * @param {string} text
+ * @param {AbortSignal} [signal]
  * @returns {Promise<Float32Array>}
  */
-async function embed(text) {
+async function embed(text, signal) {
   ensureConfigured();
   try {
+    const call = signal && new native.NativeCall();
     // A copy, so that the array is of the caller's realm.
-    return new Float32Array(await native.embed(text));
+    return new Float32Array(await cancellable(native.embed(text, call), call, signal));
   } catch (error) {
     throw localError(error);
   }
@@ -67,4 +130,12 @@ function tellWarning() {
   );
 }
 
-module.exports = { configureEmbedder, embed, embedderStatus, ensureConfigured, tellWarning };
+module.exports = {
+  DIMENSIONS,
+  Embedder,
+  configureEmbedder,
+  embed,
+  embedderStatus,
+  ensureConfigured,
+  tellWarning,
+};

@@ -11,6 +11,8 @@ const DEFAULT_DIMENSIONS = 384;
 
 /** A `VectorCache` of the default dimensions around an existing native one. */
 let adoptNative;
+/** The native one of a `VectorCache`; undefined for anything else. */
+let nativeOf;
 
 class VectorCache {
   #native;
@@ -22,6 +24,8 @@ class VectorCache {
       cache.#native = handle;
       return cache;
     };
+    nativeOf = (value) =>
+      typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
   }
 
   constructor(options = {}) {
@@ -46,6 +50,10 @@ class VectorCache {
     } catch (error) {
       throw localError(error);
     }
+  }
+
+  get dimensions() {
+    return this.#dimensions;
   }
 
   get size() {
@@ -153,4 +161,4 @@ function describe(value) {
   return typeof value === 'number' ? String(value) : typeof value;
 }
 
-module.exports = { VectorCache, adoptNative };
+module.exports = { VectorCache, adoptNative, nativeOf };

@@ -18,7 +18,7 @@ use crate::{
     fault,
     model::ModelFiles,
     runtime::{Network, Runtime, check_room},
-    tokens::Tokenizer,
+    tokens::{Tokenizer, Tokens},
 };
 
 /// The length of an embedding.
@@ -26,6 +26,17 @@ pub const DIMENSIONS: usize = 384;
 
 /// An embedding: 384 numbers whose squares add up to one.
 pub type Embedding = [f32; DIMENSIONS];
+
+/// What became of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// The embedding.
+    pub embedding: Box<Embedding>,
+    /// How many tokens it stands for, special ones included.
+    pub tokens: usize,
+    /// Whether the text had more.
+    pub truncated: bool,
+}
 
 /// The inputs that a BERT export may have, in the order in which [`Embedder`] makes them.
 const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
@@ -100,14 +111,23 @@ impl Embedder {
     ///
     /// # Errors
     /// [`Error::Tokenizer`] or [`Error::Inference`].
-    pub fn embed(&self, lane: &mut Lane, text: &str) -> Result<Embedding> {
-        let ids = self.tokenizer.encode(text)?.ids;
-        if let Some(embedding) = self.memo().get(ids.as_slice()) {
-            return Ok(*embedding);
-        }
-        let embedding = lane.run(self.runtime, &ids)?;
-        self.memo().put(ids.into_boxed_slice(), embedding);
-        Ok(embedding)
+    pub fn embed(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
+        let Tokens { ids, truncated } = self.tokenizer.encode(text)?;
+        let tokens = ids.len();
+        let known = self.memo().get(ids.as_slice()).copied();
+        let embedding = match known {
+            Some(embedding) => embedding,
+            None => {
+                let embedding = lane.run(self.runtime, &ids)?;
+                self.memo().put(ids.into_boxed_slice(), embedding);
+                embedding
+            }
+        };
+        Ok(Embedded {
+            embedding: Box::new(embedding),
+            tokens,
+            truncated,
+        })
     }
 
     fn memo(&self) -> MutexGuard<'_, LruCache<Box<[i64]>, Embedding>> {

@@ -2,6 +2,8 @@
 
 use std::{cell::Cell, path::PathBuf};
 
+use crate::cache::MAX_LABEL_BYTES;
+
 /// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,6 +37,23 @@ pub enum Error {
     #[error("not a reasoning trace: {0}")]
     TraceJson(serde_json::Error),
 
+    /// A weight is not one.
+    #[error("{path} must be a finite number of at least 0, got {}", javascript_number(*.found))]
+    Weight {
+        /// Where, as in `options.weights["legal"].novelty`.
+        path: String,
+        /// The weight.
+        found: f64,
+    },
+    /// The weights of a profile do not add up.
+    #[error("{path} must sum to 1, but sums to {}", javascript_number(*.found))]
+    WeightSum {
+        /// Where, as in `options.weights["legal"]`.
+        path: String,
+        /// Their sum.
+        found: f64,
+    },
+
     /// A vector has the wrong length for its cache. The text is the SDK's.
     #[error("Expected {expected} dimensions, got {found}")]
     Dimensions {
@@ -52,6 +71,22 @@ pub enum Error {
         index: usize,
         /// Its value.
         found: f64,
+    },
+    /// A label is longer than a cache takes.
+    #[error("label must be at most {MAX_LABEL_BYTES} bytes of UTF-8, got {found}")]
+    LabelTooLong {
+        /// Its length in bytes.
+        found: usize,
+    },
+    /// A cache holds vectors of another model than those that it is to take.
+    #[error(
+        "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
+    )]
+    CacheOtherModel {
+        /// The model of the vectors in the cache.
+        held: String,
+        /// The other one.
+        other: String,
     },
     /// There was no memory for a vector.
     #[error("out of memory: no room for a vector of {dimensions} dimensions")]
@@ -119,6 +154,9 @@ pub enum Error {
     /// ONNX Runtime failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
+    /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
+    #[error("the call was aborted")]
+    Aborted,
     /// A bug in this library: a panic that was caught.
     #[error("internal error: {0}; please report it")]
     Internal(String),
@@ -145,6 +183,8 @@ impl Error {
             | Self::TraceUnreadable { .. }
             | Self::TraceJson(_) => "ERR_INVALID_TRACE",
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
+            Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
+            Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
             Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
             Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
             Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
@@ -154,6 +194,8 @@ impl Error {
             Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",
+            Self::Weight { .. } | Self::WeightSum { .. } => "ERR_INVALID_OPTION",
+            Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",
         }
     }
@@ -164,8 +206,11 @@ impl Error {
         match self {
             Self::TraceType { .. } | Self::TraceUnreadable { .. } => Class::Type,
             Self::TraceOutOfRange { .. }
+            | Self::Weight { .. }
+            | Self::WeightSum { .. }
             | Self::Dimensions { .. }
             | Self::NotFinite { .. }
+            | Self::LabelTooLong { .. }
             | Self::OutOfMemory { .. } => Class::Range,
             _ => Class::Plain,
         }

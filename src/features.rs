@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use crate::{
-    composite::Weights,
     fault,
     trace::{StepKind, Trace},
 };
@@ -27,8 +26,6 @@ pub struct Features {
     pub success: bool,
     /// The agent's confidence in the outcome, 0 to 1.
     pub confidence: f64,
-    /// The weight profile of the trace's domain.
-    pub weights: &'static Weights,
 }
 
 impl Features {
@@ -55,7 +52,6 @@ impl Features {
             single_thought: matches!(trace.steps.as_slice(), [step] if step.kind == StepKind::Thought),
             success: trace.metadata.success,
             confidence: trace.outcome.confidence,
-            weights: Weights::for_domain(trace.metadata.task_domain.as_deref()),
         }
     }
 }

@@ -5,6 +5,7 @@
 //! lanes, each with its share of the threads, which gives more embeddings a second: the small operations of
 //! the model do not scale over threads.
 
+mod call;
 mod neighbour;
 mod queue;
 
@@ -16,21 +17,21 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use once_cell::sync::OnceCell;
 
 use crate::{
-    embedding::{DIMENSIONS, Embedder, Embedding, Lane},
+    cache::ModelIdentity,
+    embedding::{DIMENSIONS, Embedded, Embedder, Embedding, Lane},
     error::{Error, Result},
-    features::Features,
     model::ModelFiles,
-    novelty::SharedCache,
+    novelty::{Comparison, Memory, Novelty, Reading, Weighted},
     runtime::{Runtime, check_room},
-    scorer, text,
-    trace::Trace,
+    scorer::{self, Breakdown, Summary},
 };
+pub use call::Call;
 use queue::{InOrder, Queue};
 
 /// So many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
@@ -67,6 +68,8 @@ pub struct Status {
     pub failure: Option<Failure>,
     /// The model directory.
     pub model_directory: Option<PathBuf>,
+    /// What the model calls itself, or its SHA-256 where it has no name.
+    pub model: Option<String>,
     /// The SHA-256 of the model file, in hexadecimal.
     pub model_sha256: Option<String>,
     /// What the weights are stored in.
@@ -105,33 +108,46 @@ pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
 /// Takes the result of a call, on the inference thread.
 pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 
-/// All that is kept of a trace while it waits: not its steps, of which there can be many.
+/// A trace to be scored.
 #[derive(Debug)]
-pub struct Summary {
-    features: Features,
-    text: String,
+pub struct Request {
+    /// What is kept of it.
+    pub summary: Summary,
+    /// What it is compared with; `None` where nothing is, which needs no embedder.
+    pub memory: Option<Memory>,
+    /// Whether the memory is to remember it.
+    pub remember: bool,
+    /// The call that it belongs to, if that can be cancelled.
+    pub call: Option<Arc<Call>>,
 }
 
-impl Summary {
-    /// Reduces `trace` to what its score needs.
-    #[must_use]
-    pub fn of(trace: &Trace) -> Self {
-        Self {
-            features: Features::of(trace),
-            text: text::of(trace),
-        }
+impl Request {
+    /// Whether this is still wanted. From then on a call that changes the memory can no longer be cancelled; a batch
+    /// can, until its draft is committed.
+    fn begin(&self) -> Result<()> {
+        let Some(call) = &self.call else { return Ok(()) };
+        let wanted = match &self.memory {
+            Some(Memory { draft: None, .. }) => call.complete(),
+            _ => !call.is_cancelled(),
+        };
+        if wanted { Ok(()) } else { Err(Error::Aborted) }
+    }
+
+    fn score(&self, novelty: Novelty) -> Breakdown {
+        scorer::score(&self.summary.features, &self.summary.profile, novelty)
     }
 }
 
 enum Job {
-    Evaluate(Summary, Reply<Result<f64>>),
-    Embed(String, Reply<EmbedResult>),
+    Score(Box<Request>, Reply<Result<Breakdown>>),
+    Commit(Memory, Arc<Call>, Reply<Result<()>>),
+    Embed(String, Option<Arc<Call>>, Reply<EmbedResult>),
     Status(Reply<Status>),
 }
 
-/// Scores traces with one novelty memory, in the order in which they are handed in.
+/// Embeds and scores, in the order in which calls are handed in. There is one in a process: it holds the embedder.
+#[derive(Default)]
 pub struct Engine {
-    cache: Arc<SharedCache>,
     options: OnceLock<Options>,
     /// Set once the inference thread runs.
     queue: OnceCell<Arc<Queue<Job>>>,
@@ -158,23 +174,6 @@ impl Shared {
 }
 
 impl Engine {
-    /// An engine that remembers in `cache`. Nothing is loaded and no thread started before the first call.
-    #[must_use]
-    pub fn new(cache: Arc<SharedCache>) -> Self {
-        Self {
-            cache,
-            options: OnceLock::new(),
-            queue: OnceCell::new(),
-            shared: Arc::default(),
-        }
-    }
-
-    /// The novelty memory.
-    #[must_use]
-    pub fn cache(&self) -> &Arc<SharedCache> {
-        &self.cache
-    }
-
     /// Says where the embedder comes from. The first call counts; later ones return `false`.
     pub fn configure(&self, options: Options) -> bool {
         self.options.set(options).is_ok()
@@ -192,33 +191,51 @@ impl Engine {
         !self.without_embedder()
     }
 
-    /// Scores `trace` if that needs no embedding: if it is known that there is no embedder.
+    /// Scores a trace if that needs no embedding: if nothing is compared, or it is known that there is no embedder.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`].
     #[must_use]
-    pub fn evaluate_at_once(&self, trace: &Summary) -> Option<f64> {
-        self.without_embedder()
-            .then(|| scorer::score_without_embedder(&trace.features))
+    pub fn score_at_once(&self, request: &Request) -> Option<Result<Breakdown>> {
+        (request.memory.is_none() || self.without_embedder())
+            .then(|| request.begin().map(|()| request.score(Novelty::NEUTRAL)))
     }
 
-    /// Scores `trace` after all calls before, and calls `reply` with the score on the inference thread. A
+    /// Scores a trace after all calls before, and calls `reply` with the score on the inference thread. A
     /// failing embedder is no error: novelty is neutral then, and [`Engine::take_warning`] tells why.
     ///
     /// # Errors
-    /// Through `reply` only: [`Error::Internal`] for a bug.
-    pub fn evaluate(&self, trace: Summary, reply: Reply<Result<f64>>) {
+    /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
+    pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
         match self.queue() {
-            Ok(queue) => queue.push(Job::Evaluate(trace, reply)),
+            Ok(queue) => queue.push(Job::Score(Box::new(request), reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
-                reply(Ok(scorer::score_without_embedder(&trace.features)));
+                reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
             }
+        }
+    }
+
+    /// Makes what the draft of `memory` holds permanent, after all calls before, unless `call` was cancelled.
+    ///
+    /// # Errors
+    /// Through `reply` only: [`Error::Aborted`], or those of [`Memory::commit`].
+    pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
+        // Without an embedder nothing is in the draft, and there is nothing to wait for.
+        if memory.draft.is_none() || self.without_embedder() {
+            return reply(commit(&memory, &call));
+        }
+        match self.queue() {
+            Ok(queue) => queue.push(Job::Commit(memory, call, reply)),
+            Err(_) => reply(commit(&memory, &call)),
         }
     }
 
     /// Embeds `text`, of which the first 512 tokens count, after all calls before. The novelty memory has no part
     /// in it.
-    pub fn embed(&self, text: String, reply: Reply<EmbedResult>) {
+    pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {
         match self.queue() {
-            Ok(queue) => queue.push(Job::Embed(text, reply)),
+            Ok(queue) => queue.push(Job::Embed(text, call, reply)),
             Err(error) => reply(Err(Failure::from(&error))),
         }
     }
@@ -269,7 +286,6 @@ impl Engine {
             let worker = Worker {
                 options: self.options.get().cloned().unwrap_or_default(),
                 queue: Arc::clone(&queue),
-                cache: Arc::clone(&self.cache),
                 shared: Arc::clone(&self.shared),
             };
             thread::Builder::new()
@@ -285,13 +301,22 @@ impl Engine {
 struct Worker {
     options: Options,
     queue: Arc<Queue<Job>>,
-    cache: Arc<SharedCache>,
     shared: Arc<Shared>,
 }
 
-/// A job whose embedding is known, waiting for those before it.
-enum Finished {
-    Evaluate(Features, Result<Option<Box<Embedding>>>, Reply<Result<f64>>),
+/// A model that is loaded.
+struct Loaded {
+    embedder: Embedder,
+    identity: ModelIdentity,
+}
+
+/// What was embedded for a request; `None` without an embedder.
+type Embeddings<'l> = Option<(Vec<Weighted>, Reading, &'l ModelIdentity)>;
+
+/// A job whose embeddings are known, waiting for those before it.
+enum Finished<'l> {
+    Score(Box<Request>, Result<Embeddings<'l>>, Reply<Result<Breakdown>>),
+    Commit(Memory, Arc<Call>, Reply<Result<()>>),
     Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
     Status(Reply<Status>),
 }
@@ -300,7 +325,7 @@ impl Worker {
     /// The inference thread's life. It ends only with the process.
     fn work(&self) {
         neighbour::stand_back();
-        let Some((embedder, mut lane)) = load(&self.options, &self.shared) else {
+        let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
             loop {
                 self.settle(self.compute(self.queue.wait().1, None));
             }
@@ -315,13 +340,13 @@ impl Worker {
                 neighbour::return_freed_memory();
                 patience = NO_HURRY;
             } else if backlog >= BACKLOG {
-                self.open_lanes(&embedder, &mut lanes);
-                self.work_side_by_side(&embedder, &mut lanes);
+                self.open_lanes(&loaded.embedder, &mut lanes);
+                self.work_side_by_side(&loaded, &mut lanes);
                 patience = LANE_PATIENCE;
             }
             // One at a time, also where the lanes could not be opened.
             if let Some((_, job)) = self.queue.take() {
-                self.settle(self.compute(job, Some((&embedder, &mut lane))));
+                self.settle(self.compute(job, Some((&loaded, &mut lane))));
             }
         }
     }
@@ -339,7 +364,7 @@ impl Worker {
     }
 
     /// Works through the queue until it is empty, with one thread for each lane.
-    fn work_side_by_side(&self, embedder: &Embedder, lanes: &mut [Lane]) {
+    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [Lane]) {
         let in_order = InOrder::new(self.queue.next_number());
         thread::scope(|scope| {
             for lane in lanes {
@@ -347,7 +372,7 @@ impl Worker {
                     // Moves the lane in: it is this thread's alone.
                     let lane = lane;
                     while let Some((number, job)) = self.queue.take() {
-                        let finished = self.compute(job, Some((embedder, &mut *lane)));
+                        let finished = self.compute(job, Some((loaded, &mut *lane)));
                         in_order.finish(number, finished, |finished| self.settle(finished));
                     }
                 };
@@ -358,12 +383,29 @@ impl Worker {
     }
 
     /// Does what can be done side by side: everything but the memory.
-    fn compute(&self, job: Job, embedder: Option<(&Embedder, &mut Lane)>) -> Finished {
+    fn compute<'l>(&self, job: Job, embedder: Option<(&'l Loaded, &mut Lane)>) -> Finished<'l> {
         match job {
             Job::Status(reply) => Finished::Status(reply),
-            Job::Embed(text, reply) => Finished::Embed(embed(embedder, &text), reply),
-            Job::Evaluate(Summary { features, text }, reply) => {
-                Finished::Evaluate(features, embed(embedder, &text), reply)
+            Job::Commit(memory, call, reply) => Finished::Commit(memory, call, reply),
+            Job::Embed(text, call, reply) => {
+                let embedding = match embedder {
+                    Some(_) if is_cancelled(call.as_ref()) => Err(Error::Aborted),
+                    Some((loaded, lane)) => guarded(|| {
+                        let embedded = loaded.embedder.embed(lane, &text)?;
+                        Ok(Some(embedded.embedding))
+                    }),
+                    None => Ok(None),
+                };
+                Finished::Embed(embedding, reply)
+            }
+            Job::Score(request, reply) => {
+                let embeddings = match embedder {
+                    // It will not be scored.
+                    Some(_) if is_cancelled(request.call.as_ref()) => Ok(None),
+                    Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request.summary).map(Some)),
+                    None => Ok(None),
+                };
+                Finished::Score(request, embeddings, reply)
             }
         }
     }
@@ -372,16 +414,10 @@ impl Worker {
     fn settle(&self, finished: Finished) {
         // A reply that panics must not end the thread.
         let _ = catch_unwind(AssertUnwindSafe(|| match finished {
-            Finished::Evaluate(features, embedding, reply) => reply(guarded(|| {
-                let score = embedding.and_then(|embedding| match embedding {
-                    Some(embedding) => scorer::score(&features, &self.cache, &embedding),
-                    None => Ok(scorer::score_without_embedder(&features)),
-                });
-                Ok(score.unwrap_or_else(|error| {
-                    self.shared.warn(Failure::from(&error));
-                    scorer::score_without_embedder(&features)
-                }))
-            })),
+            Finished::Score(request, embeddings, reply) => {
+                reply(guarded(|| self.score(&request, embeddings)));
+            }
+            Finished::Commit(memory, call, reply) => reply(guarded(|| commit(&memory, &call))),
             Finished::Embed(embedding, reply) => reply(match embedding {
                 Ok(Some(embedding)) => Ok(embedding),
                 Ok(None) => Err(self.status().failure.unwrap_or_else(|| {
@@ -395,20 +431,80 @@ impl Worker {
         }));
     }
 
+    /// The score of a trace. What goes wrong on the way costs the novelty, not the score.
+    fn score(&self, request: &Request, embeddings: Result<Embeddings>) -> Result<Breakdown> {
+        request.begin()?;
+        let novelty = guarded(|| match (embeddings?, &request.memory) {
+            (Some((embeddings, reading, model)), Some(memory)) => {
+                let comparison = Comparison {
+                    embeddings: &embeddings,
+                    model,
+                    label: request.summary.label.as_ref(),
+                    remember: request.remember,
+                };
+                let novelty = comparison.compare_and_add(memory, Instant::now())?;
+                Ok(Novelty {
+                    reading: Some(reading),
+                    ..novelty
+                })
+            }
+            _ => Ok(Novelty::NEUTRAL),
+        });
+        match novelty {
+            Ok(novelty) => Ok(request.score(novelty)),
+            // The caller has chosen the memory.
+            Err(error @ Error::CacheOtherModel { .. }) => Err(error),
+            Err(error) => {
+                self.shared.warn(Failure::from(&error));
+                Ok(request.score(Novelty::NEUTRAL))
+            }
+        }
+    }
+
     fn status(&self) -> Status {
         self.shared.status.get().cloned().unwrap_or_default()
     }
 }
 
-/// The embedding of a text, if there is an embedder.
-fn embed(embedder: Option<(&Embedder, &mut Lane)>, text: &str) -> Result<Option<Box<Embedding>>> {
-    embedder
-        .map(|(embedder, lane)| guarded(|| embedder.embed(lane, text).map(Box::new)))
-        .transpose()
+fn is_cancelled(call: Option<&Arc<Call>>) -> bool {
+    call.is_some_and(|call| call.is_cancelled())
+}
+
+fn commit(memory: &Memory, call: &Call) -> Result<()> {
+    if !call.complete() {
+        return Err(Error::Aborted);
+    }
+    memory.commit(Instant::now())
+}
+
+/// Embeds the texts of a trace.
+fn embed<'l>(
+    loaded: &'l Loaded,
+    lane: &mut Lane,
+    summary: &Summary,
+) -> Result<(Vec<Weighted>, Reading, &'l ModelIdentity)> {
+    let mut reading = Reading {
+        tokens: 0,
+        truncated: summary.incomplete,
+    };
+    let mut embeddings = Vec::with_capacity(summary.texts.len());
+    for window in &summary.texts {
+        let Embedded {
+            embedding,
+            tokens,
+            truncated,
+        } = loaded.embedder.embed(lane, &window.text)?;
+        reading.tokens += tokens;
+        reading.truncated |= truncated;
+        #[allow(clippy::cast_precision_loss)] // No text has 2^53 bytes.
+        let weight = window.bytes as f64;
+        embeddings.push(Weighted { embedding, weight });
+    }
+    Ok((embeddings, reading, &loaded.identity))
 }
 
 /// Loads the embedder and publishes what became of it.
-fn load(options: &Options, shared: &Shared) -> Option<(Embedder, Lane)> {
+fn load(options: &Options, shared: &Shared) -> Option<(Loaded, Lane)> {
     let mut status = Status {
         model_directory: options.model_directory.clone(),
         runtime_path: options.runtime_library.clone(),
@@ -428,8 +524,14 @@ fn load(options: &Options, shared: &Shared) -> Option<(Embedder, Lane)> {
         }
         status.failure = Some(failure);
     }
+    let identity = ModelIdentity {
+        model: status.model.clone().unwrap_or_default(),
+        dtype: status.dtype.clone().unwrap_or_default(),
+        sha256: status.model_sha256.clone(),
+    };
     let _ = shared.status.set(status);
-    loaded.ok()
+    let (embedder, lane) = loaded.ok()?;
+    Some((Loaded { embedder, identity }, lane))
 }
 
 /// Verifies the model while ONNX Runtime is loaded and its session made: both take tens of milliseconds.
@@ -465,7 +567,13 @@ fn load_embedder(options: &Options, status: &mut Status) -> Result<(Embedder, La
             Err(_) => files.model_sha256(),
         };
         // A wrong checksum explains whatever else went wrong.
-        status.model_sha256 = Some(sha256?);
+        let sha256 = sha256?;
+        status.model = Some(
+            files
+                .name()
+                .map_or_else(|| format!("sha256:{sha256}"), str::to_owned),
+        );
+        status.model_sha256 = Some(sha256);
         loaded
     })
 }
@@ -485,19 +593,33 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cache::VectorCache, trace::tests::with_steps};
+    use crate::{
+        composite::Profiles,
+        novelty::{Extent, SharedCache},
+        scorer::Scorer,
+        trace::tests::with_steps,
+    };
 
-    fn engine() -> Engine {
-        Engine::new(Arc::new(Mutex::new(VectorCache::new(
-            crate::cache::Options::default(),
-        ))))
+    fn request() -> Request {
+        let cache: Arc<SharedCache> = Arc::default();
+        let scorer = Scorer {
+            cache: Arc::clone(&cache),
+            profiles: Profiles::default(),
+            extent: Some(Extent::Prefix),
+        };
+        Request {
+            summary: scorer.summarize(&with_steps(&["thought", "observation"])),
+            memory: Some(Memory { cache, draft: None }),
+            remember: true,
+            call: None,
+        }
     }
 
-    fn evaluate(engine: &Engine) -> f64 {
+    fn score(engine: &Engine) -> Result<f64> {
         let (sender, receiver) = std::sync::mpsc::channel();
         let reply = Box::new(move |score| sender.send(score).unwrap());
-        engine.evaluate(Summary::of(&with_steps(&["thought", "observation"])), reply);
-        receiver.recv().unwrap().unwrap()
+        engine.score(request(), reply);
+        receiver.recv().unwrap().map(|breakdown| breakdown.score)
     }
 
     fn status(engine: &Engine) -> Status {
@@ -515,14 +637,11 @@ mod tests {
                 ..Options::default()
             },
         ] {
-            let engine = engine();
+            let engine = Engine::default();
             assert!(engine.configure(options.clone()));
             assert!(!engine.configure(options));
-            let trace = Summary::of(&with_steps(&["thought", "observation"]));
-            assert_eq!(
-                engine.evaluate_at_once(&trace),
-                Some(scorer::score_without_embedder(&trace.features))
-            );
+            let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
+            assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
             assert!(engine.queue.get().is_none());
             assert!(engine.take_warning().is_none());
         }
@@ -530,7 +649,7 @@ mod tests {
 
     #[test]
     fn status_names_what_is_missing() {
-        let engine = engine();
+        let engine = Engine::default();
         assert!(engine.configure(Options::default()));
         let failure = status(&engine).failure.unwrap();
         assert_eq!(failure.code, "ERR_MODEL_NOT_FOUND");
@@ -541,11 +660,12 @@ mod tests {
 
     #[test]
     fn without_an_embedder_a_text_has_no_embedding() {
-        let engine = engine();
+        let engine = Engine::default();
         assert!(engine.configure(Options::default()));
         let (sender, receiver) = std::sync::mpsc::channel();
         engine.embed(
             "text".into(),
+            None,
             Box::new(move |result| sender.send(result).unwrap()),
         );
         let failure = receiver.recv().unwrap().unwrap_err();
@@ -555,18 +675,34 @@ mod tests {
 
     #[test]
     fn a_configured_model_that_is_missing_is_told_once() {
-        let engine = engine();
+        let engine = Engine::default();
         assert!(engine.configure(Options {
             model_directory: Some("/nowhere/model".into()),
             runtime_library: Some("/nowhere/library".into()),
             model_configured: true,
             ..Options::default()
         }));
-        assert!(evaluate(&engine) > 0.0);
-        assert!(engine.evaluate_at_once(&Summary::of(&with_steps(&[]))).is_some());
+        assert!(score(&engine).unwrap() > 0.0);
+        assert!(engine.score_at_once(&request()).is_some());
         let warning = engine.take_warning().unwrap();
         assert_eq!(warning.code, "ERR_MODEL_NOT_FOUND");
         assert!(warning.reason.contains("/nowhere/model"), "{}", warning.reason);
         assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn a_call_is_cancelled_or_completed_and_never_both() {
+        let engine = Engine::default();
+        let call = Arc::new(Call::default());
+        let mut request = request();
+        request.call = Some(Arc::clone(&call));
+        assert!(engine.score_at_once(&request).unwrap().is_ok());
+        assert!(!call.cancel());
+
+        let call = Arc::new(Call::default());
+        request.call = Some(Arc::clone(&call));
+        assert!(call.cancel());
+        let error = engine.score_at_once(&request).unwrap().unwrap_err();
+        assert_eq!(error.code(), "ERR_ABORTED");
     }
 }

@@ -1,6 +1,6 @@
 //! Scores KnowledgePulse reasoning traces. The modules, in the order data flows through them:
 //!
-//! trace → features → text → tokens → embedding → novelty → composite → overrides
+//! trace → features → text (→ windows) → tokens → embedding → novelty → composite → overrides
 
 pub mod trace;
 
@@ -9,6 +9,8 @@ pub mod features;
 pub mod dimensions;
 
 pub mod text;
+
+pub mod windows;
 
 pub mod tokens;
 

@@ -23,6 +23,8 @@ use crate::{
 /// Describes a model package that `model/build.py` made; absent in a plain directory of model files.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Manifest {
+    #[serde(default)]
+    model: Option<String>,
     dtype: String,
     files: BTreeMap<String, FileRecord>,
 }
@@ -135,6 +137,12 @@ impl ModelFiles {
             max_length,
             manifest,
         })
+    }
+
+    /// What the model calls itself; `None` without a manifest.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.manifest.as_ref()?.model.as_deref()
     }
 
     /// Reads `tokenizer.json`.

@@ -10,21 +10,62 @@ const RECOVERIES_REWARDED_ABOVE: usize = 2;
 /// What using no more than one distinct tool takes away.
 const SINGLE_TOOL_PENALTY: f64 = 0.1;
 
-/// Applies the three overrides in their order, each to the result of the one before, and clamps to \[0, 1\].
+/// A rule that can change a score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// One single thought scores [`SINGLE_THOUGHT`].
+    SingleThought,
+    /// Recoveries of a successful trace add [`RECOVERY_BONUS`], up to 1.
+    RecoveryBonus,
+    /// A single tool takes [`SINGLE_TOOL_PENALTY`] away, down to 0.
+    SingleToolPenalty,
+    /// The score is brought into \[0, 1\], where a novelty above 1 has taken it out.
+    Clamp,
+}
+
+/// A rule that applied, with its effect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Override {
+    /// The rule.
+    pub rule: Rule,
+    /// The score before.
+    pub before: f64,
+    /// The score after, which may be the same.
+    pub after: f64,
+}
+
+/// Applies the three overrides in their order, each to the result of the one before, and clamps to \[0, 1\]. Gives
+/// the score, and the rules that applied; the clamp only where it changed something.
 #[must_use]
-pub fn apply(composite: f64, features: &Features) -> f64 {
+pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
     fault::point("overrides");
     let mut score = composite;
+    let mut applied = Vec::new();
+    let mut set = |rule, before: &mut f64, after| {
+        applied.push(Override {
+            rule,
+            before: *before,
+            after,
+        });
+        *before = after;
+    };
     if features.single_thought {
-        score = SINGLE_THOUGHT;
+        set(Rule::SingleThought, &mut score, SINGLE_THOUGHT);
     }
     if features.error_recoveries > RECOVERIES_REWARDED_ABOVE && features.success {
-        score = (score + RECOVERY_BONUS).min(1.0);
+        let after = (score + RECOVERY_BONUS).min(1.0);
+        set(Rule::RecoveryBonus, &mut score, after);
     }
     if features.unique_tools <= 1 && features.has_tool {
-        score = (score - SINGLE_TOOL_PENALTY).max(0.0);
+        let after = (score - SINGLE_TOOL_PENALTY).max(0.0);
+        set(Rule::SingleToolPenalty, &mut score, after);
     }
-    score.clamp(0.0, 1.0)
+    let clamped = score.clamp(0.0, 1.0);
+    #[allow(clippy::float_cmp)] // Whether it is another number at all.
+    if clamped != score {
+        set(Rule::Clamp, &mut score, clamped);
+    }
+    (score, applied)
 }
 
 #[cfg(test)]
@@ -33,7 +74,14 @@ mod tests {
     use crate::trace::{Tool, Trace, tests::with_steps};
 
     fn applied(composite: f64, trace: &Trace) -> f64 {
-        apply(composite, &Features::of(trace))
+        let (score, applied) = apply(composite, &Features::of(trace));
+        let mut value = composite;
+        for Override { before, after, .. } in applied {
+            assert_eq!(before, value);
+            value = after;
+        }
+        assert_eq!(value, score);
+        score
     }
 
     #[test]
@@ -80,5 +128,19 @@ mod tests {
         let trace = with_steps(&["thought", "observation"]);
         assert_eq!(applied(1.2, &trace), 1.0);
         assert_eq!(applied(-0.2, &trace), 0.0);
+    }
+
+    #[test]
+    fn the_rules_that_applied_are_told() {
+        let rules = |composite, trace: &Trace| -> Vec<Rule> {
+            let (_, applied) = apply(composite, &Features::of(trace));
+            applied.into_iter().map(|applied| applied.rule).collect()
+        };
+        let mut trace = with_steps(&["error_recovery"; 3]);
+        trace.steps[0].tool = Some(Tool { name: "a".into() });
+        assert_eq!(rules(0.5, &trace), [Rule::RecoveryBonus, Rule::SingleToolPenalty]);
+        assert_eq!(rules(0.5, &with_steps(&["thought"])), [Rule::SingleThought]);
+        assert_eq!(rules(1.5, &with_steps(&[])), [Rule::Clamp]);
+        assert_eq!(rules(1.0, &with_steps(&[])), []);
     }
 }

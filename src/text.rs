@@ -2,6 +2,21 @@
 
 use crate::{fault, tokens, trace::Trace};
 
+/// How much of a trace's text is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// None: nothing is compared.
+    Nothing,
+    /// What the first 512 tokens can come from.
+    Prefix,
+    /// All, up to [`MOST_UNITS`].
+    Whole,
+}
+
+/// The most UTF-16 code units of a trace's text that are read where all of it is compared: reading and cutting so
+/// much takes a few milliseconds.
+pub const MOST_UNITS: usize = 1 << 20;
+
 /// The objective and the content of every step, joined with spaces. A step without content still adds its
 /// space, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
 #[must_use]

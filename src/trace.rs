@@ -2,7 +2,10 @@
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::{
+    cache::Label,
+    error::{Error, Result},
+};
 
 /// A reasoning trace. Deserialising one from JSON ignores every field that does not affect the score.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -15,6 +18,12 @@ pub struct Trace {
     pub metadata: Metadata,
     /// How it ended.
     pub outcome: Outcome,
+    /// What the novelty memory knows it by: its `id`. No part of the score, and not read from JSON.
+    #[serde(skip)]
+    pub label: Option<Label>,
+    /// Whether some of its text was left out here because it has too much. Not read from JSON.
+    #[serde(skip)]
+    pub text_cut: bool,
 }
 
 /// The task of a trace.
@@ -146,6 +155,8 @@ pub(crate) mod tests {
                 task_domain: None,
             },
             outcome: Outcome { confidence: 1.0 },
+            label: None,
+            text_cut: false,
         }
     }
 

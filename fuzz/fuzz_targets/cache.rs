@@ -72,7 +72,7 @@ impl Pair {
             Some("single") => {
                 let singles: Vec<_> = vector(words, dimensions).iter().map(|&x| x as f32).collect();
                 let doubles: Vec<_> = singles.iter().map(|&x| f64::from(x)).collect();
-                let added = self.cache.add(&singles, now);
+                let added = self.cache.add(&singles, None, now);
                 assert_eq!(added.is_ok(), self.model.add(&doubles, now));
             }
             Some("fill") => {
@@ -102,7 +102,7 @@ impl Pair {
     }
 
     fn add(&mut self, vector: &[f64]) {
-        let added = self.cache.add(vector, self.now);
+        let added = self.cache.add(vector, None, self.now);
         assert_eq!(added.is_ok(), self.model.add(vector, self.now));
     }
 
@@ -185,7 +185,7 @@ impl Model {
 /// The vector in single precision, at a comfortable scale, and one over its norm.
 fn scaled(vector: &[f64]) -> (Vec<Floats>, f64) {
     let largest = vector.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    let comfortable = largest == 0.0 || (1e-12..=1e12).contains(&largest);
+    let comfortable = largest == 0.0 || (2.0_f64.powi(-40)..=2.0_f64.powi(40)).contains(&largest);
     let exponent = if comfortable {
         0
     } else {

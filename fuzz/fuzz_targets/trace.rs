@@ -2,9 +2,16 @@
 
 #![no_main]
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
-use knowledgepulse_native::{features::Features, scorer, text, trace::Trace};
+use knowledgepulse_native::{
+    composite::Profiles,
+    novelty::{Extent, Novelty},
+    scorer::{self, Scorer},
+    text,
+    trace::Trace,
+    windows::{MOST_WINDOWS, WINDOW_BYTES},
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
@@ -14,21 +21,36 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let Ok(trace) = Trace::from_json(json) else { return };
     // Fields that the scorer does not read may hold what is no text.
-    let Ok(value) = serde_json::from_str::<Value>(json) else {
+    let Ok(json_value) = serde_json::from_str::<Value>(json) else {
         return;
     };
-    let features = Features::of(&trace);
-    for novelty in [0.0, 0.5, 1.0, 2.0] {
-        let score = scorer::score_with_novelty(&features, novelty);
-        assert!((0.0..=1.0).contains(&score), "{score}");
-        let expected = formulas(&value, novelty);
-        assert!((score - expected).abs() < 1e-12, "{score} {expected}");
+    let summary = Scorer {
+        cache: Arc::default(),
+        profiles: Profiles::default(),
+        extent: Some(Extent::Full),
     }
-    assert_eq!(
-        scorer::score_without_embedder(&features),
-        scorer::score_with_novelty(&features, 0.5)
+    .summarize(&trace);
+    for value in [0.0, 0.5, 1.0, 2.0] {
+        let novelty = Novelty {
+            value,
+            ..Novelty::NEUTRAL
+        };
+        let breakdown = scorer::score(&summary.features, &summary.profile, novelty);
+        let score = breakdown.score;
+        assert!((0.0..=1.0).contains(&score), "{score}");
+        let expected = formulas(&json_value, value);
+        assert!((score - expected).abs() < 1e-12, "{score} {expected}");
+        let last = breakdown.overrides.last().map(|last| last.after);
+        assert_eq!(score, last.unwrap_or(breakdown.composite));
+    }
+    assert!((1..=MOST_WINDOWS).contains(&summary.texts.len()));
+    assert!(
+        summary
+            .texts
+            .iter()
+            .all(|window| window.text.len() <= WINDOW_BYTES && window.bytes > 0)
     );
-    assert_eq!(text::of(&trace), joined(&value));
+    assert_eq!(text::of(&trace), joined(&json_value));
 });
 
 /// The formulas of the README, word for word.

@@ -1,8 +1,8 @@
 //! The only place that knows Node-API: JavaScript values in, JavaScript values and errors out. No logic.
 
-mod embed;
+mod embedder;
 mod error;
-mod evaluate;
+mod scorer;
 mod trace;
 mod vector_cache;
 

@@ -1,7 +1,10 @@
 //! From a JavaScript object to a [`Trace`]: one pass over the fields that the scorer reads, and no others
 //! (`input` can be megabytes).
 
-use std::{cell::RefCell, fmt, ptr};
+use std::{
+    cell::{Cell, RefCell},
+    fmt, ptr,
+};
 
 use napi::{
     Env, JsError, JsString, JsValue, Status, ValueType,
@@ -11,19 +14,20 @@ use napi::{
 
 use super::error::{Result, throw, throw_with_cause};
 use crate::{
+    cache::{Label, MAX_LABEL_BYTES},
     error::Error,
     fault,
-    text::Sufficiency,
+    text::{MOST_UNITS, Sufficiency, Wanted},
     trace::{Metadata, Outcome, Step, StepKind, Task, Tool, Trace},
 };
 
-/// Reads a trace; without its text, unless that is wanted.
+/// Reads a trace, and as much of its text as is wanted.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE`, naming the path, for whatever does not hold.
-pub(super) fn read(env: &Env, trace: Unknown, with_text: bool) -> Result<Trace> {
+pub(super) fn read(env: &Env, trace: Unknown, wanted: Wanted) -> Result<Trace> {
     fault::point("trace");
-    let reader = Reader::new(env, with_text)?;
+    let reader = Reader::new(env, wanted)?;
     let trace = reader.object(trace, At::trace("trace"))?;
 
     let at = At::trace("trace.task");
@@ -51,11 +55,18 @@ pub(super) fn read(env: &Env, trace: Unknown, with_text: bool) -> Result<Trace> 
     let confidence = reader.get(&outcome, "confidence", at)?;
     let confidence = reader.cast::<f64>(confidence, ValueType::Number, "a number", at)?;
 
+    // Nothing remembers a trace without its text.
+    let label = match wanted {
+        Wanted::Nothing => None,
+        _ => reader.label(&trace)?,
+    };
     Ok(Trace {
         task: Task { objective },
         steps,
         metadata: Metadata { success, task_domain },
         outcome: Outcome::new(confidence).map_err(|error| throw(env, &error))?,
+        label,
+        text_cut: reader.units_left.get().is_none(),
     })
 }
 
@@ -96,8 +107,10 @@ const FIRST_UNITS: usize = 16 * 1024;
 /// What is needed throughout one trace: the keys of a step as JavaScript strings, and how much text was read.
 struct Reader<'env> {
     env: &'env Env,
-    with_text: bool,
+    wanted: Wanted,
     sufficiency: RefCell<Sufficiency>,
+    /// How many units may still be read of the whole text; `None` once there were more.
+    units_left: Cell<Option<usize>>,
     units: RefCell<Vec<u16>>,
     kind: JsString<'env>,
     content: JsString<'env>,
@@ -106,11 +119,12 @@ struct Reader<'env> {
 }
 
 impl<'env> Reader<'env> {
-    fn new(env: &'env Env, with_text: bool) -> Result<Self> {
+    fn new(env: &'env Env, wanted: Wanted) -> Result<Self> {
         Ok(Self {
             env,
-            with_text,
+            wanted,
             sufficiency: RefCell::default(),
+            units_left: Cell::new(Some(MOST_UNITS)),
             units: RefCell::default(),
             kind: env.create_string("type")?,
             content: env.create_string("content")?,
@@ -206,8 +220,29 @@ impl<'env> Reader<'env> {
     /// A part of the text that is embedded, as far as it can matter.
     fn text(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
+        match self.wanted {
+            Wanted::Nothing => Ok(String::new()),
+            Wanted::Prefix => self.prefix(string),
+            Wanted::Whole => self.whole(string),
+        }
+    }
+
+    /// A part of the whole text, as far as there is room for it.
+    fn whole(&self, string: JsString) -> Result<String> {
+        let Some(left) = self.units_left.get() else {
+            return Ok(String::new());
+        };
+        let length = string.utf16_len()?;
+        self.units_left.set(left.checked_sub(length));
+        let mut units = self.units.borrow_mut();
+        self.copy_units(string, length.min(left), &mut units)?;
+        Ok(String::from_utf16_lossy(&units))
+    }
+
+    /// A part of the text that is cut after 512 tokens.
+    fn prefix(&self, string: JsString) -> Result<String> {
         let mut sufficiency = self.sufficiency.borrow_mut();
-        if !self.with_text || sufficiency.is_enough() {
+        if sufficiency.is_enough() {
             return Ok(String::new());
         }
         let mut units = self.units.borrow_mut();
@@ -223,6 +258,26 @@ impl<'env> Reader<'env> {
             }
             size = length.min(size.saturating_mul(4));
         }
+    }
+
+    /// The `id`, by which the memory tells the trace. It has no part in the score, so whatever is no usable string is
+    /// none.
+    fn label(&self, trace: &Object) -> Result<Option<Label>> {
+        let key = self.env.create_string("id")?;
+        let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
+            self.take_exception();
+            return Ok(None);
+        };
+        if value.get_type()? != ValueType::String {
+            return Ok(None);
+        }
+        // SAFETY: the value is a string.
+        let string = unsafe { value.cast::<JsString>() }?;
+        if string.utf16_len()? > MAX_LABEL_BYTES {
+            return Ok(None);
+        }
+        let label = self.string(value, At::trace("trace.id"))?;
+        Ok((label.len() <= MAX_LABEL_BYTES).then(|| label.into()))
     }
 
     /// Lone surrogates become U+FFFD, whatever the engine's own conversion to UTF-8 would do.
@@ -311,23 +366,30 @@ impl<'env> Reader<'env> {
 
     /// What a getter or proxy threw becomes the cause of a typed error; anything else stays as it is.
     fn unreadable(&self, error: napi::Error, at: At) -> napi::Error {
-        // Node.js reports a getter that threw as a generic failure, so the status does not tell.
+        match self.take_exception() {
+            Some(cause) => self.threw(at, cause),
+            None => error,
+        }
+    }
+
+    /// What JavaScript has thrown, if it has. Node.js reports a getter that threw as a generic failure, so the status
+    /// does not tell.
+    fn take_exception(&self) -> Option<Unknown<'env>> {
         let mut pending = false;
         let mut exception = ptr::null_mut();
         let env = self.env.raw();
         // SAFETY: the environment is the one of the current call, and the pointer is valid for the write.
         let status = unsafe { sys::napi_is_exception_pending(env, &raw mut pending) };
         if status != sys::Status::napi_ok || !pending {
-            return error;
+            return None;
         }
         // SAFETY: as above.
         let status = unsafe { sys::napi_get_and_clear_last_exception(env, &raw mut exception) };
         if status != sys::Status::napi_ok {
-            return error;
+            return None;
         }
         // SAFETY: the call above has put a value of this environment there.
-        let cause = unsafe { Unknown::from_raw_unchecked(env, exception) };
-        self.threw(at, cause)
+        Some(unsafe { Unknown::from_raw_unchecked(env, exception) })
     }
 
     fn threw(&self, at: At, cause: Unknown) -> napi::Error {

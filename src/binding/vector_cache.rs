@@ -31,6 +31,11 @@ impl NativeVectorCache {
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
         Self { cache }
     }
+
+    /// The cache itself.
+    pub(super) fn share(&self) -> Arc<SharedCache> {
+        Arc::clone(&self.cache)
+    }
 }
 
 #[napi]
@@ -58,8 +63,8 @@ impl NativeVectorCache {
         let now = Instant::now();
         let mut cache = lock(&self.cache);
         let added = match &vector {
-            Either::A(vector) => cache.add::<f32>(vector, now),
-            Either::B(vector) => cache.add::<f64>(vector, now),
+            Either::A(vector) => cache.add::<f32>(vector, None, now),
+            Either::B(vector) => cache.add::<f64>(vector, None, now),
         };
         added.map_err(|error| throw(env, &error))
     }

@@ -1,10 +1,12 @@
 //! A queue of vectors in blocks of contiguous memory: nothing moves when the queue grows or its front
 //! leaves, and memory goes back as blocks empty.
 
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use super::{
+    Label,
     codes::{self, CodeInfo},
+    moment::Moment,
     scaled::Scaled,
 };
 use crate::{
@@ -15,21 +17,22 @@ use crate::{
 /// Bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
 
-/// The queue.
+/// The queue. A clone shares the blocks, so it is made in no time; what either adds later is its own.
 #[derive(Debug)]
 pub(super) struct Blocks {
     dimensions: usize,
     /// Groups of components in a vector.
     groups: usize,
     vectors_per_block: usize,
-    /// Whether it is kept when each vector was added.
-    timed: bool,
-    blocks: VecDeque<Block>,
+    /// Every block but the last is full.
+    blocks: VecDeque<Arc<Block>>,
     /// Vectors at the start of the first block that have left.
     gone: usize,
     length: usize,
-    /// An emptied block, kept so that a full cache allocates nothing.
-    spare: Option<Block>,
+    /// How many vectors have left in all: the sequence number of the oldest one.
+    departed: u64,
+    /// Empty blocks: what was reserved, and one that was emptied, so that a full cache allocates nothing.
+    spare: Vec<Block>,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +41,8 @@ struct Block {
     inverse_norms: Vec<f64>,
     codes: Vec<Codes>,
     infos: Vec<CodeInfo>,
-    added: Vec<Instant>,
+    added: Vec<Moment>,
+    labels: Vec<Option<Label>>,
 }
 
 /// Vectors that lie one after another in memory.
@@ -52,21 +56,29 @@ pub(super) struct Run<'b> {
     pub(super) infos: &'b [CodeInfo],
 }
 
+/// A vector of the queue.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'b> {
+    /// Padded with zeros.
+    pub(super) components: &'b [Floats],
+    pub(super) added: Moment,
+    pub(super) label: Option<&'b Label>,
+}
+
 impl Blocks {
-    /// An empty queue for vectors of `dimensions` components, at least 1. When vectors were added is only
-    /// known of a `timed` one.
-    pub(super) fn new(dimensions: usize, timed: bool) -> Self {
+    /// An empty queue for vectors of `dimensions` components, at least 1.
+    pub(super) fn new(dimensions: usize) -> Self {
         let groups = dimensions.div_ceil(GROUP);
         let bytes = groups.saturating_mul(size_of::<Floats>()).max(1);
         Self {
             dimensions,
             groups,
             vectors_per_block: (BLOCK_BYTES / bytes).max(1),
-            timed,
             blocks: VecDeque::new(),
             gone: 0,
             length: 0,
-            spare: None,
+            departed: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -79,50 +91,64 @@ impl Blocks {
         self.groups <= MAX_CODE_GROUPS
     }
 
-    /// Makes room for one vector, so that the next [`Blocks::push_back`] cannot fail.
-    pub(super) fn reserve_one(&mut self) -> Result<()> {
+    /// The sequence numbers of the vectors: each has its own for as long as the queue exists.
+    pub(super) fn sequence(&self) -> Range<u64> {
+        self.departed..self.departed + self.length as u64
+    }
+
+    /// Makes room for `count` vectors, so that appending them cannot fail.
+    pub(super) fn reserve(&mut self, count: usize) -> Result<()> {
+        self.try_reserve(count).ok_or_else(|| {
+            self.spare.truncate(1);
+            Error::OutOfMemory {
+                dimensions: self.dimensions,
+            }
+        })
+    }
+
+    fn try_reserve(&mut self, count: usize) -> Option<()> {
+        let mut room = 0;
+        if let Some(last) = self.blocks.back_mut()
+            && last.len() < self.vectors_per_block
+            && count > 0
+        {
+            room = self.vectors_per_block - last.len();
+            if Arc::get_mut(last).is_none() {
+                // A clone of the queue has it too, and must not see what comes.
+                let mut own = Block::allocate(self.vectors_per_block, self.groups)?;
+                own.extend(last, 0..last.len(), self.groups);
+                *last = Arc::new(own);
+            }
+        }
+        let blocks = count.saturating_sub(room).div_ceil(self.vectors_per_block);
+        self.blocks.try_reserve(blocks).ok()?;
+        self.spare
+            .try_reserve(blocks.saturating_sub(self.spare.len()))
+            .ok()?;
+        while self.spare.len() < blocks {
+            self.spare
+                .push(Block::allocate(self.vectors_per_block, self.groups)?);
+        }
+        Some(())
+    }
+
+    /// The block that takes the next vector; [`Blocks::reserve`] must have made room.
+    fn open_block(&mut self) -> Option<&mut Block> {
         if self
             .blocks
             .back()
-            .is_some_and(|block| block.len() < self.vectors_per_block)
+            .is_none_or(|last| last.len() == self.vectors_per_block)
         {
-            return Ok(());
+            self.blocks.push_back(Arc::new(self.spare.pop()?));
         }
-        let out_of_memory = Error::OutOfMemory {
-            dimensions: self.dimensions,
-        };
-        if self.blocks.try_reserve(1).is_err() {
-            return Err(out_of_memory);
-        }
-        let block = match self.spare.take() {
-            Some(block) => block,
-            None => self.allocate().ok_or(out_of_memory)?,
-        };
-        self.blocks.push_back(block);
-        Ok(())
+        Arc::get_mut(self.blocks.back_mut()?)
     }
 
-    fn allocate(&self) -> Option<Block> {
-        let mut block = Block::default();
-        let vectors = self.vectors_per_block;
-        let groups = vectors.checked_mul(self.groups)?;
-        block.components.try_reserve_exact(groups).ok()?;
-        block.inverse_norms.try_reserve_exact(vectors).ok()?;
-        if self.coded() {
-            block.codes.try_reserve_exact(groups).ok()?;
-            block.infos.try_reserve_exact(vectors).ok()?;
-        }
-        if self.timed {
-            block.added.try_reserve_exact(vectors).ok()?;
-        }
-        Some(block)
-    }
-
-    /// Appends a vector; [`Blocks::reserve_one`] must have made room.
-    pub(super) fn push_back(&mut self, vector: &Scaled, now: Instant) {
+    /// Appends a vector; [`Blocks::reserve`] must have made room.
+    pub(super) fn push_back(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
         let coded = self.coded();
-        let Some(block) = self.blocks.back_mut() else {
-            debug_assert!(false, "reserve_one was not called");
+        let Some(block) = self.open_block() else {
+            debug_assert!(false, "reserve was not called");
             return;
         };
         block.components.extend_from_slice(&vector.components);
@@ -130,16 +156,60 @@ impl Blocks {
         if coded {
             block.infos.push(codes::encode(vector, &mut block.codes));
         }
-        if self.timed {
-            block.added.push(now);
-        }
+        block.added.push(added);
+        block.labels.push(label);
         self.length += 1;
     }
 
-    /// When the oldest vector was added, if that is kept.
-    pub(super) fn front_added(&self) -> Option<Instant> {
-        let added = &self.blocks.front()?.added;
-        added.get(self.gone).copied()
+    /// Appends the vectors of `newer`, of as many dimensions, but for the first `skipped`;
+    /// [`Blocks::reserve`] must have made room. The order of age stays: none counts as older than the one before.
+    pub(super) fn extend(&mut self, newer: &Self, skipped: usize) {
+        let (groups, vectors_per_block) = (self.groups, self.vectors_per_block);
+        for (source, mut range) in newer.parts(skipped) {
+            while !range.is_empty() {
+                let latest = self.back_added();
+                let Some(block) = self.open_block() else {
+                    debug_assert!(false, "reserve was not called");
+                    return;
+                };
+                let count = range.len().min(vectors_per_block - block.len());
+                let copied = block.len();
+                block.extend(source, range.start..range.start + count, groups);
+                for added in &mut block.added[copied..] {
+                    *added = latest.map_or(*added, |latest| latest.max(*added));
+                }
+                range.start += count;
+                self.length += count;
+            }
+        }
+    }
+
+    /// When the oldest vector was added.
+    pub(super) fn front_added(&self) -> Option<Moment> {
+        self.blocks.front()?.added.get(self.gone).copied()
+    }
+
+    /// When the newest vector was added.
+    fn back_added(&self) -> Option<Moment> {
+        self.blocks.back()?.added.last().copied()
+    }
+
+    /// The vector at `index`, counted from the oldest.
+    pub(super) fn get(&self, index: usize) -> Option<Entry<'_>> {
+        if index >= self.length {
+            return None;
+        }
+        let position = self.gone + index;
+        let block = self.blocks.get(position / self.vectors_per_block)?;
+        let position = position % self.vectors_per_block;
+        Some(Entry {
+            components: block
+                .components
+                .get(position * self.groups..)?
+                .get(..self.groups)?,
+            added: *block.added.get(position)?,
+            label: block.labels.get(position)?.as_ref(),
+        })
     }
 
     /// Removes the oldest vector.
@@ -149,34 +219,93 @@ impl Blocks {
         }
         self.gone += 1;
         self.length -= 1;
+        self.departed += 1;
         // Every block but the last is full, so only a full block can be used up and still be in the way.
         if self.gone == self.vectors_per_block {
             self.gone = 0;
-            self.spare = self.blocks.pop_front().map(Block::emptied);
+            let block = self.blocks.pop_front().and_then(Arc::into_inner);
+            if let Some(block) = block
+                && self.spare.is_empty()
+            {
+                self.spare.push(block.emptied());
+            }
         }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self::new(self.dimensions, self.timed);
+        let departed = self.sequence().end;
+        *self = Self::new(self.dimensions);
+        self.departed = departed;
     }
 
-    /// Every vector, oldest first.
-    pub(super) fn runs(&self) -> impl Iterator<Item = Run<'_>> {
-        self.blocks.iter().enumerate().map(|(index, block)| {
+    /// Every vector after the first `skipped`, oldest first: the block and where in it.
+    fn parts(&self, skipped: usize) -> impl Iterator<Item = (&Block, Range<usize>)> {
+        let skipped = self.gone + skipped.min(self.length);
+        let (full, start) = (skipped / self.vectors_per_block, skipped % self.vectors_per_block);
+        let blocks = self.blocks.iter().skip(full).enumerate();
+        blocks.map(move |(index, block)| {
+            let start = if index == 0 { start.min(block.len()) } else { 0 };
+            (&**block, start..block.len())
+        })
+    }
+
+    /// Every vector after the first `skipped`, oldest first.
+    pub(super) fn runs(&self, skipped: usize) -> impl Iterator<Item = Run<'_>> {
+        self.parts(skipped).map(|(block, range)| {
             let run = Run {
                 components: &block.components,
                 inverse_norms: &block.inverse_norms,
                 codes: &block.codes,
                 infos: &block.infos,
             };
-            if index == 0 { run.after(self.gone) } else { run }
+            run.after(range.start)
         })
     }
 }
 
+impl Clone for Blocks {
+    fn clone(&self) -> Self {
+        Self {
+            blocks: self.blocks.clone(),
+            spare: Vec::new(),
+            ..*self
+        }
+    }
+}
+
 impl Block {
+    /// A block with room for so many vectors of so many groups, unless there is no memory.
+    fn allocate(vectors: usize, groups: usize) -> Option<Self> {
+        let mut block = Self::default();
+        let all_groups = vectors.checked_mul(groups)?;
+        block.components.try_reserve_exact(all_groups).ok()?;
+        block.inverse_norms.try_reserve_exact(vectors).ok()?;
+        if groups <= MAX_CODE_GROUPS {
+            block.codes.try_reserve_exact(all_groups).ok()?;
+            block.infos.try_reserve_exact(vectors).ok()?;
+        }
+        block.added.try_reserve_exact(vectors).ok()?;
+        block.labels.try_reserve_exact(vectors).ok()?;
+        Some(block)
+    }
+
     fn len(&self) -> usize {
         self.inverse_norms.len()
+    }
+
+    /// Appends vectors of another block; there must be room.
+    fn extend(&mut self, source: &Self, range: Range<usize>, groups: usize) {
+        let all_groups = range.start * groups..range.end * groups;
+        self.components
+            .extend_from_slice(&source.components[all_groups.clone()]);
+        self.inverse_norms
+            .extend_from_slice(&source.inverse_norms[range.clone()]);
+        if !source.codes.is_empty() {
+            self.codes.extend_from_slice(&source.codes[all_groups]);
+            self.infos.extend_from_slice(&source.infos[range.clone()]);
+        }
+        self.added.extend_from_slice(&source.added[range.clone()]);
+        self.labels.extend_from_slice(&source.labels[range]);
     }
 
     fn emptied(mut self) -> Self {
@@ -185,6 +314,7 @@ impl Block {
         self.codes.clear();
         self.infos.clear();
         self.added.clear();
+        self.labels.clear();
         self
     }
 }

@@ -2,17 +2,28 @@
 
 mod blocks;
 mod codes;
+mod moment;
 mod scaled;
 mod scan;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crate::error::{Error, Result};
 use blocks::Blocks;
 use codes::CodedQuery;
+use moment::Moment;
 pub use scaled::Component;
 use scaled::Scaled;
-use scan::Scan;
+use scan::{Found, Largest, Scan, Several, Wanted};
+
+/// What a vector stands for, in the words of whoever added it: at most [`MAX_LABEL_BYTES`] long.
+pub type Label = Arc<str>;
+
+/// The most bytes of UTF-8 in a [`Label`].
+pub const MAX_LABEL_BYTES: usize = 1024;
 
 /// Bounds of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,21 +47,67 @@ impl Default for Options {
     }
 }
 
-/// A bounded first-in-first-out memory of vectors that answers how similar the most similar one is, by
-/// looking at all of them. Vectors are copied in.
+/// The model that vectors come from: those of different models, or of the same one with other weights, do not
+/// compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelIdentity {
+    /// The name, as in `Xenova/all-MiniLM-L6-v2`.
+    pub model: String,
+    /// What the weights are stored in, as in `fp32`.
+    pub dtype: String,
+    /// The SHA-256 of the model file, in hexadecimal, if it is known.
+    pub sha256: Option<String>,
+}
+
+impl ModelIdentity {
+    /// Whether vectors of the two compare: the name and the weights are the same. The files may differ, as exports of the
+    /// same weights do.
+    #[must_use]
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        (&self.model, &self.dtype) == (&other.model, &other.dtype)
+    }
+}
+
+impl std::fmt::Display for ModelIdentity {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} ({})", self.model, self.dtype)
+    }
+}
+
+/// A vector of the cache that is similar to a query.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbour {
+    /// How many living vectors are older.
+    pub index: usize,
+    /// The cosine similarity, -1 to 1 within 1e-6.
+    pub similarity: f64,
+    /// What the vector was added with.
+    pub label: Option<Label>,
+}
+
+/// A bounded first-in-first-out memory of vectors that answers which are the most similar ones, by looking at
+/// all of them. Vectors are copied in.
 ///
 /// A component takes five bytes: four for its value and one for a code that spares most vectors the look at
-/// their values. Vectors are padded to whole groups of 64 components, and each takes 16 bytes more, or 32 with
-/// a time to live: 1,936 bytes for 384 dimensions. There are no codes for more than 65,536 dimensions.
+/// their values. Vectors are padded to whole groups of 64 components, and each takes 40 bytes more, beside its
+/// label: 1,960 bytes for 384 dimensions. There are no codes for more than 65,536 dimensions.
 ///
 /// Every method that depends on the time takes it as `now`, which must not go backwards.
 #[derive(Debug)]
 pub struct VectorCache {
     options: Options,
     blocks: Blocks,
+    model: Option<ModelIdentity>,
     /// The vector or query of the call under way; only its memory outlives the call.
     scaled: Scaled,
     coded: CodedQuery,
+}
+
+impl Default for VectorCache {
+    /// An empty cache of the scorer's own bounds.
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
 }
 
 impl VectorCache {
@@ -59,7 +116,8 @@ impl VectorCache {
     pub fn new(options: Options) -> Self {
         Self {
             options,
-            blocks: Blocks::new(options.dimensions, options.time_to_live.is_some()),
+            blocks: Blocks::new(options.dimensions),
+            model: None,
             scaled: Scaled::default(),
             coded: CodedQuery::default(),
         }
@@ -71,22 +129,82 @@ impl VectorCache {
         &self.options
     }
 
+    /// The model that the vectors come from, if that was said.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelIdentity> {
+        self.model.as_ref()
+    }
+
+    /// Says that the vectors come from `model`, as those have to that are added later. A cache without vectors
+    /// takes any.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::check_model`].
+    pub fn bind_model(&mut self, model: &ModelIdentity, now: Instant) -> Result<()> {
+        self.check_model(model, now)?;
+        if self.model.is_none() || self.is_empty(now) {
+            self.model = Some(model.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether vectors that come from `model` compare with those here.
+    ///
+    /// # Errors
+    /// [`Error::CacheOtherModel`] if these come from another one.
+    pub fn check_model(&mut self, model: &ModelIdentity, now: Instant) -> Result<()> {
+        let is_empty = self.is_empty(now);
+        match &self.model {
+            Some(held) if !is_empty && !held.agrees_with(model) => Err(Error::CacheOtherModel {
+                held: held.to_string(),
+                other: model.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a copy of `vector`, which displaces the oldest one if the cache is full.
     ///
     /// # Errors
     /// [`Error::Dimensions`] for a wrong length, [`Error::NotFinite`] for a component that is NaN or
-    /// infinite, [`Error::OutOfMemory`]. After an error the cache is as it was.
-    pub fn add<T: Component>(&mut self, vector: &[T], now: Instant) -> Result<()> {
+    /// infinite, [`Error::LabelTooLong`], [`Error::OutOfMemory`]. After an error the cache is as it was.
+    pub fn add<T: Component>(&mut self, vector: &[T], label: Option<Label>, now: Instant) -> Result<()> {
         self.scale(vector, "vector")?;
+        if let Some(label) = &label {
+            require_short(label)?;
+        }
         if self.options.max_elements == 0 {
             return Ok(());
         }
         self.evict_expired(now);
-        self.blocks.reserve_one()?;
+        self.blocks.reserve(1)?;
         if self.blocks.len() == self.options.max_elements {
             self.blocks.pop_front();
         }
-        self.blocks.push_back(&self.scaled, now);
+        self.blocks.push_back(&self.scaled, label, Moment::at(now));
+        Ok(())
+    }
+
+    /// Moves the vectors of `newer` to the end of this cache, with their labels and with the times at which they were
+    /// added, as far as these are not before that of the newest one here. They displace the oldest ones of a
+    /// cache that gets full. `newer` is empty afterwards.
+    ///
+    /// # Errors
+    /// [`Error::Dimensions`] if the two hold vectors of different lengths, [`Error::CacheOtherModel`] if of
+    /// different models, [`Error::OutOfMemory`]. After an error both are as they were.
+    pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
+        let joint = self.join(newer, now)?;
+        self.blocks.reserve(newer.blocks.len() - joint.skipped_newer)?;
+        if let Some(model) = &newer.model
+            && newer.blocks.len() > joint.skipped_newer
+        {
+            self.bind_model(model, now)?;
+        }
+        for _ in 0..joint.skipped {
+            self.blocks.pop_front();
+        }
+        self.blocks.extend(&newer.blocks, joint.skipped_newer);
+        newer.clear();
         Ok(())
     }
 
@@ -102,15 +220,143 @@ impl VectorCache {
         if self.scaled.inverse_norm == 0.0 {
             return Ok(0.0);
         }
-        let scan = Scan::new(&self.scaled);
-        let similarity = if self.blocks.coded() {
-            self.coded.set(&self.scaled)?;
-            scan.coded(&self.blocks, &self.coded)
-        } else {
-            scan.plain(&self.blocks)
+        let largest = self
+            .scan(Largest::default(), |scan, blocks| scan.over(blocks.runs(0)))?
+            .0;
+        Ok(largest.map_or(0.0, Found::plain_similarity))
+    }
+
+    /// The `count` vectors that are most similar to `query`, the most similar first, and of equally similar ones
+    /// the older first; fewer if the cache holds fewer. A zero vector has similarity 0 to everything. The
+    /// similarity of the first is that of [`VectorCache::max_cosine_similarity`], to the bit.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::max_cosine_similarity`].
+    pub fn nearest<T: Component>(
+        &mut self,
+        query: &[T],
+        count: usize,
+        now: Instant,
+    ) -> Result<Vec<Neighbour>> {
+        self.scale(query, "query")?;
+        self.evict_expired(now);
+        let count = count.min(self.blocks.len());
+        let out_of_memory = Error::OutOfMemory {
+            dimensions: self.options.dimensions,
         };
-        // Adding 0 turns a negative zero, which a zero vector can produce, into a plain one.
-        Ok(similarity.unwrap_or(0.0) + 0.0)
+        let mut neighbours = Vec::new();
+        if neighbours.try_reserve_exact(count).is_err() {
+            return Err(out_of_memory);
+        }
+        if self.scaled.inverse_norm == 0.0 {
+            let found = |index| Found {
+                similarity: 0.0,
+                index,
+            };
+            neighbours.extend((0..count).map(|index| self.neighbour(found(index))));
+        } else if count == 1 {
+            let largest = self
+                .scan(Largest::default(), |scan, blocks| scan.over(blocks.runs(0)))?
+                .0;
+            neighbours.extend(largest.map(|found| self.neighbour(found)));
+        } else if count > 0 {
+            let several = Several::new(count).ok_or(out_of_memory)?;
+            let several = self.scan(several, |scan, blocks| scan.over(blocks.runs(0)))?;
+            neighbours.extend(several.into_sorted().map(|found| self.neighbour(found)));
+        }
+        Ok(neighbours)
+    }
+
+    /// What [`VectorCache::nearest`] would find first, after [`VectorCache::append`] with `newer`; `None` if there
+    /// would be no vector. Changes nothing, except that expired vectors leave.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::nearest`], and [`Error::Dimensions`] if the two hold vectors of different lengths.
+    pub fn nearest_with<T: Component>(
+        &mut self,
+        newer: &mut Self,
+        query: &[T],
+        now: Instant,
+    ) -> Result<Option<Neighbour>> {
+        self.scale(query, "query")?;
+        let joint = self.join(newer, now)?;
+        let kept = self.blocks.len() - joint.skipped;
+        let found = if self.scaled.inverse_norm == 0.0 {
+            let first = Found {
+                similarity: 0.0,
+                index: 0,
+            };
+            (kept + newer.blocks.len() > joint.skipped_newer).then_some(first)
+        } else {
+            let largest = self.scan(Largest::default(), |scan, blocks| {
+                scan.over(blocks.runs(joint.skipped));
+                scan.over(newer.blocks.runs(joint.skipped_newer));
+            })?;
+            largest.0
+        };
+        let label = |index: usize| match index.checked_sub(kept) {
+            None => self.blocks.get(joint.skipped + index)?.label.cloned(),
+            Some(index) => newer.blocks.get(joint.skipped_newer + index)?.label.cloned(),
+        };
+        Ok(found.map(|found| Neighbour {
+            index: found.index,
+            similarity: found.plain_similarity(),
+            label: label(found.index),
+        }))
+    }
+
+    /// What would be skipped of both if the vectors of `newer` came after those here.
+    fn join(&mut self, newer: &mut Self, now: Instant) -> Result<Joint> {
+        if newer.options.dimensions != self.options.dimensions {
+            return Err(Error::Dimensions {
+                expected: self.options.dimensions,
+                found: newer.options.dimensions,
+            });
+        }
+        self.evict_expired(now);
+        newer.evict_expired(now);
+        // A vector counts as no older than the one before it, so none after a living one has expired.
+        let expired = match self.options.time_to_live {
+            Some(time_to_live) if self.blocks.len() == 0 => {
+                let entries = (0..).map_while(|index| newer.blocks.get(index));
+                let now = Moment::at(now);
+                entries
+                    .take_while(|entry| entry.added.age(now) >= time_to_live)
+                    .count()
+            }
+            _ => 0,
+        };
+        let total = self.blocks.len() + newer.blocks.len() - expired;
+        let surplus = total.saturating_sub(self.options.max_elements);
+        let skipped = surplus.min(self.blocks.len());
+        Ok(Joint {
+            skipped,
+            skipped_newer: expired + surplus - skipped,
+        })
+    }
+
+    /// Shows vectors to `wanted`: those that `over` has the scan go over.
+    fn scan<W: Wanted>(&mut self, wanted: W, over: impl FnOnce(&mut Scan<W>, &Blocks)) -> Result<W> {
+        let coded = if self.blocks.coded() {
+            self.coded.set(&self.scaled)?;
+            Some(&self.coded)
+        } else {
+            None
+        };
+        let mut scan = Scan::new(&self.scaled, coded, wanted);
+        over(&mut scan, &self.blocks);
+        Ok(scan.wanted)
+    }
+
+    fn neighbour(&self, found: Found) -> Neighbour {
+        Neighbour {
+            index: found.index,
+            similarity: found.plain_similarity(),
+            label: self
+                .blocks
+                .get(found.index)
+                .and_then(|entry| entry.label.cloned()),
+        }
     }
 
     /// How many vectors live.
@@ -130,18 +376,20 @@ impl VectorCache {
         let Some(time_to_live) = self.options.time_to_live else {
             return;
         };
+        let now = Moment::at(now);
         // Vectors are in order of age, so the expired ones are the first.
         while let Some(added) = self.blocks.front_added() {
-            if now.saturating_duration_since(added) < time_to_live {
+            if added.age(now) < time_to_live {
                 break;
             }
             self.blocks.pop_front();
         }
     }
 
-    /// Drops every vector.
+    /// Drops every vector, and with them the model that they come from.
     pub fn clear(&mut self) {
         self.blocks.clear();
+        self.model = None;
     }
 
     fn scale<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {
@@ -155,187 +403,27 @@ impl VectorCache {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::VecDeque;
+/// How many of the oldest vectors would be missing if two caches became one.
+struct Joint {
+    /// Of the older cache.
+    skipped: usize,
+    /// Of the newer one.
+    skipped_newer: usize,
+}
 
-    fn cache(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> VectorCache {
-        VectorCache::new(Options {
-            max_elements,
-            dimensions,
-            time_to_live: ttl_ms.map(Duration::from_millis),
-        })
-    }
-
-    fn oracle_similarity(a: &[f64], b: &[f64]) -> f64 {
-        let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
-        let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let norms = norm(a) * norm(b);
-        if norms == 0.0 { 0.0 } else { dot / norms }
-    }
-
-    #[test]
-    fn wrong_lengths_and_infinities_are_refused() {
-        let now = Instant::now();
-        let mut cache = cache(10, 3, None);
-        for vector in [&[][..], &[1.0], &[1.0; 4]] {
-            assert_eq!(
-                cache.add(vector, now).unwrap_err().to_string(),
-                format!("Expected 3 dimensions, got {}", vector.len())
-            );
-            assert!(cache.max_cosine_similarity(vector, now).is_err());
-        }
-        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            let error = cache.add(&[1.0, 2.0, bad], now).unwrap_err();
-            assert_eq!(error.code(), "ERR_INVALID_VECTOR");
-            assert!(error.to_string().starts_with("vector[2]"), "{error}");
-            let error = cache.max_cosine_similarity(&[bad, 2.0, bad], now).unwrap_err();
-            assert!(error.to_string().starts_with("query[0]"), "{error}");
-        }
-        assert_eq!(cache.len(now), 0);
-    }
-
-    #[test]
-    fn the_oldest_makes_room() {
-        let now = Instant::now();
-        let mut cache = cache(2, 2, None);
-        cache.add(&[1.0, 0.0], now).unwrap();
-        cache.add(&[0.0, 1.0], now).unwrap();
-        assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 1.0);
-        cache.add(&[0.0, -1.0], now).unwrap();
-        assert_eq!(cache.len(now), 2);
-        assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
-        cache.clear();
-        assert!(cache.is_empty(now));
-        assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
-    }
-
-    #[test]
-    fn a_capacity_of_zero_stores_nothing_but_still_checks() {
-        let now = Instant::now();
-        let mut cache = cache(0, 2, None);
-        cache.add(&[1.0, 0.0], now).unwrap();
-        assert_eq!(cache.len(now), 0);
-        assert!(cache.add(&[1.0], now).is_err());
-    }
-
-    #[test]
-    fn an_entry_lives_while_its_age_is_below_the_time_to_live() {
-        let start = Instant::now();
-        let at = |ms| start + Duration::from_millis(ms);
-        let mut cache = cache(10, 1, Some(100));
-        cache.add(&[1.0], at(0)).unwrap();
-        cache.add(&[-1.0], at(50)).unwrap();
-        assert_eq!(cache.len(at(99)), 2);
-        assert_eq!(cache.max_cosine_similarity(&[1.0], at(99)).unwrap(), 1.0);
-        assert_eq!(cache.len(at(100)), 1);
-        assert_eq!(cache.max_cosine_similarity(&[1.0], at(100)).unwrap(), -1.0);
-        cache.evict_expired(at(150));
-        assert_eq!(cache.blocks.len(), 0);
-    }
-
-    #[test]
-    fn a_time_to_live_of_zero_keeps_nothing() {
-        let now = Instant::now();
-        let mut cache = cache(10, 1, Some(0));
-        cache.add(&[1.0], now).unwrap();
-        assert_eq!(cache.len(now), 0);
-    }
-
-    #[test]
-    fn zero_vectors_have_no_similarity() {
-        let now = Instant::now();
-        let mut cache = cache(10, 2, None);
-        cache.add(&[0.0, 0.0], now).unwrap();
-        assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
-        // The zero vector is in the cache, and 0 is more than -1.
-        cache.add(&[-1.0, 0.0], now).unwrap();
-        assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
-        assert_eq!(cache.max_cosine_similarity(&[0.0, 0.0], now).unwrap(), 0.0);
-    }
-
-    #[test]
-    fn extreme_magnitudes_keep_their_direction() {
-        let now = Instant::now();
-        let mut cache = cache(10, 2, None);
-        for scale in [f64::MAX, 1e300, 1.0, 1e-40, 1e-300, 5e-324] {
-            cache.clear();
-            cache.add(&[scale, scale], now).unwrap();
-            for query in [f64::MAX, 1.0, 1e-300, 5e-324] {
-                let similarity = cache.max_cosine_similarity(&[query, query], now).unwrap();
-                assert!((similarity - 1.0).abs() < 1e-6, "{scale} {query}: {similarity}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_vector_that_cannot_be_held_is_an_error() {
-        // The length must match first, so only the allocation of a block can fail: far beyond memory.
-        let mut blocks = Blocks::new(usize::MAX / 8, false);
-        assert_eq!(blocks.reserve_one().unwrap_err().code(), "ERR_OUT_OF_MEMORY");
-    }
-
-    proptest! {
-        #[test]
-        fn agrees_with_a_naive_model(
-            max_elements in 0usize..9,
-            operations in prop::collection::vec((0u8..10, prop::collection::vec(-1.0f64..1.0, 5), 0u64..40), 0..60),
-        ) {
-            let start = Instant::now();
-            let mut elapsed = 0;
-            let mut cache = cache(max_elements, 5, Some(100));
-            let mut model: VecDeque<(Vec<f64>, u64)> = VecDeque::new();
-            for (operation, vector, pause) in operations {
-                elapsed += pause;
-                let now = start + Duration::from_millis(elapsed);
-                model.retain(|(_, added)| elapsed - added < 100);
-                if operation < 6 {
-                    cache.add(&vector, now).unwrap();
-                    if max_elements > 0 {
-                        if model.len() == max_elements {
-                            model.pop_front();
-                        }
-                        model.push_back((vector, elapsed));
-                    }
-                } else if operation < 9 {
-                    let expected = model.iter().map(|(v, _)| oracle_similarity(&vector, v)).reduce(f64::max).unwrap_or(0.0);
-                    let found = cache.max_cosine_similarity(&vector, now).unwrap();
-                    prop_assert!((found - expected).abs() <= 1e-6, "{} {}", found, expected);
-                } else {
-                    cache.clear();
-                    model.clear();
-                }
-                prop_assert_eq!(cache.len(now), model.len());
-            }
-        }
-
-        #[test]
-        fn agrees_with_double_precision(
-            dimensions in 1usize..700,
-            count in 0usize..40,
-            seed in any::<u64>(),
-            exponent in -30i32..30,
-        ) {
-            // xorshift, so that large caches do not slow down shrinking.
-            let mut state = seed | 1;
-            let mut component = || {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * 10f64.powi(exponent)
-            };
-            let now = Instant::now();
-            let mut cache = cache(1000, dimensions, None);
-            let vectors: Vec<Vec<f64>> = (0..count).map(|_| (0..dimensions).map(|_| component()).collect()).collect();
-            for vector in &vectors {
-                cache.add(vector, now).unwrap();
-            }
-            let query: Vec<f64> = (0..dimensions).map(|_| component()).collect();
-            let expected = vectors.iter().map(|v| oracle_similarity(&query, v)).reduce(f64::max).unwrap_or(0.0);
-            let found = cache.max_cosine_similarity(&query, now).unwrap();
-            prop_assert!((found - expected).abs() <= 1e-6, "{} {}", found, expected);
-        }
+impl Found {
+    /// Adding 0 turns a negative zero, which a zero vector can produce, into a plain one.
+    fn plain_similarity(self) -> f64 {
+        self.similarity + 0.0
     }
 }
+
+fn require_short(label: &str) -> Result<()> {
+    if label.len() > MAX_LABEL_BYTES {
+        return Err(Error::LabelTooLong { found: label.len() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -25,8 +25,9 @@ pub(super) struct Scaled {
 
 impl Scaled {
     /// Largest components outside this range have the vector scaled: products of two such vectors stay far
-    /// from the ends of single precision.
-    const COMFORTABLE: std::ops::RangeInclusive<f64> = 1e-12..=1e12;
+    /// from the ends of single precision. The ends are powers of two, which rounding to single precision does not
+    /// cross: what was taken over is never scaled again, so a vector that comes back from a file has the same bits.
+    const COMFORTABLE: std::ops::RangeInclusive<f64> = 1.0 / 1_099_511_627_776.0..=1_099_511_627_776.0;
 
     /// Takes over `vector`; the memory of the one before is used again.
     ///

@@ -1,10 +1,11 @@
-//! The search for the largest similarity.
+//! The search for the largest similarities.
 
-use super::{
-    blocks::{Blocks, Run},
-    codes::CodedQuery,
-    scaled::Scaled,
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BinaryHeap,
 };
+
+use super::{blocks::Run, codes::CodedQuery, scaled::Scaled};
 use crate::simd::{self, Floats, Kernels};
 
 /// Vectors that are looked at together: their products fit the first-level cache.
@@ -14,51 +15,169 @@ const BATCH: usize = 64;
 /// near duplicates costs little more than it would without codes.
 const PLAIN_BATCHES: usize = 7;
 
-/// A search for the largest cosine similarity of a query to the vectors of a cache.
-pub(super) struct Scan<'q> {
-    query: &'q Scaled,
-    kernels: &'static Kernels,
-    /// The largest similarity so far.
-    best: Option<f64>,
+/// A vector that was compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Found {
+    pub(super) similarity: f64,
+    /// How many vectors were scanned before it.
+    pub(super) index: usize,
 }
 
-impl<'q> Scan<'q> {
-    /// `query` is not zero.
-    pub(super) fn new(query: &'q Scaled) -> Self {
+/// What a search looks for.
+pub(super) trait Wanted {
+    /// Whether the most promising vector of a batch is looked at before the others, to rule these out. It may
+    /// then be offered twice.
+    const PROMISING_FIRST: bool;
+
+    /// Whether a vector can be wanted whose similarity is at most `bound`.
+    fn can_win(&self, bound: f64) -> bool;
+
+    /// Takes or leaves a vector.
+    fn offer(&mut self, found: Found);
+}
+
+/// The most similar vector; of equally similar ones the oldest.
+#[derive(Debug, Default)]
+pub(super) struct Largest(pub(super) Option<Found>);
+
+impl Wanted for Largest {
+    const PROMISING_FIRST: bool = true;
+
+    #[inline]
+    fn can_win(&self, bound: f64) -> bool {
+        self.0.is_none_or(|best| bound >= best.similarity)
+    }
+
+    #[inline]
+    fn offer(&mut self, found: Found) {
+        let wins = |best: Found| {
+            found.similarity > best.similarity
+                || (found.similarity == best.similarity && found.index < best.index)
+        };
+        if self.0.is_none_or(wins) {
+            self.0 = Some(found);
+        }
+    }
+}
+
+/// The `count` most similar vectors, at least 1; of equally similar ones the oldest.
+#[derive(Debug)]
+pub(super) struct Several {
+    count: usize,
+    /// The least wanted on top.
+    best: BinaryHeap<Reverse<Rank>>,
+}
+
+impl Several {
+    /// `None` when there is no memory for so many.
+    pub(super) fn new(count: usize) -> Option<Self> {
+        let mut best = Vec::new();
+        best.try_reserve_exact(count).ok()?;
+        let best = BinaryHeap::from(best);
+        Some(Self { count, best })
+    }
+
+    /// The vectors, the most similar first.
+    pub(super) fn into_sorted(self) -> impl Iterator<Item = Found> {
+        let sorted = self.best.into_sorted_vec().into_iter();
+        sorted.map(|Reverse(Rank(found))| found)
+    }
+}
+
+impl Wanted for Several {
+    // The most promising one alone says nothing about the last of many.
+    const PROMISING_FIRST: bool = false;
+
+    fn can_win(&self, bound: f64) -> bool {
+        let worst = self.best.peek().filter(|_| self.best.len() == self.count);
+        worst.is_none_or(|Reverse(Rank(worst))| bound >= worst.similarity)
+    }
+
+    fn offer(&mut self, found: Found) {
+        let rank = Rank(found);
+        if self.best.len() < self.count {
+            self.best.push(Reverse(rank));
+        } else if let Some(mut worst) = self.best.peek_mut()
+            && rank > worst.0
+        {
+            *worst = Reverse(rank);
+        }
+    }
+}
+
+/// How wanted a vector is: the more similar and, among equals, the older it is.
+#[derive(Debug)]
+struct Rank(Found);
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Similarities are finite, and the two zeros equal.
+        let by_similarity = self.0.similarity.partial_cmp(&other.0.similarity);
+        by_similarity
+            .unwrap_or(Ordering::Equal)
+            .then(other.0.index.cmp(&self.0.index))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Rank {}
+
+/// A search for the vectors that are most similar to a query.
+pub(super) struct Scan<'q, W> {
+    query: &'q Scaled,
+    coded: Option<&'q CodedQuery>,
+    kernels: &'static Kernels,
+    /// How many vectors there were before the batch.
+    before: usize,
+    /// What was found.
+    pub(super) wanted: W,
+}
+
+impl<'q, W: Wanted> Scan<'q, W> {
+    /// `query` is not zero. Codes, if there are any, save time and change no bit.
+    pub(super) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, wanted: W) -> Self {
         Self {
             query,
+            coded,
             kernels: simd::kernels(),
-            best: None,
+            before: 0,
+            wanted,
         }
     }
 
-    /// Compares with every vector. `None` when there are none.
-    pub(super) fn plain(mut self, blocks: &Blocks) -> Option<f64> {
-        for run in blocks.runs() {
-            for batch in run.batches(BATCH) {
-                self.compare(batch.components, batch.inverse_norms);
-            }
-        }
-        self.best
-    }
-
-    /// The same, to the bit, with the help of codes.
-    pub(super) fn coded(mut self, blocks: &Blocks, coded: &CodedQuery) -> Option<f64> {
+    /// Compares with every vector of `runs`.
+    pub(super) fn over<'b>(&mut self, runs: impl Iterator<Item = Run<'b>>) {
         let mut plain_batches = 0;
-        for run in blocks.runs() {
+        for run in runs {
             for batch in run.batches(BATCH) {
-                if plain_batches > 0 {
-                    plain_batches -= 1;
-                    self.compare(batch.components, batch.inverse_norms);
-                } else if !self.compare_candidates(&batch, coded) {
-                    plain_batches = PLAIN_BATCHES;
+                match self.coded {
+                    Some(coded) if plain_batches == 0 => {
+                        if !self.compare_candidates(&batch, coded) {
+                            plain_batches = PLAIN_BATCHES;
+                        }
+                    }
+                    _ => {
+                        plain_batches = plain_batches.saturating_sub(1);
+                        self.compare(0, batch.components, batch.inverse_norms);
+                    }
                 }
+                self.before += batch.inverse_norms.len();
             }
         }
-        self.best
     }
 
-    /// Compares with the vectors of a batch that can be the most similar. Returns whether they were few.
+    /// Compares with the vectors of a batch that can be wanted. Returns whether they were few.
     fn compare_candidates(&mut self, batch: &Run, coded: &CodedQuery) -> bool {
         let length = batch.inverse_norms.len();
         let mut bounds = [0.0; BATCH];
@@ -72,19 +191,21 @@ impl<'q> Scan<'q> {
                 (most_promising, highest) = (index, *bound);
             }
         }
-        if !self.can_win(highest) {
+        if !self.wanted.can_win(highest) {
             return true;
         }
-        self.compare_one(batch, most_promising);
-        bounds[most_promising] = f64::NEG_INFINITY;
-        let candidates = bounds.iter().filter(|&&bound| self.can_win(bound)).count();
+        if W::PROMISING_FIRST {
+            self.compare_one(batch, most_promising);
+            bounds[most_promising] = f64::NEG_INFINITY;
+        }
+        let candidates = bounds.iter().filter(|&&bound| self.wanted.can_win(bound)).count();
         if candidates > length / 2 {
-            self.compare(batch.components, batch.inverse_norms);
+            self.compare(0, batch.components, batch.inverse_norms);
             return false;
         }
         if candidates > 0 {
             for (index, &bound) in bounds.iter().enumerate() {
-                if self.can_win(bound) {
+                if self.wanted.can_win(bound) {
                     self.compare_one(batch, index);
                 }
             }
@@ -92,27 +213,23 @@ impl<'q> Scan<'q> {
         true
     }
 
-    /// Whether a vector with this bound can be more similar than the best so far.
-    fn can_win(&self, bound: f64) -> bool {
-        self.best.is_none_or(|best| bound >= best)
-    }
-
     fn compare_one(&mut self, batch: &Run, index: usize) {
         let groups = self.query.components.len();
         let row = &batch.components[index * groups..][..groups];
-        self.compare(row, &batch.inverse_norms[index..=index]);
+        self.compare(index, row, &batch.inverse_norms[index..=index]);
     }
 
-    /// Compares with up to [`BATCH`] vectors: the single precision kernel's word.
-    fn compare(&mut self, components: &[Floats], inverse_norms: &[f64]) {
+    /// Compares with up to [`BATCH`] vectors, of which the first is at `start` in the batch: the single precision
+    /// kernel's word.
+    fn compare(&mut self, start: usize, components: &[Floats], inverse_norms: &[f64]) {
         let mut products = [0.0; BATCH];
         let products = &mut products[..inverse_norms.len()];
         self.kernels.dots(&self.query.components, components, products);
-        for (product, inverse_norm) in products.iter().zip(inverse_norms) {
-            let similarity = product * inverse_norm * self.query.inverse_norm;
-            if self.best.is_none_or(|best| similarity > best) {
-                self.best = Some(similarity);
-            }
+        for (index, (product, inverse_norm)) in products.iter().zip(inverse_norms).enumerate() {
+            self.wanted.offer(Found {
+                similarity: product * inverse_norm * self.query.inverse_norm,
+                index: self.before + start + index,
+            });
         }
     }
 }
@@ -121,7 +238,10 @@ impl<'q> Scan<'q> {
 mod tests {
     use std::time::Instant;
 
-    use super::*;
+    use super::{
+        super::{blocks::Blocks, moment::Moment},
+        *,
+    };
     use proptest::prelude::*;
 
     /// xorshift, so that large caches do not slow down shrinking.
@@ -152,19 +272,20 @@ mod tests {
             gone in 0usize..300,
             spreads in prop::array::uniform2(prop::sample::select(vec![0.0, 1e-7, 1e-4, 1e-2, 0.1, 1.0, 100.0])),
             period in 1usize..200,
+            wanted in prop_oneof![1usize..5, 1usize..700],
             seed in 1u64..,
         ) {
             let mut random = Random(seed);
             let centre: Vec<f64> = (0..dimensions).map(|_| random.component()).collect();
-            let now = Instant::now();
-            let mut blocks = Blocks::new(dimensions, false);
+            let now = Moment::at(Instant::now());
+            let mut blocks = Blocks::new(dimensions);
             let mut scaled = Scaled::default();
             for index in 0..count {
                 let spread = spreads[usize::from(index % period == 0)];
                 let vector = random.near(&centre, spread);
                 scaled.set(&vector, "vector").unwrap();
-                blocks.reserve_one().unwrap();
-                blocks.push_back(&scaled, now);
+                blocks.reserve(1).unwrap();
+                blocks.push_back(&scaled, None, now);
             }
             for _ in 0..gone {
                 blocks.pop_front();
@@ -173,10 +294,27 @@ mod tests {
             let mut coded = CodedQuery::default();
             coded.set(&scaled).unwrap();
 
-            let plain = Scan::new(&scaled).plain(&blocks);
-            let found = Scan::new(&scaled).coded(&blocks, &coded);
-            prop_assert_eq!(found.map(f64::to_bits), plain.map(f64::to_bits));
+            let largest = |coded| {
+                let mut scan = Scan::new(&scaled, coded, Largest::default());
+                scan.over(blocks.runs(0));
+                scan.wanted.0
+            };
+            let several = |coded, count| {
+                let mut scan = Scan::new(&scaled, coded, Several::new(count).unwrap());
+                scan.over(blocks.runs(0));
+                scan.wanted.into_sorted().collect::<Vec<_>>()
+            };
+            let plain = largest(None);
+            let bits = |found: Option<Found>| found.map(|found| (found.index, found.similarity.to_bits()));
+            prop_assert_eq!(bits(largest(Some(&coded))), bits(plain));
             prop_assert_eq!(plain.is_some(), count > gone);
+            // The best of all are the first of all in order.
+            let mut all = several(None, count + 1);
+            prop_assert!(all.is_sorted_by_key(|&found| Reverse(Rank(found))));
+            prop_assert_eq!(all.len(), count.saturating_sub(gone));
+            prop_assert_eq!(all.first().copied(), plain);
+            all.truncate(wanted);
+            prop_assert_eq!(several(Some(&coded), wanted), all);
         }
     }
 }

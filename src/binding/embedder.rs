@@ -1,28 +1,23 @@
-//! Scoring and the state of the embedder.
+//! The embedder: its configuration, what became of it, and embedding a text by itself.
 
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use napi::{
-    Env,
-    bindgen_prelude::{Either, Object, Unknown},
+    Env, JsError,
+    bindgen_prelude::{Float32ArraySlice, Object, ToNapiValue},
+    sys,
 };
 use napi_derive::napi;
 
-use super::{
-    error::{Result, into_unknown, throw},
-    trace,
-    vector_cache::NativeVectorCache,
-};
+use super::{error::Result, scorer::NativeCall};
 use crate::{
-    cache::{self, VectorCache},
-    error::{self, Error},
-    inference::{self, Engine, Failure, Status, Summary},
+    embedding::Embedding,
+    inference::{self, EmbedResult, Engine, Failure, Status},
     runtime,
 };
 
-/// The default scorer: one per process, shared by all threads.
-pub(super) static ENGINE: LazyLock<Engine> =
-    LazyLock::new(|| Engine::new(Arc::new(Mutex::new(VectorCache::new(cache::Options::default())))));
+/// The embedder and its queue: one per process, shared by all threads.
+pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 
 /// Where the embedder comes from; see `inference::Options`.
 #[napi(object)]
@@ -50,6 +45,8 @@ pub struct NativeEmbedderStatus {
     pub reason: Option<String>,
     /// The model directory.
     pub model_directory: Option<String>,
+    /// What the model calls itself.
+    pub model: Option<String>,
     /// The SHA-256 of the model file.
     pub model_sha256: Option<String>,
     /// What the weights are stored in.
@@ -106,58 +103,32 @@ pub fn is_configured() -> bool {
     ENGINE.is_configured()
 }
 
-/// Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace.
-#[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
-pub fn evaluate<'env>(
-    env: &'env Env,
-    #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
-) -> Result<Either<f64, Object<'env>>> {
-    evaluate_summary(env, read(env, trace)?)
-}
-
-/// A trace that was read but has to wait for its turn.
-#[napi]
-pub struct PreparedTrace {
-    summary: Option<Summary>,
-}
-
-#[napi]
-impl PreparedTrace {
-    /// Reads a trace. Throws for an invalid one.
-    #[napi(factory, catch_unwind)]
-    pub fn read(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<Self> {
-        let summary = Some(read(env, trace)?);
-        Ok(Self { summary })
-    }
-
-    /// Scores the trace, once.
-    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
-    pub fn evaluate<'env>(&mut self, env: &'env Env) -> Result<Either<f64, Object<'env>>> {
-        let summary = self.summary.take().ok_or_else(|| {
-            throw(
-                env,
-                &Error::Internal("a prepared trace was evaluated twice".into()),
-            )
-        })?;
-        evaluate_summary(env, summary)
-    }
-}
-
-fn read(env: &Env, trace: Unknown) -> Result<Summary> {
-    trace::read(env, trace, ENGINE.wants_text()).map(|trace| Summary::of(&trace))
-}
-
-fn evaluate_summary(env: &Env, summary: Summary) -> Result<Either<f64, Object<'_>>> {
-    if let Some(score) = ENGINE.evaluate_at_once(&summary) {
-        return Ok(Either::A(score));
-    }
+/// Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
+#[napi(catch_unwind, ts_return_type = "Promise<Float32Array>")]
+pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> Result<Object<'env>> {
     let (deferred, promise) = env.create_deferred()?;
-    let reply = Box::new(move |score: error::Result<f64>| {
-        deferred
-            .resolve(move |env: Env| score.map_err(|error| napi::Error::from(into_unknown(&env, &error))));
+    let reply = Box::new(move |result: EmbedResult| {
+        deferred.resolve(move |env: Env| match result {
+            Ok(embedding) => Ok(Components(embedding)),
+            Err(failure) => {
+                let carrier = napi::Error::new(failure.code, failure.reason);
+                Err(JsError::from(carrier).into_unknown(env).into())
+            }
+        });
     });
-    ENGINE.evaluate(summary, reply);
-    Ok(Either::B(promise))
+    ENGINE.embed(text, call.map(NativeCall::call), reply);
+    Ok(promise)
+}
+
+/// An embedding that becomes a `Float32Array` in memory of the engine's own: Electron has no other.
+struct Components(Box<Embedding>);
+
+impl ToNapiValue for Components {
+    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
+        let array = Float32ArraySlice::copy_from(&Env::from_raw(env), *value.0)?;
+        // SAFETY: the environment is the caller's.
+        unsafe { ToNapiValue::to_napi_value(env, array) }
+    }
 }
 
 /// Loads the embedder, if nobody has, and tells what became of it.
@@ -180,12 +151,6 @@ pub fn take_warning() -> Option<Warning> {
     })
 }
 
-/// The novelty memory of the default scorer: the live one, not a copy.
-#[napi(catch_unwind)]
-pub fn local_cache() -> NativeVectorCache {
-    NativeVectorCache::shared(Arc::clone(ENGINE.cache()))
-}
-
 impl From<Status> for NativeEmbedderStatus {
     fn from(status: Status) -> Self {
         let display = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
@@ -195,6 +160,7 @@ impl From<Status> for NativeEmbedderStatus {
             code: status.failure.as_ref().map(|failure| failure.code.into()),
             reason: status.failure.map(|failure| failure.reason),
             model_directory: status.model_directory.map(display),
+            model: status.model,
             model_sha256: status.model_sha256,
             dtype: status.dtype,
             dimensions: status.dimensions.map(number),

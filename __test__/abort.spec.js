@@ -1,0 +1,173 @@
+'use strict';
+
+// Calls that are aborted: they reject with the signal's reason, and the memory is as if they had never been made.
+
+const { Embedder, Scorer, VectorCache } = require('..');
+const { makeTrace } = require('./support/make-trace.js');
+const { runForResult } = require('./support/run-script.js');
+
+const distinct = (count, salt) =>
+  Array.from({ length: count }, (_, index) =>
+    makeTrace({ objective: `${salt} ${index}: ${'look again '.repeat((index * 7) % 30)}` }),
+  );
+
+/** Everything in a cache, to compare. */
+const contents = (cache) => Array.from(cache, ({ vector, label }) => [Array.from(vector), label]);
+
+const caught = (promise) =>
+  promise.then(
+    () => 'resolved',
+    (reason) => reason,
+  );
+
+test('an aborted signal rejects at once, with its reason', async () => {
+  const scorer = new Scorer();
+  const reason = new Error('on purpose');
+  const signal = AbortSignal.abort(reason);
+  expect(await caught(scorer.evaluateValue(makeTrace(), { signal }))).toBe(reason);
+  expect(await caught(scorer.explain(makeTrace(), { signal }))).toBe(reason);
+  expect(await caught(scorer.evaluateValues([makeTrace()], { signal }))).toBe(reason);
+  expect(await caught(new Embedder().embed('text', { signal }))).toBe(reason);
+  expect(await caught(new Embedder().embedBatch(['text'], { signal }))).toBe(reason);
+  expect(scorer.cache.size).toBe(0);
+  const error = await caught(scorer.evaluateValue(makeTrace(), { signal: AbortSignal.abort() }));
+  expect(error.name).toBe('AbortError');
+});
+
+test('of calls in flight, those aborted leave nothing', async () => {
+  const traces = distinct(40, 'in flight');
+  const [scorer, expected] = [new Scorer(), new Scorer()];
+  const controllers = traces.map(() => new AbortController());
+  const calls = traces.map((trace, index) => {
+    const { signal } = controllers[index];
+    const call =
+      index % 2 === 0 ? scorer.evaluateValue(trace, { signal }) : scorer.explain(trace, { signal });
+    return call.catch((reason) => reason);
+  });
+  for (const [index, controller] of controllers.entries()) if (index % 3 !== 0) controller.abort();
+  const results = await Promise.all(calls);
+  const scores = [];
+  for (const [index, result] of results.entries()) {
+    if (result?.name === 'AbortError') continue;
+    // The first may have been done before its signal was aborted.
+    expect(await expected.evaluateValue(traces[index])).toBe(result.score ?? result);
+    scores.push(result);
+  }
+  expect(scores.length).toBeLessThan(30);
+  expect(scores.length).toBeGreaterThanOrEqual(14);
+  expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+});
+
+test('an aborted batch leaves nothing, however far it was', async () => {
+  const traces = distinct(80, 'batch');
+  const cache = new VectorCache({ maxElements: 20 });
+  const scorer = new Scorer({ cache });
+  await scorer.evaluateValues(distinct(25, 'before'));
+  const before = contents(cache);
+  for (const stop of [1, 13, 64, 79]) {
+    const controller = new AbortController();
+    const seen = [];
+    const onProgress = ({ done }) => {
+      seen.push(done);
+      if (done === stop) controller.abort();
+    };
+    const error = await caught(scorer.evaluateValues(traces, { signal: controller.signal, onProgress }));
+    if (error !== 'resolved') {
+      expect(error.name).toBe('AbortError');
+      expect(contents(cache)).toEqual(before);
+    }
+    // All are in flight long before the last is done, so the memory may have them by then.
+    if (stop < 64) expect(error).not.toBe('resolved');
+    else if (error === 'resolved') {
+      cache.clear();
+      await scorer.evaluateValues(distinct(25, 'before'));
+    }
+  }
+});
+
+test('calls after an aborted batch are as if there had been none', async () => {
+  const [scorer, expected] = [new Scorer(), new Scorer()];
+  const controller = new AbortController();
+  const batch = caught(scorer.evaluateValues(distinct(200, 'aborted'), { signal: controller.signal }));
+  const after = [
+    scorer.evaluateValue(distinct(1, 'aborted')[0]),
+    scorer.evaluateValues(distinct(5, 'aborted')),
+  ];
+  controller.abort('enough');
+  expect(await batch).toBe('enough');
+  expect(await after[0]).toBe(await expected.evaluateValue(distinct(1, 'aborted')[0]));
+  expect(await after[1]).toEqual(await expected.evaluateValues(distinct(5, 'aborted')));
+  expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+});
+
+test('a batch with a signal that stays quiet is a batch without one', async () => {
+  const traces = [...distinct(90, 'quiet'), ...distinct(30, 'quiet')];
+  for (const maxElements of [1000, 50, 1, 0]) {
+    const [scorer, expected] = [0, 1].map(() => new Scorer({ cache: new VectorCache({ maxElements }) }));
+    for (const each of [scorer, expected]) await each.evaluateValues(distinct(30, 'before'));
+    const { signal } = new AbortController();
+    expect(await scorer.evaluateValues(traces, { signal })).toEqual(await expected.evaluateValues(traces));
+    expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+    // An invalid trace ends it; those before are remembered.
+    const invalid = [...distinct(3, 'invalid'), null, ...distinct(2, 'later')];
+    const errors = await Promise.all([
+      caught(scorer.evaluateValues(invalid, { signal })),
+      caught(expected.evaluateValues(invalid)),
+    ]);
+    expect(errors[0].message).toBe('traces[3] must be an object, got null');
+    expect(errors[0].message).toBe(errors[1].message);
+    expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+  }
+});
+
+test('a signal that aborts after the reply changes nothing', async () => {
+  const scorer = new Scorer();
+  const controller = new AbortController();
+  const { signal } = controller;
+  expect(await scorer.evaluateValue(makeTrace(), { signal })).toBeGreaterThan(0);
+  expect(await scorer.evaluateValues([makeTrace()], { signal })).toHaveLength(1);
+  controller.abort();
+  await new Promise(setImmediate);
+  expect(scorer.cache.size).toBe(2);
+});
+
+test('one signal serves a thousand calls, without a warning', async () => {
+  const { result, stderr } = await runForResult(`
+    const controller = new AbortController();
+    const { signal } = controller;
+    const scorer = new kp.Scorer();
+    await Promise.all(Array.from({ length: 500 }, (_, i) => scorer.evaluateValue(makeTrace(), { signal })));
+    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(makeTrace(), { signal }).catch((e) => e.name));
+    controller.abort();
+    const names = await Promise.all(rest);
+    const aborted = names.filter((name) => name === 'AbortError').length;
+    console.log(JSON.stringify({ size: scorer.cache.size, aborted, done: 500 - aborted }));
+  `);
+  expect(stderr).toBe('');
+  expect(result.size).toBe(500 + result.done);
+  expect(result.aborted).toBeGreaterThan(0);
+});
+
+test('without an embedder too', async () => {
+  const scorer = new Scorer({ embedder: null });
+  const controller = new AbortController();
+  const { signal } = controller;
+  expect(await scorer.evaluateValue(makeTrace(), { signal })).toBeGreaterThan(0);
+  const onProgress = ({ done }) => done === 10 && controller.abort('enough');
+  const batch = scorer.evaluateValues(Array(1000).fill(makeTrace()), { signal, onProgress });
+  expect(await caught(batch)).toBe('enough');
+  expect(await caught(scorer.explain(makeTrace(), { signal }))).toBe('enough');
+});
+
+test('embedding can be aborted', async () => {
+  const embedder = new Embedder();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const texts = Array.from({ length: 30 }, (_, index) => `embed ${index} ${'a long text '.repeat(50)}`);
+  const batch = caught(embedder.embedBatch(texts, { signal }));
+  const singles = texts.map((text) => caught(embedder.embed(`${text} single`, { signal })));
+  controller.abort('enough');
+  expect(await batch).toBe('enough');
+  expect(await singles.at(-1)).toBe('enough');
+  expect(await embedder.embed(texts[0])).toHaveLength(384);
+});

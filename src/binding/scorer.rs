@@ -1,0 +1,369 @@
+//! Scoring and explaining.
+
+use std::sync::{Arc, LazyLock};
+
+use napi::{
+    Env,
+    bindgen_prelude::{Either, Object, ToNapiValue, TypeName, Unknown},
+};
+use napi_derive::napi;
+
+use super::{
+    embedder::ENGINE,
+    error::{Result, into_unknown, throw},
+    trace,
+    vector_cache::NativeVectorCache,
+};
+use crate::{
+    composite::{Profiles, Weights},
+    error::{self, Error},
+    inference::{Call, Request},
+    novelty::{Basis, Extent, Memory, SharedCache},
+    overrides::{Override, Rule},
+    scorer::{Breakdown, Scorer},
+    text::Wanted,
+};
+
+/// The novelty memory of the default scorer: one per process, shared by all threads.
+static LOCAL_CACHE: LazyLock<Arc<SharedCache>> = LazyLock::new(Arc::default);
+
+/// The novelty memory of the default scorer: the live one, not a copy.
+#[napi(catch_unwind)]
+pub fn local_cache() -> NativeVectorCache {
+    NativeVectorCache::shared(Arc::clone(&LOCAL_CACHE))
+}
+
+/// A profile of weights.
+#[napi(object)]
+pub struct NativeProfile {
+    /// The task domain.
+    pub name: String,
+    /// Weight of complexity.
+    pub complexity: f64,
+    /// Weight of novelty.
+    pub novelty: f64,
+    /// Weight of tool diversity.
+    pub tool_diversity: f64,
+    /// Weight of the outcome.
+    pub outcome: f64,
+}
+
+/// A call that can be cancelled.
+#[napi]
+pub struct NativeCall {
+    call: Arc<Call>,
+    /// What a batch would add to the memory.
+    draft: Option<Arc<SharedCache>>,
+}
+
+impl NativeCall {
+    pub(super) fn call(&self) -> Arc<Call> {
+        Arc::clone(&self.call)
+    }
+}
+
+#[napi]
+impl NativeCall {
+    /// A pending call.
+    #[napi(constructor, catch_unwind)]
+    #[allow(clippy::new_without_default)] // JavaScript knows no other constructor.
+    pub fn new() -> Self {
+        Self {
+            call: Arc::default(),
+            draft: None,
+        }
+    }
+
+    /// Cancels the call. Returns whether that came in time.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self) -> bool {
+        self.call.cancel()
+    }
+}
+
+/// The scorer behind `Scorer`; the JavaScript class checks the types of its arguments.
+#[napi]
+pub struct NativeScorer {
+    scorer: Arc<Scorer>,
+}
+
+#[napi]
+impl NativeScorer {
+    /// A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(
+        env: &Env,
+        cache: &NativeVectorCache,
+        profiles: Vec<NativeProfile>,
+        #[napi(ts_arg_type = "'prefix' | 'full' | undefined")] extent: Option<String>,
+    ) -> Result<Self> {
+        let mut known = Profiles::default();
+        for profile in profiles {
+            let weights = Weights {
+                complexity: profile.complexity,
+                novelty: profile.novelty,
+                tool_diversity: profile.tool_diversity,
+                outcome: profile.outcome,
+            };
+            known
+                .set(profile.name, weights)
+                .map_err(|error| throw(env, &error))?;
+        }
+        let scorer = Scorer {
+            cache: cache.share(),
+            profiles: known,
+            extent: extent.map(|extent| match extent.as_str() {
+                "full" => Extent::Full,
+                _ => Extent::Prefix,
+            }),
+        };
+        Ok(Self {
+            scorer: Arc::new(scorer),
+        })
+    }
+
+    /// Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace.
+    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
+    pub fn evaluate<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
+        call: Option<&NativeCall>,
+    ) -> Result<Either<f64, Object<'env>>> {
+        let request = self.request(env, trace, true, call)?;
+        settle(env, request, |breakdown| breakdown.score)
+    }
+
+    /// Reads a trace that has to wait for its turn, or is to be explained. Throws for an invalid one.
+    #[napi(catch_unwind)]
+    pub fn prepare(
+        &self,
+        env: &Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown,
+        remember: bool,
+        call: Option<&NativeCall>,
+    ) -> Result<PreparedTrace> {
+        let request = Some(self.request(env, trace, remember, call)?);
+        Ok(PreparedTrace { request })
+    }
+
+    /// A call of many traces, which the memory keeps only once it is committed.
+    #[napi(catch_unwind)]
+    pub fn begin_batch(&self) -> NativeCall {
+        NativeCall {
+            call: Arc::default(),
+            draft: self.scorer.extent.map(|_| Memory::draft_of(&self.scorer.cache)),
+        }
+    }
+
+    /// Keeps what a batch has added, after all calls before. Rejects with `ERR_ABORTED` if it was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn commit<'env>(&self, env: &'env Env, batch: &NativeCall) -> Result<Object<'env>> {
+        let (deferred, promise) = env.create_deferred()?;
+        let reply = Box::new(move |result: error::Result<()>| {
+            deferred.resolve(move |env: Env| {
+                result.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
+            });
+        });
+        let memory = Memory {
+            cache: Arc::clone(&self.scorer.cache),
+            draft: batch.draft.clone(),
+        };
+        ENGINE.commit(memory, batch.call(), reply);
+        Ok(promise)
+    }
+
+    fn request(
+        &self,
+        env: &Env,
+        trace: Unknown,
+        remember: bool,
+        call: Option<&NativeCall>,
+    ) -> Result<Request> {
+        let wanted = match self.scorer.extent {
+            Some(Extent::Prefix) if ENGINE.wants_text() => Wanted::Prefix,
+            Some(Extent::Full) if ENGINE.wants_text() => Wanted::Whole,
+            _ => Wanted::Nothing,
+        };
+        let trace = trace::read(env, trace, wanted)?;
+        Ok(Request {
+            summary: self.scorer.summarize(&trace),
+            memory: self.scorer.extent.map(|_| Memory {
+                cache: Arc::clone(&self.scorer.cache),
+                draft: call.and_then(|call| call.draft.clone()),
+            }),
+            remember,
+            call: call.map(NativeCall::call),
+        })
+    }
+}
+
+/// A trace that was read.
+#[napi]
+pub struct PreparedTrace {
+    request: Option<Request>,
+}
+
+#[napi]
+impl PreparedTrace {
+    /// Scores the trace, once.
+    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
+    pub fn evaluate<'env>(&mut self, env: &'env Env) -> Result<Either<f64, Object<'env>>> {
+        let request = self.take(env)?;
+        settle(env, request, |breakdown| breakdown.score)
+    }
+
+    /// Scores the trace, once, and tells how the score came about.
+    #[napi(catch_unwind, ts_return_type = "NativeBreakdown | Promise<NativeBreakdown>")]
+    pub fn explain<'env>(&mut self, env: &'env Env) -> Result<Either<NativeBreakdown, Object<'env>>> {
+        let request = self.take(env)?;
+        settle(env, request, NativeBreakdown::from)
+    }
+
+    fn take(&mut self, env: &Env) -> Result<Request> {
+        self.request.take().ok_or_else(|| {
+            throw(
+                env,
+                &Error::Internal("a prepared trace was evaluated twice".into()),
+            )
+        })
+    }
+}
+
+/// Scores a trace, and replies with what `convert` makes of the outcome: at once or by a promise.
+fn settle<T: ToNapiValue + TypeName + Send + 'static>(
+    env: &Env,
+    request: Request,
+    convert: fn(Breakdown) -> T,
+) -> Result<Either<T, Object<'_>>> {
+    if let Some(breakdown) = ENGINE.score_at_once(&request) {
+        let breakdown = breakdown.map_err(|error| throw(env, &error))?;
+        return Ok(Either::A(convert(breakdown)));
+    }
+    let (deferred, promise) = env.create_deferred()?;
+    let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
+        let result = breakdown.map(convert);
+        deferred
+            .resolve(move |env: Env| result.map_err(|error| napi::Error::from(into_unknown(&env, &error))));
+    });
+    ENGINE.score(request, reply);
+    Ok(Either::B(promise))
+}
+
+/// A score and what it is made of; see `ScoreBreakdown` in index.d.ts.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeBreakdown {
+    /// The score.
+    pub score: f64,
+    /// Complexity, novelty, tool diversity, outcome.
+    pub dimensions: Vec<f64>,
+    /// The name of the profile.
+    pub profile: String,
+    /// Its weights, in the order of the dimensions.
+    pub weights: Vec<f64>,
+    /// The dimensions times the weights.
+    pub contributions: Vec<f64>,
+    /// Their sum.
+    pub composite: f64,
+    /// The rules that applied.
+    pub overrides: Vec<NativeOverride>,
+    /// What novelty rests on.
+    #[napi(ts_type = "'cache' | 'empty-cache' | 'no-embedder'")]
+    pub novelty_basis: &'static str,
+    /// The nearest remembered trace.
+    pub nearest: Option<NativeNearest>,
+    /// Tokens that were embedded.
+    pub tokens: Option<u32>,
+    /// Whether text was left out.
+    pub truncated: Option<bool>,
+}
+
+/// A rule that applied.
+#[napi(object, object_from_js = false)]
+pub struct NativeOverride {
+    /// Its name.
+    #[napi(ts_type = "'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp'")]
+    pub rule: &'static str,
+    /// The score before.
+    pub before: f64,
+    /// The score after.
+    pub after: f64,
+}
+
+/// The nearest remembered trace.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeNearest {
+    /// Its label.
+    pub label: Option<String>,
+    /// The cosine similarity.
+    pub similarity: f64,
+    /// The share of the text.
+    pub share: f64,
+}
+
+impl From<Breakdown> for NativeBreakdown {
+    fn from(breakdown: Breakdown) -> Self {
+        let Breakdown {
+            score,
+            dimensions,
+            profile,
+            contributions,
+            composite,
+            overrides,
+            novelty,
+        } = breakdown;
+        let weights = profile.weights;
+        let reading = novelty.reading;
+        Self {
+            score,
+            dimensions: vec![
+                dimensions.complexity,
+                dimensions.novelty,
+                dimensions.tool_diversity,
+                dimensions.outcome,
+            ],
+            profile: profile.name.clone(),
+            weights: vec![
+                weights.complexity,
+                weights.novelty,
+                weights.tool_diversity,
+                weights.outcome,
+            ],
+            contributions: vec![
+                contributions.complexity,
+                contributions.novelty,
+                contributions.tool_diversity,
+                contributions.outcome,
+            ],
+            composite,
+            overrides: overrides.into_iter().map(NativeOverride::from).collect(),
+            novelty_basis: match novelty.basis {
+                Basis::Memory => "cache",
+                Basis::EmptyMemory => "empty-cache",
+                Basis::NoEmbedder => "no-embedder",
+            },
+            nearest: novelty.nearest.map(|nearest| NativeNearest {
+                label: nearest.label.map(|label| label.to_string()),
+                similarity: nearest.similarity,
+                share: nearest.share,
+            }),
+            tokens: reading.map(|reading| u32::try_from(reading.tokens).unwrap_or(u32::MAX)),
+            truncated: reading.map(|reading| reading.truncated),
+        }
+    }
+}
+
+impl From<Override> for NativeOverride {
+    fn from(applied: Override) -> Self {
+        Self {
+            rule: match applied.rule {
+                Rule::SingleThought => "single-thought",
+                Rule::RecoveryBonus => "recovery-bonus",
+                Rule::SingleToolPenalty => "single-tool-penalty",
+                Rule::Clamp => "clamp",
+            },
+            before: applied.before,
+            after: applied.after,
+        }
+    }
+}

@@ -1,0 +1,443 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+fn cache(max_elements: usize, dimensions: usize, ttl_ms: Option<u64>) -> VectorCache {
+    VectorCache::new(Options {
+        max_elements,
+        dimensions,
+        time_to_live: ttl_ms.map(Duration::from_millis),
+    })
+}
+
+fn oracle_similarity(a: &[f64], b: &[f64]) -> f64 {
+    let dot: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+    let norm = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let norms = norm(a) * norm(b);
+    if norms == 0.0 { 0.0 } else { dot / norms }
+}
+
+#[test]
+fn wrong_lengths_and_infinities_are_refused() {
+    let now = Instant::now();
+    let mut cache = cache(10, 3, None);
+    for vector in [&[][..], &[1.0], &[1.0; 4]] {
+        assert_eq!(
+            cache.add(vector, None, now).unwrap_err().to_string(),
+            format!("Expected 3 dimensions, got {}", vector.len())
+        );
+        assert!(cache.max_cosine_similarity(vector, now).is_err());
+    }
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let error = cache.add(&[1.0, 2.0, bad], None, now).unwrap_err();
+        assert_eq!(error.code(), "ERR_INVALID_VECTOR");
+        assert!(error.to_string().starts_with("vector[2]"), "{error}");
+        let error = cache.max_cosine_similarity(&[bad, 2.0, bad], now).unwrap_err();
+        assert!(error.to_string().starts_with("query[0]"), "{error}");
+    }
+    assert_eq!(cache.len(now), 0);
+}
+
+#[test]
+fn the_oldest_makes_room() {
+    let now = Instant::now();
+    let mut cache = cache(2, 2, None);
+    cache.add(&[1.0, 0.0], None, now).unwrap();
+    cache.add(&[0.0, 1.0], None, now).unwrap();
+    assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 1.0);
+    cache.add(&[0.0, -1.0], None, now).unwrap();
+    assert_eq!(cache.len(now), 2);
+    assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
+    cache.clear();
+    assert!(cache.is_empty(now));
+    assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
+}
+
+#[test]
+fn a_capacity_of_zero_stores_nothing_but_still_checks() {
+    let now = Instant::now();
+    let mut cache = cache(0, 2, None);
+    cache.add(&[1.0, 0.0], None, now).unwrap();
+    assert_eq!(cache.len(now), 0);
+    assert!(cache.add(&[1.0], None, now).is_err());
+}
+
+#[test]
+fn an_entry_lives_while_its_age_is_below_the_time_to_live() {
+    let start = Instant::now();
+    let at = |ms| start + Duration::from_millis(ms);
+    let mut cache = cache(10, 1, Some(100));
+    cache.add(&[1.0], None, at(0)).unwrap();
+    cache.add(&[-1.0], None, at(50)).unwrap();
+    assert_eq!(cache.len(at(99)), 2);
+    assert_eq!(cache.max_cosine_similarity(&[1.0], at(99)).unwrap(), 1.0);
+    assert_eq!(cache.len(at(100)), 1);
+    assert_eq!(cache.max_cosine_similarity(&[1.0], at(100)).unwrap(), -1.0);
+    cache.evict_expired(at(150));
+    assert_eq!(cache.blocks.len(), 0);
+}
+
+#[test]
+fn a_time_to_live_of_zero_keeps_nothing() {
+    let now = Instant::now();
+    let mut cache = cache(10, 1, Some(0));
+    cache.add(&[1.0], None, now).unwrap();
+    assert_eq!(cache.len(now), 0);
+}
+
+#[test]
+fn zero_vectors_have_no_similarity() {
+    let now = Instant::now();
+    let mut cache = cache(10, 2, None);
+    cache.add(&[0.0, 0.0], None, now).unwrap();
+    assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
+    // The zero vector is in the cache, and 0 is more than -1.
+    cache.add(&[-1.0, 0.0], None, now).unwrap();
+    assert_eq!(cache.max_cosine_similarity(&[1.0, 0.0], now).unwrap(), 0.0);
+    assert_eq!(cache.max_cosine_similarity(&[0.0, 0.0], now).unwrap(), 0.0);
+}
+
+#[test]
+fn extreme_magnitudes_keep_their_direction() {
+    let now = Instant::now();
+    let mut cache = cache(10, 2, None);
+    for scale in [f64::MAX, 1e300, 1.0, 1e-40, 1e-300, 5e-324] {
+        cache.clear();
+        cache.add(&[scale, scale], None, now).unwrap();
+        for query in [f64::MAX, 1.0, 1e-300, 5e-324] {
+            let similarity = cache.max_cosine_similarity(&[query, query], now).unwrap();
+            assert!((similarity - 1.0).abs() < 1e-6, "{scale} {query}: {similarity}");
+        }
+    }
+}
+
+#[test]
+fn a_vector_that_cannot_be_held_is_an_error() {
+    // The length must match first, so only the allocation of a block can fail: far beyond memory.
+    let mut blocks = Blocks::new(usize::MAX / 8);
+    assert_eq!(blocks.reserve(1).unwrap_err().code(), "ERR_OUT_OF_MEMORY");
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_a_naive_model(
+        max_elements in 0usize..9,
+        operations in prop::collection::vec((0u8..10, prop::collection::vec(-1.0f64..1.0, 5), 0u64..40), 0..60),
+    ) {
+        let start = Instant::now();
+        let mut elapsed = 0;
+        let mut cache = cache(max_elements, 5, Some(100));
+        let mut model: VecDeque<(Vec<f64>, u64)> = VecDeque::new();
+        for (operation, vector, pause) in operations {
+            elapsed += pause;
+            let now = start + Duration::from_millis(elapsed);
+            model.retain(|(_, added)| elapsed - added < 100);
+            if operation < 6 {
+                cache.add(&vector, None, now).unwrap();
+                if max_elements > 0 {
+                    if model.len() == max_elements {
+                        model.pop_front();
+                    }
+                    model.push_back((vector, elapsed));
+                }
+            } else if operation < 9 {
+                let expected = model.iter().map(|(v, _)| oracle_similarity(&vector, v)).reduce(f64::max).unwrap_or(0.0);
+                let found = cache.max_cosine_similarity(&vector, now).unwrap();
+                prop_assert!((found - expected).abs() <= 1e-6, "{} {}", found, expected);
+            } else {
+                cache.clear();
+                model.clear();
+            }
+            prop_assert_eq!(cache.len(now), model.len());
+        }
+    }
+
+    #[test]
+    fn agrees_with_double_precision(
+        dimensions in 1usize..700,
+        count in 0usize..40,
+        seed in any::<u64>(),
+        exponent in -30i32..30,
+    ) {
+        // xorshift, so that large caches do not slow down shrinking.
+        let mut state = seed | 1;
+        let mut component = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            ((state >> 11) as f64 / (1u64 << 53) as f64 - 0.5) * 10f64.powi(exponent)
+        };
+        let now = Instant::now();
+        let mut cache = cache(1000, dimensions, None);
+        let vectors: Vec<Vec<f64>> = (0..count).map(|_| (0..dimensions).map(|_| component()).collect()).collect();
+        for vector in &vectors {
+            cache.add(vector, None, now).unwrap();
+        }
+        let query: Vec<f64> = (0..dimensions).map(|_| component()).collect();
+        let expected = vectors.iter().map(|v| oracle_similarity(&query, v)).reduce(f64::max).unwrap_or(0.0);
+        let found = cache.max_cosine_similarity(&query, now).unwrap();
+        prop_assert!((found - expected).abs() <= 1e-6, "{} {}", found, expected);
+    }
+
+    /// Two caches that become one, and what either finds on the way, against lists.
+    #[test]
+    fn agrees_with_lists(
+        bounds in prop::array::uniform2((0usize..400, prop_oneof![Just(None), (1u64..500).prop_map(Some)])),
+        dimensions in prop_oneof![Just(2usize), Just(70)],
+        operations in prop::collection::vec((0u8..12, 0usize..200, 0u64..60, any::<u64>()), 1..20),
+    ) {
+        let start = Instant::now();
+        let mut elapsed = 0;
+        let mut pairs = bounds.map(|(max_elements, ttl_ms)| {
+            (cache(max_elements, dimensions, ttl_ms), List::new(max_elements, ttl_ms))
+        });
+        let mut last_label = 0;
+        for (operation, count, pause, seed) in operations {
+            elapsed += pause;
+            let now = start + Duration::from_millis(elapsed);
+            let mut random = Random(seed | 1);
+            let query: Vec<f64> = (0..dimensions).map(|_| random.coarse()).collect();
+            for (_, list) in &mut pairs {
+                list.expire(elapsed);
+            }
+            let [older, newer] = &mut pairs;
+            match operation {
+                0..4 => {
+                    for _ in 0..count {
+                        let vector: Vec<f64> = (0..dimensions).map(|_| random.coarse()).collect();
+                        last_label += 1;
+                        let label = (last_label % 3 > 0).then(|| Label::from(last_label.to_string()));
+                        let (cache, list) = if operation < 2 { &mut *older } else { &mut *newer };
+                        cache.add(&vector, label.clone(), now).unwrap();
+                        list.add(vector, label, elapsed);
+                        list.expire(elapsed);
+                    }
+                }
+                4..8 => {
+                    let (cache, list) = if operation < 6 { older } else { newer };
+                    let wanted = count / 8;
+                    let found = cache.nearest(&query, wanted, now).unwrap();
+                    let expected = list.nearest(&query);
+                    prop_assert_eq!(&found[..], &expected[..wanted.min(expected.len())]);
+                    let largest = cache.max_cosine_similarity(&query, now).unwrap();
+                    let first = expected.first().map_or(0.0, |neighbour| neighbour.similarity);
+                    prop_assert_eq!(largest.to_bits(), first.to_bits());
+                }
+                8 => older.0.clear_with(&mut older.1),
+                _ => {
+                    let foreseen = older.0.nearest_with(&mut newer.0, &query, now).unwrap();
+                    let lengths = (older.0.len(now), newer.0.len(now));
+                    prop_assert_eq!(lengths, (older.1.vectors.len(), newer.1.vectors.len()));
+                    older.0.append(&mut newer.0, now).unwrap();
+                    prop_assert!(newer.0.is_empty(now));
+                    for (vector, label, added) in newer.1.vectors.drain(..) {
+                        let latest = older.1.vectors.last().map_or(0, |last| last.2);
+                        older.1.add(vector, label, added.max(latest));
+                        older.1.expire(elapsed);
+                    }
+                    let all = older.0.nearest(&query, usize::MAX, now).unwrap();
+                    prop_assert_eq!(&all, &older.1.nearest(&query));
+                    prop_assert_eq!(foreseen.as_ref(), all.first());
+                }
+            }
+        }
+    }
+}
+
+impl VectorCache {
+    fn clear_with(&mut self, list: &mut List) {
+        self.clear();
+        list.vectors.clear();
+    }
+}
+
+/// What a cache promises, one vector at a time.
+struct List {
+    max_elements: usize,
+    ttl_ms: Option<u64>,
+    vectors: Vec<(Vec<f64>, Option<Label>, u64)>,
+}
+
+impl List {
+    fn new(max_elements: usize, ttl_ms: Option<u64>) -> Self {
+        Self {
+            max_elements,
+            ttl_ms,
+            vectors: Vec::new(),
+        }
+    }
+
+    fn expire(&mut self, elapsed: u64) {
+        let lives = |added| self.ttl_ms.is_none_or(|ttl_ms| elapsed - added < ttl_ms);
+        self.vectors.retain(|(_, _, added)| lives(*added));
+    }
+
+    fn add(&mut self, vector: Vec<f64>, label: Option<Label>, added: u64) {
+        self.vectors.push((vector, label, added));
+        if self.vectors.len() > self.max_elements {
+            self.vectors.remove(0);
+        }
+    }
+
+    /// All, the most similar first. A cache of one vector says how similar.
+    fn nearest(&self, query: &[f64]) -> Vec<Neighbour> {
+        let now = Instant::now();
+        let similarity = |vector: &[f64]| {
+            let mut alone = cache(1, vector.len(), None);
+            alone.add(vector, None, now).unwrap();
+            alone.max_cosine_similarity(query, now).unwrap()
+        };
+        let vectors = self.vectors.iter().enumerate();
+        let mut neighbours: Vec<_> = vectors
+            .map(|(index, (vector, label, _))| Neighbour {
+                index,
+                similarity: similarity(vector),
+                label: label.clone(),
+            })
+            .collect();
+        // A stable sort: equals stay oldest first.
+        neighbours.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+        neighbours
+    }
+}
+
+/// xorshift, so that large caches do not slow down shrinking.
+struct Random(u64);
+
+impl Random {
+    /// One of five numbers: with few dimensions there are ties.
+    fn coarse(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % 5) as f64 - 2.0
+    }
+}
+
+#[test]
+fn the_nearest_come_in_order_with_their_labels() {
+    let now = Instant::now();
+    let mut cache = cache(4, 2, None);
+    let label = |text: &str| Some(Label::from(text));
+    for (vector, text) in [([9.0, 9.0], "gone"), ([1.0, 0.0], "east"), ([-1.0, 0.0], "west")] {
+        cache.add(&vector, label(text), now).unwrap();
+    }
+    cache.add(&[2.0, 0.0], None, now).unwrap();
+    cache.add(&[0.0, 1.0], label(""), now).unwrap();
+    let neighbour = |index, similarity, label| Neighbour {
+        index,
+        similarity,
+        label,
+    };
+    let all = [
+        neighbour(0, 1.0, label("east")),
+        neighbour(2, 1.0, None),
+        neighbour(3, 0.0, label("")),
+        neighbour(1, -1.0, label("west")),
+    ];
+    for count in 0..6 {
+        let found = cache.nearest(&[3.0, 0.0], count, now).unwrap();
+        assert_eq!(found, all[..count.min(4)]);
+    }
+    let indices = |found: Vec<Neighbour>| found.iter().map(|found| found.index).collect::<Vec<_>>();
+    assert_eq!(indices(cache.nearest(&[0.0, 0.0], 3, now).unwrap()), [0, 1, 2]);
+    assert!(cache.nearest(&[1.0], 1, now).is_err());
+}
+
+#[test]
+fn long_labels_are_refused() {
+    let now = Instant::now();
+    let mut cache = cache(2, 1, None);
+    cache.add(&[1.0], Some("\u{e9}".repeat(512).into()), now).unwrap();
+    let long = Some("\u{e9}".repeat(513).into());
+    let error = cache.add(&[1.0], long, now).unwrap_err();
+    assert_eq!(error.code(), "ERR_INVALID_LABEL");
+    assert_eq!(error.class(), crate::error::Class::Range);
+    assert_eq!(
+        error.to_string(),
+        "label must be at most 1024 bytes of UTF-8, got 1026"
+    );
+    assert_eq!(cache.len(now), 1);
+}
+
+fn identity(model: &str, dtype: &str) -> ModelIdentity {
+    ModelIdentity {
+        model: model.into(),
+        dtype: dtype.into(),
+        sha256: None,
+    }
+}
+
+#[test]
+fn vectors_of_two_models_do_not_mix() {
+    let now = Instant::now();
+    let (single, quantized) = (identity("mini", "fp32"), identity("mini", "q8"));
+    let mut cache = cache(2, 1, None);
+    assert_eq!(cache.model(), None);
+    cache.bind_model(&quantized, now).unwrap();
+    // Nothing was added yet.
+    cache.bind_model(&single, now).unwrap();
+    cache.add(&[1.0], None, now).unwrap();
+    let other_file = ModelIdentity {
+        sha256: Some("0".repeat(64)),
+        ..single.clone()
+    };
+    cache.bind_model(&other_file, now).unwrap();
+    let error = cache.bind_model(&quantized, now).unwrap_err();
+    assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
+    assert!(error.to_string().contains("mini (fp32)"), "{error}");
+    assert!(error.to_string().contains("mini (q8)"), "{error}");
+    assert_eq!(cache.model(), Some(&single));
+
+    let mut other = VectorCache::new(*cache.options());
+    other.add(&[1.0], None, now).unwrap();
+    other.bind_model(&quantized, now).unwrap();
+    let error = cache.append(&mut other, now).unwrap_err();
+    assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
+    assert_eq!((cache.len(now), other.len(now)), (1, 1));
+
+    cache.clear();
+    assert_eq!(cache.model(), None);
+    cache.append(&mut other, now).unwrap();
+    assert_eq!(cache.model(), Some(&quantized));
+}
+
+#[test]
+fn caches_of_other_dimensions_do_not_join() {
+    let now = Instant::now();
+    let mut cache = cache(2, 1, None);
+    let mut other = super::tests::cache(2, 2, None);
+    assert!(cache.append(&mut other, now).is_err());
+    assert!(cache.nearest_with(&mut other, &[1.0], now).is_err());
+}
+
+#[test]
+fn a_clone_of_the_queue_stays_as_it_is() {
+    let now = Moment::at(Instant::now());
+    // 2,000 dimensions: 32 vectors to a block.
+    let mut blocks = Blocks::new(2000);
+    let mut scaled = Scaled::default();
+    let mut clones = Vec::new();
+    let firsts = |blocks: &Blocks| {
+        let entries = (0..blocks.len()).map(|index| blocks.get(index).unwrap());
+        entries.map(|entry| entry.components[0].0[0]).collect::<Vec<_>>()
+    };
+    for number in 0..300u16 {
+        scaled.set(&[f64::from(number + 1); 2000], "vector").unwrap();
+        blocks.reserve(1).unwrap();
+        blocks.push_back(&scaled, None, now);
+        if number % 7 == 0 {
+            clones.push((blocks.clone(), firsts(&blocks)));
+        }
+        if number > 90 {
+            blocks.pop_front();
+        }
+        if number == 200 {
+            blocks.clear();
+            assert_eq!(blocks.sequence(), 201..201);
+        }
+    }
+    for (clone, expected) in clones {
+        assert_eq!(firsts(&clone), expected);
+    }
+}
