@@ -6,7 +6,6 @@ const { version } = require('../package.json');
 const { CommandError, EXIT } = require('./errors.js');
 const { Messages } = require('./messages.js');
 const { readOptions, USAGE } = require('./options.js');
-const { Run } = require('./run.js');
 
 /** Runs the command; settles with its exit code. */
 async function main(args) {
@@ -17,6 +16,8 @@ async function main(args) {
     if (options.version) return print(version);
     messages = new Messages(options);
     showWarnings(messages);
+    // Only now: help is there even where the addon cannot be loaded.
+    const { Run } = require('./run.js');
     const run = new Run(options, messages);
     handleSignals(run, messages);
     return await run.run();
