@@ -246,7 +246,7 @@ describe('tarballs', () => {
     expect(Object.keys(contents[q8]).sort()).toEqual(['package.json', ...MODEL_FILES, ...DOCUMENTS].sort());
     const ours = Object.keys(contents[main.name]).filter((file) => !/^(bin|lib)\/[\w-]+\.js$/.test(file));
     const entries = ['index', 'scoring', 'vector-cache'].flatMap((name) => [`${name}.d.ts`, `${name}.js`]);
-    const bundles = ['dist/kp-score.js', 'dist/kp-score.licenses.txt'];
+    const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html'].map((name) => `dist/${name}`);
     expect(ours.sort()).toEqual(
       ['CHANGELOG.md', ...DOCUMENTS, ...bundles, ...entries, 'package.json'].sort(),
     );
@@ -262,7 +262,7 @@ describe('tarballs', () => {
       withFp32: (withoutModel + fp32.reduce((sum, size) => sum + size)) / 1e6,
       withQ8: (withoutModel + sizeOf(q8)) / 1e6,
     };
-    expect(megabytes.main).toBeLessThan(0.1);
+    expect(megabytes.main).toBeLessThan(0.5);
     expect(megabytes.platform).toBeLessThan(45);
     expect(megabytes.withFp32).toBeLessThan(370 / 3);
     expect(megabytes.withQ8).toBeLessThan(370 / 6);

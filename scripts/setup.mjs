@@ -1,5 +1,5 @@
-// Prepares a checkout: dependencies, command line, model, ONNX Runtime, addon. Each step says what it does and is skipped
-// when it is up to date.
+// Prepares a checkout: dependencies, command line, model, ONNX Runtime, addon, report. Each step says what it does and
+// is skipped when it is up to date.
 //
 //   node scripts/setup.mjs [STEP...]
 
@@ -80,6 +80,14 @@ const steps = [
     stamp: 'target/.knowledgepulse-addon',
     done: () => existsSync(path.join(platformDirectory(), addonName())),
     run: () => buildAddon(platform),
+  },
+  {
+    name: 'report',
+    doing: 'bundling the page of report/ into dist/report.html',
+    inputs: ['report', 'scripts/build-report.mjs', 'package-lock.json'],
+    stamp: 'dist/.knowledgepulse-report',
+    done: () => existsSync(path.join(root, 'dist', 'report.html')),
+    run: () => run(process.execPath, ['scripts/build-report.mjs']),
   },
 ];
 

@@ -1,0 +1,137 @@
+'use strict';
+
+// Statistics in bounded memory, however many values they are given.
+
+/** Counts values of 0 to 1 in bins of equal width; what lies outside counts in the first or the last. */
+class Histogram {
+  #counts;
+  #sums;
+  #sum = 0;
+  count = 0;
+  min = Number.POSITIVE_INFINITY;
+  max = Number.NEGATIVE_INFINITY;
+
+  constructor(bins) {
+    this.#counts = new Float64Array(bins);
+    this.#sums = new Float64Array(bins);
+  }
+
+  add(value) {
+    const bin = this.#binOf(value);
+    this.#counts[bin] += 1;
+    this.#sums[bin] += value;
+    this.#sum += value;
+    this.count += 1;
+    this.min = Math.min(this.min, value);
+    this.max = Math.max(this.max, value);
+  }
+
+  /** The bin `k` with `k / bins <= value < (k + 1) / bins`, in just these terms: `value * bins` alone may round up. */
+  #binOf(value) {
+    const bins = this.#counts.length;
+    let bin = Math.min(bins - 1, Math.max(0, Math.floor(value * bins)));
+    if (bin > 0 && value < bin / bins) bin -= 1;
+    if (bin < bins - 1 && value >= (bin + 1) / bins) bin += 1;
+    return bin;
+  }
+
+  get mean() {
+    return this.count === 0 ? null : this.#sum / this.count;
+  }
+
+  /** The value below which the share `p` of all lies, by nearest rank, to the width of a bin; null without values. */
+  quantile(p) {
+    if (this.count === 0) return null;
+    const rank = Math.min(this.count, Math.max(1, Math.ceil(p * this.count)));
+    if (rank === 1) return this.min;
+    if (rank === this.count) return this.max;
+    let below = 0;
+    const bin = this.#counts.findIndex((count) => {
+      below += count;
+      return below >= rank;
+    });
+    // The mean of those in the bin, which is the value itself where there is one, or where all are the same.
+    return this.#sums[bin] / this.#counts[bin];
+  }
+
+  /** The bins that hold something, as pairs of number and count. */
+  get filledBins() {
+    return [...this.#counts.entries()].filter(([, count]) => count > 0);
+  }
+
+  summary() {
+    if (this.count === 0) return null;
+    const { min, max, mean } = this;
+    const [p10, p25, median, p75, p90] = [0.1, 0.25, 0.5, 0.75, 0.9].map((p) => this.quantile(p));
+    return { min, p10, p25, median, p75, p90, max, mean };
+  }
+}
+
+/** A long sequence of values as at most `limit` buckets of equal width, in order. `limit` is even. */
+class Sequence {
+  #buckets = [];
+  #limit;
+  /** How many values a bucket takes. */
+  width = 1;
+
+  constructor(limit) {
+    this.#limit = limit;
+  }
+
+  add(value) {
+    const last = this.#buckets.at(-1);
+    if (last !== undefined && last.count < this.width) {
+      last.count += 1;
+      last.sum += value;
+      last.min = Math.min(last.min, value);
+      last.max = Math.max(last.max, value);
+      return;
+    }
+    if (this.#buckets.length === this.#limit) this.#halve();
+    this.#buckets.push({ count: 1, sum: value, min: value, max: value });
+  }
+
+  #halve() {
+    const merged = [];
+    for (let i = 0; i < this.#buckets.length; i += 2) {
+      const [a, b] = this.#buckets.slice(i, i + 2);
+      merged.push({
+        count: a.count + b.count,
+        sum: a.sum + b.sum,
+        min: Math.min(a.min, b.min),
+        max: Math.max(a.max, b.max),
+      });
+    }
+    this.#buckets = merged;
+    this.width *= 2;
+  }
+
+  /** `[mean, min, max, count]` of each bucket. */
+  get buckets() {
+    return this.#buckets.map(({ count, sum, min, max }) => [sum / count, min, max, count]);
+  }
+}
+
+/** The first `limit` items of a sequence in the order of `compare`, those that came first where it sees no difference. */
+class Top {
+  #compare;
+  #limit;
+  items = [];
+
+  constructor(limit, compare) {
+    this.#limit = limit;
+    this.#compare = compare;
+  }
+
+  /** Takes the item that `make` makes, if one that compares like `key` belongs to the first. */
+  offer(key, make) {
+    const { items } = this;
+    if (items.length === this.#limit && this.#compare(key, items.at(-1)) >= 0) return;
+    let at = items.length;
+    while (at > 0 && this.#compare(key, items[at - 1]) < 0) at -= 1;
+    items.splice(at, 0, make());
+    if (items.length > this.#limit) items.pop();
+  }
+}
+
+module.exports = { Histogram, Sequence, Top };

@@ -1,0 +1,130 @@
+import { dotX, plot, ruleY, tickX } from '@observablehq/plot';
+
+import { element, finding, foreign, more, section, table } from './dom.mjs';
+import { count, decimal, integer, percent, place } from './format.mjs';
+
+/** So many groups are seen at first. */
+const SHOWN = 10;
+
+/** Where in the sequence the traces of a group lie, on the same axis for all groups. */
+function strip(positions, scored) {
+  const made = plot({
+    className: 'plot',
+    width: 224,
+    height: 18,
+    margin: 0,
+    marginLeft: 3,
+    marginRight: 3,
+    axis: null,
+    x: { domain: [0, Math.max(1, scored - 1)] },
+    marks: [
+      ruleY([9], { y: null, stroke: 'var(--line)' }),
+      positions.length > 60
+        ? tickX(positions, { x: (value) => value, stroke: 'var(--novelty)', strokeOpacity: 0.6 })
+        : dotX(positions, { x: (value) => value, r: 3, fill: 'var(--novelty)', fillOpacity: 0.75 }),
+    ],
+  });
+  made.setAttribute('aria-hidden', 'true');
+  return made;
+}
+
+function groupDetails(group, report) {
+  const { members, positions, size } = group;
+  const known = members.find(({ excerpt }) => excerpt);
+  const lead = known?.excerpt ?? members[0].id ?? '';
+  const rest = size - members.length;
+  const opened = element(
+    'details',
+    {},
+    element(
+      'summary',
+      {},
+      element('span', { class: 'size' }, count(size, 'trace')),
+      foreign(lead, { class: 'text' }),
+      element('span', { class: 'strip' }, positions.length > 0 && strip(positions, report.count)),
+      element('span', { class: 'range' }, rangeOf(group)),
+    ),
+  );
+  // Made when it is looked at: there may be hundreds of rows in all.
+  opened.addEventListener('toggle', () => opened.querySelector('.scroll') ?? opened.append(membersTable()), {
+    once: true,
+  });
+  return opened;
+
+  function membersTable() {
+    const caption =
+      rest > 0 ? `The first ${members.length} of ${integer(size)} traces` : `The ${members.length} traces`;
+    return table(
+      caption,
+      [
+        { title: 'Trace', cell: (member) => traceOf(member, report) },
+        { title: 'Score', number: true, cell: ({ score }) => (score === undefined ? '' : decimal(score)) },
+        {
+          title: 'Similarity',
+          number: true,
+          cell: ({ similarity }) => (similarity === undefined ? '' : decimal(similarity, 3)),
+        },
+        { title: 'to', cell: ({ nearest }) => (nearest ? foreign(nearest, { class: 'mono' }) : '') },
+        { title: 'About', wide: true, cell: ({ excerpt }) => foreign(excerpt ?? '') },
+      ],
+      members,
+    );
+  }
+}
+
+function traceOf(member, { sources }) {
+  const where = member.position === null ? 'remembered from before' : place(member, sources.length);
+  return [
+    member.id !== null && foreign(member.id, { class: 'mono' }),
+    ' ',
+    element('span', { class: 'soft' }, where),
+  ];
+}
+
+function rangeOf({ minSimilarity, maxSimilarity }) {
+  const [low, high] = [decimal(minSimilarity), decimal(maxSimilarity)];
+  return low === high ? low : `${low}–${high}`;
+}
+
+/** Groups of traces that say nearly the same. */
+export function duplicatesSection(report) {
+  const { bases, count: scored, duplicates } = report;
+  const title = 'Near-duplicates';
+  if (scored === 0) return null;
+  if (bases['no-embedder'] === scored) {
+    return section(title, finding('There was no embedder, so near-duplicates could not be looked for.'));
+  }
+  const similarity = decimal(duplicates.similarity);
+  if (duplicates.count === 0) {
+    return section(
+      title,
+      finding(`No trace resembles an earlier one with a similarity of ${similarity} or more.`),
+    );
+  }
+  const { groups, groupCount } = duplicates;
+  const listOf = (some) =>
+    element(
+      'div',
+      { class: 'groups' },
+      some.map((group) => groupDetails(group, report)),
+    );
+  const unlisted = groupCount - groups.length;
+  const resemble = duplicates.count === 1 ? 'trace resembles' : 'traces resemble';
+  return section(
+    title,
+    finding(
+      `${integer(duplicates.count)} ${resemble} an earlier one with a similarity of ${similarity} or more: `,
+      `${percent(duplicates.count, scored)} of all, in ${count(groupCount, 'group')}. `,
+      'Similarity tells topics apart, not meanings: a negation is close to what it negates.',
+    ),
+    listOf(groups.slice(0, SHOWN)),
+    groups.length > SHOWN &&
+      more(`${count(groups.length - SHOWN, 'more group')}`, listOf(groups.slice(SHOWN))),
+    element(
+      'p',
+      { class: 'soft about' },
+      'The marks show where in the sequence the traces of a group lie; to the right is the similarity of each to its nearest.',
+      unlisted > 0 && ` ${count(unlisted, 'smaller group')} not listed.`,
+    ),
+  );
+}

@@ -1,0 +1,63 @@
+// Numbers and names as the page shows them.
+
+const integers = new Intl.NumberFormat('en');
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export const integer = (value) => integers.format(value);
+export const short = (value) => (value < 10_000 ? integers.format(value) : compact.format(value));
+
+/** With so many decimals, and a minus that is as wide as a plus. */
+export function decimal(value, digits = 2) {
+  const text = Math.abs(value).toFixed(digits);
+  return value < 0 && Number(text) !== 0 ? `−${text}` : text;
+}
+
+/** A threshold, without zeros that say nothing. */
+export const plain = (value) => decimal(value, 4).replace(/(\.\d\d\d*?)0+$/, '$1');
+
+/** A share of a whole; what is neither none nor all never looks as if. */
+export function percent(part, whole) {
+  if (whole === 0) return '0%';
+  const share = (part / whole) * 100;
+  if (part > 0 && share < 0.1) return '<0.1%';
+  if (part < whole && share > 99.9) return '>99.9%';
+  const digits = share > 0 && (share < 1 || (share > 99 && share < 100)) ? 1 : 0;
+  return `${share.toFixed(digits)}%`;
+}
+
+export const count = (number, noun, plural = `${noun}s`) =>
+  `${integer(number)} ${number === 1 ? noun : plural}`;
+
+export function duration(seconds) {
+  if (seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** So many characters at most. */
+export function cut(text, length) {
+  const characters = [...text];
+  return characters.length <= length ? text : `${characters.slice(0, length - 1).join('')}…`;
+}
+
+/** Where a trace stands: a file's name is enough where there is one file. */
+export function place({ source, line, index }, sources) {
+  const where = line === null || line === undefined ? `#${index}` : `line ${line}`;
+  return sources > 1 ? `${source}, ${where}` : where;
+}
+
+/**
+ * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and those with
+ * most to lose are rounded up.
+ */
+export function roundTogether(values, digits) {
+  const unit = 10 ** digits;
+  const scaled = values.map((value) => value * unit);
+  const down = scaled.map(Math.floor);
+  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+  const missing = Math.round(sum(scaled)) - sum(down);
+  const order = scaled.map((_, i) => i).sort((a, b) => scaled[b] - down[b] - (scaled[a] - down[a]));
+  for (const i of order.slice(0, missing)) down[i] += 1;
+  return down.map((value) => value / unit);
+}

@@ -1,0 +1,133 @@
+import { element, foreign } from './dom.mjs';
+import { count, decimal, duration, integer, percent, plain, short } from './format.mjs';
+
+const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
+
+function themeSwitch() {
+  const choose = ({ target }) => {
+    if (target.value === 'auto') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = target.value;
+  };
+  const options = Object.entries(THEMES).map(([value, title]) =>
+    element(
+      'label',
+      {},
+      element('input', { type: 'radio', name: 'theme', value, checked: value === 'auto', change: choose }),
+      title,
+    ),
+  );
+  return element('fieldset', { class: 'theme', 'aria-label': 'Colours' }, options);
+}
+
+function embedderOf({ dtype, bases, count: scored }) {
+  const without = bases['no-embedder'] ?? 0;
+  if (dtype === null || (scored > 0 && without === scored))
+    return { value: 'None', note: 'novelty is 0.5 throughout' };
+  const precision = { fp32: 'full precision', q8: '8-bit weights' }[dtype] ?? '';
+  return { value: dtype, note: without > 0 ? `failed for ${count(without, 'trace')}` : precision };
+}
+
+/** The header, with the essential figures. */
+export function header(report, threshold) {
+  const { count: scored, duplicates, errors, scores, seconds } = report;
+  const headline = element('h1');
+  const kept = element('span', { class: 'value' });
+  const keptNote = element('span', { class: 'note' });
+  const keptTitle = element('dt');
+  threshold.follow(() => {
+    const number = threshold.kept(report);
+    const bar = plain(threshold.value);
+    headline.textContent = headlineOf(scored, number, bar);
+    keptTitle.textContent = `Kept at ${bar}`;
+    kept.textContent = scored === 0 ? '–' : percent(number, scored);
+    keptNote.textContent = `${integer(number)} kept, ${integer(scored - number)} dropped`;
+  });
+  const embedder = embedderOf(report);
+  const compared = embedder.value !== 'None' && scored > 0;
+  const figure = (title, value, note) => [
+    element('dt', {}, title),
+    element('dd', {}, element('span', { class: 'value' }, value)),
+    element('dd', { class: 'note' }, note),
+  ];
+  const figures = [
+    figure(
+      'Scored',
+      short(scored),
+      scored > 0 && seconds > 0 ? `${rate(scored / seconds)} in ${duration(seconds)}` : '',
+    ),
+    [keptTitle, element('dd', {}, kept), element('dd', { class: 'note' }, keptNote)],
+    figure(
+      'Median score',
+      scores === null ? '–' : decimal(scores.median),
+      scores !== null && scored > 1 ? `80% within ${decimal(scores.p10)}–${decimal(scores.p90)}` : '',
+    ),
+    figure(
+      'Near-duplicates',
+      compared ? percent(duplicates.count, scored) : '–',
+      compared
+        ? `${count(duplicates.count, 'trace')} in ${count(duplicates.groupCount, 'group')}`
+        : 'not looked for',
+    ),
+    figure(
+      'Bad lines',
+      short(errors.count),
+      errors.count === 0 ? 'everything could be read' : 'listed below',
+    ),
+    figure('Embedder', embedder.value, embedder.note),
+  ];
+  return [
+    element(
+      'div',
+      { class: 'top' },
+      element('p', { class: 'brand' }, 'KnowledgePulse trace report'),
+      themeSwitch(),
+    ),
+    element(
+      'header',
+      {},
+      headline,
+      element('p', { class: 'about' }, ...aboutOf(report)),
+      report.interrupted &&
+        element(
+          'p',
+          { class: 'notice' },
+          'Scoring was interrupted: this shows what had been scored until then.',
+        ),
+      element(
+        'dl',
+        { class: 'essentials' },
+        figures.map((parts) => element('div', {}, parts)),
+      ),
+    ),
+  ];
+}
+
+function headlineOf(scored, kept, bar) {
+  if (scored === 0) return 'No trace was scored';
+  if (scored === 1)
+    return kept === 1 ? `The trace scores ${bar} or more` : `The trace scores less than ${bar}`;
+  if (kept === 0) return `None of ${integer(scored)} traces scores ${bar} or more`;
+  if (kept === scored) return `All ${integer(scored)} traces score ${bar} or more`;
+  return `${integer(kept)} of ${integer(scored)} traces ${kept === 1 ? 'scores' : 'score'} ${bar} or more`;
+}
+
+const rate = (perSecond) =>
+  perSecond < 10 ? `${perSecond.toFixed(1)} a second` : `${short(Math.round(perSecond))} a second`;
+
+/** What was read, and when. */
+function aboutOf({ sources, sourceCount, finishedAt }) {
+  const shown = sources.slice(0, 3);
+  const names = shown.flatMap((name, i) => [i > 0 ? ', ' : '', foreign(name)]);
+  const others = sourceCount - shown.length;
+  const date = new Date(finishedAt);
+  const when = element(
+    'time',
+    { datetime: finishedAt },
+    date.toLocaleString('en-GB', { dateStyle: 'long', timeStyle: 'short' }),
+  );
+  const from =
+    names.length > 0
+      ? ['From ', ...names, others > 0 ? ` and ${count(others, 'other file')}` : '', '; ']
+      : [];
+  return [...from, 'finished ', when, '.'];
+}

@@ -1,0 +1,196 @@
+import {
+  areaY,
+  axisX,
+  axisY,
+  dot,
+  lineY,
+  pointerX,
+  rectY,
+  ruleX,
+  ruleY,
+  text,
+  tip,
+  windowY,
+} from '@observablehq/plot';
+
+import { element, finding, more, section, table } from './dom.mjs';
+import { chart, drawn } from './figure.mjs';
+import { count, cut, decimal, integer, short } from './format.mjs';
+
+/** More sources than these are not marked: their names would cover each other. */
+const MARKED_SOURCES = 6;
+
+/** The buckets with the numbers of their first and last trace, from 1. */
+function rowsOf({ novelty: { width, buckets } }) {
+  return buckets.map(([mean, min, max, number], i) => {
+    return { first: i * width + 1, last: i * width + number, mean, min, max, count: number };
+  });
+}
+
+const meanOf = (rows) =>
+  rows.reduce((sum, row) => sum + row.mean * row.count, 0) / rows.reduce((sum, row) => sum + row.count, 0);
+
+function curve(report, rows, width) {
+  const { count: scored, duplicates, starts, novelty } = report;
+  const isSingle = novelty.width === 1;
+  const highest = Math.max(1, ...rows.map(({ max }) => max));
+  const middle = ({ first, last }) => (first + last) / 2;
+  // Each value of its own in a short sequence, the range of each stretch in a long one, and what they come to on average.
+  const smooth = Math.max(5, Math.round(rows.length / 12));
+  const trend = { x: middle, y: 'mean', stroke: 'var(--novelty)', strokeWidth: 2 };
+  const nearDuplicate = report.noveltyMode === 'prefix' && duplicates.count > 0;
+  const sources = starts.length > 1 && starts.length <= MARKED_SOURCES ? starts : [];
+  return chart(`Novelty of ${count(scored, 'trace')} in the order of scoring.`, {
+    width,
+    height: width < 600 ? 220 : 260,
+    marginLeft: 48,
+    marginRight: 16,
+    marginTop: sources.length > 0 ? 24 : 12,
+    marginBottom: 40,
+    x: { domain: scored === 1 ? [0, 2] : [1, scored] },
+    y: { domain: [0, highest] },
+    marks: [
+      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
+      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: (value) => String(value) }),
+      axisX({
+        label: 'trace',
+        labelAnchor: 'right',
+        labelArrow: 'right',
+        ticks: scored === 1 ? [1] : Math.min(scored - 1, width / 90),
+        tickFormat: (value) => (Number.isInteger(value) ? short(value) : ''),
+      }),
+      nearDuplicate &&
+        rectY([1 - duplicates.similarity], {
+          y1: 0,
+          y2: (value) => value,
+          fill: 'var(--novelty)',
+          fillOpacity: 0.14,
+        }),
+      isSingle
+        ? dot(rows, {
+            x: 'first',
+            y: 'mean',
+            r: rows.length > 500 ? 1.75 : 2.75,
+            fill: 'var(--novelty)',
+            fillOpacity: 0.65,
+          })
+        : areaY(rows, { x: middle, y1: 'min', y2: 'max', fill: 'var(--novelty)', fillOpacity: 0.22 }),
+      rows.length >= 20 && lineY(rows, windowY({ k: smooth, strict: false }, trend)),
+      ruleY([0], { stroke: 'var(--faint)' }),
+      ruleX(sources.slice(1), {
+        x: ({ position }) => position + 0.5,
+        stroke: 'var(--soft)',
+        strokeDasharray: '2 3',
+      }),
+      text(sources, {
+        x: ({ position }) => position + 1,
+        frameAnchor: 'top',
+        dy: -14,
+        textAnchor: 'start',
+        text: ({ source }) => cut(source.replace(/^.*[\\/]/, ''), 18),
+      }),
+      tip(
+        rows,
+        pointerX({
+          x: middle,
+          y: 'mean',
+          title: ({ first, last, mean, min, max }) =>
+            first === last
+              ? `trace ${integer(first)}\nnovelty ${decimal(mean)}`
+              : `traces ${integer(first)}–${integer(last)}\nmean ${decimal(mean)}\n${decimal(min)} to ${decimal(max)}`,
+        }),
+      ),
+    ],
+  });
+}
+
+/** How new each trace was to the memory, in the order of scoring. */
+export function noveltySection(report) {
+  const title = 'Novelty over the sequence';
+  const { bases, count: scored } = report;
+  if (scored === 0) return null;
+  if (bases['no-embedder'] === scored) {
+    return section(
+      title,
+      finding('There was no embedder, so nothing was compared: the novelty of every trace is 0.5.'),
+    );
+  }
+  const rows = rowsOf(report);
+  const isSingle = report.novelty.width === 1;
+  return section(
+    title,
+    finding(findingOf(report, rows)),
+    element(
+      'figure',
+      {},
+      drawn({}, (width) => curve(report, rows, width)).frame,
+      element('figcaption', {}, captionOf(report, rows, isSingle)),
+    ),
+    more(
+      'Novelty as a table',
+      table(
+        'Novelty by stretches of the sequence',
+        [
+          {
+            title: 'Traces',
+            cell: ({ first, last }) =>
+              first === last ? integer(first) : `${integer(first)}–${integer(last)}`,
+          },
+          { title: 'Mean', number: true, cell: ({ mean }) => decimal(mean) },
+          { title: 'Lowest', number: true, cell: ({ min }) => decimal(min) },
+          { title: 'Highest', number: true, cell: ({ max }) => decimal(max) },
+        ],
+        stretchesOf(rows, 20),
+      ),
+    ),
+  );
+}
+
+/** The rows as so many stretches at most, of about one length. */
+function stretchesOf(rows, limit) {
+  const size = Math.ceil(rows.length / limit);
+  return Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => {
+    const part = rows.slice(i * size, (i + 1) * size);
+    return {
+      first: part[0].first,
+      last: part.at(-1).last,
+      mean: meanOf(part),
+      min: Math.min(...part.map(({ min }) => min)),
+      max: Math.max(...part.map(({ max }) => max)),
+    };
+  });
+}
+
+function findingOf({ count: scored, bases }, rows) {
+  const begin = bases['empty-cache']
+    ? 'The memory was empty at first, where novelty is 0.5 by definition.'
+    : null;
+  const tenth = Math.floor(rows.length / 10);
+  if (tenth < 2) return begin ?? `The mean novelty of ${count(scored, 'trace')} is ${decimal(meanOf(rows))}.`;
+  const [early, late] = [meanOf(rows.slice(0, tenth)), meanOf(rows.slice(-tenth))];
+  const change = `from ${decimal(early)} in the first tenth of the sequence to ${decimal(late)} in the last`;
+  const verb = late < early ? 'falls' : 'rises';
+  const sentence =
+    Math.abs(late - early) < 0.02
+      ? `Mean novelty stays about the same: ${decimal(early)} in the first tenth of the sequence, ${decimal(late)} in the last.`
+      : `Mean novelty ${verb} ${change}.`;
+  return begin === null ? sentence : `${sentence} ${begin}`;
+}
+
+function captionOf({ noveltyMode, duplicates, truncated, count: scored, novelty }, rows, isSingle) {
+  const compared =
+    noveltyMode === 'full'
+      ? 'The whole text of each trace was compared.'
+      : 'The first 512 tokens of each trace were compared.';
+  const cutOff =
+    truncated > 0 ? ` ${integer(truncated)} of ${count(scored, 'trace')} had more text than that.` : '';
+  const drawnAs = isSingle
+    ? 'Each dot is a trace.'
+    : `Each point stands for ${integer(novelty.width)} traces; the band is their range.`;
+  const line = rows.length >= 20 ? ' The line is the running mean.' : '';
+  const band =
+    noveltyMode === 'prefix' && duplicates.count > 0
+      ? ` Near-duplicates lie in the shaded band at the bottom.`
+      : '';
+  return `${drawnAs}${line}${band} ${compared}${noveltyMode === 'full' ? '' : cutOff}`;
+}

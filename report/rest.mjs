@@ -1,0 +1,82 @@
+import { DIMENSIONS } from './dimensions.mjs';
+import { element, finding, foreign, more, section, table } from './dom.mjs';
+import { count, decimal, integer } from './format.mjs';
+
+/** The lines that could not be scored. */
+export function errorsSection({ errors, sources }) {
+  if (errors.count === 0) return null;
+  const unlisted = errors.count - errors.first.length;
+  const listed = table(
+    unlisted > 0 ? `The first ${errors.first.length}` : 'All of them',
+    [
+      {
+        title: 'Line',
+        cell: ({ source, line }) => {
+          const number = line === null ? '' : integer(line);
+          return sources.length > 1 || line === null
+            ? [foreign(source), line === null ? '' : `:${line}`]
+            : number;
+        },
+      },
+      { title: 'What is wrong', wide: true, cell: ({ message }) => foreign(message) },
+    ],
+    errors.first,
+  );
+  return section(
+    'Bad lines',
+    finding(`${count(errors.count, 'line')} could not be scored; the rest was.`),
+    errors.first.length > 12 ? more('Show them', listed) : listed,
+  );
+}
+
+const RULES = {
+  'single-thought': 'a single thought scores 0.1',
+  'recovery-bonus': 'more than two recoveries in a success add 0.1',
+  'single-tool-penalty': 'using only one tool takes 0.1',
+  clamp: 'what left the range of 0 to 1 was brought back',
+};
+
+/** How to read the figures. */
+export function footer({ profiles, rules, version, dtype, noveltyMode }) {
+  const used = Object.entries(rules);
+  return element(
+    'footer',
+    {},
+    element('h2', {}, 'How a score is made'),
+    element(
+      'p',
+      {},
+      'A score is the weighted sum of four dimensions. Complexity grows with kinds of steps, recoveries and length; ',
+      'novelty is the distance to the nearest remembered trace; tool diversity relates distinct tools to steps; ',
+      'outcome is the confidence in the result, and less than a third of it where the task failed.',
+    ),
+    profiles.length > 0 &&
+      table(
+        'Weights of the profiles that were used',
+        [
+          { title: 'Profile', cell: ({ name }) => foreign(name ?? '') },
+          { title: 'Traces', number: true, cell: (profile) => integer(profile.count) },
+          ...DIMENSIONS.map(({ key, title }) => ({
+            title,
+            number: true,
+            cell: ({ weights }) => decimal(weights[key]),
+          })),
+        ],
+        profiles,
+      ),
+    used.length > 0 &&
+      element(
+        'p',
+        {},
+        'Rules that applied: ',
+        used.map(([rule, number]) => `${RULES[rule] ?? rule} (${count(number, 'trace')})`).join('; '),
+        '.',
+      ),
+    element(
+      'p',
+      { class: 'soft' },
+      `@knowledgepulse/native ${version}; model weights: ${dtype ?? 'none'}; novelty: ${noveltyMode}. `,
+      'Charts: Observable Plot. Licences are in the source of this page.',
+    ),
+  );
+}

@@ -1,0 +1,173 @@
+import { axisY, pointerX, rectY, ruleX, ruleY, text, tip } from '@observablehq/plot';
+
+import { element, finding, more, section, table } from './dom.mjs';
+import { chart, drawn } from './figure.mjs';
+import { count, decimal, integer, percent, plain, short } from './format.mjs';
+
+const LEFT = 48;
+const RIGHT = 16;
+
+/** Bars of so many hundredths: the fewer the traces, the wider. */
+function stepFor(scored, width) {
+  if (scored < 2000) return 5;
+  return width < 600 || scored < 20_000 ? 2 : 1;
+}
+
+/** The bins, several as one. */
+function barsOf({ bins, filled }, hundredths) {
+  const perBar = (bins * hundredths) / 100;
+  const bars = new Map();
+  for (const [bin, number] of filled) {
+    const bar = Math.floor(bin / perBar);
+    bars.set(bar, (bars.get(bar) ?? 0) + number);
+  }
+  return [...bars]
+    .sort(([a], [b]) => a - b)
+    .map(([bar, number]) => {
+      return { from: (bar * hundredths) / 100, to: ((bar + 1) * hundredths) / 100, count: number };
+    });
+}
+
+function histogram(report, threshold, width) {
+  const bar = threshold.value;
+  const bars = barsOf(report.scoreBins, stepFor(report.count, width));
+  const dropped = bars.filter(({ from }) => from < bar).map((b) => ({ ...b, to: Math.min(b.to, bar) }));
+  const kept = bars.filter(({ to }) => to > bar).map((b) => ({ ...b, from: Math.max(b.from, bar) }));
+  const sides = { x1: 'from', x2: 'to', y: 'count', insetLeft: 0.5, insetRight: 0.5 };
+  const highest = Math.max(1, ...bars.map((b) => b.count));
+  const ticks = wholeTicks(highest);
+  const label = `Histogram of ${count(report.count, 'score')}; ${integer(threshold.kept(report))} of them are ${plain(bar)} or more.`;
+  return chart(label, {
+    width,
+    height: width < 600 ? 220 : 280,
+    marginLeft: LEFT,
+    marginRight: RIGHT,
+    marginTop: 32,
+    x: { domain: [0, 1], label: null, ticks: width < 500 ? 5 : 10 },
+    y: { domain: [0, Math.max(highest, ticks.at(-1))] },
+    marks: [
+      ruleY(ticks, { stroke: 'var(--line)' }),
+      axisY(ticks, {
+        label: '↑ traces',
+        labelAnchor: 'top',
+        labelOffset: LEFT - 4,
+        tickFormat: short,
+        tickSize: 0,
+      }),
+      rectY(dropped, { ...sides, fill: 'var(--dropped)' }),
+      rectY(kept, { ...sides, fill: 'var(--kept)' }),
+      ruleY([0], { stroke: 'var(--faint)' }),
+      ruleX([bar], { stroke: 'var(--ink)', strokeWidth: 1.5 }),
+      text([bar], {
+        x: (value) => value,
+        frameAnchor: 'top',
+        dy: -20,
+        textAnchor: bar < 0.12 ? 'start' : bar > 0.88 ? 'end' : 'middle',
+        text: (value) => `dropped ← ${plain(value)} → kept`,
+        fill: 'var(--ink)',
+      }),
+      tip(
+        bars,
+        pointerX({
+          x1: 'from',
+          x2: 'to',
+          y: 'count',
+          title: (b) => `${rangeOf(b)}\n${count(b.count, 'trace')}, ${percent(b.count, report.count)}`,
+        }),
+      ),
+    ],
+  });
+}
+
+/** About four whole numbers up to the highest count. */
+function wholeTicks(highest) {
+  const power = 10 ** Math.floor(Math.log10(highest / 4));
+  const step = Math.max(1, power * [1, 2, 5, 10].find((factor) => highest / (power * factor) <= 5));
+  return Array.from({ length: Math.ceil(highest / step) }, (_, i) => (i + 1) * step);
+}
+
+const rangeOf = ({ from, to }) => `${decimal(from)}–${decimal(to)}`;
+
+/** How the scores are spread, and what a threshold makes of them. */
+export function scoresSection(report, threshold) {
+  if (report.count === 0) return null;
+  const { frame, redraw } = drawn({}, (width) => histogram(report, threshold, width));
+  const input = element('input', {
+    type: 'range',
+    id: 'threshold',
+    min: '0',
+    max: '1',
+    step: '0.01',
+    value: String(threshold.initial),
+    input: () => threshold.set(input.valueAsNumber),
+  });
+  const verdict = element('p', { class: 'verdict' });
+  const back = element('button', {
+    type: 'button',
+    click: () => {
+      input.value = String(threshold.initial);
+      threshold.set(threshold.initial);
+      input.focus();
+    },
+  });
+  back.textContent = `Back to ${plain(threshold.initial)}`;
+  const swatch = (name) => element('span', { class: 'swatch', style: `--colour: var(--${name})` });
+  threshold.follow(() => {
+    const kept = threshold.kept(report);
+    const dropped = report.count - kept;
+    const part = (name, number) =>
+      element(
+        'span',
+        {},
+        swatch(name),
+        element('b', {}, integer(number)),
+        ` ${name}, ${percent(number, report.count)}`,
+      );
+    verdict.replaceChildren(part('kept', kept), part('dropped', dropped), back);
+    back.hidden = threshold.value === threshold.initial;
+    input.setAttribute(
+      'aria-valuetext',
+      `${plain(threshold.value)}: ${integer(kept)} kept, ${integer(dropped)} dropped`,
+    );
+    redraw();
+  });
+  return section(
+    'How the scores are spread',
+    finding(findingOf(report)),
+    element(
+      'figure',
+      {},
+      frame,
+      element(
+        'div',
+        { class: 'threshold', style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
+        input,
+        element(
+          'label',
+          { for: 'threshold', style: `margin-left: ${LEFT}px` },
+          'Move the threshold to see what it keeps',
+        ),
+      ),
+      element('figcaption', {}, verdict),
+    ),
+    more(
+      'The scores as a table',
+      table(
+        'Traces by score',
+        [
+          { title: 'Score', cell: rangeOf },
+          { title: 'Traces', number: true, cell: (bar) => integer(bar.count) },
+          { title: 'Share', number: true, cell: (bar) => percent(bar.count, report.count) },
+        ],
+        barsOf(report.scoreBins, 5),
+      ),
+    ),
+  );
+}
+
+function findingOf({ count: scored, scores: { p25, median, p75, min, max } }) {
+  if (scored === 1) return `One trace was scored, with ${decimal(median)}.`;
+  if (min === max) return `All ${integer(scored)} traces score ${decimal(median)}.`;
+  const middle = `Half of the traces score between ${decimal(p25)} and ${decimal(p75)}`;
+  return `${middle}; the lowest score is ${decimal(min)}, the highest ${decimal(max)}.`;
+}

@@ -1,0 +1,176 @@
+import { axisX, barX, tickX } from '@observablehq/plot';
+
+import { DIMENSIONS } from './dimensions.mjs';
+import { element, foreign, more, section, table } from './dom.mjs';
+import { chart, drawn } from './figure.mjs';
+import { decimal, place, roundTogether } from './format.mjs';
+
+/** What the rules after the sum add or take, in words; the amount goes before them. */
+const EFFECTS = {
+  'recovery-bonus': 'for recovering from more than two errors',
+  'single-tool-penalty': 'for using only one tool',
+};
+
+/** What the other rules do, which replace the sum; the result goes after them. */
+const REPLACEMENTS = { 'single-thought': ', but a single thought scores', clamp: ', brought back to' };
+
+/** How a score comes about, as one line of arithmetic, in rounded numbers that add up. */
+export function sumInWords({ contributions, overrides, score }) {
+  const terms = DIMENSIONS.map(({ key, noun }) => ({ value: contributions[key], words: noun }));
+  const replaced = overrides.findIndex(({ rule }) => !Object.hasOwn(EFFECTS, rule));
+  const effects = replaced < 0 ? overrides : overrides.slice(0, replaced);
+  for (const { rule, before, after } of effects) terms.push({ value: after - before, words: EFFECTS[rule] });
+  const rounded = roundTogether(
+    terms.map(({ value }) => value),
+    2,
+  );
+  const sum = terms.map(({ words }, i) => {
+    const sign = rounded[i] < 0 || terms[i].value < 0 ? '−' : '+';
+    return `${i === 0 ? '' : ` ${sign} `}${decimal(Math.abs(rounded[i]))} ${words}`;
+  });
+  const total = decimal(rounded.reduce((a, b) => a + b, 0));
+  if (replaced < 0) return `${sum.join('')} = ${decimal(score)}`;
+  // Whatever follows a rule that replaces the sum is told as steps.
+  const steps = overrides.slice(replaced).map(({ rule, before, after }) => {
+    if (Object.hasOwn(EFFECTS, rule)) {
+      return `, ${after < before ? '−' : '+'} ${decimal(Math.abs(after - before))} ${EFFECTS[rule]} = ${decimal(after)}`;
+    }
+    return `${REPLACEMENTS[rule] ?? `, after the rule ${rule}`} ${decimal(after)}`;
+  });
+  return `${sum.join('')} = ${total}${steps.join('')}`;
+}
+
+/** The contributions end to end, what the overrides add or take, and the score. */
+function contributionBar(breakdown, width) {
+  const { contributions, composite, overrides, score } = breakdown;
+  let end = 0;
+  const parts = DIMENSIONS.map(({ key, colour }) => {
+    const start = end;
+    end += contributions[key];
+    return { start, end, colour };
+  });
+  const effects = overrides.map(({ before, after }) => ({
+    start: Math.min(before, after),
+    end: Math.max(before, after),
+  }));
+  return chart(`Contributions to the score: ${sumInWords(breakdown)}.`, {
+    width,
+    height: 34,
+    margin: 0,
+    marginLeft: 1,
+    marginRight: 1,
+    marginBottom: 14,
+    x: { domain: [0, Math.max(1, composite)] },
+    marks: [
+      axisX([0, 0.25, 0.5, 0.75, 1], {
+        label: null,
+        tickSize: 0,
+        tickPadding: 2,
+        fontSize: 10,
+        tickFormat: (value) => String(value),
+        textAnchor: 'middle',
+      }),
+      barX([1], { x1: 0, x2: 1, fill: 'var(--line)', fillOpacity: 0.6, insetTop: 4, insetBottom: 4 }),
+      barX(parts, { x1: 'start', x2: 'end', fill: 'colour', insetTop: 4, insetBottom: 4, insetRight: 0.75 }),
+      barX(effects, {
+        x1: 'start',
+        x2: 'end',
+        fill: 'var(--paper)',
+        fillOpacity: 0.45,
+        stroke: 'var(--ink)',
+        strokeDasharray: '3 2',
+        insetTop: 4,
+        insetBottom: 4,
+      }),
+      tickX([score], { x: (value) => value, stroke: 'var(--ink)', strokeWidth: 2.5 }),
+    ],
+  });
+}
+
+/** What novelty rests on, in words. */
+function nearestInWords({ noveltyBasis, nearest, truncated }) {
+  const rest = truncated ? ' Only the beginning of its text was compared.' : '';
+  if (noveltyBasis === 'no-embedder')
+    return ['Not compared with others: novelty is 0.5 without an embedder.'];
+  if (nearest === null) return [`Compared with nothing: the memory was empty, where novelty is 0.5.${rest}`];
+  return [
+    'Nearest remembered: ',
+    nearest.label === null ? 'a trace without an id' : foreign(nearest.label, { class: 'mono' }),
+    `, similarity ${decimal(nearest.similarity)}.${rest}`,
+  ];
+}
+
+function figuresTable({ dimensions, weights, contributions, profile }) {
+  return table(
+    `Weights of the profile ${profile}`,
+    [
+      { title: 'Dimension', cell: ({ title }) => title },
+      { title: 'Value', number: true, cell: ({ key }) => decimal(dimensions[key], 4) },
+      { title: 'Weight', number: true, cell: ({ key }) => decimal(weights[key], 2) },
+      { title: 'Contribution', number: true, cell: ({ key }) => decimal(contributions[key], 4) },
+    ],
+    DIMENSIONS,
+  );
+}
+
+function traceItem(trace, report) {
+  const { breakdown, domain, excerpt, id, success } = trace;
+  return element(
+    'li',
+    { class: 'trace' },
+    element(
+      'div',
+      { class: 'head' },
+      element('span', { class: 'score' }, decimal(breakdown.score)),
+      foreign(excerpt || id || 'A trace without an objective', { class: 'excerpt' }),
+    ),
+    drawn({}, (width) => contributionBar(breakdown, width)).frame,
+    element('p', { class: 'sum' }, sumInWords(breakdown)),
+    element(
+      'p',
+      { class: 'meta' },
+      ...(domain === null ? [] : [foreign(domain), ' · ']),
+      success ? 'succeeded · ' : 'failed · ',
+      foreign(place(trace, report.sources.length)),
+      ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
+    ),
+    element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
+    more('Values and weights', figuresTable(breakdown)),
+  );
+}
+
+/** The best and the worst traces, with what their scores are made of. */
+export function tracesSection(report) {
+  const { best, worst, count: scored } = report;
+  if (scored === 0) return null;
+  const list = (title, traces) =>
+    element(
+      'div',
+      {},
+      element('h3', {}, title),
+      element(
+        'ol',
+        {},
+        traces.map((trace) => traceItem(trace, report)),
+      ),
+    );
+  const legend = element(
+    'p',
+    { class: 'legend' },
+    DIMENSIONS.map(({ title, colour }) =>
+      element('span', {}, element('span', { class: 'swatch', style: `--colour: ${colour}` }), title),
+    ),
+    element('span', { class: 'soft' }, 'Dashed: what a rule adds or takes. Upright line: the score.'),
+  );
+  const all = worst.length === 0;
+  return section(
+    all ? (scored === 1 ? 'The trace, explained' : 'The traces, explained') : 'Best and worst, explained',
+    legend,
+    element(
+      'div',
+      { class: 'columns' },
+      list(all ? (scored === 1 ? 'One trace' : `All ${scored}, best first`) : `Best ${best.length}`, best),
+      !all && list(`Worst ${worst.length}, lowest first`, worst),
+    ),
+  );
+}
