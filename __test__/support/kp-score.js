@@ -76,4 +76,15 @@ function jsonLines(values) {
   return values.map((value) => `${JSON.stringify(value)}\n`).join('');
 }
 
-module.exports = { bundle, examples, jsonLines, kpScore, linesOf, readLines, results, start, tracesOf };
+module.exports = {
+  bundle,
+  command,
+  examples,
+  jsonLines,
+  kpScore,
+  linesOf,
+  readLines,
+  results,
+  start,
+  tracesOf,
+};
