@@ -6,12 +6,14 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
-const { Scorer } = require('..');
+const { embedderStatus, Scorer } = require('..');
+const { readOptions } = require('../cli/options.js');
 const { version } = require('../package.json');
 const { makeTrace } = require('./support/make-trace.js');
 const { bundle, examples, jsonLines, kpScore, linesOf, results, tracesOf } = require('./support/kp-score.js');
 const { modelDirectory, readTraces } = require('./support/paths.js');
-const { scratchDirectory } = require('./support/scratch.js');
+const { run } = require('./support/run-script.js');
+const { copyPackage, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli');
 const NO_EMBEDDER = '--no-embedder';
@@ -134,13 +136,9 @@ describe('inputs', () => {
     const scores = (await explained(expected, { embedder: null })).map(({ score }) => score);
     // The name tells nothing: it is the contents that count.
     const file = write(`${name}.txt`, contents);
-    for (const found of [
-      await results([NO_EMBEDDER, file]),
-      await results([NO_EMBEDDER], { input: contents }),
-    ]) {
-      expect(found.map(({ score }) => score)).toEqual(scores);
-      expect(found.map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
-    }
+    const found = await results([NO_EMBEDDER, file, '-'], { input: contents });
+    expect(found.map(({ score }) => score)).toEqual([...scores, ...scores]);
+    expect(found.map(({ id }) => id)).toEqual([...expected, ...expected].map(({ id }) => id));
   });
 
   test('elements of an array have an index', async () => {
@@ -403,12 +401,22 @@ describe('exit codes', () => {
     ['--out to standard output', ['--out', '-'], '--format'],
     ['two outputs in one', ['--out', 'x', '--report', './x'], 'same file'],
     ['weights that would be overwritten', ['--weights', 'x', '--out', 'x'], 'same file'],
-  ])('2, %s', async (_, args, names) => {
-    const { code, stdout, stderr } = await kpScore(args, { cwd: scratch });
+  ])('2, %s', (_, args, names) => {
+    const before = process.cwd();
+    process.chdir(scratch);
+    try {
+      expect(() => readOptions([...args])).toThrow(
+        expect.objectContaining({ exitCode: 2, message: expect.stringContaining(names) }),
+      );
+    } finally {
+      process.chdir(before);
+    }
+  });
+
+  test('2, on one line that tells the way out', async () => {
+    const { code, stdout, stderr } = await kpScore(['--jsn']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(linesOf(stderr)).toHaveLength(1);
-    expect(stderr).toMatch(/^kp-score: .*; kp-score --help tells what there is\n$/);
-    expect(stderr).toContain(names);
+    expect(stderr).toMatch(/^kp-score: .*--jsn.*; kp-score --help tells what there is\n$/);
   });
 
   test.each(['report', 'memory'])('2, --%s in place of the traces', async (name) => {
@@ -458,6 +466,24 @@ describe('exit codes', () => {
     // One line, besides the summary of what could be scored.
     expect(stderr).not.toMatch(/^ +at /m);
     expect(linesOf(stderr).filter((line) => line.startsWith('kp-score:'))).toHaveLength(1);
+  });
+
+  test('installed, it needs nothing but the packages', async () => {
+    const { runtimePath } = await embedderStatus();
+    const directory = path.join(scratch, 'installed', 'node_modules');
+    copyPackage(path.join(directory, '@knowledgepulse', 'native'));
+    const link = path.join(directory, '.bin', 'kp-score');
+    fs.mkdirSync(path.dirname(link));
+    fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
+    const addon = fs.readdirSync(path.dirname(runtimePath)).find((name) => name.endsWith('.node'));
+    const env = {
+      KNOWLEDGEPULSE_NATIVE_ADDON: path.join(path.dirname(runtimePath), addon),
+      KNOWLEDGEPULSE_MODEL_DIR: modelDirectory,
+    };
+    const page = path.join(scratch, 'installed.html');
+    const { code, stderr } = await run(process.execPath, [link, '--report', page, examples], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(fs.existsSync(page)).toBe(true);
   });
 
   test('3, and the other inputs are scored', async () => {

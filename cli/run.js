@@ -138,18 +138,20 @@ class Run {
     return status;
   }
 
+  /** What is remembered from earlier runs; undefined if that is nothing. */
   async #loadMemory() {
     const { memory: file, memorySize: maxElements } = this.#options;
-    if (file === null) return maxElements === undefined ? undefined : new VectorCache({ maxElements });
     let cache;
-    try {
-      cache = await VectorCache.load(file, { maxElements });
-    } catch (error) {
-      if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, error.message);
-      cache = new VectorCache({ maxElements });
+    if (file !== null) {
+      try {
+        cache = await VectorCache.load(file, { maxElements });
+      } catch (error) {
+        if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, error.message);
+      }
+      this.#memory = { file, before: cache?.size ?? 0 };
     }
-    this.#memory = { file, cache, before: cache.size };
-    return cache;
+    // Otherwise the scorer knows best how large it should be.
+    return cache ?? (maxElements === undefined ? undefined : new VectorCache({ maxElements }));
   }
 
   async #openReport() {
@@ -297,9 +299,9 @@ class Run {
     for (const file of files) await file.finish();
     for (const file of files) await file.publish();
     if (this.#memory === null) return;
-    const { cache, file } = this.#memory;
+    const { file } = this.#memory;
     try {
-      await cache.save(file);
+      await this.#scorer.cache.save(file);
     } catch (error) {
       throw new CommandError(EXIT.file, error.message);
     }
@@ -312,7 +314,6 @@ class Run {
   }
 
   #figures(isWritten) {
-    const { file, before, cache } = this.#memory ?? {};
     const written = this.#files().map(({ name }) => ({
       file: name,
       traces: name === this.#options.report ? null : (this.#written.get(name) ?? 0),
@@ -321,7 +322,7 @@ class Run {
       threshold: this.#options.threshold,
       interrupted: this.#interrupted,
       embedder: this.#embedder,
-      memory: this.#memory && { file, before, after: cache.size },
+      memory: this.#memory && { ...this.#memory, after: this.#scorer.cache.size },
       written: isWritten ? written : [],
     });
   }
