@@ -35,8 +35,8 @@ Results:
 Scoring:
   --memory FILE        compares with the traces of earlier runs too: loads what they have
                        left in FILE, if it exists, and saves it at the end
-  --memory-size N      how many traces are remembered (1000), or with --novelty full, windows
-                       of traces (32000); what is in FILE brings its own size
+  --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
+                       with --novelty full, or what FILE was saved with
   --novelty METHOD     prefix compares the first 512 tokens, full all of a trace (prefix)
   --weights FILE       a JSON object of profiles: by domain, the weights of complexity,
                        novelty, toolDiversity and outcome
