@@ -166,17 +166,20 @@ describe('a file that cannot be written', () => {
     expect(stderr).toMatch(/^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m);
   });
 
-  (isWindows ? test.skip : test)('no more room: the old file stays, and nothing else', async () => {
-    const directory = emptyDirectory();
-    const out = write(directory, 'out.jsonl', 'old');
-    // In blocks of 512 or 1024 bytes.
-    const limited = ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', process.execPath, command];
-    const { code, stderr } = await run('sh', [...limited, NO_EMBEDDER, '--out', out, examples]);
-    expect(code).toBe(3);
-    expect(stderr).toMatch(/^kp-score: cannot write .*\(EFBIG\)/m);
-    expect(fs.readFileSync(out, 'utf8')).toBe('old');
-    expect(fs.readdirSync(directory)).toEqual(['out.jsonl']);
-  });
+  (isWindows ? test.skip : test).each(['out.jsonl', 'out.jsonl.gz'])(
+    'no more room for %s: the old file stays, and nothing else',
+    async (name) => {
+      const directory = emptyDirectory();
+      const out = write(directory, name, 'old');
+      // In blocks of 512 or 1024 bytes.
+      const limited = ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', process.execPath, command];
+      const { code, stderr } = await run('sh', [...limited, NO_EMBEDDER, '--out', out, examples]);
+      expect(code).toBe(3);
+      expect(stderr).toMatch(/^kp-score: cannot write .*\(EFBIG\)/m);
+      expect(fs.readFileSync(out, 'utf8')).toBe('old');
+      expect(fs.readdirSync(directory)).toEqual([name]);
+    },
+  );
 
   // Root may write anywhere.
   (isWindows || isRoot ? test.skip : test)('a directory that is read-only', async () => {

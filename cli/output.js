@@ -73,15 +73,18 @@ class OutputFile {
     const streams = this.name.endsWith('.gz') ? [createGzip(), writer] : [writer];
     this.#first = streams[0];
     this.#done = streams.length === 1 ? once(writer, 'finish') : pipeline(streams);
-    this.#done.catch((error) => {
-      this.#failure = error;
-    });
+    this.#done.catch(() => {});
+    for (const stream of streams) {
+      stream.on('error', (error) => {
+        this.#failure ??= error;
+      });
+    }
   }
 
   /** Writes text; settles when there is room for more. */
   async write(text) {
     if (!this.#failure && this.#first.write(text)) return;
-    await Promise.race([once(this.#first, 'drain').catch(() => {}), this.#done.catch(() => {})]);
+    if (!this.#failure) await roomIn(this.#first);
     if (this.#failure) throw cannotWrite(this.name, this.#failure);
   }
 
@@ -120,6 +123,18 @@ class OutputFile {
     await fs.promises.rm(this.#temporary, { force: true });
     temporaryFiles.delete(this.#temporary);
   }
+}
+
+/** Settles when a stream takes more, or never will. Not by `Promise.race`: what it waits for would keep each of its calls. */
+function roomIn(stream) {
+  return new Promise((resolve) => {
+    const events = ['drain', 'error', 'close'];
+    const settle = () => {
+      for (const event of events) stream.off(event, settle);
+      resolve();
+    };
+    for (const event of events) stream.on(event, settle);
+  });
 }
 
 function ignoreMissing(error) {

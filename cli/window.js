@@ -2,15 +2,17 @@
 
 /**
  * Work that is begun in order and finished in order, with a bounded amount of it in between: so many pieces, and so many bytes
- * that they hold.
+ * that they hold. For one caller, which awaits each call.
  */
 class Window {
   #maxPieces;
   #maxBytes;
   #pieces = [];
   #bytes = 0;
-  #last = Promise.resolve();
+  /** Settles when nothing is left to do. */
+  #running;
   #failure;
+  #onFinished = () => {};
 
   constructor({ maxPieces, maxBytes }) {
     this.#maxPieces = maxPieces;
@@ -26,31 +28,37 @@ class Window {
    */
   async add(bytes, work) {
     this.#bytes += bytes;
-    this.#last = this.#after(this.#last, bytes, work);
-    this.#pieces.push(this.#last);
+    this.#pieces.push({ bytes, work });
+    this.#running ??= this.#run();
     while (
       this.#pieces.length >= this.#maxPieces ||
       (this.#bytes > this.#maxBytes && this.#pieces.length > 0)
     ) {
-      await this.#pieces.shift();
+      await new Promise((resolve) => {
+        this.#onFinished = resolve;
+      });
     }
     if (this.#failure) throw this.#failure.error;
   }
 
-  async #after(before, bytes, work) {
-    await before;
-    try {
-      if (!this.#failure) await work();
-    } catch (error) {
-      this.#failure ??= { error };
+  async #run() {
+    // Not before the caller has gone on.
+    await undefined;
+    while (this.#pieces.length > 0) {
+      try {
+        if (!this.#failure) await this.#pieces[0].work();
+      } catch (error) {
+        this.#failure = { error };
+      }
+      this.#bytes -= this.#pieces.shift().bytes;
+      this.#onFinished();
     }
-    this.#bytes -= bytes;
+    this.#running = undefined;
   }
 
   /** Settles when all work is done. */
   async drain() {
-    this.#pieces = [];
-    await this.#last;
+    await this.#running;
     if (this.#failure) throw this.#failure.error;
   }
 }
