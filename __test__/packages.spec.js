@@ -246,8 +246,9 @@ describe('tarballs', () => {
     expect(Object.keys(contents[q8]).sort()).toEqual(['package.json', ...MODEL_FILES, ...DOCUMENTS].sort());
     const ours = Object.keys(contents[main.name]).filter((file) => !/^(bin|lib)\/[\w-]+\.js$/.test(file));
     const entries = ['index', 'scoring', 'vector-cache'].flatMap((name) => [`${name}.d.ts`, `${name}.js`]);
+    const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html'].map((name) => `dist/${name}`);
     expect(ours.sort()).toEqual(
-      ['CHANGELOG.md', ...DOCUMENTS, ...entries, 'dist/report.html', 'package.json'].sort(),
+      ['CHANGELOG.md', ...DOCUMENTS, ...bundles, ...entries, 'package.json'].sort(),
     );
   });
 

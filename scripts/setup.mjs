@@ -1,5 +1,5 @@
-// Prepares a checkout: dependencies, model, ONNX Runtime, addon, report. Each step says what it does and is skipped
-// when it is up to date.
+// Prepares a checkout: dependencies, command line, model, ONNX Runtime, addon, report. Each step says what it does and
+// is skipped when it is up to date.
 //
 //   node scripts/setup.mjs [STEP...]
 
@@ -34,6 +34,14 @@ const steps = [
     stamp: 'node_modules/.knowledgepulse-dependencies',
     done: () => existsSync(path.join(root, 'node_modules', 'jest')),
     run: installDependencies,
+  },
+  {
+    name: 'command line',
+    doing: 'bundling kp-score into dist',
+    inputs: ['cli', 'scripts/build-cli.mjs', 'package-lock.json'],
+    stamp: 'dist/.knowledgepulse-kp-score',
+    done: () => existsSync(path.join(root, 'dist', 'kp-score.js')),
+    run: () => run(process.execPath, ['scripts/build-cli.mjs']),
   },
   {
     name: 'python tools',

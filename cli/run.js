@@ -1,0 +1,331 @@
+'use strict';
+
+const fs = require('node:fs');
+
+const { configureEmbedder, embedderStatus, Scorer, VectorCache } = require('../index.js');
+const { version } = require('../package.json');
+const { CommandError, EXIT, reasonOf } = require('./errors.js');
+const { createFormat, place } = require('./formats.js');
+const { identityOf, nameOf, readChunks, totalSize } = require('./input.js');
+const { OutputFile, StandardOutput } = require('./output.js');
+const { DEFAULT_LIMIT, readRecords } = require('./records.js');
+const { setMetadata } = require('./splice.js');
+const { renderSummary, Summary } = require('./summary.js');
+const { Window } = require('./window.js');
+
+/** So many traces are in flight: enough for every core, and little memory however many there are. */
+const MAX_IN_FLIGHT = 64;
+
+/** So many bad lines are named, unless all are asked for. */
+const MAX_NAMED = 20;
+
+/** What a report quotes of a trace, in UTF-16 code units. */
+const EXCERPT_LENGTH = 240;
+
+/** One run of the command: from its options to its exit code. */
+class Run {
+  #options;
+  #messages;
+  #summary = new Summary();
+  #stop = new AbortController();
+  #interrupted = false;
+  #unread = 0;
+  #embedder;
+  #memory = null;
+  #scorer;
+  #stdout;
+  #format;
+  #out = null;
+  #dropped = null;
+  #report = null;
+  #written = new Map();
+
+  /**
+   * @param {ReturnType<typeof import('./options.js').readOptions>} options
+   * @param {import('./messages.js').Messages} messages
+   */
+  constructor(options, messages) {
+    this.#options = options;
+    this.#messages = messages;
+    // Without files to write there is nobody left to score for.
+    const { out, dropped, report, memory } = options;
+    const hasFiles = [out, dropped, report, memory].some((file) => file !== null);
+    this.#stdout = new StandardOutput(() => hasFiles || this.#stop.abort());
+  }
+
+  /** Stops reading; what is in flight is still scored and written. */
+  interrupt() {
+    this.#interrupted = true;
+    this.#stop.abort();
+  }
+
+  /**
+   * Scores everything.
+   *
+   * @returns {Promise<number>} the exit code
+   * @throws {CommandError}
+   */
+  async run() {
+    try {
+      await this.#prepare();
+      const { quiet, sources, progress } = this.#options;
+      const showsRows = this.#format !== undefined && process.stdout.isTTY;
+      // Rows that scroll by show the progress themselves.
+      if (progress && !quiet && !showsRows) this.#messages.startProgress(totalSize(sources));
+      await this.#score();
+      return await this.#finish();
+    } finally {
+      this.#messages.stopProgress();
+      for (const file of this.#files()) await file.discard();
+    }
+  }
+
+  #files() {
+    return [this.#out, this.#dropped, this.#report?.file].filter(Boolean);
+  }
+
+  async #prepare() {
+    const { dropped, explain, format, novelty, out, report } = this.#options;
+    const weights = this.#readWeights();
+    this.#embedder = await this.#loadEmbedder();
+    const cache = await this.#loadMemory();
+    try {
+      this.#scorer = new Scorer({ cache, embedder: this.#options.embedder, novelty, weights });
+    } catch (error) {
+      throw new CommandError(EXIT.file, `${this.#options.weights ?? 'kp-score'}: ${error.message}`);
+    }
+    if (out !== null) this.#out = await OutputFile.open(out);
+    if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
+    if (report !== null) this.#report = await this.#openReport();
+    if (format !== null) {
+      this.#format = createFormat(format, explain);
+      await this.#stdout.write(this.#format.begin());
+    }
+  }
+
+  #readWeights() {
+    const { weights } = this.#options;
+    if (weights === null) return undefined;
+    let text;
+    try {
+      text = fs.readFileSync(weights, 'utf8');
+    } catch (error) {
+      throw new CommandError(EXIT.file, `cannot read ${weights}: ${reasonOf(error)}`);
+    }
+    try {
+      return JSON.parse(text.trim());
+    } catch (error) {
+      throw new CommandError(EXIT.file, `${weights} is not JSON: ${error.message}`);
+    }
+  }
+
+  async #loadEmbedder() {
+    const { dtype, embedder, memory, modelDirectory, threads, verbose } = this.#options;
+    if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
+    configureEmbedder({ dtype, modelDirectory, threads });
+    const status = await embedderStatus();
+    if (!status.available) {
+      // Whoever asked for one does not want scores without it.
+      if (dtype !== undefined || modelDirectory !== undefined || memory !== null) {
+        throw new CommandError(EXIT.file, `there is no embedder: ${status.reason}`);
+      }
+      this.#messages.warning(`there is no embedder, so novelty is 0.5 throughout: ${status.reason}`);
+    }
+    if (verbose) {
+      this.#messages.note(`model: ${status.modelDirectory}`);
+      this.#messages.note(`ONNX Runtime: ${status.runtimePath}`);
+    }
+    return status;
+  }
+
+  /** What is remembered from earlier runs; undefined if that is nothing. */
+  async #loadMemory() {
+    const { memory: file, memorySize: maxElements } = this.#options;
+    let cache;
+    if (file !== null) {
+      try {
+        cache = await VectorCache.load(file, { maxElements });
+      } catch (error) {
+        if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, error.message);
+      }
+      this.#memory = { file, before: cache?.size ?? 0 };
+    }
+    // Otherwise the scorer knows best how large it should be.
+    return cache ?? (maxElements === undefined ? undefined : new VectorCache({ maxElements }));
+  }
+
+  async #openReport() {
+    const { novelty, report, sources, threshold } = this.#options;
+    const { ReportCollector } = require('../lib/report.js');
+    const { dtype } = this.#embedder;
+    const collector = new ReportCollector({
+      threshold,
+      sources: sources.map(nameOf),
+      novelty,
+      dtype,
+      version,
+    });
+    return { collector, file: await OutputFile.open(report) };
+  }
+
+  async #score() {
+    this.#summary.begin();
+    const window = new Window({ maxPieces: MAX_IN_FLIGHT, maxBytes: DEFAULT_LIMIT });
+    for (const source of this.#options.sources) {
+      if (this.#stop.signal.aborted) break;
+      try {
+        await this.#scoreSource(source, window);
+      } catch (error) {
+        if (error instanceof CommandError) throw error;
+        this.#unread++;
+        this.#messages.failure(`cannot read ${nameOf(source)}: ${reasonOf(error)}`);
+      }
+    }
+    await window.drain();
+  }
+
+  async #scoreSource(source, window) {
+    const { signal } = this.#stop;
+    for await (const record of readRecords(this.#textOf(source))) {
+      if (signal.aborted) break;
+      await window.add(record.size, this.#begin(nameOf(source), record));
+    }
+  }
+
+  async *#textOf(source) {
+    for await (const chunk of readChunks(source, {
+      signal: this.#stop.signal,
+      onRead: this.#messages.onRead,
+    })) {
+      this.#messages.onText(chunk.length);
+      yield chunk;
+    }
+  }
+
+  /** Hands a value in, to be scored; returns what is to be done when it is its turn. */
+  #begin(source, { line, index, size, text, value, error }) {
+    const result = { source, line, index };
+    if (error !== undefined) {
+      return async () => {
+        this.#messages.onDone(size);
+        this.#addBad(result, error);
+      };
+    }
+    const scoring = this.#scorer.explain(value);
+    // It is looked at when it is its turn.
+    scoring.catch(() => {});
+    // The value itself is let go of.
+    const id = typeof value?.id === 'string' ? value.id : null;
+    const domain = value?.metadata?.task_domain ?? 'default';
+    const success = value?.metadata?.success;
+    const excerpt = String(value?.task?.objective).slice(0, EXCERPT_LENGTH);
+    const original = this.#out || this.#dropped ? text : undefined;
+    return async () => {
+      this.#messages.onDone(size);
+      let breakdown;
+      try {
+        breakdown = await scoring;
+      } catch (error) {
+        return this.#addBad(result, error.message);
+      }
+      await this.#add({ ...result, id, domain, breakdown }, { success, excerpt, text: original });
+    };
+  }
+
+  #addBad(result, reason) {
+    const { verbose } = this.#options;
+    this.#summary.bad++;
+    const { bad } = this.#summary;
+    if (verbose || bad <= MAX_NAMED) this.#messages.note(`${place(result)}: ${reason}`);
+    else if (bad === MAX_NAMED + 1) {
+      this.#messages.note('further bad lines are only counted; --verbose names them all');
+    }
+    this.#report?.collector.addError({ source: result.source, line: result.line, message: reason });
+  }
+
+  async #add(scored, { success, excerpt, text }) {
+    const { breakdown } = scored;
+    const result = { ...scored, kept: breakdown.score >= this.#options.threshold };
+    this.#report?.collector.add({ ...result, index: this.#summary.scored, success, excerpt });
+    this.#summary.add(result);
+    if (this.#format) await this.#stdout.write(this.#format.row(result));
+    const file = !this.#options.splits || result.kept ? this.#out : this.#dropped;
+    if (!file) return;
+    const metadata = { quality_score: breakdown.score };
+    if (this.#options.explain) metadata.score_breakdown = breakdown;
+    await file.write(`${setMetadata(text, metadata)}\n`);
+    this.#written.set(file.name, (this.#written.get(file.name) ?? 0) + 1);
+  }
+
+  async #finish() {
+    const problem = this.#problemInPlace();
+    // It would not fit the traces that stay without their scores.
+    if (problem === null) await this.#publish();
+    const figures = this.#figures(problem === null);
+    this.#messages.stopProgress();
+    if (this.#format) await this.#stdout.write(this.#format.end(figures));
+    if (!this.#options.quiet) {
+      if (this.#format) this.#messages.text(renderSummary(figures));
+      else await this.#stdout.write(renderSummary(figures));
+    }
+    await this.#stdout.finish();
+    if (problem !== null) this.#messages.failure(problem);
+    if (this.#interrupted) {
+      this.#messages.failure(
+        `interrupted: the rest was not read${problem === null ? '' : ', and no file was written'}`,
+      );
+      return EXIT.interrupted;
+    }
+    if (this.#unread > 0 || problem !== null) return EXIT.file;
+    return this.#summary.bad > 0 ? EXIT.badLines : EXIT.ok;
+  }
+
+  /** Why an input that is also the output must not be replaced: it would lose what could not be scored. */
+  #problemInPlace() {
+    const { out, sources } = this.#options;
+    if (out === null || !sources.some((source) => identityOf(source) === identityOf(out))) return null;
+    const lost = [];
+    if (this.#interrupted) lost.push('what was not read');
+    if (this.#unread > 0) lost.push('what could not be read');
+    if (this.#summary.bad > 0) lost.push('the bad lines');
+    if (lost.length === 0) return null;
+    return `${out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
+  }
+
+  /** Puts the files in their places, the memory last: with traces in it that were not written, they would not be new next time. */
+  async #publish() {
+    if (this.#report) await this.#writeReport();
+    const files = this.#files();
+    for (const file of files) await file.finish();
+    for (const file of files) await file.publish();
+    if (this.#memory === null) return;
+    const { file } = this.#memory;
+    try {
+      await this.#scorer.cache.save(file);
+    } catch (error) {
+      throw new CommandError(EXIT.file, error.message);
+    }
+  }
+
+  async #writeReport() {
+    const { collector, file } = this.#report;
+    const { seconds } = this.#figures(true);
+    await file.write(collector.render({ finishedAt: new Date(), seconds, interrupted: this.#interrupted }));
+  }
+
+  #figures(isWritten) {
+    const written = this.#files().map(({ name }) => ({
+      file: name,
+      traces: name === this.#options.report ? null : (this.#written.get(name) ?? 0),
+    }));
+    return this.#summary.figures({
+      threshold: this.#options.threshold,
+      interrupted: this.#interrupted,
+      embedder: this.#embedder,
+      memory: this.#memory && { ...this.#memory, after: this.#scorer.cache.size },
+      written: isWritten ? written : [],
+    });
+  }
+}
+
+module.exports = { Run };
