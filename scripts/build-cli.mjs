@@ -35,8 +35,7 @@ export async function buildCli() {
     plugins: [keepPackageOutside],
     // Not the UMD builds, whose `require` a bundler cannot see through.
     mainFields: ['module', 'main'],
-    minifySyntax: true,
-    minifyWhitespace: true,
+    minify: true,
     lineLimit: 120,
     legalComments: 'none',
     metafile: true,
