@@ -156,8 +156,8 @@ export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promis
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
   /**
-   * Cancels the call, which then rejects with the signal's `reason` and leaves the memory as if it had never been
-   * made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
+   * Cancels the call, which then rejects with the signal's `reason` and leaves the memory, or the file, as if it had
+   * never been made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
    */
   signal?: AbortSignalLike;
 }
@@ -493,7 +493,7 @@ export interface VectorCacheEntry {
 }
 
 /** Options of {@link VectorCache.load}. */
-export interface VectorCacheLoadOptions {
+export interface VectorCacheLoadOptions extends CallOptions {
   /**
    * How many vectors are kept, beginning with the newest: a safe integer; 0 keeps none.
    *
@@ -656,7 +656,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * @throws `Error` with `code` `ERR_CACHE_IO`, as a rejection, if the system does not let it be written: the disk is
    * full, the directory is missing or may not be written to. The old file is as it was.
    */
-  save(path: string): Promise<void>;
+  save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /**

@@ -3,6 +3,8 @@
 const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
+const { cancellable, throwIfAborted } = require('./abort.js');
+const { readCallOptions } = require('./call-options.js');
 const { embedderStatus } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
@@ -40,8 +42,11 @@ class VectorCache {
   static async load(file, options = {}) {
     const resolved = readPath(file);
     const { maxElements, ttlMs, model } = readLoadOptions(options);
+    const { signal } = readCallOptions(options);
     try {
-      const cache = adoptNative(await native.NativeVectorCache.load(resolved, maxElements, ttlMs));
+      throwIfAborted(signal);
+      const loaded = native.NativeVectorCache.load(resolved, maxElements, ttlMs);
+      const cache = adoptNative(await cancellable(loaded, signal && new native.NativeCall(), signal));
       if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
       return cache;
     } catch (error) {
@@ -160,11 +165,15 @@ class VectorCache {
     this.#native.clear();
   }
 
-  async save(file) {
+  async save(file, options) {
     const resolved = readPath(file);
+    const { signal } = readCallOptions(options);
     try {
+      throwIfAborted(signal);
       const snapshot = this.#native.snapshot();
-      await afterOthers(resolved, () => snapshot.save(resolved));
+      const call = signal && new native.NativeCall();
+      const saved = afterOthers(resolved, () => snapshot.save(resolved, call));
+      await cancellable(saved, call, signal);
     } catch (error) {
       throw localError(error);
     }

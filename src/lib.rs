@@ -28,6 +28,8 @@ pub mod scorer;
 
 pub mod inference;
 
+pub mod call;
+
 pub mod model;
 
 pub mod runtime;

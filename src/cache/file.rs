@@ -30,6 +30,7 @@ use twox_hash::XxHash3_128;
 
 use super::{Label, ModelIdentity, Options, VectorCache, blocks::Blocks, moment::Moment, require_short};
 use crate::{
+    call::Call,
     error::{Error, Result},
     simd::GROUP,
 };
@@ -230,14 +231,27 @@ impl Snapshot {
     /// # Errors
     /// [`Error::CacheIo`]; what was at `path` is as it was.
     pub fn save(&self, path: &Path) -> Result<()> {
-        self.replace(path).map_err(|source| Error::CacheIo {
-            path: path.into(),
-            action: "written",
-            source,
+        self.save_unless_cancelled(path, &Call::default())
+    }
+
+    /// As [`Snapshot::save`], for a call that can be cancelled until the file is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
+    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
+        self.replace(path, call).map_err(|source| {
+            if call.is_cancelled() {
+                return Error::Aborted;
+            }
+            Error::CacheIo {
+                path: path.into(),
+                action: "written",
+                source,
+            }
         })
     }
 
-    fn replace(&self, path: &Path) -> io::Result<()> {
+    fn replace(&self, path: &Path, call: &Call) -> io::Result<()> {
         let target = follow_links(path)?;
         let existing = match fs::metadata(&target) {
             Ok(existing) => {
@@ -254,8 +268,14 @@ impl Snapshot {
         };
         temporary::remove_abandoned(directory);
         let mut file = temporary::create(directory, existing.as_ref())?;
-        self.write(file.as_file_mut())?;
+        self.write(UnlessCancelled {
+            output: file.as_file_mut(),
+            call,
+        })?;
         file.as_file().sync_all()?;
+        if !call.complete() {
+            return Err(io::Error::other(Error::Aborted));
+        }
         file.persist(&target).map_err(|error| error.error)?;
         sync_directory(directory)
     }
@@ -613,6 +633,25 @@ impl<W: Write> HashedOutput<W> {
     fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         self.output.write_all(&self.hasher.finish_128().to_be_bytes())?;
+        self.output.flush()
+    }
+}
+
+/// Fails once a call is cancelled.
+struct UnlessCancelled<'c, W> {
+    output: W,
+    call: &'c Call,
+}
+
+impl<W: Write> Write for UnlessCancelled<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.call.is_cancelled() {
+            return Err(io::Error::other(Error::Aborted));
+        }
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 }

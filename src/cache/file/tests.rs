@@ -532,3 +532,23 @@ fn what_was_taken_over_is_not_scaled_again() {
         }
     }
 }
+
+#[test]
+fn a_cancelled_save_leaves_the_file_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    fs::write(&path, "old").unwrap();
+    let now = Instant::now();
+    let snapshot = VectorCache::default().snapshot(now, SystemTime::now());
+    let call = Call::default();
+    assert!(call.cancel());
+    let error = snapshot.save_unless_cancelled(&path, &call).unwrap_err();
+    assert_eq!(error.code(), "ERR_ABORTED");
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+
+    let call = Call::default();
+    snapshot.save_unless_cancelled(&path, &call).unwrap();
+    assert!(!call.cancel());
+    assert_ne!(fs::read(&path).unwrap(), b"old");
+}
