@@ -191,6 +191,24 @@ describe('a file that cannot be written', () => {
   });
 });
 
+test('no file is replaced where nothing could be scored', async () => {
+  const directory = emptyDirectory();
+  const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
+  const memory = path.join(directory, 'memory');
+  const none = path.join(directory, 'none.jsonl');
+  const files = ['--out', out, '--report', report, '--memory', memory];
+  const { code, stderr } = await kpScore([...files, none]);
+  expect(code).toBe(3);
+  expect(stderr).toContain(`cannot read ${none}`);
+  expect(stderr).toContain('no file was written');
+  const { child, ended } = start([...files, '--format', 'csv']);
+  await once(child.stdout, 'readable');
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(isWindows ? null : 130);
+  expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
+  for (const file of [out, report]) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+});
+
 describe('--report', () => {
   test('is a page with the traces', async () => {
     const report = path.join(emptyDirectory(), 'report.html');

@@ -46,7 +46,7 @@ describeTerminal('on a terminal', () => {
   test('there is a bar, with the rate and the time that is left, and none at the end', async () => {
     const { code, text } = await drawn([write('traces.jsonl', input)]);
     expect(code).toBe(0);
-    expect(text).toMatch(/[█░]+.* +\d+ % {2}[\d,]+ traces {2}[\d,]+\/s {2}ETA \d+:\d\d/);
+    expect(text).toMatch(/[█░]+.* +\d+ % {2}[\d,]+ traces {2}[\d,.]+\/s {2}ETA \d+:\d\d/);
     const shares = [...text.matchAll(/(\d+) %/g)].map(([, share]) => Number(share));
     expect(shares).toEqual([...shares].sort((a, b) => a - b));
     expect(shares.at(-1)).toBe(100);

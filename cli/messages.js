@@ -5,6 +5,7 @@
 const { MultiBar } = require('cli-progress');
 
 const { printable } = require('./printable.js');
+const { rate } = require('./summary.js');
 
 const BAR_WIDTH = 24;
 const CYAN = ['\u001b[36m', '\u001b[39m'];
@@ -95,8 +96,8 @@ class Messages {
   #progress() {
     const seconds = (performance.now() - this.#started) / 1000;
     const traces = `${this.#done.toLocaleString('en')} ${this.#done === 1 ? 'trace' : 'traces'}`;
-    const rate = `${Math.round(this.#done / seconds).toLocaleString('en')}/s`;
-    if (!this.#totalBytes) return `${traces}  ${rate}`;
+    const perSecond = `${rate(this.#done / seconds)}/s`;
+    if (!this.#totalBytes) return `${traces}  ${perSecond}`;
     // What has been read but waits to be scored does not count.
     const share = Math.min(1, this.#doneBytes / Math.max(1, this.#textBytes));
     const progress = Math.min(1, (this.#readBytes * share) / this.#totalBytes);
@@ -104,7 +105,7 @@ class Messages {
     const full = Math.round(progress * BAR_WIDTH);
     const [on, off] = hasColours(process.stderr) ? CYAN : ['', ''];
     const bar = `${on}${'█'.repeat(full)}${off}${'░'.repeat(BAR_WIDTH - full)}`;
-    return `${bar} ${String(Math.floor(progress * 100)).padStart(3)} %  ${traces}  ${rate}  ETA ${left}`;
+    return `${bar} ${String(Math.floor(progress * 100)).padStart(3)} %  ${traces}  ${perSecond}  ETA ${left}`;
   }
 
   stopProgress() {

@@ -48,9 +48,12 @@ class Run {
     this.#options = options;
     this.#messages = messages;
     // Without files to write there is nobody left to score for.
-    const { out, dropped, report, memory } = options;
-    const hasFiles = [out, dropped, report, memory].some((file) => file !== null);
-    this.#stdout = new StandardOutput(() => hasFiles || this.#stop.abort());
+    this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
+  }
+
+  get #hasFiles() {
+    const { out, dropped, report, memory } = this.#options;
+    return [out, dropped, report, memory].some((file) => file !== null);
   }
 
   /** Stops reading; what is in flight is still scored and written. */
@@ -258,8 +261,7 @@ class Run {
   }
 
   async #finish() {
-    const problem = this.#problemInPlace();
-    // It would not fit the traces that stay without their scores.
+    const problem = this.#whyNotWrite();
     if (problem === null) await this.#publish();
     const figures = this.#figures(problem === null);
     this.#messages.stopProgress();
@@ -271,18 +273,23 @@ class Run {
     await this.#stdout.finish();
     if (problem !== null) this.#messages.failure(problem);
     if (this.#interrupted) {
-      this.#messages.failure(
-        `interrupted: the rest was not read${problem === null ? '' : ', and no file was written'}`,
-      );
+      this.#messages.failure('interrupted: the rest was not read');
       return EXIT.interrupted;
     }
     if (this.#unread > 0 || problem !== null) return EXIT.file;
     return this.#summary.bad > 0 ? EXIT.badLines : EXIT.ok;
   }
 
-  /** Why an input that is also the output must not be replaced: it would lose what could not be scored. */
-  #problemInPlace() {
+  /**
+   * Why no file must be replaced, neither the memory, which would not fit the traces that stay without their scores; null if
+   * there is no reason.
+   */
+  #whyNotWrite() {
     const { out, sources } = this.#options;
+    const isCutShort = this.#interrupted || this.#unread > 0;
+    if (isCutShort && this.#summary.scored === 0) {
+      return this.#hasFiles ? 'nothing was scored, so no file was written' : null;
+    }
     if (out === null || !sources.some((source) => identityOf(source) === identityOf(out))) return null;
     const lost = [];
     if (this.#interrupted) lost.push('what was not read');

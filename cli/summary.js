@@ -108,7 +108,7 @@ class Summary {
 function renderSummary(figures) {
   const { scored, kept, dropped, bad, domains, embedder, memory, threshold } = figures;
   const lines = [
-    `${count(scored, 'trace')} scored in ${figures.seconds.toFixed(1)} s, ${grouped(Math.round(figures.perSecond))} per second` +
+    `${count(scored, 'trace')} scored in ${figures.seconds.toFixed(1)} s, ${rate(figures.perSecond)} per second` +
       `${bad > 0 ? `; ${count(bad, 'bad line')}` : ''}`,
   ];
   if (scored > 0) {
@@ -151,7 +151,8 @@ function embedderWords({ available, dtype, reason, runtimeVersion, threads }) {
 }
 
 const row = (name, text) => `  ${name.padEnd(10)}${text}`;
+const rate = (value) => (value < 10 ? value.toFixed(1) : grouped(Math.round(value)));
 const grouped = (value) => value.toLocaleString('en');
 const count = (value, noun) => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
 
-module.exports = { renderSummary, Summary };
+module.exports = { rate, renderSummary, Summary };
