@@ -32,6 +32,7 @@ use super::{Label, ModelIdentity, Options, VectorCache, blocks::Blocks, moment::
 use crate::{
     call::Call,
     error::{Error, Result},
+    fault,
     simd::GROUP,
 };
 
@@ -134,6 +135,7 @@ impl VectorCache {
         clock: SystemTime,
     ) -> std::result::Result<Self, Failure> {
         let mut input = HashedInput::new(input);
+        fault::point("load");
         let contents = Contents::read(&mut input, length)?;
         let mut cache = Self::new(Options {
             max_elements: options.max_elements.unwrap_or(contents.max_elements),
@@ -184,6 +186,7 @@ impl VectorCache {
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(PIECES_AHEAD);
             let read_ahead = move || {
+                fault::point("load ahead");
                 for start in (0..total).step_by(rows_at_once) {
                     let rows = input.read_values(rows_at_once.min(total - start).saturating_mul(dimensions));
                     let failed = rows.is_err();
@@ -291,6 +294,7 @@ impl Snapshot {
         let mut output = HashedOutput::new(output);
         output.write(&(header.len() as u64).to_le_bytes())?;
         output.write(&header)?;
+        fault::point("save");
         let clock = microseconds(self.clock);
         for entry in entries() {
             let age = entry.added.age(self.taken).as_micros();
