@@ -141,7 +141,8 @@ test('one signal serves a thousand calls, without a warning', async () => {
     const { signal } = controller;
     const scorer = new kp.Scorer();
     await Promise.all(Array.from({ length: 500 }, (_, i) => scorer.evaluateValue(makeTrace(), { signal })));
-    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(makeTrace(), { signal }).catch((e) => e.name));
+    const other = (i) => makeTrace({ objective: \`trace \${i} \${'with a long text '.repeat(100)}\` });
+    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(other(i), { signal }).catch((e) => e.name));
     controller.abort();
     const names = await Promise.all(rest);
     const aborted = names.filter((name) => name === 'AbortError').length;
