@@ -35,6 +35,10 @@ Results:
 Scoring:
   --memory FILE        compares with the traces of earlier runs too: loads what they have
                        left in FILE, if it exists, and saves it at the end
+  --store URL          compares with a memory in PostgreSQL that others share, and adds to
+                       it: postgres://user@host/database; needs the packages pg and
+                       pgvector. A password can come from PGPASSWORD
+  --store-table NAME   the table there (knowledgepulse_novelty)
   --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
                        with --novelty full, or what FILE was saved with
   --novelty METHOD     prefix compares the first 512 tokens, full all of a trace (prefix)
@@ -71,6 +75,8 @@ const OPTIONS = {
   out: { type: 'string' },
   quiet: { type: 'boolean' },
   report: { type: 'string' },
+  store: { type: 'string' },
+  'store-table': { type: 'string' },
   threads: { type: 'string' },
   threshold: { type: 'string' },
   verbose: { type: 'boolean' },
@@ -130,6 +136,8 @@ function valuesOf(values) {
     out,
     quiet: values.quiet ?? false,
     report,
+    store: values.store ?? null,
+    storeTable: values['store-table'],
     splits: values.threshold !== undefined,
     threads: number(values, 'threads', isThreadCount, `a whole number from 1 to ${MAX_THREADS}`),
     threshold: number(values, 'threshold', isScore, 'a number from 0 to 1') ?? DEFAULT_THRESHOLD,
@@ -164,9 +172,18 @@ function refuseContradictions(values, options) {
   if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold');
   if (options.quiet && options.verbose) throw misused('--quiet and --verbose exclude each other');
   if (options.embedder === null) {
-    for (const name of ['dtype', 'memory', 'memory-size', 'model-dir', 'threads']) {
+    for (const name of ['dtype', 'memory', 'memory-size', 'model-dir', 'store', 'threads']) {
       if (values[name] !== undefined) throw misused(`--${name} and --no-embedder exclude each other`);
     }
+  }
+  if (options.store !== null && options.memory !== null) {
+    throw misused('--store and --memory exclude each other');
+  }
+  if (options.store !== null && !/^postgres(ql)?:\/\//.test(options.store)) {
+    throw misused('--store must be a URL that begins with postgres://');
+  }
+  if (options.store === null && options.storeTable !== undefined) {
+    throw misused('--store-table needs --store');
   }
   if (options.sources.filter((source) => source === STDIN).length > 1) {
     throw misused('standard input can be read only once');

@@ -10,6 +10,7 @@ const { identityOf, nameOf, readChunks, totalSize } = require('./input.js');
 const { OutputFile, StandardOutput } = require('./output.js');
 const { DEFAULT_LIMIT, readRecords } = require('./records.js');
 const { setMetadata } = require('./splice.js');
+const { openStore } = require('./store.js');
 const { renderSummary, Summary } = require('./summary.js');
 const { Window } = require('./window.js');
 
@@ -31,7 +32,12 @@ class Run {
   #interrupted = false;
   #unread = 0;
   #embedder;
+  /** What the summary says of the memory, if that outlives the run. */
   #memory = null;
+  /** The connection to a store. */
+  #connection = null;
+  /** Why the store has ended the run. */
+  #storeFailure = null;
   #scorer;
   #stdout;
   #format;
@@ -80,6 +86,7 @@ class Run {
     } finally {
       this.#messages.stopProgress();
       for (const file of this.#files()) await file.discard();
+      await this.#connection?.close();
     }
   }
 
@@ -92,8 +99,10 @@ class Run {
     const weights = this.#readWeights();
     this.#embedder = await this.#loadEmbedder();
     const cache = await this.#loadMemory();
+    await this.#connect();
+    const store = this.#connection?.store;
     try {
-      this.#scorer = new Scorer({ cache, embedder: this.#options.embedder, novelty, weights });
+      this.#scorer = new Scorer({ cache, store, embedder: this.#options.embedder, novelty, weights });
     } catch (error) {
       throw new CommandError(EXIT.file, `${this.#options.weights ?? 'kp-score'}: ${error.message}`);
     }
@@ -123,13 +132,13 @@ class Run {
   }
 
   async #loadEmbedder() {
-    const { dtype, embedder, memory, modelDirectory, threads, verbose } = this.#options;
+    const { dtype, embedder, memory, modelDirectory, store, threads, verbose } = this.#options;
     if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
     configureEmbedder({ dtype, modelDirectory, threads });
     const status = await embedderStatus();
     if (!status.available) {
       // Whoever asked for one does not want scores without it.
-      if (dtype !== undefined || modelDirectory !== undefined || memory !== null) {
+      if (dtype !== undefined || modelDirectory !== undefined || memory !== null || store !== null) {
         throw new CommandError(EXIT.file, `there is no embedder: ${status.reason}`);
       }
       this.#messages.warning(`there is no embedder, so novelty is 0.5 throughout: ${status.reason}`);
@@ -155,6 +164,15 @@ class Run {
     }
     // Otherwise the scorer knows best how large it should be.
     return cache ?? (maxElements === undefined ? undefined : new VectorCache({ maxElements }));
+  }
+
+  async #connect() {
+    const { store: url, storeTable: table, memorySize: maxElements } = this.#options;
+    if (url === null) return;
+    this.#connection = await openStore({ url, table, maxElements });
+    // The password stays where it is.
+    const { host, pathname } = new URL(url);
+    this.#memory = { file: `postgres://${host}${pathname}`, before: this.#connection.size };
   }
 
   async #openReport() {
@@ -229,10 +247,17 @@ class Run {
       try {
         breakdown = await scoring;
       } catch (error) {
+        if (String(error.code).startsWith('ERR_STORE')) return this.#giveUp(error);
         return this.#addBad(result, error.message);
       }
       await this.#add({ ...result, id, domain, breakdown }, { success, excerpt, text: original });
     };
+  }
+
+  /** Without its store there is no going on; what was scored is still written. */
+  #giveUp(error) {
+    this.#storeFailure ??= error;
+    this.#stop.abort();
   }
 
   #addBad(result, reason) {
@@ -243,13 +268,15 @@ class Run {
     else if (bad === MAX_NAMED + 1) {
       this.#messages.note('further bad lines are only counted; --verbose names them all');
     }
-    this.#report?.collector.addError({ source: result.source, line: result.line, message: reason });
+    const { source, line, index: element } = result;
+    this.#report?.collector.addError({ source, line, element, message: reason });
   }
 
   async #add(scored, { success, excerpt, text }) {
     const { breakdown } = scored;
     const result = { ...scored, kept: breakdown.score >= this.#options.threshold };
-    this.#report?.collector.add({ ...result, index: this.#summary.scored, success, excerpt });
+    const position = { element: scored.index, index: this.#summary.scored };
+    this.#report?.collector.add({ ...result, ...position, success, excerpt });
     this.#summary.add(result);
     if (this.#format) await this.#stdout.write(this.#format.row(result));
     const file = !this.#options.splits || result.kept ? this.#out : this.#dropped;
@@ -263,6 +290,7 @@ class Run {
   async #finish() {
     const problem = this.#whyNotWrite();
     if (problem === null) await this.#publish();
+    if (this.#memory !== null) this.#memory.after = await this.#sizeOfMemory();
     const figures = this.#figures(problem === null);
     this.#messages.stopProgress();
     if (this.#format) await this.#stdout.write(this.#format.end(figures));
@@ -272,6 +300,10 @@ class Run {
     }
     await this.#stdout.finish();
     if (problem !== null) this.#messages.failure(problem);
+    if (this.#storeFailure !== null) {
+      this.#messages.failure(`${this.#storeFailure.message}: the rest was not scored`);
+      return EXIT.file;
+    }
     if (this.#interrupted) {
       this.#messages.failure('interrupted: the rest was not read');
       return EXIT.interrupted;
@@ -286,13 +318,13 @@ class Run {
    */
   #whyNotWrite() {
     const { out, sources } = this.#options;
-    const isCutShort = this.#interrupted || this.#unread > 0;
+    const isCutShort = this.#interrupted || this.#unread > 0 || this.#storeFailure !== null;
     if (isCutShort && this.#summary.scored === 0) {
       return this.#hasFiles ? 'nothing was scored, so no file was written' : null;
     }
     if (out === null || !sources.some((source) => identityOf(source) === identityOf(out))) return null;
     const lost = [];
-    if (this.#interrupted) lost.push('what was not read');
+    if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
     if (lost.length === 0) return null;
@@ -305,10 +337,10 @@ class Run {
     const files = this.#files();
     for (const file of files) await file.finish();
     for (const file of files) await file.publish();
-    if (this.#memory === null) return;
-    const { file } = this.#memory;
+    const { memory } = this.#options;
+    if (memory === null) return;
     try {
-      await this.#scorer.cache.save(file);
+      await this.#scorer.cache.save(memory);
     } catch (error) {
       throw new CommandError(EXIT.file, error.message);
     }
@@ -320,6 +352,12 @@ class Run {
     await file.write(collector.render({ finishedAt: new Date(), seconds, interrupted: this.#interrupted }));
   }
 
+  /** How many vectors it holds; null if a store does not tell any more. */
+  async #sizeOfMemory() {
+    if (this.#connection === null) return this.#scorer.cache.size;
+    return this.#connection.store.size().catch(() => null);
+  }
+
   #figures(isWritten) {
     const written = this.#files().map(({ name }) => ({
       file: name,
@@ -329,7 +367,7 @@ class Run {
       threshold: this.#options.threshold,
       interrupted: this.#interrupted,
       embedder: this.#embedder,
-      memory: this.#memory && { ...this.#memory, after: this.#scorer.cache.size },
+      memory: this.#memory,
       written: isWritten ? written : [],
     });
   }

@@ -124,7 +124,8 @@ function renderSummary(figures) {
     lines.push(row('written', traces === null ? file : `${file}: ${count(traces, 'trace')}`));
   }
   if (memory !== null) {
-    lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${count(memory.after, 'vector')}`));
+    const after = memory.after === null ? 'unknown' : count(memory.after, 'vector');
+    lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${after}`));
   }
   return `${lines.join('\n')}\n`;
 }
