@@ -12,7 +12,15 @@ const SCHEMA_VERSION = 1;
 const RAISED = { schema: 'KP001', otherModel: 'KP002', tooLate: 'KP003' };
 
 /** What is made for a store besides its table, by what is appended to the table's name. */
-const SUFFIXES = { meta: '_meta', look: '_look', add: '_add', nearest: '_nearest', size: '_size', sweep: '_sweep', hnsw: '_hnsw' };
+const SUFFIXES = {
+  meta: '_meta',
+  look: '_look',
+  add: '_add',
+  nearest: '_nearest',
+  size: '_size',
+  sweep: '_sweep',
+  hnsw: '_hnsw',
+};
 
 /** PostgreSQL cuts longer names, after which two could be the same. */
 const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => suffix.length));
@@ -75,7 +83,8 @@ const prepareSearch = `
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
   END IF;`;
 
-const OLDEST = "CASE WHEN ttl_ms IS NULL THEN '-infinity' ELSE clock_timestamp() - ttl_ms * interval '1 ms' END";
+const OLDEST =
+  "CASE WHEN ttl_ms IS NULL THEN '-infinity' ELSE clock_timestamp() - ttl_ms * interval '1 ms' END";
 
 /** Vectors have length 1, so the negative inner product (`<#>`) orders them as the cosine does, and is cheaper. */
 const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extension}.<#>) ${vector})`;
@@ -88,7 +97,7 @@ const lookFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.look}(
   query ${names.type}, lowest bigint, beyond bigint, oldest timestamptz, by_index boolean
 ) RETURNS bigint
-${ATTRIBUTES} SET plan_cache_mode = force_custom_plan SET enable_sort = on AS $function$
+${ATTRIBUTES} SET plan_cache_mode = force_custom_plan SET enable_sort = on AS ${names.quote}
 BEGIN
   -- Of PL/pgSQL's statements, RETURN is one that lets a scan use parallel workers.
   IF by_index THEN
@@ -113,7 +122,7 @@ BEGIN
     );
   END IF;
 END
-$function$;
+${names.quote};
 `;
 
 /**
@@ -141,7 +150,7 @@ CREATE OR REPLACE FUNCTION ${names.add}(
   ef_search integer,
   patience_ms double precision
 ) RETURNS TABLE (first_position bigint, similarity double precision, nearest_label text)
-${ATTRIBUTES} AS $function$
+${ATTRIBUTES} AS ${names.quote}
 DECLARE
   began constant timestamptz := clock_timestamp();
   queries constant ${names.type}[] := new_embeddings::${names.type}[];
@@ -221,7 +230,7 @@ BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
   ) nearest ON true
   ORDER BY new.index;
 END
-$function$;
+${names.quote};
 `;
 
 const nearestFunction = (names) => `
@@ -235,7 +244,7 @@ CREATE OR REPLACE FUNCTION ${names.nearest}(
   ttl_ms double precision,
   ef_search integer
 ) RETURNS TABLE (similarity double precision, nearest_label text)
-${ATTRIBUTES} AS $function$
+${ATTRIBUTES} AS ${names.quote}
 DECLARE
   query constant ${names.type} := new_embedding::${names.type};
   known record;
@@ -255,7 +264,7 @@ BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
     ORDER BY ${distance(names, 'query')} LIMIT amount;
   END IF;
 END
-$function$;
+${names.quote};
 `;
 
 const sizeFunction = (names) => `
@@ -264,7 +273,7 @@ CREATE OR REPLACE FUNCTION ${names.size}(
   max_elements bigint,
   ttl_ms double precision
 ) RETURNS bigint
-${ATTRIBUTES} AS $function$
+${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
   oldest constant timestamptz := ${OLDEST};
@@ -274,7 +283,7 @@ BEGIN${checkVersion(names)}
     WHERE stored.position >= known.next_position - max_elements AND stored.added > oldest
   );
 END
-$function$;
+${names.quote};
 `;
 
 /**
@@ -288,7 +297,7 @@ CREATE OR REPLACE FUNCTION ${names.sweep}(
   ttl_ms double precision,
   amount integer
 ) RETURNS bigint
-${ATTRIBUTES} AS $function$
+${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
   oldest constant timestamptz := ${OLDEST};
@@ -306,7 +315,7 @@ BEGIN${checkVersion(names)}
   GET DIAGNOSTICS deleted = ROW_COUNT;
   RETURN deleted;
 END
-$function$;
+${names.quote};
 `;
 
 /** The first half of the keys of our advisory locks: the letters `kpns`. */
@@ -316,7 +325,11 @@ const SWEEP_LOCK = 0x6b706e73;
 const MIGRATE_LOCK = '7741340157230116965';
 
 const functions = (names) =>
-  lookFunction(names) + addFunction(names) + nearestFunction(names) + sizeFunction(names) + sweepFunction(names);
+  lookFunction(names) +
+  addFunction(names) +
+  nearestFunction(names) +
+  sizeFunction(names) +
+  sweepFunction(names);
 
 module.exports = {
   DIMENSIONS,

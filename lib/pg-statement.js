@@ -30,14 +30,16 @@ const TIME_UP = Symbol('time is up');
  * way what became of it is known.
  *
  * @param {import('../pgvector').PgPool} pool
- * @param {{ text: string, values: unknown[], tag: string }} statement `tag` is unique to this call
+ * @param {{ text: string, valuesAt: (now: number) => unknown[], tag: string }} statement `valuesAt` is asked when there is a
+ * connection; `tag` is unique to this call
  * @param {{ deadline: number, signal?: AbortSignal }} limits `deadline` by `performance.now()`
  * @throws {Failure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
  */
-async function runStatement(pool, { text, values, tag }, { deadline, signal }) {
+async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal }) {
   const timer = startTimer(deadline);
   try {
     const client = await connect(pool, timer, signal);
+    const values = valuesAt(performance.now());
     return await query(pool, client, { text: `/* ${tag} */ ${text}`, values, tag }, timer, signal);
   } finally {
     timer.stop();
@@ -84,12 +86,12 @@ function rejection(signal) {
 async function query(pool, client, { text, values, tag }, timer, signal) {
   // A connection that breaks also tells that as an event, which would end the process if nobody listened.
   client.on('error', ignore);
-  let cancelled;
+  let cancellation;
   const forget =
     signal === undefined
       ? ignore
       : onAbort(signal, () => {
-          cancelled = cancel(pool, tag);
+          cancellation = cancel(pool, tag);
         });
   const release = (broken) => {
     forget();
@@ -101,13 +103,13 @@ async function query(pool, client, { text, values, tag }, timer, signal) {
     // What becomes of it after the time is up is of no interest.
     running.catch(ignore);
     const { rows } = await Promise.race([running, timer.expired]);
-    // A cancellation that is under way must not meet the next statement of this connection.
-    await cancelled;
+    // One that is under way must not meet the next statement of this connection.
+    await cancellation?.withdraw();
     release(false);
     return rows;
   } catch (error) {
-    if (error === TIME_UP) cancelled ??= cancel(pool, tag);
-    else await cancelled;
+    if (error === TIME_UP) cancellation ??= cancel(pool, tag);
+    else await cancellation?.withdraw();
     release(error === TIME_UP || isBroken(error));
     throw new Failure(signal?.aborted && error.code === CANCELLED ? signal.reason : error, 'query');
   }
@@ -118,20 +120,37 @@ const CANCELLED = '57014';
 /** How long the cancellation of a statement may wait for a connection and for the server. */
 const CANCEL_MS = 2000;
 
-/** Has the server cancel the statement with this tag. Never rejects. */
-async function cancel(pool, tag) {
-  const timer = startTimer(performance.now() + CANCEL_MS);
-  try {
-    const client = await connect(pool, timer);
-    // By its tag and not by the number of its process, which behind a connection pooler is another one's.
-    const text =
-      'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND pid <> pg_backend_pid()';
-    await query(pool, client, { text, values: [`/* ${tag} */`], tag }, timer);
-  } catch {
-    // The server cannot be reached, or is slow: the statement has a time limit of its own there.
-  } finally {
-    timer.stop();
-  }
+/**
+ * Has the server cancel the statement with this tag. `withdraw` settles, without an error, when the statement can no
+ * longer be met.
+ */
+function cancel(pool, tag) {
+  let isSent = false;
+  let isWithdrawn = false;
+  const send = async () => {
+    const timer = startTimer(performance.now() + CANCEL_MS);
+    try {
+      const client = await connect(pool, timer);
+      if (isWithdrawn) return client.release();
+      isSent = true;
+      // By its tag and not by the number of its process, which behind a connection pooler is another one's.
+      const text =
+        'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND pid <> pg_backend_pid()';
+      await query(pool, client, { text, values: [`/* ${tag} */`], tag: 'knowledgepulse' }, timer);
+    } catch {
+      // The server cannot be reached, or is slow: the statement has a time limit of its own there.
+    } finally {
+      timer.stop();
+    }
+  };
+  const sending = send();
+  return {
+    withdraw() {
+      isWithdrawn = true;
+      // Where all connections are in use it has not been sent, and would wait for this one.
+      return isSent ? sending : undefined;
+    },
+  };
 }
 
 /** Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get. */

@@ -23,8 +23,13 @@ const MAX_TTL_MS = 3e15;
 /** So many rows at most are deleted by one statement, whose transaction is short then. */
 const SWEEP_ROWS = 10_000;
 
-/** The share of a call's time that the server may use, so that it gives up first: then it is known that nothing was added. */
-const SERVER_SHARE = 0.9;
+/**
+ * What the server may use of the time that remains, in milliseconds: less than all, so that it gives up first and it is
+ * known that nothing was added.
+ */
+function patienceFor(remaining) {
+  return remaining - Math.max(20, remaining / 10);
+}
 
 class PgVectorStore {
   #pool;
@@ -152,12 +157,15 @@ class PgVectorStore {
       'SELECT first_position, similarity, nearest_label ' +
       `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
     const rows = await this.#withRetries(timeoutMs, signal, (deadline, isRepeated) => {
-      const patience = (deadline - performance.now()) * SERVER_SHARE;
-      const values = [
+      const valuesAt = (now) => [
         ...[SCHEMA_VERSION, model, dtype, call, isRepeated ? position : null, vectors, labels, befores],
-        ...[maxElements, ttlMs, efSearch, patience],
+        ...[maxElements, ttlMs, efSearch, patienceFor(deadline - now)],
       ];
-      return runStatement(this.#pool, { text, values, tag: `knowledgepulse ${call}` }, { deadline, signal });
+      return runStatement(
+        this.#pool,
+        { text, valuesAt, tag: `knowledgepulse ${call}` },
+        { deadline, signal },
+      );
     });
     this.#remember(BigInt(rows[0][0]));
     this.#scheduleSweep();
@@ -174,7 +182,11 @@ class PgVectorStore {
   /** Runs a statement that changes nothing which doing it twice would not. */
   #ask(text, values, signal) {
     return this.#withRetries(this.#settings.timeoutMs, signal, (deadline) =>
-      runStatement(this.#pool, { text, values, tag: `knowledgepulse ${randomUUID()}` }, { deadline, signal }),
+      runStatement(
+        this.#pool,
+        { text, valuesAt: () => values, tag: `knowledgepulse ${randomUUID()}` },
+        { deadline, signal },
+      ),
     );
   }
 
@@ -345,6 +357,7 @@ class Migration {
       indexName: quoted(table + schema.SUFFIXES.hnsw),
     };
     for (const part of ['meta', ...schema.FUNCTIONS]) names[part] = name(part);
+    names.quote = dollarQuote(Object.values(names));
     await this.#query(schema.tables(names));
     await this.#query(schema.functions(names));
     const relations = await this.#relations(namespace);
@@ -402,6 +415,13 @@ function literal(text) {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
+/** What the bodies of functions stand between: nothing that is part of a name in them. */
+function dollarQuote(names) {
+  let quote = '$function$';
+  for (let number = 1; names.some((name) => name.includes(quote)); number++) quote = `$function${number}$`;
+  return quote;
+}
+
 /** The names that the statements call, of which the search path says where they are if no schema was named. */
 function namesOf({ table, schema: named }) {
   const prefix = named === undefined ? [] : [named];
@@ -448,7 +468,7 @@ function readEntry(entry, path, toSql) {
   }
   return {
     // PostgreSQL has no character for it, and none for half a surrogate pair.
-    id: id && id.replace(/\0|\p{Surrogate}/gu, '\uFFFD'),
+    id: id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null,
     vectors: Array.from({ length: vectors.length }, (_, index) => {
       const where = `${path}.vectors[${index}]`;
       const vector = read(vectors, index, where);
@@ -513,7 +533,12 @@ function readOptions(options) {
     throw invalidOption(RangeError, "options.index must be 'exact' or 'hnsw'");
   }
   const { POSITIVE_INFINITY: forever } = Number;
-  const efSearch = readNumber(options, 'efSearch', { fallback: 100, from: 1, to: MAX_EF_SEARCH, whole: true });
+  const efSearch = readNumber(options, 'efSearch', {
+    fallback: 100,
+    from: 1,
+    to: MAX_EF_SEARCH,
+    whole: true,
+  });
   const ttlMs = readNumber(options, 'ttlMs', { fallback: forever, from: 0, to: forever });
   return {
     pool,
