@@ -38,9 +38,9 @@ const TIME_UP = Symbol('time is up');
 async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal }) {
   const timer = startTimer(deadline);
   try {
-    const client = await connect(pool, timer, signal);
+    const connection = await connect(pool, timer, signal);
     const values = valuesAt(performance.now());
-    return await query(pool, client, { text: `/* ${tag} */ ${text}`, values, tag }, timer, signal);
+    return await query(pool, connection, { text: `/* ${tag} */ ${text}`, values, tag }, timer, signal);
   } finally {
     timer.stop();
   }
@@ -59,16 +59,39 @@ function startTimer(deadline) {
 
 async function connect(pool, timer, signal) {
   const aborted = rejection(signal);
-  const connecting = (async () => pool.connect())();
+  const connecting = openConnection(pool);
   try {
     return await Promise.race([connecting, timer.expired, aborted.promise]);
   } catch (error) {
     // The pool hands out a connection all the same, sooner or later.
-    connecting.then((client) => client.release(), ignore);
-    throw new Failure(error, 'connect');
+    connecting.then((connection) => connection.release(), ignore);
+    throw error instanceof Failure ? error : new Failure(error, 'connect');
   } finally {
     aborted.forget();
   }
+}
+
+/**
+ * A connection of the pool, to be released with a reason if it is broken.
+ *
+ * One that breaks also tells that as an event, which would end the process if nobody listened. A promise for the
+ * connection alone would come too late for that: it may break before whoever awaits it goes on.
+ *
+ * @returns {Promise<{ client: import('../pgvector').PgClient, release: (broken?: boolean) => void }>}
+ */
+function openConnection(pool) {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (error) return reject(new Failure(error, 'connect'));
+      client.on('error', ignore);
+      const release = (broken = false) => {
+        // The pool listens again from here on.
+        client.release(broken);
+        client.removeListener('error', ignore);
+      };
+      resolve({ client, release });
+    });
+  });
 }
 
 /** A promise that rejects when the signal aborts. */
@@ -83,9 +106,7 @@ function rejection(signal) {
   return { promise, forget };
 }
 
-async function query(pool, client, { text, values, tag }, timer, signal) {
-  // A connection that breaks also tells that as an event, which would end the process if nobody listened.
-  client.on('error', ignore);
+async function query(pool, connection, { text, values, tag }, timer, signal) {
   let cancellation;
   const forget =
     signal === undefined
@@ -95,11 +116,10 @@ async function query(pool, client, { text, values, tag }, timer, signal) {
         });
   const release = (broken) => {
     forget();
-    client.removeListener('error', ignore);
-    client.release(broken);
+    connection.release(broken);
   };
   try {
-    const running = client.query({ text, values, rowMode: 'array', types });
+    const running = connection.client.query({ text, values, rowMode: 'array', types });
     // What becomes of it after the time is up is of no interest.
     running.catch(ignore);
     const { rows } = await Promise.race([running, timer.expired]);
@@ -130,13 +150,13 @@ function cancel(pool, tag) {
   const send = async () => {
     const timer = startTimer(performance.now() + CANCEL_MS);
     try {
-      const client = await connect(pool, timer);
-      if (isWithdrawn) return client.release();
+      const connection = await connect(pool, timer);
+      if (isWithdrawn) return connection.release();
       isSent = true;
       // By its tag and not by the number of its process, which behind a connection pooler is another one's.
       const text =
         'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND pid <> pg_backend_pid()';
-      await query(pool, client, { text, values: [`/* ${tag} */`], tag: 'knowledgepulse' }, timer);
+      await query(pool, connection, { text, values: [`/* ${tag} */`], tag: 'knowledgepulse' }, timer);
     } catch {
       // The server cannot be reached, or is slow: the statement has a time limit of its own there.
     } finally {
@@ -221,4 +241,4 @@ function isConflict({ error }) {
   return ['40001', '40P01'].includes(sqlState(error));
 }
 
-module.exports = { Failure, isConflict, isLost, runStatement, storeError };
+module.exports = { Failure, isConflict, isLost, openConnection, runStatement, storeError };

@@ -9,7 +9,14 @@ const { throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
 const { codedError } = require('./errors.js');
 const schema = require('./pg-schema.js');
-const { Failure, isConflict, isLost, runStatement, storeError } = require('./pg-statement.js');
+const {
+  Failure,
+  isConflict,
+  isLost,
+  openConnection,
+  runStatement,
+  storeError,
+} = require('./pg-statement.js');
 const { isArray, readFrom } = require('./reading.js');
 
 const { DIMENSIONS, SCHEMA_VERSION } = schema;
@@ -231,9 +238,10 @@ class PgVectorStore {
     this.#sweeper.unref();
   }
 
-  /** Says once that sweeps fail: nothing wrong comes of it, but the table grows. */
+  /** Says once that sweeps fail, unless it will pass: nothing wrong comes of it, but the table grows. */
   #warn(error) {
-    if (this.#closed || this.#hasWarned) return;
+    const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(error.code);
+    if (passes || this.#closed || this.#hasWarned) return;
     this.#hasWarned = true;
     process.emitWarning(`Old vectors of the store could not be deleted: ${error.message}`, {
       type: 'KnowledgePulseWarning',
@@ -242,32 +250,20 @@ class PgVectorStore {
   }
 
   async #migrate() {
-    const client = await connect(this.#pool);
-    client.on('error', ignore);
-    let broken = false;
+    const { client, release } = await openConnection(this.#pool);
+    let isBroken = true;
     try {
       await new Migration(client, this.#settings).run();
-    } catch (error) {
-      broken = error;
-      throw error;
+      isBroken = false;
     } finally {
-      client.removeListener('error', ignore);
       // A failed transaction may still be open: the connection is closed and ends it.
-      client.release(broken);
+      release(isBroken);
     }
   }
 }
 
 const ignore = () => {};
 const MAX_EF_SEARCH = 1000;
-
-async function connect(pool) {
-  try {
-    return await pool.connect();
-  } catch (error) {
-    throw new Failure(error, 'connect');
-  }
-}
 
 /** Makes what a store needs, as far as it is not there. */
 class Migration {

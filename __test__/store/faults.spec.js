@@ -49,6 +49,16 @@ describeWithPostgres('faults', () => {
     };
   }
 
+  /** Has the pool hand out connections whose `query` is what `change` makes of it. */
+  function changeQueries(database, change) {
+    const connect = database.connect.bind(database);
+    database.connect = (callback) =>
+      connect((error, client, release) => {
+        if (client) client.query = change(Object.getPrototypeOf(client).query.bind(client));
+        callback(error, client, release);
+      });
+  }
+
   test('down at the start: each call rejects at once, and works when the server is there', async () => {
     const { made } = await stored();
     await context.server.stop();
@@ -101,22 +111,29 @@ describeWithPostgres('faults', () => {
     }
   }
 
+  test('a connection that breaks as it is handed out does not end the process', async () => {
+    const { made, database } = await stored();
+    const connect = database.connect.bind(database);
+    database.connect = (callback) =>
+      connect((error, client, release) => {
+        callback(error, client, release);
+        // Nobody who awaits the connection has had a turn yet.
+        client.emit('error', new Error('broken'));
+      });
+    expect(await made.size()).toBe(1);
+    await made.migrate();
+  });
+
   test('an answer that is lost on its way: the call is made again, does not find itself, and is stored once', async () => {
     const { made, database } = await stored();
     const lost = randomVector(2);
     // The connection breaks when the server has committed and before its answer is read.
-    const connect = database.connect.bind(database);
     let breaks = 1;
-    database.connect = async () => {
-      const client = await connect();
-      const query = client.query.bind(client);
-      client.query = async (config) => {
-        const result = await query(config);
-        if (breaks-- > 0) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-        return result;
-      };
-      return client;
-    };
+    changeQueries(database, (query) => async (config) => {
+      const result = await query(config);
+      if (breaks-- > 0) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+      return result;
+    });
     const comparisons = await made.compareAndAddBatch([
       entry('second', lost),
       entry('third', lost, randomVector(1)),
@@ -135,14 +152,9 @@ describeWithPostgres('faults', () => {
 
   test('an answer that is lost twice rejects', async () => {
     const { made, database } = await stored();
-    const connect = database.connect.bind(database);
-    database.connect = async () => {
-      const client = await connect();
-      client.query = async () => {
-        throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
-      };
-      return client;
-    };
+    changeQueries(database, () => async () => {
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    });
     const error = await rejection(made.size());
     expect(error.code).toBe('ERR_STORE_UNAVAILABLE');
     expect(error.cause.code).toBe('ECONNRESET');
@@ -164,20 +176,13 @@ describeWithPostgres('faults', () => {
 
   test('a server that does not answer at all: the call rejects in time, and its connection is closed', async () => {
     const { made, database } = await stored({ timeoutMs: 300, connection: { max: 1 } });
-    const connect = database.connect.bind(database);
     let hangs = true;
-    database.connect = async () => {
-      const client = await connect();
-      const query = client.query.bind(client);
-      // The statement of a call sleeps; the function's own limit does not see that.
-      client.query = (config) => {
-        if (!hangs) return query(config);
-        hangs = false;
-        const [tag] = /^.*?\*\//.exec(config.text);
-        return query({ ...config, text: `${tag} SELECT pg_sleep(30)`, values: [] });
-      };
-      return client;
-    };
+    changeQueries(database, (query) => (config) => {
+      if (!hangs) return query(config);
+      hangs = false;
+      const [tag] = /^.*?\*\//.exec(config.text);
+      return query({ ...config, text: `${tag} SELECT pg_sleep(30)`, values: [] });
+    });
     expect((await rejection(made.size())).code).toBe('ERR_STORE_TIMEOUT');
     expect(await made.size()).toBe(1);
     // The server was told to stop, too.

@@ -4,6 +4,7 @@
 
 const { PgVectorStore } = require('../../pgvector.js');
 const { startPostgres, unavailable } = require('./postgres.js');
+const { clusteredVector, randomVector } = require('./vectors.js');
 
 const reason = unavailable();
 
@@ -11,7 +12,6 @@ const reason = unavailable();
 const describeWithPostgres = reason === undefined ? describe : describe.skip;
 
 const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
-const DIMENSIONS = 384;
 
 /**
  * Starts a server before the tests of a file and removes it after them. What it returns has pools and stores, which end
@@ -51,29 +51,6 @@ function useServer(options) {
 }
 
 const entry = (id, ...vectors) => ({ id, vectors, model: MODEL });
-
-/** Vectors of length 1, the same for the same seed. */
-function randomVector(seed) {
-  let state = Math.imul(seed + 1, 0x9e3779b1);
-  const vector = Float32Array.from({ length: DIMENSIONS }, () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32 - 0.5;
-  });
-  return unit(vector);
-}
-
-function unit(vector) {
-  const length = Math.hypot(...vector);
-  return vector.map((component) => component / length);
-}
-
-/** The vector of a seed among `kinds` kinds, those of which resemble one another. */
-function clusteredVector(seed, kinds = 100) {
-  const noise = randomVector(1_000_000 + seed);
-  return unit(randomVector(seed % kinds).map((component, index) => component + noise[index] * 0.8));
-}
 
 /** What a promise rejects with. */
 async function rejection(promise) {
