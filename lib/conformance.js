@@ -197,14 +197,14 @@ function noveltyStoreConformance(options) {
   add('a call that a signal stops has stored nothing, one that it does not stop has', async (store) => {
     const signals = Array.from({ length: 20 }, () => new AbortController());
     const reason = new Error('not any more');
-    const calls = signals.map(({ signal }, index) =>
-      store.compareAndAdd(entryOf(`entry ${index}`, index), { signal }),
+    const settled = Promise.allSettled(
+      signals.map(({ signal }, index) => store.compareAndAdd(entryOf(`entry ${index}`, index), { signal })),
     );
     for (const controller of signals) {
       await new Promise(setImmediate);
       controller.abort(reason);
     }
-    const outcomes = await Promise.allSettled(calls);
+    const outcomes = await settled;
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') assert.equal(outcome.reason, reason);
     }
