@@ -61,4 +61,4 @@ function throwIfAborted(signal) {
   if (signal?.aborted) throw signal.reason;
 }
 
-module.exports = { cancellable, throwIfAborted };
+module.exports = { cancellable, onAbort, throwIfAborted };

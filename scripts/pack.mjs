@@ -54,8 +54,8 @@ export function publishedManifest() {
     ...manifest,
     optionalDependencies: Object.fromEntries(dependencies.map((name) => [name, main.version])),
     // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
-    peerDependencies: { [OPTIONAL_MODEL]: main.version },
-    peerDependenciesMeta: { [OPTIONAL_MODEL]: { optional: true } },
+    peerDependencies: { ...manifest.peerDependencies, [OPTIONAL_MODEL]: main.version },
+    peerDependenciesMeta: { ...manifest.peerDependenciesMeta, [OPTIONAL_MODEL]: { optional: true } },
   };
 }
 
