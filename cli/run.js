@@ -170,9 +170,9 @@ class Run {
     const { store: url, storeTable: table, memorySize: maxElements } = this.#options;
     if (url === null) return;
     this.#connection = await openStore({ url, table, maxElements });
-    // The password stays where it is.
-    const { host, pathname } = new URL(url);
-    this.#memory = { file: `postgres://${host}${pathname}`, before: this.#connection.size };
+    // Host and database; the password stays where it is.
+    const [, place] = /^\w+:\/\/(?:[^/]*@)?([^?]*)/.exec(url);
+    this.#memory = { file: `postgres://${place}`, before: this.#connection.size };
   }
 
   async #openReport() {
