@@ -131,6 +131,83 @@ test('a signal that aborts after the reply changes nothing', async () => {
   expect(scorer.cache.size).toBe(2);
 });
 
+describe('signals of other libraries', () => {
+  /** What an older library has: no reason. */
+  const makeSignal = (overrides) => {
+    const listeners = [];
+    return {
+      aborted: false,
+      addEventListener: (_, listener) => listeners.push(listener),
+      abort() {
+        this.aborted = true;
+        for (const listener of listeners) listener();
+      },
+      ...overrides,
+    };
+  };
+
+  test('without a reason, the rejection is that of an AbortSignal', async () => {
+    const scorer = new Scorer();
+    const signal = makeSignal();
+    const call = caught(scorer.evaluateValue(makeTrace(), { signal }));
+    signal.abort();
+    const later = caught(scorer.evaluateValues([makeTrace()], { signal }));
+    for (const error of await Promise.all([call, later])) {
+      expect(error).toBeInstanceOf(DOMException);
+      expect(error.name).toBe('AbortError');
+    }
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  });
+
+  test('one that calls back at once is heard', async () => {
+    const scorer = new Scorer();
+    const signal = makeSignal({ reason: 'at once', addEventListener: (_, listener) => listener() });
+    expect(await caught(scorer.evaluateValue(makeTrace(), { signal }))).toBe('at once');
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  });
+
+  test('one that cannot be listened to cancels the call', async () => {
+    const scorer = new Scorer();
+    const cause = new Error('on purpose');
+    const signal = makeSignal({
+      addEventListener() {
+        throw cause;
+      },
+    });
+    const calls = [
+      () => scorer.evaluateValue(makeTrace(), { signal }),
+      () => scorer.explain(makeTrace(), { signal }),
+      () => scorer.evaluateValues([makeTrace()], { signal }),
+      () => new Embedder().embed('text', { signal }),
+    ];
+    for (const call of calls) {
+      // A second time too.
+      for (const error of [await caught(call()), await caught(call())]) {
+        expect(error).toMatchObject({
+          code: 'ERR_INVALID_OPTION',
+          message: 'options.signal could not be listened to: it threw',
+          cause,
+        });
+      }
+    }
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  });
+});
+
+test.each(['evaluateValue', 'explain'])('%s: a trace that aborts while it is read', async (method) => {
+  const scorer = new Scorer();
+  const controller = new AbortController();
+  const trace = makeTrace();
+  Object.defineProperty(trace, 'outcome', {
+    get() {
+      controller.abort('while reading');
+      return { confidence: 1 };
+    },
+  });
+  expect(await caught(scorer[method](trace, { signal: controller.signal }))).toBe('while reading');
+  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+});
+
 test('one signal serves a thousand calls, without a warning', async () => {
   const { result, stderr } = await runForResult(`
     const controller = new AbortController();

@@ -115,7 +115,7 @@ async function embed(text, signal) {
   try {
     const call = signal && new native.NativeCall();
     // A copy, so that the array is of the caller's realm.
-    return new Float32Array(await cancellable(native.embed(text, call), call, signal));
+    return new Float32Array(await cancellable(() => native.embed(text, call), call, signal));
   } catch (error) {
     throw localError(error);
   }

@@ -67,30 +67,33 @@ class Scorer {
     const length = readFrom(traces, 'length', 'traces.length', 'ERR_INVALID_TRACE');
     throwIfAborted(signal);
     ensureConfigured();
+    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
+    // what it was given.
+    const batch = signal && this.#native.beginBatch();
+    const begin = () => this.#inOrder(this.#evaluateBatch({ traces, length, signal, batch, onProgress }));
+    try {
+      return await cancellable(begin, batch, signal);
+    } catch (error) {
+      throw localError(error);
+    } finally {
+      tellWarning();
+    }
+  }
+
+  /** Has the calls that come later wait until all traces are handed in. */
+  async #evaluateBatch(batch) {
     const before = this.#batches;
     let handedIn;
     const turn = new Promise((resolve) => {
       handedIn = resolve;
     });
     this.#batches = turn;
-    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
-    // what it was given.
-    const batch = signal && this.#native.beginBatch();
-    const scores = (async () => {
-      try {
-        await before;
-        return await this.#evaluateInWindows({ traces, length, signal, batch, onProgress, handedIn });
-      } finally {
-        handedIn();
-        if (this.#batches === turn) this.#batches = null;
-      }
-    })();
     try {
-      return await cancellable(this.#inOrder(scores), batch, signal);
-    } catch (error) {
-      throw localError(error);
+      await before;
+      return await this.#evaluateInWindows({ ...batch, handedIn });
     } finally {
-      tellWarning();
+      handedIn();
+      if (this.#batches === turn) this.#batches = null;
     }
   }
 
@@ -179,7 +182,7 @@ class Scorer {
       throwIfAborted(signal);
       ensureConfigured();
       const call = signal && new native.NativeCall();
-      const result = await cancellable(this.#inOrder(begin(call)), call, signal);
+      const result = await cancellable(() => this.#inOrder(begin(call)), call, signal);
       tellWarning();
       return result;
     } catch (error) {

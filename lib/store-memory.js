@@ -50,11 +50,14 @@ class StoreMemory {
 
   /** Asks what an entry is nearest to, after all questions before. */
   ask(entry, remember, call, signal) {
-    const answer = new Promise((resolve, reject) => {
-      this.#questions.push({ entry, remember, call, resolve, reject });
-    });
-    this.#work();
-    return cancellable(answer, call, signal);
+    const begin = () => {
+      const answer = new Promise((resolve, reject) => {
+        this.#questions.push({ entry, remember, call, resolve, reject });
+      });
+      this.#work();
+      return answer;
+    };
+    return cancellable(begin, call, signal);
   }
 
   async #work() {
