@@ -2,7 +2,10 @@
 
 // Calls that are aborted: they reject with the signal's reason, and the memory is as if they had never been made.
 
+const vm = require('node:vm');
+
 const { Embedder, Scorer, VectorCache } = require('..');
+const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 
@@ -10,6 +13,15 @@ const distinct = (count, salt) =>
   Array.from({ length: count }, (_, index) =>
     makeTrace({ objective: `${salt} ${index}: ${'look again '.repeat((index * 7) % 30)}` }),
   );
+
+/** A trace that aborts a controller while it is read. */
+function abortingTrace(controller, reason) {
+  const get = () => {
+    controller.abort(reason);
+    return { confidence: 1 };
+  };
+  return Object.defineProperty(makeTrace(), 'outcome', { get });
+}
 
 /** Everything in a cache, to compare. */
 const contents = (cache) => Array.from(cache, ({ vector, label }) => [Array.from(vector), label]);
@@ -32,6 +44,51 @@ test('an aborted signal rejects at once, with its reason', async () => {
   expect(scorer.cache.size).toBe(0);
   const error = await caught(scorer.evaluateValue(makeTrace(), { signal: AbortSignal.abort() }));
   expect(error.name).toBe('AbortError');
+});
+
+describe.each([
+  ['that looks like an error of the addon', { name: 'TypeError', message: 'plain' }],
+  ['of another realm', vm.runInNewContext('new RangeError("elsewhere")')],
+  ['with the code of a caught panic', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
+  ['that cannot be read', revoked({})],
+  ['null', null],
+])('a reason %s', (_, reason) => {
+  // Nothing else looks at it: to resolve a promise with it would.
+  const rejectsWithIt = (promise) =>
+    promise.then(
+      () => false,
+      (other) => Object.is(other, reason),
+    );
+
+  test('comes back as it is', async () => {
+    const scorer = new Scorer();
+    const embedder = new Embedder();
+    const aborted = AbortSignal.abort(reason);
+    const later = new AbortController();
+    const calls = [
+      scorer.evaluateValue(abortingTrace(later, reason), { signal: later.signal }),
+      ...[aborted, later.signal].flatMap((signal) => [
+        scorer.evaluateValue(makeTrace(), { signal }),
+        scorer.explain(makeTrace(), { signal }),
+        scorer.evaluateValues([makeTrace()], { signal }),
+        embedder.embed('text', { signal }),
+        embedder.embedBatch(['text'], { signal }),
+      ]),
+    ];
+    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(11).fill(true));
+  });
+
+  test('thrown by onProgress does so too', async () => {
+    const onProgress = () => {
+      throw reason;
+    };
+    const calls = [
+      new Scorer().evaluateValues([makeTrace()], { onProgress }),
+      new Scorer({ embedder: null }).evaluateValues([makeTrace()], { onProgress }),
+      new Embedder().embedBatch(['text'], { onProgress }),
+    ];
+    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual([true, true, true]);
+  });
 });
 
 test('of calls in flight, those aborted leave nothing', async () => {
@@ -149,10 +206,11 @@ describe('signals of other libraries', () => {
   test('without a reason, the rejection is that of an AbortSignal', async () => {
     const scorer = new Scorer();
     const signal = makeSignal();
-    const call = caught(scorer.evaluateValue(makeTrace(), { signal }));
-    signal.abort();
-    const later = caught(scorer.evaluateValues([makeTrace()], { signal }));
-    for (const error of await Promise.all([call, later])) {
+    const calls = [
+      scorer.evaluateValue(abortingTrace(signal), { signal }),
+      scorer.evaluateValues([makeTrace()], { signal }),
+    ];
+    for (const error of await Promise.all(calls.map(caught))) {
       expect(error).toBeInstanceOf(DOMException);
       expect(error.name).toBe('AbortError');
     }
@@ -197,13 +255,7 @@ describe('signals of other libraries', () => {
 test.each(['evaluateValue', 'explain'])('%s: a trace that aborts while it is read', async (method) => {
   const scorer = new Scorer();
   const controller = new AbortController();
-  const trace = makeTrace();
-  Object.defineProperty(trace, 'outcome', {
-    get() {
-      controller.abort('while reading');
-      return { confidence: 1 };
-    },
-  });
+  const trace = abortingTrace(controller, 'while reading');
   expect(await caught(scorer[method](trace, { signal: controller.signal }))).toBe('while reading');
   expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
 });

@@ -3,6 +3,7 @@
 // A scorer whose memory lies elsewhere: order, batches, failures.
 
 const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
+const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 
 const distinct = (count, salt = '') =>
@@ -89,6 +90,20 @@ describe('a store that fails', () => {
     store.failure = undefined;
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
     expect(store.cache.size).toBe(1);
+  });
+
+  test.each([
+    ['plain', { name: 'TypeError', message: 'no connection' }],
+    ['with a code of napi', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
+    ['unreadable', revoked({})],
+  ])('rejects with its error, also one that is %s', async (_, failure) => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    store.failure = failure;
+    const call = (promise) => promise.catch((reason) => Object.is(reason, failure));
+    expect(await call(scorer.evaluateValue(makeTrace()))).toBe(true);
+    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(true);
+    expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(true);
   });
 
   test('can be stood in for by the cache, and gets what it has missed', async () => {

@@ -7,7 +7,7 @@ const { isMainThread } = require('node:worker_threads');
 const { cancellable, throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
-const { codedError, localError } = require('./errors.js');
+const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom } = require('./reading.js');
 
@@ -24,7 +24,8 @@ function ensureConfigured() {
 }
 
 function configure(options) {
-  const isFirst = native.configure(resolveOptions(options));
+  const resolved = resolveOptions(options);
+  const isFirst = fromAddon(() => native.configure(resolved));
   // The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
   if (isFirst && isMainThread) process.once('exit', native.stop);
   return isFirst;
@@ -112,13 +113,10 @@ function invalidText(message) {
  */
 async function embed(text, signal) {
   ensureConfigured();
-  try {
-    const call = signal && new native.NativeCall();
-    // A copy, so that the array is of the caller's realm.
-    return new Float32Array(await cancellable(() => native.embed(text, call), call, signal));
-  } catch (error) {
-    throw localError(error);
-  }
+  const call = signal && new native.NativeCall();
+  const begin = () => fromAddon(() => native.embed(text, call));
+  // A copy, so that the array is of the caller's realm.
+  return new Float32Array(await cancellable(begin, call, signal));
 }
 
 function tellWarning() {

@@ -5,7 +5,7 @@ const { setImmediate } = require('node:timers/promises');
 const { cancellable, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
-const { codedError, localError } = require('./errors.js');
+const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom } = require('./reading.js');
 const { StoreMemory } = require('./store-memory.js');
@@ -32,11 +32,7 @@ class Scorer {
     if (store !== undefined && novelty !== undefined) {
       this.#storeMemory = new StoreMemory(store, cache, onStoreError);
     }
-    try {
-      this.#native = new native.NativeScorer(nativeOf(cache), profiles, novelty);
-    } catch (error) {
-      throw localError(error);
-    }
+    this.#native = fromAddon(() => new native.NativeScorer(nativeOf(cache), profiles, novelty));
   }
 
   get cache() {
@@ -52,9 +48,11 @@ class Scorer {
   async explain(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
     return this.#settle(signal, async (call) => {
-      const prepared = this.#native.prepare(trace, remember, call);
+      const prepared = this.#prepare(trace, remember, call);
       if (this.#batches !== null) await this.#batches;
-      if (this.#storeMemory === undefined) return toBreakdown(await prepared.explain());
+      if (this.#storeMemory === undefined) {
+        return toBreakdown(await fromAddon(() => prepared.explain()));
+      }
       return toBreakdown(await this.#explainWithStore(prepared, remember, call, signal));
     });
   }
@@ -73,8 +71,6 @@ class Scorer {
     const begin = () => this.#inOrder(this.#evaluateBatch({ traces, length, signal, batch, onProgress }));
     try {
       return await cancellable(begin, batch, signal);
-    } catch (error) {
-      throw localError(error);
     } finally {
       tellWarning();
     }
@@ -119,13 +115,14 @@ class Scorer {
       throwIfAborted(signal);
       try {
         const call = this.#storeMemory === undefined ? batch : new native.NativeCall();
-        inFlight.push(handled(this.#evaluateNow(traces[index], call, signal)));
+        const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
+        inFlight.push(handled(this.#evaluateNow(trace, call, signal)));
         if (this.#storeMemory !== undefined) calls.push(call);
       } catch (error) {
-        failure = errorOfElement(index, localError(error));
+        failure = errorOfElement(index, error);
       }
     }
-    const committed = batch && handled(this.#native.commit(batch));
+    const committed = batch && handled(fromAddon(() => this.#native.commit(batch)));
     handedIn();
     // Those before a failure are scored and remembered, as they would be one after another.
     while (inFlight.length > 0) await takeFirst();
@@ -137,25 +134,29 @@ class Scorer {
   /** The trace is read at once, because it may change after the call; it is scored when its turn comes. */
   #evaluate(trace, call, signal) {
     if (this.#batches === null) return this.#evaluateNow(trace, call, signal);
-    const prepared = this.#native.prepare(trace, true, call);
+    const prepared = this.#prepare(trace, true, call);
     const evaluate = async () => {
       await this.#batches;
-      if (this.#storeMemory === undefined) return prepared.evaluate();
+      if (this.#storeMemory === undefined) return fromAddon(() => prepared.evaluate());
       return (await this.#explainWithStore(prepared, true, call, signal)).score;
     };
     return evaluate();
   }
 
   #evaluateNow(trace, call, signal) {
-    if (this.#storeMemory === undefined) return this.#native.evaluate(trace, call);
-    const prepared = this.#native.prepare(trace, true, call);
+    if (this.#storeMemory === undefined) return fromAddon(() => this.#native.evaluate(trace, call));
+    const prepared = this.#prepare(trace, true, call);
     return this.#explainWithStore(prepared, true, call, signal).then(({ score }) => score);
+  }
+
+  #prepare(trace, remember, call) {
+    return fromAddon(() => this.#native.prepare(trace, remember, call));
   }
 
   /** Embeds a trace, asks the store in the order of the calls, and scores. */
   async #explainWithStore(prepared, remember, call, signal) {
     const before = this.#lastEmbedded;
-    const embedding = prepared.embed();
+    const embedding = fromAddon(() => prepared.embed());
     const ignore = () => {};
     const turn = Promise.all([embedding.catch(ignore), before]).then(ignore);
     this.#lastEmbedded = turn;
@@ -171,23 +172,19 @@ class Scorer {
       model: { model, dtype },
     };
     const { comparison, isLocal } = await this.#storeMemory.ask(entry, remember, call, signal);
-    const breakdown = embedded.score(comparison);
+    const breakdown = fromAddon(() => embedded.score(comparison));
     if (!isLocal) breakdown.noveltyBasis = breakdown.noveltyBasis.replace('cache', 'store');
     return breakdown;
   }
 
   /** Makes a call with `begin`, and settles after the calls before it. */
   async #settle(signal, begin) {
-    try {
-      throwIfAborted(signal);
-      ensureConfigured();
-      const call = signal && new native.NativeCall();
-      const result = await cancellable(() => this.#inOrder(begin(call)), call, signal);
-      tellWarning();
-      return result;
-    } catch (error) {
-      throw localError(error);
-    }
+    throwIfAborted(signal);
+    ensureConfigured();
+    const call = signal && new native.NativeCall();
+    const result = await cancellable(() => this.#inOrder(begin(call)), call, signal);
+    tellWarning();
+    return result;
   }
 
   /**
@@ -223,13 +220,11 @@ function handled(reply) {
   return reply;
 }
 
+/** The error for an element of a batch, from that for the trace alone. */
 function errorOfElement(index, error) {
-  const path = `traces[${index}]`;
-  if (error?.code !== 'ERR_INVALID_TRACE') {
-    return codedError(TypeError, 'ERR_INVALID_TRACE', `${path} could not be read: it threw`, error);
-  }
+  if (error.code !== 'ERR_INVALID_TRACE') return error;
   // The message begins with the path, and that with `trace`.
-  const message = path + error.message.slice('trace'.length);
+  const message = `traces[${index}]${error.message.slice('trace'.length)}`;
   return codedError(error.constructor, error.code, message, error.cause);
 }
 
