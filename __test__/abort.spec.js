@@ -157,6 +157,31 @@ test('calls after an aborted batch are as if there had been none', async () => {
   expect(contents(scorer.cache)).toEqual(contents(expected.cache));
 });
 
+test('calls that waited for an aborted batch come before those that did not', async () => {
+  const scorer = new Scorer();
+  const controller = new AbortController();
+  const named = (id) => ({ ...makeTrace(), id });
+  let later;
+  const onProgress = () => {
+    controller.abort();
+    // A call in each of the next turns of the microtask queue: in one of them the batch gives up.
+    later = (async () => {
+      const calls = [];
+      for (let turn = 0; turn < 20; turn++) {
+        await null;
+        calls.push(scorer.evaluateValue(named(`later ${turn}`)));
+      }
+      await Promise.all(calls);
+    })();
+  };
+  const { signal } = controller;
+  const batch = caught(scorer.evaluateValues(distinct(100, 'given up'), { signal, onProgress }));
+  await Promise.all([scorer.evaluateValue(named('first')), scorer.explain(named('second')), batch]);
+  await later;
+  const labels = Array.from(scorer.cache, ({ label }) => label);
+  expect(labels).toEqual(['first', 'second', ...Array.from({ length: 20 }, (_, turn) => `later ${turn}`)]);
+});
+
 test('a batch with a signal that stays quiet is a batch without one', async () => {
   const traces = [...distinct(90, 'quiet'), ...distinct(30, 'quiet')];
   for (const maxElements of [1000, 50, 1, 0]) {

@@ -9,7 +9,7 @@ const { readCallOptions } = require('./call-options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { isArray, readFrom, readLength } = require('./reading.js');
 
 /** The length of an embedding. */
 const DIMENSIONS = 384;
@@ -67,12 +67,13 @@ class Embedder {
   async embedBatch(texts, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
     if (!isArray(texts)) throw invalidText('texts must be an array');
-    const total = readFrom(texts, 'length', 'texts.length', 'ERR_INVALID_TEXT');
+    const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
     const checked = [];
     for (let index = 0; index < total; index++) {
       const path = `texts[${index}]`;
       checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
     }
+    throwIfAborted(signal);
     const embeddings = [];
     const inFlight = [];
     const takeFirst = async () => {

@@ -7,7 +7,7 @@ const { invalidOption, readCallOptions, readOption } = require('./call-options.j
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { isArray, readFrom, readLength } = require('./reading.js');
 const { StoreMemory } = require('./store-memory.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
@@ -62,7 +62,7 @@ class Scorer {
     if (!isArray(traces)) {
       throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
     }
-    const length = readFrom(traces, 'length', 'traces.length', 'ERR_INVALID_TRACE');
+    const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     throwIfAborted(signal);
     ensureConfigured();
     // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
@@ -84,12 +84,15 @@ class Scorer {
       handedIn = resolve;
     });
     this.#batches = turn;
+    // Just before those that wait go on, so that nobody overtakes them.
+    turn.then(() => {
+      if (this.#batches === turn) this.#batches = null;
+    });
     try {
       await before;
       return await this.#evaluateInWindows({ ...batch, handedIn });
     } finally {
       handedIn();
-      if (this.#batches === turn) this.#batches = null;
     }
   }
 

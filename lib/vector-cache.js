@@ -6,7 +6,7 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { embedderStatus } = require('./embedder.js');
 const { codedError, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { describe, isArray, readFrom, readLength } = require('./reading.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
@@ -349,14 +349,7 @@ function readCount(list, name, code) {
   if (list === null || typeof list !== 'object') {
     throw codedError(TypeError, code, `${name} must be an array, got ${describe(list)}`);
   }
-  const length = readFrom(list, 'length', `${name}.length`, code);
-  if (typeof length !== 'number') {
-    throw codedError(TypeError, code, `${name}.length must be a number, got ${describe(length)}`);
-  }
-  if (!Number.isSafeInteger(length) || length < 0) {
-    throw codedError(RangeError, code, `${name}.length must be a safe integer of at least 0, got ${length}`);
-  }
-  return length;
+  return readLength(list, name, code);
 }
 
 function requireAsMany(labels, count) {
@@ -395,12 +388,6 @@ function allocate(length) {
 
 function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
-}
-
-function describe(value) {
-  if (value === null) return 'null';
-  if (isArray(value)) return 'array';
-  return typeof value === 'number' ? String(value) : typeof value;
 }
 
 module.exports = { VectorCache, adoptNative, nativeOf };
