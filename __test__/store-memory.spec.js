@@ -2,7 +2,8 @@
 
 // A scorer whose memory lies elsewhere: order, batches, failures.
 
-const { LocalStore, Scorer, VectorCache } = require('..');
+const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
+const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 
 const distinct = (count, salt = '') =>
@@ -91,6 +92,20 @@ describe('a store that fails', () => {
     expect(store.cache.size).toBe(1);
   });
 
+  test.each([
+    ['plain', { name: 'TypeError', message: 'no connection' }],
+    ['with a code of napi', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
+    ['unreadable', revoked({})],
+  ])('rejects with its error, also one that is %s', async (_, failure) => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    store.failure = failure;
+    const call = (promise) => promise.catch((reason) => Object.is(reason, failure));
+    expect(await call(scorer.evaluateValue(makeTrace()))).toBe(true);
+    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(true);
+    expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(true);
+  });
+
   test('can be stood in for by the cache, and gets what it has missed', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ store, onStoreError: 'local' });
@@ -153,6 +168,40 @@ describe('abort', () => {
     expect(new Set(await Promise.all(aborted))).toEqual(new Set(['AbortError']));
     expect(store.cache.size).toBe(1);
     expect(await scorer.evaluateValue(traces[5])).toBeGreaterThan(0);
+  });
+
+  test.each(['evaluateValue', 'explain'])('%s: the calls after one that waits go on', async (method) => {
+    const store = new WatchedStore();
+    let isAsked;
+    const asked = new Promise((resolve) => {
+      isAsked = resolve;
+    });
+    let answer;
+    const answered = new Promise((resolve) => {
+      answer = resolve;
+    });
+    store.compareAndAddBatch = async (entries) => {
+      isAsked();
+      await answered;
+      return LocalStore.prototype.compareAndAddBatch.call(store, entries);
+    };
+    const scorer = new Scorer({ store });
+    const traces = distinct(3, 'waits');
+    const first = scorer.evaluateValue(traces[0]);
+    await asked;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const second = scorer[method](traces[1], { signal }).catch((reason) => reason);
+    // Until it has been embedded, and waits for the store.
+    await new Embedder().embed('after it');
+    await new Promise(setImmediate);
+    controller.abort('enough');
+    expect(await second).toBe('enough');
+    const third = scorer.evaluateValue(traces[2]);
+    answer();
+    expect(await first).toBeGreaterThan(0);
+    expect(await third).toBeGreaterThan(0);
+    expect(Array.from(store.cache, ({ label }) => label)).toEqual(['waits-0', 'waits-2']);
   });
 
   test('a batch stops', async () => {

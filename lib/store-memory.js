@@ -50,11 +50,14 @@ class StoreMemory {
 
   /** Asks what an entry is nearest to, after all questions before. */
   ask(entry, remember, call, signal) {
-    const answer = new Promise((resolve, reject) => {
-      this.#questions.push({ entry, remember, call, resolve, reject });
-    });
-    this.#work();
-    return cancellable(answer, call, signal);
+    const begin = () => {
+      const answer = new Promise((resolve, reject) => {
+        this.#questions.push({ entry, remember, call, resolve, reject });
+      });
+      this.#work();
+      return answer;
+    };
+    return cancellable(begin, call, signal);
   }
 
   async #work() {
@@ -80,8 +83,13 @@ class StoreMemory {
     ) {
       count++;
     }
-    // From here on the memory may have them. Those that were cancelled before have been rejected.
-    return this.#questions.splice(0, count).filter(({ call }) => call === undefined || call.complete());
+    // From here on the memory may have them.
+    return this.#questions.splice(0, count).filter(({ call, reject }) => {
+      const isWanted = call === undefined || call.complete();
+      // Nobody sees it, but the calls that come later wait for an answer.
+      if (!isWanted) reject(codedError(Error, 'ERR_ABORTED', 'the call was cancelled'));
+      return isWanted;
+    });
   }
 
   /** @param {Question[]} questions */

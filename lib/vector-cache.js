@@ -6,9 +6,9 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 const { cancellable, throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codedError, localError } = require('./errors.js');
+const { codedError, fromAddon, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { describe, isArray, readFrom, readLength } = require('./reading.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
@@ -43,15 +43,11 @@ class VectorCache {
     const resolved = readPath(file);
     const { maxElements, ttlMs, model } = readLoadOptions(options);
     const { signal } = readCallOptions(options);
-    try {
-      throwIfAborted(signal);
-      const loaded = native.NativeVectorCache.load(resolved, maxElements, ttlMs);
-      const cache = adoptNative(await cancellable(loaded, signal && new native.NativeCall(), signal));
-      if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
-      return cache;
-    } catch (error) {
-      throw localError(error);
-    }
+    throwIfAborted(signal);
+    const load = () => fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs));
+    const cache = adoptNative(await cancellable(load, signal && new native.NativeCall(), signal));
+    if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
+    return cache;
   }
 
   add(vector, label) {
@@ -168,15 +164,11 @@ class VectorCache {
   async save(file, options) {
     const resolved = readPath(file);
     const { signal } = readCallOptions(options);
-    try {
-      throwIfAborted(signal);
-      const snapshot = this.#native.snapshot();
-      const call = signal && new native.NativeCall();
-      const saved = afterOthers(resolved, () => snapshot.save(resolved, call));
-      await cancellable(saved, call, signal);
-    } catch (error) {
-      throw localError(error);
-    }
+    throwIfAborted(signal);
+    const snapshot = fromAddon(() => this.#native.snapshot());
+    const call = signal && new native.NativeCall();
+    const save = () => afterOthers(resolved, () => fromAddon(() => snapshot.save(resolved, call)));
+    await cancellable(save, call, signal);
   }
 }
 
@@ -358,14 +350,7 @@ function readCount(list, name, code) {
   if (list === null || typeof list !== 'object') {
     throw codedError(TypeError, code, `${name} must be an array, got ${describe(list)}`);
   }
-  const length = readFrom(list, 'length', `${name}.length`, code);
-  if (typeof length !== 'number') {
-    throw codedError(TypeError, code, `${name}.length must be a number, got ${describe(length)}`);
-  }
-  if (!Number.isSafeInteger(length) || length < 0) {
-    throw codedError(RangeError, code, `${name}.length must be a safe integer of at least 0, got ${length}`);
-  }
-  return length;
+  return readLength(list, name, code);
 }
 
 function requireAsMany(labels, count) {
@@ -404,12 +389,6 @@ function allocate(length) {
 
 function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
-}
-
-function describe(value) {
-  if (value === null) return 'null';
-  if (isArray(value)) return 'array';
-  return typeof value === 'number' ? String(value) : typeof value;
 }
 
 module.exports = { VectorCache, adoptNative, nativeOf };
