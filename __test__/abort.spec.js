@@ -2,6 +2,9 @@
 
 // Calls that are aborted: they reject with the signal's reason, and the memory is as if they had never been made.
 
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const vm = require('node:vm');
 
 const { Embedder, Scorer, VectorCache } = require('..');
@@ -291,7 +294,8 @@ test('one signal serves a thousand calls, without a warning', async () => {
     const { signal } = controller;
     const scorer = new kp.Scorer();
     await Promise.all(Array.from({ length: 500 }, (_, i) => scorer.evaluateValue(makeTrace(), { signal })));
-    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(makeTrace(), { signal }).catch((e) => e.name));
+    const other = (i) => makeTrace({ objective: \`trace \${i} \${'with a long text '.repeat(100)}\` });
+    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(other(i), { signal }).catch((e) => e.name));
     controller.abort();
     const names = await Promise.all(rest);
     const aborted = names.filter((name) => name === 'AbortError').length;
@@ -324,4 +328,31 @@ test('embedding can be aborted', async () => {
   expect(await batch).toBe('enough');
   expect(await singles.at(-1)).toBe('enough');
   expect(await embedder.embed(texts[0])).toHaveLength(384);
+});
+
+test('a save that is aborted leaves the file as it was', async () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-abort-'));
+  try {
+    const file = path.join(directory, 'memory');
+    const cache = new VectorCache({ maxElements: 20_000 });
+    cache.add(Float32Array.from({ length: 384 }, () => 1));
+    await cache.save(file);
+    const before = fs.readFileSync(file);
+    for (let index = 0; index < 20_000; index++) cache.add(new Float32Array(384).fill(index + 1));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const save = caught(cache.save(file, { signal }));
+    const load = caught(VectorCache.load(file, { signal }));
+    controller.abort('enough');
+    expect(await save).toBe('enough');
+    expect(await load).toBe('enough');
+    expect(await caught(cache.save(file, { signal }))).toBe('enough');
+    // The thread that writes hears of it a little later.
+    while (fs.readdirSync(directory).length > 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+    await cache.save(file, { signal: new AbortController().signal });
+    expect((await VectorCache.load(file)).size).toBe(20_000);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
 });

@@ -34,3 +34,12 @@ test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResol
   const { code, stdout } = await run(process.execPath, [tsc, '--project', project]);
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
 });
+
+test('a pool of the package pg is one for a store', async () => {
+  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+  const file = path.join(__dirname, 'store', 'pool.ts');
+  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', 'node'];
+  const args = [tsc, '--ignoreConfig', ...flags, '--skipLibCheck', file];
+  const { code, stdout } = await run(process.execPath, args, {}, root);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+});

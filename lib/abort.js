@@ -88,4 +88,4 @@ function reasonOf(signal) {
   return reason === undefined ? new DOMException('This operation was aborted', 'AbortError') : reason;
 }
 
-module.exports = { cancellable, throwIfAborted };
+module.exports = { cancellable, onAbort, throwIfAborted };

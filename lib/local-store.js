@@ -27,6 +27,9 @@ class LocalStore {
   async compareAndAddBatch(entries, options) {
     throwIfAborted(options?.signal);
     for (const { model } of entries) this.#check(model);
+    // All or nothing: a cache without room checks them all.
+    const { dimensions } = this.#cache;
+    new VectorCache({ maxElements: 0, dimensions }).addBatch(entries.flatMap(({ vectors }) => [...vectors]));
     return entries.map((entry) => {
       const comparison = Array.from(entry.vectors, (vector) => this.#nearest(vector, 1)[0] ?? null);
       for (const vector of entry.vectors) this.#cache.add(vector, entry.id ?? undefined);

@@ -54,8 +54,8 @@ export function publishedManifest() {
     ...manifest,
     optionalDependencies: Object.fromEntries(dependencies.map((name) => [name, main.version])),
     // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
-    peerDependencies: { [OPTIONAL_MODEL]: main.version },
-    peerDependenciesMeta: { [OPTIONAL_MODEL]: { optional: true } },
+    peerDependencies: { ...manifest.peerDependencies, [OPTIONAL_MODEL]: main.version },
+    peerDependenciesMeta: { ...manifest.peerDependenciesMeta, [OPTIONAL_MODEL]: { optional: true } },
   };
 }
 
@@ -73,7 +73,7 @@ export function pack(outputDirectory, names = hostPackages()) {
 
 function packMain(outputDirectory) {
   // Bundled here, so that no tarball can lack it or have an old one.
-  setup(['report']);
+  setup(['command line', 'report']);
   const staging = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-pack-'));
   try {
     for (const { path: file } of npmPack(root, ['--dry-run']).files) {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { root, venvPython } from './platform.mjs';
+import { setupPostgres } from './postgres.mjs';
 import { runScript, setup } from './setup.mjs';
 
 const bin = (name) =>
@@ -36,6 +37,7 @@ export function runSuites(suites, env = process.env) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   await runScript(() => {
     setup();
+    setupPostgres();
     runSuites([
       ['the Rust core', 'cargo', ['test', '--locked', '--quiet']],
       ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],

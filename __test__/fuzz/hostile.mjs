@@ -122,8 +122,8 @@ function prepare({ single, batch = [single], noBatch }) {
   };
 }
 
-function makeOnCache({ member, cache: index, argument }) {
-  const description = `${member} of cache ${index}: ${argument?.name}`;
+function makeOnCache({ member, cache: index, argument, second }) {
+  const description = `${member} of cache ${index}: ${argument?.name}, ${second?.name}`;
   current = description;
   const value = argument?.make();
   try {
@@ -132,8 +132,13 @@ function makeOnCache({ member, cache: index, argument }) {
       check(faultOfSize(made.size, 0), description);
     } else {
       const [cache, most] = caches[index];
-      const result = member === 'size' ? cache.size : cache[member](value);
+      const result = member === 'size' ? cache.size : cache[member](value, second?.make());
       if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
+      if (member === 'maxCosineSimilarities')
+        for (const one of result) check(faultOfSimilarity(one), description);
+      if (member === 'nearest') {
+        for (const { similarity } of result) check(faultOfSimilarity(similarity), description);
+      }
       check(faultOfSize(cache.size, most), description);
     }
     counts.cacheResults++;

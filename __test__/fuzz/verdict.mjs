@@ -3,7 +3,12 @@
 /** The classes of the errors of each function, by code: the section "Errors" of the README. */
 const ERRORS = {
   trace: { ERR_INVALID_TRACE: [TypeError, RangeError] },
-  vector: { ERR_INVALID_VECTOR: [TypeError, RangeError], ERR_OUT_OF_MEMORY: [RangeError] },
+  vector: {
+    ERR_INVALID_VECTOR: [TypeError, RangeError],
+    ERR_INVALID_LABEL: [TypeError, RangeError],
+    ERR_INVALID_OPTION: [TypeError, RangeError],
+    ERR_OUT_OF_MEMORY: [RangeError],
+  },
   options: { ERR_INVALID_OPTION: [TypeError, RangeError] },
 };
 

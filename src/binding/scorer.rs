@@ -15,9 +15,10 @@ use super::{
     vector_cache::NativeVectorCache,
 };
 use crate::{
+    call::Call,
     composite::{Profiles, Weights},
     error::{self, Error},
-    inference::{Call, Embeddings, Request},
+    inference::{Embeddings, Request},
     novelty::{Basis, Extent, Memory, Novelty, SharedCache},
     overrides::{Override, Rule},
     scorer::{self, Breakdown, Scorer, Summary},

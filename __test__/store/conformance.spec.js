@@ -1,0 +1,153 @@
+'use strict';
+
+// Our stores pass the tests that any store must pass, and stores with a fault do not.
+
+const { LocalStore, VectorCache } = require('../..');
+const { noveltyStoreConformance } = require('../../conformance.js');
+const { describeWithPostgres, useServer } = require('../support/store.js');
+
+describe('LocalStore', () => {
+  noveltyStoreConformance({
+    test,
+    createStore: (limits) => new LocalStore(new VectorCache({ maxElements: 2000, ...limits })),
+    openAgain: (store) => store,
+    limits: { maxElements: true, ttlMs: true },
+  });
+});
+
+describeWithPostgres('PgVectorStore', () => {
+  const { store, migrated } = useServer();
+
+  describe.each(['exact', 'hnsw'])('index %s', (index) => {
+    const tables = new WeakMap();
+    let number = 0;
+    noveltyStoreConformance({
+      test,
+      createStore: async (limits) => {
+        const settings = { index, table: `${index}_${++number}`, ...limits };
+        const made = await migrated(settings);
+        tables.set(made, settings);
+        return made;
+      },
+      openAgain: (made) => store(tables.get(made)),
+      destroyStore: (made) => made.close(),
+      limits: { maxElements: true, ttlMs: true },
+      isExact: index === 'exact',
+    });
+  });
+});
+
+describe('the tests find a store that', () => {
+  class Faulty extends LocalStore {
+    constructor(limits) {
+      super(new VectorCache({ maxElements: 2000, ...limits }));
+    }
+  }
+
+  const faults = {
+    'adds before it compares': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        await super.compareAndAddBatch(entries, options);
+        return Promise.all(
+          entries.map(({ vectors, model }) =>
+            Promise.all(vectors.map(async (vector) => (await this.nearest(vector, 1, model))[0])),
+          ),
+        );
+      }
+    },
+    'compares a batch only with what was before it': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        const comparisons = await Promise.all(
+          entries.map(({ vectors, model }) =>
+            Promise.all(vectors.map(async (vector) => (await this.nearest(vector, 1, model))[0] ?? null)),
+          ),
+        );
+        await super.compareAndAddBatch(entries, options);
+        return comparisons;
+      }
+    },
+    'waits between comparing and adding': class extends Faulty {
+      async compareAndAdd(entry, options) {
+        const comparison = await Promise.all(
+          entry.vectors.map(async (vector) => (await this.nearest(vector, 1, entry.model))[0] ?? null),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        await super.compareAndAddBatch([entry], options);
+        return comparison;
+      }
+    },
+    'takes any model': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        const model = { model: 'any', dtype: 'any' };
+        return super.compareAndAddBatch(
+          entries.map((entry) => ({ ...entry, model })),
+          options,
+        );
+      }
+      async nearest(vector, count, _model, options) {
+        return super.nearest(vector, count, { model: 'any', dtype: 'any' }, options);
+      }
+    },
+    'stores half of a batch that it refuses': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        const comparisons = [];
+        for (const entry of entries) comparisons.push((await super.compareAndAddBatch([entry], options))[0]);
+        return comparisons;
+      }
+    },
+    'forgets labels': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        return super.compareAndAddBatch(
+          entries.map((entry) => ({ ...entry, id: null })),
+          options,
+        );
+      }
+    },
+    'pays no heed to signals': class extends Faulty {
+      async compareAndAddBatch(entries) {
+        return super.compareAndAddBatch(entries);
+      }
+    },
+    'stores what a signal has stopped': class extends Faulty {
+      async compareAndAdd(entry, options) {
+        const comparison = await super.compareAndAdd(entry, options);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        options?.signal?.throwIfAborted();
+        return comparison;
+      }
+    },
+    'gives the nearest in no order': class extends Faulty {
+      async nearest(...args) {
+        return (await super.nearest(...args)).reverse();
+      }
+    },
+    'holds more than it should': class extends Faulty {
+      constructor({ ttlMs }) {
+        super({ ttlMs });
+      }
+    },
+    'never forgets': class extends Faulty {
+      constructor({ maxElements = 2000 }) {
+        super({ maxElements });
+      }
+    },
+  };
+
+  async function failuresOf(Store) {
+    const tests = noveltyStoreConformance({
+      createStore: (limits) => new Store(limits),
+      limits: { maxElements: true, ttlMs: true },
+    });
+    const failures = [];
+    for (const { name, run } of tests) await run().catch(() => failures.push(name));
+    return failures;
+  }
+
+  test.each(Object.entries(faults))('%s', async (_, Store) => {
+    expect(await failuresOf(Store)).not.toEqual([]);
+  });
+
+  test('has no fault: none', async () => {
+    expect(await failuresOf(Faulty)).toEqual([]);
+  });
+});

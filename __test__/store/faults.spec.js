@@ -1,0 +1,437 @@
+'use strict';
+
+// What goes wrong with a database: each failure has its code, nothing is half stored, and the next call works.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { VectorCache, Scorer, embedderStatus } = require('../..');
+const { makeTrace } = require('../support/make-trace.js');
+const {
+  MODEL,
+  describeWithPostgres,
+  entry,
+  randomVector,
+  rejection,
+  useServer,
+} = require('../support/store.js');
+
+describeWithPostgres('faults', () => {
+  const context = useServer();
+  const { pool, store, migrated } = context;
+
+  /** A store with an entry in it, on a pool of its own. */
+  async function stored(options) {
+    const database = pool(options?.connection);
+    const made = await migrated({ pool: database, ...options });
+    await made.compareAndAdd(entry('first', randomVector(1)));
+    return { made, database };
+  }
+
+  /** The four calls. */
+  const calls = (made) => [
+    made.compareAndAdd(entry('x', randomVector(99))),
+    made.compareAndAddBatch([entry('y', randomVector(98))]),
+    made.nearest(randomVector(1), 1, MODEL),
+    made.size(),
+  ];
+
+  /** Holds what an addition must lock, on a connection of its own, until it is called. */
+  async function lock(table) {
+    const client = await pool().connect();
+    await client.query('BEGIN');
+    await client.query(`SELECT 1 FROM ${table}_meta FOR UPDATE`);
+    return async () => {
+      await client.query('ROLLBACK');
+      client.release();
+    };
+  }
+
+  /** Has the pool hand out connections whose `query` is what `change` makes of it. */
+  function changeQueries(database, change) {
+    const connect = database.connect.bind(database);
+    database.connect = (callback) =>
+      connect((error, client, release) => {
+        if (client) client.query = change(Object.getPrototypeOf(client).query.bind(client));
+        callback(error, client, release);
+      });
+  }
+
+  test('down at the start: each call rejects at once, and works when the server is there', async () => {
+    const { made } = await stored();
+    await context.server.stop();
+    for (const call of calls(made)) {
+      const error = await rejection(call);
+      expect(error).toBeInstanceOf(Error);
+      expect(error.code).toBe('ERR_STORE_UNAVAILABLE');
+      expect(error.cause).toBeDefined();
+    }
+    const fresh = store();
+    expect((await rejection(fresh.migrate())).code).toBe('ERR_STORE_UNAVAILABLE');
+    await context.server.start();
+    expect(await made.size()).toBe(1);
+    await fresh.migrate();
+    expect(await fresh.size()).toBe(0);
+  });
+
+  test('a server that restarts is not noticed by calls before and after', async () => {
+    const { made } = await stored();
+    await context.server.stop();
+    await context.server.start();
+    // The pool still holds the connection to the server that was.
+    expect(await made.compareAndAdd(entry('again', randomVector(1)))).toEqual([
+      { label: 'first', similarity: expect.closeTo(1, 6) },
+    ]);
+    expect(await made.size()).toBe(2);
+  });
+
+  test('a connection that is killed while it waits: the call is made again, and stored once', async () => {
+    const { made } = await stored({ table: 'killed' });
+    const unlock = await lock('killed');
+    const adding = made.compareAndAdd(entry('once', randomVector(2)));
+    await waitForLocks();
+    await pool().query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = $1', [
+      'Lock',
+    ]);
+    await waitForLocks();
+    await unlock();
+    const [neighbour] = await adding;
+    expect(neighbour.label).toBe('first');
+    expect(await made.size()).toBe(2);
+  });
+
+  async function waitForLocks() {
+    const observer = pool();
+    for (;;) {
+      const { rows } = await observer.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
+      if (rows.length > 0) return;
+      await sleep(10);
+    }
+  }
+
+  test('a connection that breaks as it is handed out does not end the process', async () => {
+    const { made, database } = await stored();
+    const connect = database.connect.bind(database);
+    database.connect = (callback) =>
+      connect((error, client, release) => {
+        callback(error, client, release);
+        // Nobody who awaits the connection has had a turn yet.
+        client.emit('error', new Error('broken'));
+      });
+    expect(await made.size()).toBe(1);
+    await made.migrate();
+  });
+
+  test('an answer that is lost on its way: the call is made again, does not find itself, and is stored once', async () => {
+    const { made, database } = await stored();
+    const lost = randomVector(2);
+    // The connection breaks when the server has committed and before its answer is read.
+    let breaks = 1;
+    changeQueries(database, (query) => async (config) => {
+      const result = await query(config);
+      if (breaks-- > 0) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+      return result;
+    });
+    const comparisons = await made.compareAndAddBatch([
+      entry('second', lost),
+      entry('third', lost, randomVector(1)),
+    ]);
+    expect(comparisons).toEqual([
+      [{ label: 'first', similarity: expect.any(Number) }],
+      [
+        { label: 'second', similarity: expect.closeTo(1, 6) },
+        { label: 'first', similarity: expect.closeTo(1, 6) },
+      ],
+    ]);
+    expect(comparisons[0][0].similarity).toBeLessThan(0.5);
+    expect(breaks).toBeLessThan(1);
+    expect(await made.size()).toBe(4);
+  });
+
+  test('an answer that is lost twice rejects', async () => {
+    const { made, database } = await stored();
+    changeQueries(database, () => async () => {
+      throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+    });
+    const error = await rejection(made.size());
+    expect(error.code).toBe('ERR_STORE_UNAVAILABLE');
+    expect(error.cause.code).toBe('ECONNRESET');
+  });
+
+  test('slow: the call rejects in time, nothing is stored, and the connections stay clean', async () => {
+    const { made, database } = await stored({ table: 'slow', timeoutMs: 300, connection: { max: 2 } });
+    const unlock = await lock('slow');
+    const errors = await Promise.all(
+      [1, 2, 3].map((seed) => rejection(made.compareAndAdd(entry('late', randomVector(seed))))),
+    );
+    for (const error of errors) expect(error.code).toBe('ERR_STORE_TIMEOUT');
+    await unlock();
+    await sleep(50);
+    expect(await made.size()).toBe(1);
+    expect(database.totalCount - database.idleCount).toBe(0);
+    expect(await made.compareAndAdd(entry('in time', randomVector(3)))).toEqual([expect.anything()]);
+  });
+
+  test('a server that does not answer at all: the call rejects in time, and its connection is closed', async () => {
+    const { made, database } = await stored({ timeoutMs: 300, connection: { max: 1 } });
+    let hangs = true;
+    changeQueries(database, (query) => (config) => {
+      if (!hangs) return query(config);
+      hangs = false;
+      const [tag] = /^.*?\*\//.exec(config.text);
+      return query({ ...config, text: `${tag} SELECT pg_sleep(30)`, values: [] });
+    });
+    expect((await rejection(made.size())).code).toBe('ERR_STORE_TIMEOUT');
+    expect(await made.size()).toBe(1);
+    // The server was told to stop, too.
+    const observer = pool();
+    for (;;) {
+      const { rows } = await observer.query(
+        "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)' AND state = 'active'",
+      );
+      if (rows.length === 0) break;
+      await sleep(20);
+    }
+  });
+
+  test('no connection to be had: the call rejects in time, and takes none with it', async () => {
+    const { made, database } = await stored({ timeoutMs: 200, connection: { max: 1 } });
+    const client = await database.connect();
+    const error = await rejection(made.size());
+    expect(error.code).toBe('ERR_STORE_TIMEOUT');
+    expect(error.message).toContain('connection');
+    client.release();
+    expect(await made.size()).toBe(1);
+    expect(database.idleCount).toBe(1);
+  });
+
+  test('a signal cancels a call that waits in the server', async () => {
+    const { made, database } = await stored({ table: 'aborted', timeoutMs: 60_000 });
+    const unlock = await lock('aborted');
+    const controller = new AbortController();
+    const reason = new Error('not any more');
+    const adding = rejection(made.compareAndAdd(entry('x', randomVector(2)), { signal: controller.signal }));
+    await waitForLocks();
+    controller.abort(reason);
+    expect(await adding).toBe(reason);
+    await unlock();
+    expect(await made.size()).toBe(1);
+    expect(database.totalCount).toBe(database.idleCount);
+  });
+
+  test("the time limit of the user's own connection is one too", async () => {
+    const { made } = await stored({ table: 'limited', connection: { statement_timeout: 100 } });
+    const unlock = await lock('limited');
+    const error = await rejection(made.compareAndAdd(entry('x', randomVector(2))));
+    await unlock();
+    expect(error.code).toBe('ERR_STORE_TIMEOUT');
+    expect(error.cause.code).toBe('57014');
+    expect(await made.size()).toBe(1);
+  });
+
+  test('read-only: nothing can be added, and all can be asked', async () => {
+    const { made } = await stored({ table: 'standby' });
+    const reading = store({
+      ...{ table: 'standby', pool: pool({ options: '-c default_transaction_read_only=on' }) },
+    });
+    const error = await rejection(reading.compareAndAdd(entry('x', randomVector(2))));
+    expect(error.code).toBe('ERR_STORE_READ_ONLY');
+    expect((await reading.nearest(randomVector(1), 1, MODEL))[0].label).toBe('first');
+    expect(await reading.size()).toBe(1);
+    await reading.migrate();
+    expect(
+      (await rejection(store({ pool: pool({ options: '-c default_transaction_read_only=on' }) }).migrate()))
+        .code,
+    ).toBe('ERR_STORE_READ_ONLY');
+    expect(await made.size()).toBe(1);
+  });
+
+  test('another isolation level by default costs repetitions, and no duplicates', async () => {
+    const { made } = await stored({ table: 'isolated' });
+    for (const level of ['repeatable read', 'serializable']) {
+      const isolated = store({
+        ...{ table: 'isolated', timeoutMs: 60_000 },
+        pool: pool({ options: `-c default_transaction_isolation=${level.replace(' ', '\\ ')}` }),
+      });
+      const seed = level.length;
+      const comparisons = await Promise.all(
+        Array.from({ length: 8 }, (_, index) =>
+          isolated.compareAndAdd(entry(`${level} ${index}`, randomVector(seed))),
+        ),
+      );
+      expect(comparisons.filter(([{ similarity }]) => similarity < 0.9)).toHaveLength(1);
+    }
+    expect(await made.size()).toBe(17);
+  });
+
+  test('a disk that is full, as the server tells it', async () => {
+    const { made, database } = await stored({ table: 'full_trigger' });
+    await database.query(`
+      CREATE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file'; END $$;
+      CREATE TRIGGER no_space BEFORE INSERT ON full_trigger FOR EACH ROW EXECUTE FUNCTION no_space()`);
+    const error = await rejection(
+      made.compareAndAddBatch([entry('x', randomVector(2)), entry('y', randomVector(3))]),
+    );
+    expect(error.code).toBe('ERR_STORE_FULL');
+    expect(error.cause.code).toBe('53100');
+    await database.query('DROP TRIGGER no_space ON full_trigger');
+    expect(await made.size()).toBe(1);
+    await made.compareAndAdd(entry('x', randomVector(2)));
+    // No position was used up.
+    const { rows } = await database.query('SELECT position FROM full_trigger ORDER BY position');
+    expect(rows.map(({ position }) => Number(position))).toEqual([0, 1]);
+  });
+
+  const canMount =
+    process.platform === 'linux' &&
+    process.getuid() === 0 &&
+    spawnSync('unshare', ['-m', 'true']).status === 0;
+  (canMount ? test : test.skip)('a disk that is full (needs root, for a small one)', async () => {
+    const disk = path.join(context.server.directory, 'disk');
+    fs.mkdirSync(disk);
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=0777', 'tmpfs', disk]);
+    if (mounted.status !== 0) {
+      console.warn(`skipped: no file system can be mounted: ${mounted.stderr}`);
+      return;
+    }
+    const database = pool();
+    try {
+      const { uid, gid } = fs.statSync(path.join(context.server.directory, 'data'));
+      fs.chownSync(disk, uid, gid);
+      await database.query(`CREATE TABLESPACE small LOCATION '${disk}'`);
+      const made = await migrated({
+        pool: pool({ options: '-c default_tablespace=small' }),
+        table: 'full_disk',
+      });
+      let acknowledged = 0;
+      let error;
+      while (error === undefined) {
+        const batch = Array.from({ length: 50 }, (_, index) =>
+          entry(`${acknowledged + index}`, randomVector(acknowledged + index)),
+        );
+        try {
+          await made.compareAndAddBatch(batch);
+          acknowledged += 50;
+        } catch (thrown) {
+          error = thrown;
+        }
+      }
+      expect(error.code).toBe('ERR_STORE_FULL');
+      expect(acknowledged).toBeGreaterThan(500);
+      expect(await made.size()).toBe(acknowledged);
+      expect((await made.nearest(randomVector(0), 1, MODEL))[0].label).toBe('0');
+      await database.query('DROP TABLE full_disk, full_disk_meta');
+      await database.query('DROP TABLESPACE small');
+    } finally {
+      spawnSync('umount', ['-l', disk]);
+    }
+  });
+
+  test('sweeps happen by themselves, and a failure of them is told once', async () => {
+    const { made, database } = await stored({ table: 'swept', maxElements: 3, sweepIntervalMs: 5 });
+    const count = async () => Number((await database.query('SELECT count(*) FROM swept')).rows[0].count);
+    for (let seed = 0; seed < 10; seed++) await made.compareAndAdd(entry('x', randomVector(seed)));
+    while ((await count()) > 3) {
+      await made.compareAndAdd(entry('x', randomVector(1)));
+      await sleep(5);
+    }
+    expect(await made.size()).toBe(3);
+    const warnings = [];
+    const { emitWarning } = process;
+    process.emitWarning = (...[, { code }]) => warnings.push(code);
+    try {
+      await database.query('ALTER FUNCTION swept_sweep RENAME TO gone');
+      while (warnings.length === 0) {
+        await made.compareAndAdd(entry('x', randomVector(1)));
+        await sleep(5);
+      }
+      for (let round = 0; round < 10; round++) {
+        await made.compareAndAdd(entry('x', randomVector(1)));
+        await sleep(10);
+      }
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect(warnings).toEqual(['ERR_STORE_SCHEMA']);
+  });
+
+  test('a closed store refuses, and its pool still works', async () => {
+    const { made, database } = await stored();
+    made.close();
+    expect((await rejection(made.size())).code).toBe('ERR_STORE_UNAVAILABLE');
+    await database.query('SELECT 1');
+  });
+
+  test('calls that make no sense are refused before the database is asked', async () => {
+    const made = store({ pool: { connect: () => expect(true).toBe(false) } });
+    const whole = entry('a', randomVector(1));
+    for (const [call, Class, code] of [
+      [made.compareAndAdd(null), TypeError, 'ERR_INVALID_ENTRY'],
+      [made.compareAndAdd({ ...whole, id: 7 }), TypeError, 'ERR_INVALID_ENTRY'],
+      [made.compareAndAdd({ ...whole, vectors: [] }), TypeError, 'ERR_INVALID_ENTRY'],
+      [made.compareAndAdd({ ...whole, model: null }), TypeError, 'ERR_INVALID_ENTRY'],
+      [made.compareAndAdd({ ...whole, model: { model: 'm' } }), TypeError, 'ERR_INVALID_ENTRY'],
+      [made.compareAndAdd(entry('a', [1, 2])), TypeError, 'ERR_INVALID_VECTOR'],
+      [made.compareAndAdd(entry('a', new Float32Array(383))), RangeError, 'ERR_INVALID_VECTOR'],
+      [made.compareAndAdd(entry('a', new Float32Array(384))), RangeError, 'ERR_INVALID_VECTOR'],
+      [
+        made.compareAndAdd(entry('a', new Float32Array(384).fill(Number.NaN))),
+        RangeError,
+        'ERR_INVALID_VECTOR',
+      ],
+      [made.compareAndAddBatch('no'), TypeError, 'ERR_INVALID_ENTRY'],
+      [
+        made.compareAndAddBatch([whole, { ...whole, model: { ...MODEL, dtype: 'q8' } }]),
+        Error,
+        'ERR_STORE_OTHER_MODEL',
+      ],
+      [made.nearest(randomVector(1), -1, MODEL), RangeError, 'ERR_INVALID_OPTION'],
+      [made.nearest(randomVector(1), 1, {}), TypeError, 'ERR_INVALID_ENTRY'],
+      [made.size({ signal: 'no' }), TypeError, 'ERR_INVALID_OPTION'],
+    ]) {
+      const error = await rejection(call);
+      expect(error).toBeInstanceOf(Class);
+      expect(error.code).toBe(code);
+    }
+  });
+
+  test('a vector without length resembles nothing', async () => {
+    const { made } = await stored();
+    expect(await made.nearest(new Float32Array(384), 1, MODEL)).toEqual([{ label: 'first', similarity: 0 }]);
+  });
+
+  describe('a Scorer on the store', () => {
+    const traces = Array.from({ length: 6 }, (_, index) => ({
+      ...makeTrace({ objective: `Task ${index}: ${['bake bread', 'fly a kite', 'sort mail'][index % 3]}` }),
+      id: `trace ${index}`,
+    }));
+
+    test('gives the scores that a cache gives', async () => {
+      expect((await embedderStatus()).available).toBe(true);
+      const shared = await migrated();
+      const scorer = new Scorer({ store: shared });
+      const expected = await new Scorer({ cache: new VectorCache() }).evaluateValues(traces);
+      const scores = await scorer.evaluateValues(traces);
+      for (const [index, score] of scores.entries()) expect(score).toBeCloseTo(expected[index], 6);
+      expect(await shared.size()).toBe(traces.length);
+    });
+
+    test('rejects with the code of the store, or falls back and recovers', async () => {
+      const shared = await migrated();
+      const strict = new Scorer({ store: shared });
+      const lenient = new Scorer({ store: shared, onStoreError: 'local' });
+      await lenient.evaluateValue(traces[0]);
+      await context.server.stop();
+      expect((await rejection(strict.evaluateValue(traces[1]))).code).toBe('ERR_STORE_UNAVAILABLE');
+      expect(await lenient.evaluateValue(traces[1])).toBeGreaterThan(0);
+      await context.server.start();
+      // It leaves the store alone for a second.
+      await sleep(1100);
+      await lenient.evaluateValue(traces[2]);
+      expect(await shared.size()).toBe(3);
+    });
+  });
+});

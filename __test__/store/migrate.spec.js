@@ -1,0 +1,223 @@
+'use strict';
+
+// Making the schema of a store: by many at once, under any name, with few privileges.
+
+const { PgVectorStore } = require('../../pgvector.js');
+const {
+  MODEL,
+  describeWithPostgres,
+  entry,
+  randomVector,
+  rejection,
+  useServer,
+} = require('../support/store.js');
+
+describe('options', () => {
+  const pool = { connect() {} };
+  test.each([
+    ['undefined', undefined, TypeError],
+    ['no pool', {}, TypeError],
+    ['a pool that is none', { pool: {} }, TypeError],
+    ['an empty table name', { pool, table: '' }, RangeError],
+    ['a table name that PostgreSQL would cut', { pool, table: 'x'.repeat(57) }, RangeError],
+    ['a zero byte in a name', { pool, schema: 'a\0b' }, RangeError],
+    ['a name that is none', { pool, table: 7 }, TypeError],
+    ['an unknown index', { pool, index: 'ivfflat' }, RangeError],
+    ['no elements', { pool, maxElements: 0 }, RangeError],
+    ['half an element', { pool, maxElements: 1.5 }, RangeError],
+    ['a negative time to live', { pool, ttlMs: -1 }, RangeError],
+    ['no time to live', { pool, ttlMs: Number.NaN }, RangeError],
+    ['a time limit that is none', { pool, timeoutMs: '5' }, TypeError],
+    ['no time', { pool, timeoutMs: 0 }, RangeError],
+    ['too wide a search', { pool, index: 'hnsw', efSearch: 1001 }, RangeError],
+    ['sweeps without a pause', { pool, sweepIntervalMs: 0 }, RangeError],
+    [
+      'a getter that throws',
+      {
+        get pool() {
+          throw new Error('no');
+        },
+      },
+      TypeError,
+    ],
+  ])('%s', (_, options, Class) => {
+    let error;
+    try {
+      new PgVectorStore(options);
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toBeInstanceOf(Class);
+    expect(error.code).toBe('ERR_INVALID_OPTION');
+  });
+
+  test('nothing is asked of the database before the first call', () => {
+    const connect = () => {
+      throw new Error('asked');
+    };
+    new PgVectorStore({ pool: { connect } }).close();
+  });
+});
+
+describeWithPostgres('migrate', () => {
+  const context = useServer();
+  const { pool, store, migrated } = context;
+
+  async function works(made) {
+    expect(await made.compareAndAdd(entry('a', randomVector(1)))).toEqual([null]);
+    expect(await made.compareAndAdd(entry('b', randomVector(1)))).toEqual([
+      { label: 'a', similarity: expect.closeTo(1, 6) },
+    ]);
+    expect((await made.nearest(randomVector(1), 2, MODEL)).map(({ label }) => label).sort()).toEqual([
+      'a',
+      'b',
+    ]);
+    expect(await made.size()).toBe(2);
+    expect(await made.sweep()).toBe(0);
+  }
+
+  test.each(['exact', 'hnsw'])(
+    'twenty at once, index %s, in a database without the extension',
+    async (index) => {
+      await pool().query(`CREATE DATABASE crowd_${index}`);
+      const stores = Array.from({ length: 20 }, () =>
+        store({ pool: pool({ database: `crowd_${index}`, max: 1 }), table: 'novelty', index }),
+      );
+      await Promise.all(stores.map((each) => each.migrate()));
+      await works(stores[0]);
+      await Promise.all(stores.map((each) => each.migrate()));
+      expect(await stores[19].size()).toBe(2);
+    },
+  );
+
+  test('an index is added to a table that has none', async () => {
+    const database = pool();
+    const before = await migrated({ table: 'grown' });
+    await before.compareAndAdd(entry('a', randomVector(1)));
+    const after = await migrated({ table: 'grown', index: 'hnsw' });
+    expect((await after.nearest(randomVector(1), 1, MODEL))[0].label).toBe('a');
+    const { rows } = await database.query("SELECT 1 FROM pg_indexes WHERE indexname = 'grown_hnsw'");
+    expect(rows).toHaveLength(1);
+  });
+
+  test.each([
+    'x"; DROP TABLE precious; --',
+    "x'; DROP TABLE precious; --",
+    "back\\slash' OR 'a'='a",
+    '$function$; DROP TABLE precious; $function$',
+    'Größe 名前 𝒳',
+    'select',
+    'UPPER lower',
+    ' leading and trailing ',
+    '%I %s %L',
+    'x'.repeat(55),
+  ])('any name is only a name: %j', async (name) => {
+    const database = pool();
+    await database.query('CREATE TABLE IF NOT EXISTS precious ()');
+    await works(await migrated({ table: name }));
+    await works(await migrated({ table: name, schema: name, index: 'hnsw' }));
+    const { rows } = await database.query(
+      "SELECT count(*)::int AS count FROM pg_class WHERE relname = $1 AND relkind = 'r'",
+      [name],
+    );
+    expect(rows[0].count).toBe(2);
+    await database.query('TABLE precious');
+  });
+
+  test('the schema of another version is left alone', async () => {
+    const database = pool();
+    const made = await migrated({ table: 'newer' });
+    await made.compareAndAdd(entry('a', randomVector(1)));
+    await database.query('UPDATE newer_meta SET version = 2');
+    for (const call of [
+      () => made.migrate(),
+      () => made.compareAndAdd(entry('b', randomVector(2))),
+      () => made.nearest(randomVector(1), 1, MODEL),
+      () => made.size(),
+      () => made.sweep(),
+    ]) {
+      expect((await rejection(call())).code).toBe('ERR_STORE_SCHEMA');
+    }
+    const { rows } = await database.query('SELECT count(*)::int AS count FROM newer');
+    expect(rows[0].count).toBe(1);
+  });
+
+  test('without migrate, a call says that it is missing', async () => {
+    const error = await rejection(store().size());
+    expect(error).toBeInstanceOf(Error);
+    expect(error.code).toBe('ERR_STORE_SCHEMA');
+    expect(error.message).toContain('call migrate()');
+    expect(error.cause.code).toBe('42883');
+  });
+
+  test("somebody else's table is not taken for a store's", async () => {
+    await pool().query('CREATE TABLE invoices (number integer)');
+    const error = await rejection(store({ table: 'invoices' }).migrate());
+    expect(error.code).toBe('ERR_STORE_SCHEMA');
+    expect(error.message).toContain('invoices');
+  });
+
+  test('the extension may be in a schema of its own, out of the search path', async () => {
+    await pool().query('CREATE DATABASE elsewhere');
+    const database = pool({ database: 'elsewhere' });
+    await database.query('CREATE SCHEMA extensions; CREATE EXTENSION vector SCHEMA extensions');
+    await works(await migrated({ pool: database, index: 'hnsw' }));
+  });
+
+  describe('privileges', () => {
+    // The statements of docs/fleet.md.
+    const GRANTS = `
+      GRANT USAGE ON SCHEMA fleet TO agent;
+      GRANT SELECT, INSERT ON fleet.knowledgepulse_novelty TO agent;
+      GRANT SELECT, UPDATE (next_position, model, dtype) ON fleet.knowledgepulse_novelty_meta TO agent;
+    `;
+
+    test('an agent that may add and ask may do nothing else', async () => {
+      const admin = pool();
+      await admin.query('CREATE ROLE agent LOGIN');
+      await migrated({ schema: 'fleet', table: 'knowledgepulse_novelty' });
+      await admin.query(GRANTS);
+      const agents = pool({ user: 'agent' });
+      const restricted = store({
+        ...{ pool: agents, schema: 'fleet', table: 'knowledgepulse_novelty' },
+        sweepIntervalMs: Number.POSITIVE_INFINITY,
+      });
+      // There is nothing to make, so it may be called.
+      await restricted.migrate();
+      await restricted.compareAndAdd(entry('a', randomVector(1)));
+      expect((await restricted.nearest(randomVector(1), 1, MODEL))[0].label).toBe('a');
+      expect(await restricted.size()).toBe(1);
+      for (const statement of [
+        'DELETE FROM fleet.knowledgepulse_novelty',
+        'UPDATE fleet.knowledgepulse_novelty SET label = NULL',
+        'UPDATE fleet.knowledgepulse_novelty_meta SET version = 0',
+        'TRUNCATE fleet.knowledgepulse_novelty',
+        'DROP TABLE fleet.knowledgepulse_novelty',
+        'CREATE TABLE fleet.more ()',
+      ]) {
+        expect((await rejection(agents.query(statement))).code).toBe('42501');
+      }
+      const error = await rejection(restricted.sweep());
+      expect(error.code).toBe('ERR_STORE');
+      expect(error.cause.code).toBe('42501');
+      await admin.query('GRANT DELETE ON fleet.knowledgepulse_novelty TO agent');
+      expect(await restricted.sweep()).toBe(0);
+    });
+
+    test('who may make nothing is told by whom it must be made', async () => {
+      const admin = pool();
+      await admin.query('CREATE ROLE newcomer LOGIN');
+      await admin.query('CREATE DATABASE bare');
+      const error = await rejection(store({ pool: pool({ user: 'newcomer', database: 'bare' }) }).migrate());
+      expect(error.code).toBe('ERR_STORE');
+      expect(error.message).toMatch(/permission denied/);
+    });
+
+    test('who owns a schema needs no more where the extension is there', async () => {
+      const admin = pool();
+      await admin.query('CREATE ROLE owner LOGIN; CREATE SCHEMA own AUTHORIZATION owner');
+      await admin.query('CREATE EXTENSION IF NOT EXISTS vector');
+      await works(await migrated({ pool: pool({ user: 'owner' }), schema: 'own', index: 'hnsw' }));
+    });
+  });
+});

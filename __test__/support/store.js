@@ -1,0 +1,65 @@
+'use strict';
+
+// A PostgreSQL server for the tests of a file, and stores on it.
+
+const { PgVectorStore } = require('../../pgvector.js');
+const { startPostgres, unavailable } = require('./postgres.js');
+const { clusteredVector, randomVector } = require('./vectors.js');
+
+const reason = unavailable();
+
+/** As `describe`, skipped where there is no PostgreSQL. scripts/postgres.mjs has said why. */
+const describeWithPostgres = reason === undefined ? describe : describe.skip;
+
+const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
+
+/**
+ * Starts a server before the tests of a file and removes it after them. What it returns has pools and stores, which end
+ * with the test that asks for them.
+ */
+function useServer(options) {
+  const { Pool } = require('pg');
+  const context = { server: undefined };
+  const ends = [];
+  let tables = 0;
+
+  beforeAll(async () => {
+    if (reason === undefined) context.server = await startPostgres(options);
+  });
+  afterEach(async () => {
+    while (ends.length > 0) await ends.pop()();
+  });
+  afterAll(() => context.server?.remove());
+
+  context.pool = (connection = {}) => {
+    const pool = new Pool(context.server.connection(connection));
+    ends.push(() => pool.end());
+    return pool;
+  };
+  /** A store that has not been migrated. */
+  context.store = ({ pool = context.pool(), ...more } = {}) => {
+    const store = new PgVectorStore({ pool, table: `novelty_${++tables}`, ...more });
+    ends.push(() => store.close());
+    return store;
+  };
+  context.migrated = async (more) => {
+    const store = context.store(more);
+    await store.migrate();
+    return store;
+  };
+  return context;
+}
+
+const entry = (id, ...vectors) => ({ id, vectors, model: MODEL });
+
+/** What a promise rejects with. */
+async function rejection(promise) {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('it did not reject');
+}
+
+module.exports = { MODEL, clusteredVector, describeWithPostgres, entry, randomVector, rejection, useServer };

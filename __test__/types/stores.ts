@@ -1,0 +1,39 @@
+// Stores of ours and of others, and what tests them. This file is compiled, never run.
+
+import {
+  type CallOptions,
+  LocalStore,
+  type NoveltyEntry,
+  type NoveltyStore,
+  Scorer,
+} from '@knowledgepulse/native';
+import { type ConformanceTest, noveltyStoreConformance } from '@knowledgepulse/native/conformance';
+import { type PgPool, PgVectorStore, type PgVectorStoreOptions } from '@knowledgepulse/native/pgvector';
+
+declare const pool: PgPool;
+const settings: PgVectorStoreOptions = { pool, table: 'memory', ttlMs: 1000, index: 'hnsw' };
+const store: PgVectorStore = new PgVectorStore(settings);
+
+export const stores: NoveltyStore[] = [store, new LocalStore()];
+export const scorer: Scorer = new Scorer({ store, onStoreError: 'local' });
+
+export async function use(entry: NoveltyEntry, options: CallOptions): Promise<number> {
+  await store.migrate();
+  const [neighbour] = await store.compareAndAdd(entry, options);
+  const swept: number = await store.sweep();
+  store.close();
+  return neighbour?.similarity ?? swept;
+}
+
+export const tests: ConformanceTest[] = noveltyStoreConformance({
+  createStore: ({ maxElements }) => new PgVectorStore({ ...settings, ...(maxElements && { maxElements }) }),
+  destroyStore: (each) => each.close(),
+});
+
+// What must not compile.
+// @ts-expect-error: a pool is needed
+new PgVectorStore({});
+// @ts-expect-error: an unknown index
+new PgVectorStore({ pool, index: 'ivfflat' });
+// @ts-expect-error: types that were not found would be `any`, and take anything
+export const untyped: string = noveltyStoreConformance;

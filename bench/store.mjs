@@ -1,0 +1,267 @@
+// `npm run bench:store`: how long it takes to compare with and add to a memory in PostgreSQL, exact and by an HNSW index, and
+// what the index misses.
+//
+//   npm run bench:store                    10,000, 100,000 and 1,000,000 vectors: most of an hour, 6 GB of disk
+//   npm run bench:store -- --quick         10,000 only: about two minutes
+//   npm run bench:store -- --sizes 50000   other sizes, separated by commas
+//   npm run bench:store -- --json FILE     the results go there instead of bench/results/
+//
+// The server runs on this machine beside the clients, with the settings of a newly made one but for shared_buffers and
+// maintenance_work_mem, and its commits wait for the disk.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import postgres from '../__test__/support/postgres.js';
+import { root } from '../scripts/platform.mjs';
+import { setupPostgres } from '../scripts/postgres.mjs';
+import { runScript, setup } from '../scripts/setup.mjs';
+import { quantile } from './measure.mjs';
+
+const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
+const TABLE = 'bench';
+const CONNECTIONS = 8;
+/** The weight of novelty in a score of the profile `default`. */
+const WEIGHT = 0.35;
+const ROWS_AT_A_TIME = 1000;
+
+await runScript(main);
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      json: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      sizes: { type: 'string' },
+    },
+  });
+  setup();
+  setupPostgres();
+  const reason = postgres.unavailable();
+  if (reason !== undefined) throw new Error(`there is no PostgreSQL: ${reason}`);
+  const sizes = (values.sizes ?? (values.quick ? '10000' : '10000,100000,1000000')).split(',').map(Number);
+
+  const makeVector = await vectorMaker();
+  const machine = `${os.cpus()[0]?.model.trim()}, ${os.availableParallelism()} cores, ${Math.round(os.totalmem() / 2 ** 30)} GB, Node.js ${process.versions.node}`;
+  console.log(`\n${machine}\n`);
+  const rows = [];
+  for (const size of sizes) rows.push(...(await measureSize(size, makeVector)));
+  print(rows);
+  const file =
+    values.json ?? path.join(root, 'bench', 'results', `store-${process.platform}-${process.arch}.json`);
+  mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
+  writeFileSync(file, `${JSON.stringify({ machine, rows }, null, 2)}\n`);
+  console.log(`written to ${path.relative(process.cwd(), file)}`);
+}
+
+/**
+ * Vectors that lie as those of traces do: near the embedding of one of some hundred real texts, which are many to a
+ * topic, with a similarity to it of about 0.9.
+ */
+async function vectorMaker() {
+  const { Embedder } = await import('../index.js');
+  const { readTraces, sharedTraces } = await import('../__test__/support/paths.js');
+  const { existsSync } = await import('node:fs');
+  const files = [
+    path.join(root, 'examples', 'traces.jsonl'),
+    ...(existsSync(sharedTraces) ? [sharedTraces] : []),
+  ];
+  const traces = files.flatMap(readTraces);
+  const texts = traces.flatMap(({ task, steps }) => [task.objective, ...steps.map(({ content }) => content)]);
+  const distinct = [...new Set(texts.filter((text) => text?.length > 20))].slice(0, 600);
+  console.log(`embedding ${distinct.length} texts …`);
+  const centres = await new Embedder().embedBatch(distinct.map((text) => text.slice(0, 400)));
+  const random = generator(7);
+  return () => {
+    const centre = centres[Math.floor(random() * centres.length)];
+    // Uniform noise of this width has a length of about a half in 384 dimensions.
+    return unit(centre.map((component) => component + (random() - 0.5) * 0.088));
+  };
+}
+
+function unit(vector) {
+  const length = Math.hypot(...vector);
+  return vector.map((component) => component / length);
+}
+
+/** Mulberry32: numbers from 0 to 1, the same ones on every machine. */
+function generator(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+async function measureSize(size, makeVector) {
+  const { default: pg } = await import('pg');
+  const { PgVectorStore } = await import('../pgvector.js');
+  const megabytes = Math.min(4096, Math.max(256, Math.ceil(size / 400)));
+  const server = await postgres.startPostgres({
+    durable: true,
+    settings: {
+      shared_buffers: `${megabytes}MB`,
+      maintenance_work_mem: `${megabytes}MB`,
+      max_wal_size: '8GB',
+    },
+  });
+  const pools = [];
+  const storeOf = (index, max = 1) => {
+    const pool = new pg.Pool(server.connection({ max }));
+    pools.push(pool);
+    return new PgVectorStore({
+      ...{ pool, table: TABLE, index, maxElements: size * 2, timeoutMs: 600_000 },
+      sweepIntervalMs: Number.POSITIVE_INFINITY,
+    });
+  };
+  const rows = [];
+  try {
+    await storeOf('exact').migrate();
+    await fill(pools[0], size, makeVector);
+    for (const index of ['exact', 'hnsw']) {
+      const buildSeconds = index === 'hnsw' ? await timed(() => storeOf('hnsw').migrate()) : undefined;
+      await pools[0].query('VACUUM ANALYZE');
+      console.log(`${size} vectors, ${index} …`);
+      rows.push({ size, index, buildSeconds, ...(await measure(storeOf, index, size, makeVector)) });
+    }
+    Object.assign(rows[1], await compare(storeOf, makeVector));
+    return rows;
+  } finally {
+    for (const pool of pools) await pool.end();
+    await server.remove();
+  }
+}
+
+/** Puts vectors into the table past the store, which would compare each with all before. */
+async function fill(pool, size, makeVector) {
+  console.log(`storing ${size} vectors …`);
+  for (let first = 0; first < size; first += ROWS_AT_A_TIME) {
+    const vectors = Array.from(
+      { length: Math.min(ROWS_AT_A_TIME, size - first) },
+      () => `[${makeVector().join()}]`,
+    );
+    await pool.query(
+      `INSERT INTO ${TABLE} (position, added, call, embedding, label)
+       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), embedding::vector, 'kp:trace:' || gen_random_uuid()
+       FROM unnest($2::text[]) WITH ORDINALITY AS new(embedding, index)`,
+      [first, vectors],
+    );
+  }
+  const { model, dtype } = MODEL;
+  await pool.query(`UPDATE ${TABLE}_meta SET next_position = $1, model = $2, dtype = $3`, [
+    size,
+    model,
+    dtype,
+  ]);
+}
+
+async function measure(storeOf, index, size, makeVector) {
+  // Fewer where one takes longer, so that all take about as long.
+  const calls = index === 'hnsw' ? 300 : Math.max(20, Math.min(300, Math.round(6e6 / size)));
+  const next = () => ({ id: 'kp:trace:bench', vectors: [makeVector()], model: MODEL });
+  const store = storeOf(index);
+  // The first calls of a connection compile the function and fill its caches.
+  for (let call = 0; call < 5; call++) await store.compareAndAdd(next());
+
+  const times = [];
+  for (let call = 0; call < calls; call++) {
+    const entry = next();
+    times.push((await timed(() => store.compareAndAdd(entry))) * 1000);
+  }
+  const entries = Array.from({ length: Math.max(16, calls) }, next);
+  const stores = Array.from({ length: CONNECTIONS }, () => storeOf(index));
+  await Promise.all(stores.map((each) => each.size()));
+  const crowdTimes = [];
+  const queue = [...entries];
+  const crowd = await timed(() =>
+    Promise.all(
+      stores.map(async (each) => {
+        for (let entry = queue.pop(); entry; entry = queue.pop()) {
+          crowdTimes.push((await timed(() => each.compareAndAdd(entry))) * 1000);
+        }
+      }),
+    ),
+  );
+  const batch = entries.slice(0, 64);
+  const batchSeconds = await timed(() => store.compareAndAddBatch(batch));
+  return {
+    p50: quantile(times, 0.5),
+    p99: quantile(times, 0.99),
+    perSecond: 1000 / (times.reduce((sum, time) => sum + time, 0) / times.length),
+    crowdP50: quantile(crowdTimes, 0.5),
+    crowdP99: quantile(crowdTimes, 0.99),
+    crowdPerSecond: entries.length / crowd,
+    batchPerSecond: batch.length / batchSeconds,
+  };
+}
+
+/** How often the index finds what looking at all finds, and by how much that changes novelty. */
+async function compare(storeOf, makeVector) {
+  const [exact, approximate] = [storeOf('exact'), storeOf('hnsw')];
+  const differences = [];
+  for (let query = 0; query < 200; query++) {
+    const vector = makeVector();
+    const [[right], [found]] = [
+      await exact.nearest(vector, 1, MODEL),
+      await approximate.nearest(vector, 1, MODEL),
+    ];
+    differences.push(right.similarity - found.similarity);
+  }
+  // Single precision gives another last digit now and then.
+  const misses = differences.filter((difference) => difference > 1e-6);
+  const largest = Math.max(...differences);
+  return {
+    recall: 1 - misses.length / differences.length,
+    meanDifference: differences.reduce((sum, each) => sum + each, 0) / differences.length,
+    largestDifference: largest,
+    largestScoreDifference: largest * WEIGHT,
+  };
+}
+
+async function timed(work) {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
+}
+
+function print(rows) {
+  const number = (value, digits) => (value === undefined ? '' : value.toFixed(digits));
+  const lines = [
+    [
+      ...[
+        'vectors',
+        'index',
+        'p50 ms',
+        'p99 ms',
+        '1/s',
+        `${CONNECTIONS}×: p50 ms`,
+        'p99 ms',
+        '1/s',
+        'batch 1/s',
+      ],
+      ...['build s', 'recall@1', 'mean ΔN', 'max ΔN', 'max Δscore'],
+    ],
+    ...rows.map((row) => [
+      ...[String(row.size), row.index, number(row.p50, 1), number(row.p99, 1), number(row.perSecond, 0)],
+      ...[number(row.crowdP50, 1), number(row.crowdP99, 1), number(row.crowdPerSecond, 0)],
+      ...[number(row.batchPerSecond, 0), number(row.buildSeconds, 0), number(row.recall, 3)],
+      ...[
+        number(row.meanDifference, 5),
+        number(row.largestDifference, 4),
+        number(row.largestScoreDifference, 4),
+      ],
+    ]),
+  ];
+  const widths = lines[0].map((_, column) => Math.max(...lines.map((cells) => cells[column].length)));
+  console.log();
+  for (const cells of lines)
+    console.log(cells.map((cell, column) => cell.padStart(widths[column])).join('  '));
+  console.log(`
+To compare with all and add, through one connection and through ${CONNECTIONS} at once; in batches of 64 through one. ΔN: by how much
+novelty is too high because the index missed the nearest vector.
+`);
+}

@@ -1,0 +1,345 @@
+'use strict';
+
+// The tables and functions of a PgVectorStore, as SQL. Names come in quoted; everything else is a parameter.
+
+/** The length of an embedding. */
+const DIMENSIONS = 384;
+
+/** Goes up with every change to the tables or functions below. */
+const SCHEMA_VERSION = 1;
+
+/** What the functions raise, besides PostgreSQL's own conditions. */
+const RAISED = { schema: 'KP001', otherModel: 'KP002', tooLate: 'KP003' };
+
+/** What is made for a store besides its table, by what is appended to the table's name. */
+const SUFFIXES = {
+  meta: '_meta',
+  look: '_look',
+  add: '_add',
+  nearest: '_nearest',
+  size: '_size',
+  sweep: '_sweep',
+  hnsw: '_hnsw',
+};
+
+/** PostgreSQL cuts longer names, after which two could be the same. */
+const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => suffix.length));
+
+/** The functions, for a look whether they are all there. */
+const FUNCTIONS = ['look', 'add', 'nearest', 'size', 'sweep'];
+
+/**
+ * The tables.
+ *
+ * Positions are given out under the lock of the single row of the meta table, so they have no gaps, and are in the
+ * order of the commits: the newest `n` vectors are those of the `n` highest positions.
+ */
+const tables = ({ table, meta, type }) => `
+CREATE TABLE IF NOT EXISTS ${meta} (
+  id integer PRIMARY KEY CHECK (id = 1),
+  version integer NOT NULL,
+  model text,
+  dtype text,
+  next_position bigint NOT NULL
+-- Every addition updates the row: room for that on its page keeps it out of the index.
+) WITH (fillfactor = 10);
+INSERT INTO ${meta} (id, version, next_position) VALUES (1, ${SCHEMA_VERSION}, 0) ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS ${table} (
+  position bigint PRIMARY KEY,
+  added timestamptz NOT NULL,
+  call uuid NOT NULL,
+  embedding ${type}(${DIMENSIONS}) NOT NULL,
+  label text
+);
+-- In the row whatever the length of the label: a scan reads it.
+ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
+`;
+
+const hnswIndex = ({ table, indexName, extension }) =>
+  `CREATE INDEX ${indexName} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
+
+/** Names in the functions mean what they did when these were made; compiling a scan takes longer than it saves. */
+const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off';
+
+/** The store's row, checked. Expects variables `known` and parameters `expected_version`, `new_model`, `new_dtype`. */
+const checkVersion = ({ meta }) => `
+  SELECT m.version, m.model, m.dtype, m.next_position INTO known FROM ${meta} m WHERE m.id = 1;
+  IF known.version IS DISTINCT FROM expected_version THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.schema}', MESSAGE =
+      format('the schema is of version %s, not %s', coalesce(known.version::text, 'unknown'), expected_version);
+  END IF;`;
+
+const checkModel = `
+  IF known.model <> new_model OR known.dtype <> new_dtype THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.otherModel}', MESSAGE =
+      format('the vectors are of %s (%s), not of %s (%s)', known.model, known.dtype, new_model, new_dtype);
+  END IF;`;
+
+/** `ef_search` is null where every vector is to be looked at. */
+const prepareSearch = `
+  IF ef_search IS NOT NULL THEN
+    PERFORM set_config('hnsw.ef_search', ef_search::text, true);
+    -- Goes on where those that it finds have expired.
+    PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
+  END IF;`;
+
+const OLDEST =
+  "CASE WHEN ttl_ms IS NULL THEN '-infinity' ELSE clock_timestamp() - ttl_ms * interval '1 ms' END";
+
+/** Vectors have length 1, so the negative inner product (`<#>`) orders them as the cosine does, and is cheaper. */
+const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extension}.<#>) ${vector})`;
+
+/** As `distance`, in a form that no index can serve. */
+const exactDistance = (names, vector) => `(${distance(names, vector)} + 0)`;
+
+/** The position of the vector nearest to `query`, from `lowest` on and below `beyond` if there is one. */
+const lookFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.look}(
+  query ${names.type}, lowest bigint, beyond bigint, oldest timestamptz, by_index boolean
+) RETURNS bigint
+${ATTRIBUTES} SET plan_cache_mode = force_custom_plan SET enable_sort = on AS ${names.quote}
+BEGIN
+  -- Of PL/pgSQL's statements, RETURN is one that lets a scan use parallel workers.
+  IF by_index THEN
+    -- Ends with the function. Without, the planner leaves out the index of a table that it thinks is small.
+    PERFORM set_config('enable_sort', 'off', true);
+    RETURN (
+      SELECT stored.position FROM ${names.table} stored
+      WHERE stored.position >= lowest AND stored.added > oldest
+      ORDER BY ${distance(names, 'query')} LIMIT 1
+    );
+  ELSIF beyond IS NULL THEN
+    RETURN (
+      SELECT stored.position FROM ${names.table} stored
+      WHERE stored.position >= lowest AND stored.added > oldest
+      ORDER BY ${exactDistance(names, 'query')}, stored.position LIMIT 1
+    );
+  ELSE
+    RETURN (
+      SELECT stored.position FROM ${names.table} stored
+      WHERE stored.position >= lowest AND stored.position < beyond AND stored.added > oldest
+      ORDER BY ${exactDistance(names, 'query')}, stored.position LIMIT 1
+    );
+  END IF;
+END
+${names.quote};
+`;
+
+/**
+ * Compares and adds. The long part, looking through what is stored, comes first and without a lock. Then the lock of the
+ * meta row is taken, what was committed in between is compared too, and the vectors are inserted; the lock is held until
+ * the commit. READ COMMITTED gives each statement a snapshot of its own, so those after the lock see everything that
+ * was committed before it was granted: of two calls that add the same, one sees the other's. Where the
+ * snapshot is the transaction's (REPEATABLE READ, SERIALIZABLE) the lock fails with a serialization failure instead.
+ */
+const addFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.add}(
+  expected_version integer,
+  new_model text,
+  new_dtype text,
+  -- One for each call, and the same when it is made again.
+  new_call uuid,
+  -- Where an earlier attempt of the call can have been stored, from this position on; null at the first attempt.
+  repeated_from bigint,
+  new_embeddings text[],
+  new_labels text[],
+  -- How many of these vectors belong to entries before that of each.
+  befores integer[],
+  max_elements bigint,
+  ttl_ms double precision,
+  ef_search integer,
+  patience_ms double precision
+) RETURNS TABLE (first_position bigint, similarity double precision, nearest_label text)
+${ATTRIBUTES} AS ${names.quote}
+DECLARE
+  began constant timestamptz := clock_timestamp();
+  queries constant ${names.type}[] := new_embeddings::${names.type}[];
+  amount constant integer := cardinality(new_embeddings);
+  known record;
+  oldest timestamptz;
+  seen bigint;
+  lowest bigint;
+  beginning bigint;
+  remaining double precision;
+  candidates bigint[];
+BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
+
+  seen := known.next_position;
+  oldest := ${OLDEST};
+  candidates := array_fill(NULL::bigint, ARRAY[amount]);
+  IF repeated_from IS NULL THEN
+    FOR i IN 1..amount LOOP
+      candidates[i] :=
+        ${names.look}(queries[i], seen + befores[i] - max_elements, NULL, oldest, ef_search IS NOT NULL);
+    END LOOP;
+  END IF;
+
+  remaining := patience_ms - extract(epoch FROM clock_timestamp() - began) * 1000;
+  IF remaining < 1 THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
+  END IF;
+  PERFORM set_config('lock_timeout', least(remaining, 2147483647)::integer::text, true);
+  SELECT m.version, m.model, m.dtype, m.next_position INTO STRICT known FROM ${names.meta} m WHERE m.id = 1 FOR UPDATE;
+  IF extract(epoch FROM clock_timestamp() - began) * 1000 > patience_ms THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
+  END IF;${checkModel}
+
+  oldest := ${OLDEST};
+  IF repeated_from IS NOT NULL THEN
+    -- From the last one: the first ones may have been swept already.
+    SELECT max(stored.position) - amount + 1 INTO beginning FROM ${names.table} stored
+      WHERE stored.position >= repeated_from AND stored.call = new_call;
+    seen := coalesce(beginning, known.next_position);
+  END IF;
+  IF beginning IS NULL THEN
+    beginning := known.next_position;
+    UPDATE ${names.meta} m SET next_position = beginning + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
+    INSERT INTO ${names.table} (position, added, call, embedding, label)
+      SELECT beginning + new.index - 1, clock_timestamp(), new_call, new.embedding, new.label
+      FROM unnest(queries, new_labels) WITH ORDINALITY AS new(embedding, label, index);
+  END IF;
+
+  -- Look again for those whose nearest has expired or been displaced since, and where nobody has looked yet.
+  FOR i IN 1..amount LOOP
+    lowest := beginning + befores[i] - max_elements;
+    IF repeated_from IS NOT NULL OR candidates[i] IS NOT NULL AND NOT EXISTS (
+      SELECT FROM ${names.table} stored
+      WHERE stored.position = candidates[i] AND stored.position >= lowest AND stored.added > oldest
+    ) THEN
+      candidates[i] := ${names.look}(queries[i], lowest, beginning, oldest, false);
+    END IF;
+  END LOOP;
+
+  RETURN QUERY
+  SELECT beginning, nearest.similarity, nearest.label
+  FROM unnest(queries, befores, candidates) WITH ORDINALITY AS new(embedding, before, candidate, index)
+  LEFT JOIN LATERAL (
+    SELECT -compared.distance AS similarity, compared.label
+    FROM (
+      SELECT ${exactDistance(names, 'new.embedding')} AS distance, stored.position, stored.label
+      FROM ${names.table} stored
+      WHERE stored.position = new.candidate
+      UNION ALL
+      -- Those of other calls since the look, and of the entries before.
+      SELECT ${exactDistance(names, 'new.embedding')}, stored.position, stored.label
+      FROM ${names.table} stored
+      WHERE stored.position >= greatest(seen, beginning + new.before - max_elements)
+        AND stored.position < beginning + new.before AND stored.added > oldest
+    ) compared
+    ORDER BY compared.distance, compared.position LIMIT 1
+  ) nearest ON true
+  ORDER BY new.index;
+END
+${names.quote};
+`;
+
+const nearestFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.nearest}(
+  expected_version integer,
+  new_model text,
+  new_dtype text,
+  new_embedding text,
+  amount integer,
+  max_elements bigint,
+  ttl_ms double precision,
+  ef_search integer
+) RETURNS TABLE (similarity double precision, nearest_label text)
+${ATTRIBUTES} AS ${names.quote}
+DECLARE
+  query constant ${names.type} := new_embedding::${names.type};
+  known record;
+  oldest constant timestamptz := ${OLDEST};
+  lowest bigint;
+BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
+  lowest := known.next_position - max_elements;
+  IF ef_search IS NULL THEN
+    RETURN QUERY
+    SELECT -${distance(names, 'query')}, stored.label FROM ${names.table} stored
+    WHERE stored.position >= lowest AND stored.added > oldest
+    ORDER BY ${exactDistance(names, 'query')}, stored.position LIMIT amount;
+  ELSE
+    RETURN QUERY
+    SELECT -${distance(names, 'query')}, stored.label FROM ${names.table} stored
+    WHERE stored.position >= lowest AND stored.added > oldest
+    ORDER BY ${distance(names, 'query')} LIMIT amount;
+  END IF;
+END
+${names.quote};
+`;
+
+const sizeFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.size}(
+  expected_version integer,
+  max_elements bigint,
+  ttl_ms double precision
+) RETURNS bigint
+${ATTRIBUTES} AS ${names.quote}
+DECLARE
+  known record;
+  oldest constant timestamptz := ${OLDEST};
+BEGIN${checkVersion(names)}
+  RETURN (
+    SELECT count(*) FROM ${names.table} stored
+    WHERE stored.position >= known.next_position - max_elements AND stored.added > oldest
+  );
+END
+${names.quote};
+`;
+
+/**
+ * Deletes what is displaced or expired among the `amount` oldest, and returns how many; null if another call is at it.
+ * Vectors expire in the order of their positions, so that nothing but the oldest has to be looked at.
+ */
+const sweepFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.sweep}(
+  expected_version integer,
+  max_elements bigint,
+  ttl_ms double precision,
+  amount integer
+) RETURNS bigint
+${ATTRIBUTES} AS ${names.quote}
+DECLARE
+  known record;
+  oldest constant timestamptz := ${OLDEST};
+  deleted bigint;
+BEGIN${checkVersion(names)}
+  -- The lock of this store: the object id of its table.
+  IF NOT pg_try_advisory_xact_lock(${SWEEP_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer) THEN
+    RETURN NULL;
+  END IF;
+  DELETE FROM ${names.table} leaving USING (
+    SELECT stored.position, stored.added FROM ${names.table} stored ORDER BY stored.position LIMIT amount
+  ) first
+  WHERE leaving.position = first.position
+    AND (first.position < known.next_position - max_elements OR first.added <= oldest);
+  GET DIAGNOSTICS deleted = ROW_COUNT;
+  RETURN deleted;
+END
+${names.quote};
+`;
+
+/** The first half of the keys of our advisory locks: the letters `kpns`. */
+const SWEEP_LOCK = 0x6b706e73;
+
+/** The lock of `migrate`: one for a database, because an extension is the database's. */
+const MIGRATE_LOCK = '7741340157230116965';
+
+const functions = (names) =>
+  lookFunction(names) +
+  addFunction(names) +
+  nearestFunction(names) +
+  sizeFunction(names) +
+  sweepFunction(names);
+
+module.exports = {
+  DIMENSIONS,
+  FUNCTIONS,
+  MAX_NAME_BYTES,
+  MIGRATE_LOCK,
+  RAISED,
+  SCHEMA_VERSION,
+  SUFFIXES,
+  functions,
+  hnswIndex,
+  tables,
+};

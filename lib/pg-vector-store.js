@@ -1,0 +1,576 @@
+'use strict';
+
+// A novelty memory in PostgreSQL, shared by all who use its table. pg-schema.js says how it compares and adds.
+
+const { randomUUID } = require('node:crypto');
+const { isFloat32Array } = require('node:util').types;
+
+const { throwIfAborted } = require('./abort.js');
+const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
+const { codedError } = require('./errors.js');
+const schema = require('./pg-schema.js');
+const {
+  Failure,
+  isConflict,
+  isLost,
+  openConnection,
+  runStatement,
+  storeError,
+} = require('./pg-statement.js');
+const { isArray, readFrom } = require('./reading.js');
+
+const { DIMENSIONS, SCHEMA_VERSION } = schema;
+
+/** The longest delay of a timer. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The age of everything: a hundred thousand years. */
+const MAX_TTL_MS = 3e15;
+
+/** So many rows at most are deleted by one statement, whose transaction is short then. */
+const SWEEP_ROWS = 10_000;
+
+/**
+ * What the server may use of the time that remains, in milliseconds: less than all, so that it gives up first and it is
+ * known that nothing was added.
+ */
+function patienceFor(remaining) {
+  return remaining - Math.max(20, remaining / 10);
+}
+
+class PgVectorStore {
+  #pool;
+  #toSql;
+  #settings;
+  #names;
+  #sweeper = null;
+  #closed = false;
+  #hasWarned = false;
+  /** The highest position that this store was told of. What it adds comes after that. */
+  #position = 0n;
+
+  constructor(options) {
+    this.#settings = readOptions(options);
+    this.#pool = this.#settings.pool;
+    this.#toSql = loadDriver().toSql;
+    this.#names = namesOf(this.#settings);
+    ignoreIdleErrors(this.#pool);
+  }
+
+  async migrate() {
+    try {
+      await this.#migrate();
+    } catch (error) {
+      // Someone who does not know our lock made the same thing at the same time.
+      if (!['23505', '42710', '42P07'].includes(error?.error?.code)) throw storeError(error);
+      await this.#migrate().catch((second) => {
+        throw storeError(second);
+      });
+    }
+  }
+
+  async compareAndAdd(entry, options) {
+    const { signal } = readCallOptions(options);
+    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#toSql)], signal);
+    return comparison;
+  }
+
+  async compareAndAddBatch(entries, options) {
+    const { signal } = readCallOptions(options);
+    if (!isArray(entries)) throw invalidEntry(TypeError, 'entries must be an array');
+    const length = readFrom(entries, 'length', 'entries.length', 'ERR_INVALID_ENTRY');
+    const read = Array.from({ length }, (_, index) => {
+      const path = `entries[${index}]`;
+      return readEntry(readFrom(entries, index, path, 'ERR_INVALID_ENTRY'), path, this.#toSql);
+    });
+    if (length === 0) {
+      throwIfAborted(signal);
+      return [];
+    }
+    return this.#compareAndAdd(read, signal);
+  }
+
+  async nearest(vector, count, model, options) {
+    const { signal } = readCallOptions(options);
+    const length = lengthOf(vector, 'vector');
+    const { model: name, dtype } = readModel(model, 'model');
+    if (!Number.isSafeInteger(count) || count < 0) {
+      throw invalidOption(RangeError, 'count must be a safe integer of at least 0');
+    }
+    const { maxElements, ttlMs, efSearch } = this.#settings;
+    const values = [
+      ...[SCHEMA_VERSION, name, dtype, this.#toSql(Array.from(vector)), Math.min(count, MAX_TIMER_MS)],
+      ...[maxElements, ttlMs, efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH))],
+    ];
+    const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8)`;
+    const rows = await this.#ask(text, values, signal);
+    // A vector without length resembles nothing.
+    return rows.map(([similarity, label]) => ({
+      label,
+      similarity: length === 0 ? 0 : Number(similarity) / length,
+    }));
+  }
+
+  async size(options) {
+    const { signal } = readCallOptions(options);
+    const { maxElements, ttlMs } = this.#settings;
+    const text = `SELECT ${this.#names.size}($1, $2, $3)`;
+    const [[size]] = await this.#ask(text, [SCHEMA_VERSION, maxElements, ttlMs], signal);
+    return Number(size);
+  }
+
+  async sweep(options) {
+    const { signal } = readCallOptions(options);
+    const { maxElements, ttlMs } = this.#settings;
+    const text = `SELECT ${this.#names.sweep}($1, $2, $3, $4)`;
+    for (let total = 0; ; ) {
+      const [[deleted]] = await this.#ask(text, [SCHEMA_VERSION, maxElements, ttlMs, SWEEP_ROWS], signal);
+      // Null: another process is at it.
+      total += Number(deleted);
+      if (Number(deleted) < SWEEP_ROWS) return total;
+    }
+  }
+
+  close() {
+    this.#closed = true;
+    clearTimeout(this.#sweeper);
+    this.#sweeper = null;
+  }
+
+  async #compareAndAdd(entries, signal) {
+    const { model, dtype } = entries[0].model;
+    const vectors = [];
+    const labels = [];
+    const befores = [];
+    for (const [index, entry] of entries.entries()) {
+      if (entry.model.model !== model || entry.model.dtype !== dtype) {
+        throw codedError(
+          Error,
+          'ERR_STORE_OTHER_MODEL',
+          `entries[${index}] is of another model than entries[0]: of ${entry.model.model} (${entry.model.dtype}), not of ${model} (${dtype})`,
+        );
+      }
+      const before = vectors.length;
+      for (const vector of entry.vectors) {
+        vectors.push(vector);
+        labels.push(entry.id);
+        befores.push(before);
+      }
+    }
+    const { maxElements, ttlMs, efSearch, timeoutMs } = this.#settings;
+    const call = randomUUID();
+    const position = this.#position;
+    const text =
+      'SELECT first_position, similarity, nearest_label ' +
+      `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
+    const rows = await this.#withRetries(timeoutMs, signal, (deadline, isRepeated) => {
+      const valuesAt = (now) => [
+        ...[SCHEMA_VERSION, model, dtype, call, isRepeated ? position : null, vectors, labels, befores],
+        ...[maxElements, ttlMs, efSearch, patienceFor(deadline - now)],
+      ];
+      return runStatement(
+        this.#pool,
+        { text, valuesAt, tag: `knowledgepulse ${call}` },
+        { deadline, signal },
+      );
+    });
+    this.#remember(BigInt(rows[0][0]));
+    this.#scheduleSweep();
+    const found = rows.map(([, similarity, label]) =>
+      similarity === null ? null : { label, similarity: Number(similarity) },
+    );
+    return entries.map((entry) => found.splice(0, entry.vectors.length));
+  }
+
+  #remember(position) {
+    if (position > this.#position) this.#position = position;
+  }
+
+  /** Runs a statement that changes nothing which doing it twice would not. */
+  #ask(text, values, signal) {
+    return this.#withRetries(this.#settings.timeoutMs, signal, (deadline) =>
+      runStatement(
+        this.#pool,
+        { text, valuesAt: () => values, tag: `knowledgepulse ${randomUUID()}` },
+        { deadline, signal },
+      ),
+    );
+  }
+
+  /**
+   * Makes an attempt, and others within the time: after conflicts, and once after the connection was lost, as the idle
+   * ones of a pool are when the server restarts.
+   */
+  async #withRetries(timeoutMs, signal, attempt) {
+    throwIfAborted(signal);
+    if (this.#closed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
+    const deadline = performance.now() + timeoutMs;
+    let lost = 0;
+    for (let conflicts = 0; ; ) {
+      try {
+        return await attempt(deadline, lost > 0);
+      } catch (failure) {
+        if (!(failure instanceof Failure)) throw failure;
+        if (isConflict(failure)) conflicts++;
+        else if (isLost(failure) && lost === 0) lost++;
+        else throw storeError(failure, signal);
+        const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
+        if (performance.now() + pause >= deadline || signal?.aborted) throw storeError(failure, signal);
+        await new Promise((resolve) => setTimeout(resolve, pause));
+      }
+    }
+  }
+
+  /** Sweeps now and then while something is added; processes that start together do not sweep together. */
+  #scheduleSweep() {
+    const { sweepIntervalMs } = this.#settings;
+    if (this.#sweeper !== null || this.#closed || sweepIntervalMs === Number.POSITIVE_INFINITY) return;
+    const delay = Math.min(sweepIntervalMs * (0.5 + Math.random()), MAX_TIMER_MS);
+    this.#sweeper = setTimeout(async () => {
+      try {
+        await this.sweep();
+      } catch (error) {
+        this.#warn(error);
+      } finally {
+        this.#sweeper = null;
+      }
+    }, delay);
+    this.#sweeper.unref();
+  }
+
+  /** Says once that sweeps fail, unless it will pass: nothing wrong comes of it, but the table grows. */
+  #warn(error) {
+    const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(error.code);
+    if (passes || this.#closed || this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(`Old vectors of the store could not be deleted: ${error.message}`, {
+      type: 'KnowledgePulseWarning',
+      code: error.code,
+    });
+  }
+
+  async #migrate() {
+    const { client, release } = await openConnection(this.#pool);
+    let isBroken = true;
+    try {
+      await new Migration(client, this.#settings).run();
+      isBroken = false;
+    } finally {
+      // A failed transaction may still be open: the connection is closed and ends it.
+      release(isBroken);
+    }
+  }
+}
+
+const ignore = () => {};
+const MAX_EF_SEARCH = 1000;
+
+/** Makes what a store needs, as far as it is not there. */
+class Migration {
+  #client;
+  #settings;
+
+  constructor(client, settings) {
+    this.#client = client;
+    this.#settings = settings;
+  }
+
+  async run() {
+    // Whoever may not make anything can still call this where there is nothing to make.
+    if (await this.#isComplete()) return;
+    await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    await this.#query('SELECT pg_advisory_xact_lock($1)', [schema.MIGRATE_LOCK]);
+    if (!(await this.#isComplete())) await this.#make();
+    await this.#query('COMMIT');
+  }
+
+  async #isComplete() {
+    const { table, index } = this.#settings;
+    const namespace = await this.#namespace();
+    if (namespace === null) return false;
+    const found = await this.#relations(namespace);
+    if (!found.has(table + schema.SUFFIXES.meta)) {
+      if (found.has(table)) {
+        throw schemaError(`there is a table ${table} that belongs to no store; name another table`);
+      }
+      return false;
+    }
+    const meta = quoted(namespace, table + schema.SUFFIXES.meta);
+    const [[version] = [null]] = await this.#query(`SELECT version FROM ${meta} WHERE id = 1`);
+    if (Number(version) !== SCHEMA_VERSION) {
+      throw schemaError(
+        `the tables of ${table} are of version ${version ?? 'unknown'}, and this package knows ${SCHEMA_VERSION}; ` +
+          'install the version of the package that made them, or name another table',
+      );
+    }
+    const [[functions]] = await this.#query(
+      'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
+      [quoted(namespace), schema.FUNCTIONS.map((name) => table + schema.SUFFIXES[name])],
+    );
+    return (
+      found.has(table) &&
+      Number(functions) === schema.FUNCTIONS.length &&
+      (index === 'exact' || found.has(table + schema.SUFFIXES.hnsw))
+    );
+  }
+
+  /** The schema of the tables; null if there is none. */
+  async #namespace() {
+    const { schema: named } = this.#settings;
+    if (named === undefined) {
+      const [[current]] = await this.#query('SELECT current_schema()');
+      if (current === null) throw schemaError('the search path has no schema to make tables in; name one');
+      return current;
+    }
+    const found = await this.#query('SELECT nspname FROM pg_namespace WHERE nspname = $1', [named]);
+    return found.length > 0 ? named : null;
+  }
+
+  /** The tables and indexes in a schema that have names of ours. */
+  async #relations(namespace) {
+    const { table } = this.#settings;
+    const rows = await this.#query(
+      'SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY($2)',
+      [quoted(namespace), [table, table + schema.SUFFIXES.meta, table + schema.SUFFIXES.hnsw]],
+    );
+    return new Set(rows.map(([name]) => name));
+  }
+
+  async #make() {
+    const { table, schema: named, index } = this.#settings;
+    let namespace = await this.#namespace();
+    if (namespace === null) {
+      await this.#query(`CREATE SCHEMA ${quoted(named)}`);
+      namespace = named;
+    }
+    const extension = quoted(await this.#extension());
+    const name = (part) => quoted(namespace, table + (schema.SUFFIXES[part] ?? ''));
+    const names = {
+      extension,
+      type: `${extension}.vector`,
+      table: name('table'),
+      tableLiteral: literal(name('table')),
+      indexName: quoted(table + schema.SUFFIXES.hnsw),
+    };
+    for (const part of ['meta', ...schema.FUNCTIONS]) names[part] = name(part);
+    names.quote = dollarQuote(Object.values(names));
+    await this.#query(schema.tables(names));
+    await this.#query(schema.functions(names));
+    const relations = await this.#relations(namespace);
+    if (index === 'hnsw' && !relations.has(table + schema.SUFFIXES.hnsw)) {
+      await this.#query(schema.hnswIndex(names));
+    }
+  }
+
+  /** Sees to it that pgvector is there; returns the schema that it is in. */
+  async #extension() {
+    let found = await this.#installedExtension();
+    if (found === undefined) {
+      await this.#query('CREATE EXTENSION IF NOT EXISTS vector');
+      found = await this.#installedExtension();
+    }
+    const [namespace, version] = found;
+    const [major, minor] = version.split('.').map(Number);
+    // The first with iterative scans, without which expired vectors hide others.
+    if (this.#settings.index === 'hnsw' && major === 0 && minor < 8) {
+      throw schemaError(
+        `index 'hnsw' needs pgvector 0.8 or newer, and the database has ${version}; ALTER EXTENSION vector UPDATE, or index 'exact'`,
+      );
+    }
+    return namespace;
+  }
+
+  async #installedExtension() {
+    const [found] = await this.#query(
+      "SELECT n.nspname, e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
+    );
+    return found;
+  }
+
+  async #query(text, values) {
+    try {
+      const { rows } = await this.#client.query({ text, values, rowMode: 'array' });
+      return rows;
+    } catch (error) {
+      throw new Failure(error, 'query');
+    }
+  }
+}
+
+function schemaError(message) {
+  return codedError(Error, 'ERR_STORE_SCHEMA', message);
+}
+
+/** A name as SQL: whatever is in it is a part of it. */
+function quoted(...parts) {
+  return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
+}
+
+/** A text as SQL. Backslashes count as in the standard only with `standard_conforming_strings`, so they are escaped. */
+function literal(text) {
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
+
+/** What the bodies of functions stand between: nothing that is part of a name in them. */
+function dollarQuote(names) {
+  let quote = '$function$';
+  for (let number = 1; names.some((name) => name.includes(quote)); number++) quote = `$function${number}$`;
+  return quote;
+}
+
+/** The names that the statements call, of which the search path says where they are if no schema was named. */
+function namesOf({ table, schema: named }) {
+  const prefix = named === undefined ? [] : [named];
+  const entries = schema.FUNCTIONS.map((name) => [name, quoted(...prefix, table + schema.SUFFIXES[name])]);
+  return Object.fromEntries(entries);
+}
+
+/** Loaded when it is needed: it is an optional peer dependency. */
+function loadDriver() {
+  try {
+    return require('pgvector');
+  } catch (cause) {
+    throw codedError(
+      Error,
+      'ERR_STORE',
+      'PgVectorStore needs the package pgvector: npm install pg pgvector',
+      cause,
+    );
+  }
+}
+
+/** Pools that have a listener of ours. */
+const listening = new WeakSet();
+
+/** A connection that breaks while it idles in the pool would end the process if nobody listened; the pool drops it. */
+function ignoreIdleErrors(pool) {
+  if (listening.has(pool) || typeof pool.on !== 'function') return;
+  listening.add(pool);
+  pool.on('error', ignore);
+}
+
+function readEntry(entry, path, toSql) {
+  if (entry === null || typeof entry !== 'object') {
+    throw invalidEntry(TypeError, `${path} must be an object`);
+  }
+  const read = (object, key, where) => readFrom(object, key, where, 'ERR_INVALID_ENTRY');
+  const id = read(entry, 'id', `${path}.id`);
+  if (id !== null && typeof id !== 'string') {
+    throw invalidEntry(TypeError, `${path}.id must be a string or null`);
+  }
+  const vectors = read(entry, 'vectors', `${path}.vectors`);
+  if (!isArray(vectors) || vectors.length === 0) {
+    throw invalidEntry(TypeError, `${path}.vectors must be an array of at least one`);
+  }
+  return {
+    // PostgreSQL has no character for it, and none for half a surrogate pair.
+    id: id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null,
+    vectors: Array.from({ length: vectors.length }, (_, index) => {
+      const where = `${path}.vectors[${index}]`;
+      const vector = read(vectors, index, where);
+      const length = lengthOf(vector, where);
+      if (Math.abs(length - 1) > LENGTH_TOLERANCE) {
+        throw invalidVector(RangeError, `${where} must have length 1, got ${length}`);
+      }
+      return toSql(Array.from(vector));
+    }),
+    model: readModel(read(entry, 'model', `${path}.model`), `${path}.model`),
+  };
+}
+
+/** How much the length of a vector may differ from 1: in single precision a computed one does, by less. */
+const LENGTH_TOLERANCE = 1e-5;
+
+/** The Euclidean length of a vector, after a look whether it is one. */
+function lengthOf(vector, path) {
+  if (!isFloat32Array(vector)) throw invalidVector(TypeError, `${path} must be a Float32Array`);
+  if (vector.length !== DIMENSIONS) {
+    throw invalidVector(
+      RangeError,
+      `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${vector.length}`,
+    );
+  }
+  let sum = 0;
+  for (const component of vector) sum += component * component;
+  if (!Number.isFinite(sum)) throw invalidVector(RangeError, `${path} must have finite components`);
+  return Math.sqrt(sum);
+}
+
+function readModel(identity, path) {
+  if (identity === null || typeof identity !== 'object') {
+    throw invalidEntry(TypeError, `${path} must be an object`);
+  }
+  const read = (key) => {
+    const value = readFrom(identity, key, `${path}.${key}`, 'ERR_INVALID_ENTRY');
+    if (typeof value !== 'string') throw invalidEntry(TypeError, `${path}.${key} must be a string`);
+    return value;
+  };
+  return { model: read('model'), dtype: read('dtype') };
+}
+
+function invalidEntry(Class, message) {
+  return codedError(Class, 'ERR_INVALID_ENTRY', message);
+}
+
+function invalidVector(Class, message) {
+  return codedError(Class, 'ERR_INVALID_VECTOR', message);
+}
+
+function readOptions(options) {
+  if (options === null || typeof options !== 'object' || isArray(options)) {
+    throw invalidOption(TypeError, 'options must be an object with a pool');
+  }
+  const pool = readOption(options, 'pool');
+  if (pool === null || typeof pool !== 'object' || typeof pool.connect !== 'function') {
+    throw invalidOption(TypeError, 'options.pool must be a Pool of the package pg');
+  }
+  const index = readOption(options, 'index') ?? 'exact';
+  if (index !== 'exact' && index !== 'hnsw') {
+    throw invalidOption(RangeError, "options.index must be 'exact' or 'hnsw'");
+  }
+  const { POSITIVE_INFINITY: forever } = Number;
+  const efSearch = readNumber(options, 'efSearch', {
+    fallback: 100,
+    from: 1,
+    to: MAX_EF_SEARCH,
+    whole: true,
+  });
+  const ttlMs = readNumber(options, 'ttlMs', { fallback: forever, from: 0, to: forever });
+  return {
+    pool,
+    index,
+    table: readName(options, 'table', schema.MAX_NAME_BYTES) ?? 'knowledgepulse_novelty',
+    schema: readName(options, 'schema', 63),
+    maxElements: readNumber(options, 'maxElements', {
+      ...{ fallback: 100_000, from: 1, to: Number.MAX_SAFE_INTEGER, whole: true },
+    }),
+    // What does not expire is asked for with null.
+    ttlMs: ttlMs > MAX_TTL_MS ? null : ttlMs,
+    efSearch: index === 'hnsw' ? efSearch : null,
+    timeoutMs: readNumber(options, 'timeoutMs', { fallback: 5000, from: 1, to: MAX_TIMER_MS }),
+    sweepIntervalMs: readNumber(options, 'sweepIntervalMs', { fallback: 60_000, from: 1, to: forever }),
+  };
+}
+
+function readNumber(options, name, { fallback, from, to, whole = false }) {
+  const value = readOption(options, name) ?? fallback;
+  if (typeof value !== 'number') throw invalidOption(TypeError, `options.${name} must be a number`);
+  // NaN fails every comparison.
+  if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
+    const kind = whole ? 'a safe integer' : 'a number';
+    throw invalidOption(RangeError, `options.${name} must be ${kind} from ${from} to ${to}, got ${value}`);
+  }
+  return value;
+}
+
+function readName(options, name, maxBytes) {
+  const value = readOption(options, name);
+  if (value === undefined) return undefined;
+  if (typeof value !== 'string') throw invalidOption(TypeError, `options.${name} must be a string`);
+  if (value === '' || /\0|\p{Surrogate}/u.test(value) || Buffer.byteLength(value) > maxBytes) {
+    throw invalidOption(RangeError, `options.${name} must be a name of 1 to ${maxBytes} bytes`);
+  }
+  return value;
+}
+
+module.exports = { PgVectorStore };

