@@ -2,9 +2,15 @@
 
 // A scorer whose memory lies elsewhere: order, batches, failures.
 
+const path = require('node:path');
+
 const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
-const { revoked } = require('./support/hostile.js');
+const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { runForResult } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('store-memory');
 
 const distinct = (count, salt = '') =>
   Array.from({ length: count }, (_, index) => ({
@@ -106,6 +112,68 @@ describe('a store that fails', () => {
     expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(true);
   });
 
+  test.each([
+    ['a code that is a number', Object.assign(new Error('no route'), { code: 14 }), 'no route'],
+    ['no error', undefined, 'undefined'],
+    ['a symbol', Symbol('down'), 'Symbol(down)'],
+    ['an object without a prototype', Object.create(null), 'its error cannot be read'],
+    ['what cannot be read', revoked({}), 'its error cannot be read'],
+  ])('and is stood in for may fail with %s', async (_, failure, told) => {
+    const store = new LocalStore();
+    store.compareAndAddBatch = async () => {
+      throw failure;
+    };
+    const warnings = [];
+    const { emitWarning } = process;
+    process.emitWarning = (...warning) => warnings.push(warning);
+    try {
+      const { noveltyBasis } = await new Scorer({ store, onStoreError: 'local' }).explain(makeTrace());
+      expect(noveltyBasis).toBe('empty-cache');
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect(warnings).toEqual([
+      [expect.stringContaining(told), { type: 'KnowledgePulseWarning', code: 'ERR_STORE' }],
+    ]);
+  });
+
+  test('is not blamed for a cache of another model, and gets nothing twice', async () => {
+    const file = path.join(scratch, 'q8.safetensors');
+    await runForResult(
+      `
+      const { cache } = kp.defaultScorer;
+      await kp.evaluateValue(makeTrace());
+      await cache.save(${JSON.stringify(file)});
+      console.log(JSON.stringify(cache.size));
+    `,
+      { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
+    );
+    const store = new WatchedStore();
+    const scorer = new Scorer({
+      store,
+      cache: await VectorCache.load(file, { model: 'any' }),
+      onStoreError: 'local',
+    });
+    const call = () => scorer.evaluateValue(makeTrace()).catch(({ code }) => code);
+    expect(await call()).toBe('ERR_STORE_OTHER_MODEL');
+    expect(await call()).toBe('ERR_STORE_OTHER_MODEL');
+    expect(store.cache.size).toBe(2);
+    store.failure = down();
+    const { emitWarning } = process;
+    process.emitWarning = () => {};
+    try {
+      expect(await call()).toBe('ERR_STORE_OTHER_MODEL');
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    // A call that was rejected is not remembered later.
+    store.failure = undefined;
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    scorer.cache.clear();
+    expect(await call()).toBeGreaterThanOrEqual(0);
+    expect(store.cache.size).toBe(3);
+  });
+
   test('can be stood in for by the cache, and gets what it has missed', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ store, onStoreError: 'local' });
@@ -143,6 +211,10 @@ describe('a store that fails', () => {
     ['another number of them', () => [[null, null]]],
     ['no number', () => [[{ label: null, similarity: Number.NaN }]]],
     ['no label', () => [[{ similarity: 1 }]]],
+    ['more than there is', () => [[{ label: null, similarity: 1e308 }]]],
+    ['what cannot be read', () => [revoked([])]],
+    ['what throws', () => [throwingProxy([], 'thrown')]],
+    ['with a getter that throws', () => [[throwingGetter({ label: null }, 'similarity', 'thrown')]]],
   ])('answers %s: that is refused', async (_, answer) => {
     const store = new LocalStore();
     store.compareAndAddBatch = async () => answer();
@@ -150,6 +222,34 @@ describe('a store that fails', () => {
     expect(error).toBeInstanceOf(TypeError);
     expect(error.code).toBe('ERR_STORE');
   });
+});
+
+test.each([
+  ['nothing', undefined],
+  ['no list', 7],
+  ['what cannot be read', [revoked({})]],
+  ['no neighbour', [7]],
+])('a store that looks and finds %s is refused', async (_, answer) => {
+  const store = new LocalStore();
+  store.nearest = async () => answer;
+  const error = await new Scorer({ store })
+    .explain(makeTrace(), { remember: false })
+    .catch((reason) => reason);
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error.code).toBe('ERR_STORE');
+});
+
+test('an answer is read once', async () => {
+  const store = new LocalStore();
+  let reads = 0;
+  const neighbour = {
+    label: null,
+    get similarity() {
+      return reads++ === 0 ? 0.5 : 'later';
+    },
+  };
+  store.compareAndAddBatch = async () => [[neighbour]];
+  expect((await new Scorer({ store }).explain(makeTrace())).nearest.similarity).toBe(0.5);
 });
 
 describe('abort', () => {
