@@ -202,7 +202,8 @@ export interface ScorerOptions {
    */
   cache?: VectorCache;
   /**
-   * A memory elsewhere, which other processes can share, in the place of the cache.
+   * A memory elsewhere, which other processes can share, in the place of the cache. A batch that is aborted leaves there
+   * what was given to it by then.
    */
   store?: NoveltyStore;
   /**
