@@ -82,6 +82,8 @@ const counts = {
 };
 /** What a store fails with now and then. */
 const DOWN = Object.assign(new Error('the store is down'), { code: 'ERR_STORE_UNAVAILABLE' });
+/** What calls may be rejected with because they were told to. For `undefined` there is an `AbortError`. */
+const REASONS = [...thrown.filter((reason) => reason !== undefined), DOWN];
 class FailingStore extends LocalStore {
   #calls = 0;
 
@@ -230,7 +232,7 @@ async function makeOnScorer({ scorer, member, trace, traces, text, texts, callOp
     check(faultOfResult(member, await promise), description);
     counts.scorerResults++;
   } catch (error) {
-    if (isGiven(error, [...thrown, DOWN])) {
+    if (isGiven(error, REASONS)) {
       counts.abortedScorerCalls++;
       return;
     }
