@@ -34,7 +34,7 @@ export interface PgVectorStoreOptions {
   /** Where connections come from. It stays yours: the store never ends it. */
   pool: PgPool;
   /**
-   * The name of the table, of at most 56 bytes. Other names are made of it: `…_meta`, `…_add` and so on.
+   * The name of the table, of at most 54 bytes. Other names are made of it: `…_meta`, `…_add` and so on.
    *
    * @defaultValue `'knowledgepulse_novelty'`
    */

@@ -15,6 +15,7 @@ const RAISED = { schema: 'KP001', otherModel: 'KP002', tooLate: 'KP003' };
 const SUFFIXES = {
   meta: '_meta',
   look: '_look',
+  lookAll: '_look_all',
   add: '_add',
   nearest: '_nearest',
   size: '_size',
@@ -26,7 +27,7 @@ const SUFFIXES = {
 const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => suffix.length));
 
 /** The functions, for a look whether they are all there. */
-const FUNCTIONS = ['look', 'add', 'nearest', 'size', 'sweep'];
+const FUNCTIONS = ['look', 'lookAll', 'add', 'nearest', 'size', 'sweep'];
 
 /**
  * The tables.
@@ -126,6 +127,45 @@ ${names.quote};
 `;
 
 /**
+ * The positions of the vectors nearest to several, exactly, in two scans for each 64 of them: one for the distances, one
+ * for who is at them. Reading a row costs more than comparing it, so 64 take about as long as ten scans of one.
+ *
+ * -1 stands for one that was deleted between the scans.
+ */
+const lookAllFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.lookAll}(
+  queries ${names.type}[], lowest bigint, oldest timestamptz
+) RETURNS bigint[]
+${ATTRIBUTES} AS ${names.quote}
+DECLARE
+  distance constant text := 'stored.embedding OPERATOR(' || ${names.extensionLiteral} || '.<#>) $1[';
+  source constant text :=
+    '] FROM ' || ${names.tableLiteral} || ' stored WHERE stored.position >= $2 AND stored.added > $3';
+  part ${names.type}[];
+  distances double precision[];
+  positions bigint[];
+  found bigint[] := '{}';
+BEGIN
+  FOR start IN 1..cardinality(queries) BY 64 LOOP
+    part := queries[start:start + 63];
+    EXECUTE 'SELECT ARRAY[' || (
+      SELECT string_agg('min(' || distance || i || '])', ', ' ORDER BY i) FROM generate_series(1, cardinality(part)) i
+    ) || source INTO distances USING part, lowest, oldest;
+    EXECUTE 'SELECT ARRAY[' || (
+      SELECT string_agg('min(stored.position) FILTER (WHERE ' || distance || i || '] = $4[' || i || '])', ', ' ORDER BY i)
+      FROM generate_series(1, cardinality(part)) i
+    ) || source INTO positions USING part, lowest, oldest, distances;
+    found := found || ARRAY(
+      SELECT coalesce(best.position, CASE WHEN best.distance IS NOT NULL THEN -1 END)
+      FROM unnest(positions, distances) WITH ORDINALITY AS best(position, distance, index) ORDER BY best.index
+    );
+  END LOOP;
+  RETURN found;
+END
+${names.quote};
+`;
+
+/**
  * Compares and adds. The long part, looking through what is stored, comes first and without a lock. Then the lock of the
  * meta row is taken, what was committed in between is compared too, and the vectors are inserted; the lock is held until
  * the commit. READ COMMITTED gives each statement a snapshot of its own, so those after the lock see everything that
@@ -167,7 +207,10 @@ BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
   seen := known.next_position;
   oldest := ${OLDEST};
   candidates := array_fill(NULL::bigint, ARRAY[amount]);
-  IF repeated_from IS NULL THEN
+  IF repeated_from IS NULL AND ef_search IS NULL AND amount > 2 THEN
+    -- From where the first entry is compared; what that finds too old for a later one is looked for again below.
+    candidates := ${names.lookAll}(queries, seen - max_elements, oldest);
+  ELSIF repeated_from IS NULL THEN
     FOR i IN 1..amount LOOP
       candidates[i] :=
         ${names.look}(queries[i], seen + befores[i] - max_elements, NULL, oldest, ef_search IS NOT NULL);
@@ -325,11 +368,9 @@ const SWEEP_LOCK = 0x6b706e73;
 const MIGRATE_LOCK = '7741340157230116965';
 
 const functions = (names) =>
-  lookFunction(names) +
-  addFunction(names) +
-  nearestFunction(names) +
-  sizeFunction(names) +
-  sweepFunction(names);
+  [lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction, sweepFunction]
+    .map((make) => make(names))
+    .join('');
 
 module.exports = {
   DIMENSIONS,

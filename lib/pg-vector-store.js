@@ -344,12 +344,14 @@ class Migration {
       namespace = named;
     }
     const extension = quoted(await this.#extension());
-    const name = (part) => quoted(namespace, table + (schema.SUFFIXES[part] ?? ''));
+    const name = (part) => quoted(namespace, table + schema.SUFFIXES[part]);
+    const whole = quoted(namespace, table);
     const names = {
       extension,
+      extensionLiteral: literal(extension),
       type: `${extension}.vector`,
-      table: name('table'),
-      tableLiteral: literal(name('table')),
+      table: whole,
+      tableLiteral: literal(whole),
       indexName: quoted(table + schema.SUFFIXES.hnsw),
     };
     for (const part of ['meta', ...schema.FUNCTIONS]) names[part] = name(part);

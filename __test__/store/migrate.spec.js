@@ -19,7 +19,7 @@ describe('options', () => {
     ['no pool', {}, TypeError],
     ['a pool that is none', { pool: {} }, TypeError],
     ['an empty table name', { pool, table: '' }, RangeError],
-    ['a table name that PostgreSQL would cut', { pool, table: 'x'.repeat(57) }, RangeError],
+    ['a table name that PostgreSQL would cut', { pool, table: 'x'.repeat(55) }, RangeError],
     ['a zero byte in a name', { pool, schema: 'a\0b' }, RangeError],
     ['a name that is none', { pool, table: 7 }, TypeError],
     ['an unknown index', { pool, index: 'ivfflat' }, RangeError],
@@ -110,7 +110,7 @@ describeWithPostgres('migrate', () => {
     'UPPER lower',
     ' leading and trailing ',
     '%I %s %L',
-    'x'.repeat(55),
+    'x'.repeat(54),
   ])('any name is only a name: %j', async (name) => {
     const database = pool();
     await database.query('CREATE TABLE IF NOT EXISTS precious ()');

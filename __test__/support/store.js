@@ -33,6 +33,8 @@ function useServer(options) {
 
   context.pool = (connection = {}) => {
     const pool = new Pool(context.server.connection(connection));
+    // Servers are stopped while it idles.
+    pool.on('error', () => {});
     ends.push(() => pool.end());
     return pool;
   };
