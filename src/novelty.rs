@@ -355,8 +355,9 @@ mod tests {
     #[test]
     fn a_draft_counts_at_once_and_stays_only_when_committed() {
         let cache: Arc<SharedCache> = Arc::default();
+        let bounds = *lock(&cache).options();
         let memory = Memory {
-            draft: Some(Memory::draft_of(*lock(&cache).options())),
+            draft: Some(Memory::draft_of(bounds)),
             cache,
         };
         compare(&[direction(0, 1.0)], &memory, "a", true);
