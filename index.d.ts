@@ -156,8 +156,8 @@ export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promis
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
   /**
-   * Cancels the call, which then rejects with the signal's `reason` and leaves the memory as if it had never been
-   * made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
+   * Cancels the call, which then rejects with the signal's `reason` and leaves the memory, or the file, as if it had
+   * never been made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
    */
   signal?: AbortSignalLike;
 }
@@ -202,7 +202,8 @@ export interface ScorerOptions {
    */
   cache?: VectorCache;
   /**
-   * A memory elsewhere, which other processes can share, in the place of the cache.
+   * A memory elsewhere, which other processes can share, in the place of the cache. A batch that is aborted leaves there
+   * what was given to it by then.
    */
   store?: NoveltyStore;
   /**
@@ -472,18 +473,63 @@ export interface VectorCacheOptions {
   ttlMs?: number;
 }
 
+/** A vector of a {@link VectorCache} that is similar to a query. */
+export interface Neighbour {
+  /** What it was added with. */
+  label: string | undefined;
+  /** The cosine similarity, -1 to 1 within 1e-6. */
+  similarity: number;
+  /** How many vectors in the cache are older. */
+  index: number;
+}
+
+/** A vector of a {@link VectorCache}, as its iterator gives it. */
+export interface VectorCacheEntry {
+  /** A copy in single precision. */
+  vector: Float32Array;
+  /** What it was added with. */
+  label: string | undefined;
+  /** How many vectors were older when the iterator was made. */
+  index: number;
+}
+
+/** Options of {@link VectorCache.load}. */
+export interface VectorCacheLoadOptions extends CallOptions {
+  /**
+   * How many vectors are kept, beginning with the newest: a safe integer; 0 keeps none.
+   *
+   * @defaultValue that of the cache which was saved
+   */
+  maxElements?: number;
+  /**
+   * How many milliseconds a vector lives from when it was added: 0 or more, `Infinity` for ever.
+   *
+   * @defaultValue that of the cache which was saved
+   */
+  ttlMs?: number;
+  /**
+   * `check` refuses a file that names another model than the embedder of this process has, for which the embedder is
+   * loaded. A file that names none is taken, and so is any where there is no embedder. `any` asks nothing.
+   *
+   * @defaultValue `check`
+   */
+  model?: 'check' | 'any';
+}
+
 /**
- * A bounded first-in-first-out memory of vectors that tells how similar the most similar one is, by looking
- * at all of them.
+ * A bounded first-in-first-out memory of vectors that tells which are the most similar ones, by looking at all of
+ * them. It can be saved to a file and loaded again.
  *
  * @example
  * ```ts
  * const cache = new VectorCache({ maxElements: 2, dimensions: 3 });
- * cache.add([1, 0, 0]);
+ * cache.add([1, 0, 0], 'first');
  * cache.maxCosineSimilarity([1, 1, 0]); // 0.7071…
+ * cache.nearest([1, 1, 0]); // [{ label: 'first', similarity: 0.7071…, index: 0 }]
+ * await cache.save('memory.safetensors');
  * ```
  */
-export class VectorCache {
+export class VectorCache implements Iterable<VectorCacheEntry> {
   /**
    * Makes an empty cache.
    *
@@ -493,15 +539,49 @@ export class VectorCache {
   constructor(options?: VectorCacheOptions);
 
   /**
+   * The cache in a file that {@link VectorCache.save} wrote: its vectors, labels, model and bounds. Vectors are as
+   * old as the wall clock says, so a time to live goes on while no process runs; where the clock was set back, they
+   * count as just added.
+   *
+   * The file is read away from the event loop. It is checked as it is read, and cannot make the process take more
+   * memory than a cache of as many vectors takes.
+   *
+   * @param path - the file; relative to the directory in which the process is at the call
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path or option.
+   * @throws `Error` with `code` `ERR_CACHE_NOT_FOUND`, as a rejection, if there is no such file.
+   * @throws `Error` with `code` `ERR_CACHE_DAMAGED`, as a rejection, if the file is not what a cache was saved as. The
+   * message says what is wrong.
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_MODEL`, as a rejection, if its vectors do not compare with those of the
+   * embedder: see {@link VectorCacheLoadOptions.model}.
+   * @throws `Error` with `code` `ERR_CACHE_IO`, as a rejection, if the system does not let it be read.
+   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY`, as a rejection, if there is no room for it.
+   */
+  static load(path: string, options?: VectorCacheLoadOptions): Promise<VectorCache>;
+
+  /**
    * Adds a copy of `vector`, which displaces the oldest one if the cache is full.
    *
    * @param vector - finite numbers, as many as the cache has dimensions
+   * @param label - what {@link VectorCache.nearest} tells of the vector: at most 1,024 bytes of UTF-8. Lone surrogates
+   * become U+FFFD.
    * @throws `RangeError` with `code` `ERR_INVALID_VECTOR` if it has another length or a component that is not
    * finite, as in `Expected 384 dimensions, got 3`. Nothing is added then.
    * @throws `TypeError` with the same code if it is no array of numbers.
+   * @throws `TypeError` with `code` `ERR_INVALID_LABEL` if the label is no string, `RangeError` if it is too long.
    * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY` if there is no room for it.
    */
-  add(vector: ArrayLike<number>): void;
+  add(vector: ArrayLike<number>, label?: string): void;
+
+  /**
+   * Adds many vectors, as {@link VectorCache.add} one after another does, but all or none: when one of them is
+   * refused, or its label, nothing is added.
+   *
+   * @param vectors - the vectors
+   * @param labels - as many labels, or `undefined` for a vector without one
+   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with a place as in `vectors[5][3] must be a finite
+   * number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
+   */
+  addBatch(vectors: ArrayLike<ArrayLike<number>>, labels?: ArrayLike<string | undefined>): void;
 
   /**
    * The largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is
@@ -512,14 +592,72 @@ export class VectorCache {
    */
   maxCosineSimilarity(query: ArrayLike<number>): number;
 
+  /**
+   * {@link VectorCache.maxCosineSimilarity} of each query, in the order of the queries.
+   *
+   * @throws `RangeError` or `TypeError` as {@link VectorCache.addBatch}, with `queries` for `vectors`.
+   */
+  maxCosineSimilarities(queries: ArrayLike<ArrayLike<number>>): number[];
+
+  /**
+   * The `k` vectors that are most similar to `query`, the most similar first, and of equally similar ones the older
+   * first; fewer if the cache holds fewer. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
+   *
+   * @param query - finite numbers, as many as the cache has dimensions
+   * @param k - a safe integer of at least 0; 1 by default
+   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}; with `code` `ERR_INVALID_OPTION` for a wrong `k`.
+   */
+  nearest(query: ArrayLike<number>, k?: number): Neighbour[];
+
+  /**
+   * The vectors in the cache, oldest first, as they are when the iterator is made: those that leave before their turn
+   * are left out, and those that are added later do not come.
+   *
+   * A vector is as it was added, in single precision. One whose largest component is not within 2^-40 and 2^40 is at
+   * another scale, by a power of two, which no similarity depends on.
+   */
+  [Symbol.iterator](): IterableIterator<VectorCacheEntry>;
+
   /** How many vectors the cache holds; expired ones do not count. */
   get size(): number;
+
+  /** How many vectors are kept. */
+  get maxElements(): number;
+
+  /** The length of every vector. */
+  get dimensions(): number;
+
+  /** How many milliseconds a vector lives, to a nanosecond; `Infinity` for ever. */
+  get ttlMs(): number;
+
+  /**
+   * The model that the vectors come from, if the scorer added any: its name, and what its weights are stored in.
+   * Vectors of different models do not compare, so the scorer refuses a cache with those of another one.
+   */
+  get model(): { model: string; dtype: string } | null;
 
   /** Returns the memory of expired vectors, which no longer count anyway. A no-op without `ttlMs`. */
   evictExpired(): void;
 
-  /** Removes every vector. */
+  /** Removes every vector, and forgets the model. */
   clear(): void;
+
+  /**
+   * Writes the cache to a file, in the safetensors format: its vectors, labels, model and bounds, as they are at the
+   * call. That takes place away from the event loop, while the cache goes on. Calls for one file are done in their
+   * order.
+   *
+   * The file is replaced in one step, when the new one is on the disk: whatever happens, there is the old one or the new
+   * one, whole. A symbolic link stays, and the file that it leads to is replaced. That keeps its permissions; a new
+   * file has those that the process gives to new files. A process that is killed can leave a file `.knowledgepulse-….tmp`
+   * beside it, which a later call removes.
+   *
+   * @param path - the file; relative to the directory in which the process is at the call
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
+   * @throws `Error` with `code` `ERR_CACHE_IO`, as a rejection, if the system does not let it be written: the disk is
+   * full, the directory is missing or may not be written to. The old file is as it was.
+   */
+  save(path: string, options?: CallOptions): Promise<void>;
 }
 
 /**

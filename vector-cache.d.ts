@@ -4,4 +4,10 @@
  * @packageDocumentation
  */
 
-export { VectorCache, type VectorCacheOptions } from './index.js';
+export {
+  type Neighbour,
+  VectorCache,
+  type VectorCacheEntry,
+  type VectorCacheLoadOptions,
+  type VectorCacheOptions,
+} from './index.js';

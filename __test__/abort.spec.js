@@ -2,7 +2,13 @@
 
 // Calls that are aborted: they reject with the signal's reason, and the memory is as if they had never been made.
 
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const vm = require('node:vm');
+
 const { Embedder, Scorer, VectorCache } = require('..');
+const { revoked } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 
@@ -10,6 +16,15 @@ const distinct = (count, salt) =>
   Array.from({ length: count }, (_, index) =>
     makeTrace({ objective: `${salt} ${index}: ${'look again '.repeat((index * 7) % 30)}` }),
   );
+
+/** A trace that aborts a controller while it is read. */
+function abortingTrace(controller, reason) {
+  const get = () => {
+    controller.abort(reason);
+    return { confidence: 1 };
+  };
+  return Object.defineProperty(makeTrace(), 'outcome', { get });
+}
 
 /** Everything in a cache, to compare. */
 const contents = (cache) => Array.from(cache, ({ vector, label }) => [Array.from(vector), label]);
@@ -32,6 +47,51 @@ test('an aborted signal rejects at once, with its reason', async () => {
   expect(scorer.cache.size).toBe(0);
   const error = await caught(scorer.evaluateValue(makeTrace(), { signal: AbortSignal.abort() }));
   expect(error.name).toBe('AbortError');
+});
+
+describe.each([
+  ['that looks like an error of the addon', { name: 'TypeError', message: 'plain' }],
+  ['of another realm', vm.runInNewContext('new RangeError("elsewhere")')],
+  ['with the code of a caught panic', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
+  ['that cannot be read', revoked({})],
+  ['null', null],
+])('a reason %s', (_, reason) => {
+  // Nothing else looks at it: to resolve a promise with it would.
+  const rejectsWithIt = (promise) =>
+    promise.then(
+      () => false,
+      (other) => Object.is(other, reason),
+    );
+
+  test('comes back as it is', async () => {
+    const scorer = new Scorer();
+    const embedder = new Embedder();
+    const aborted = AbortSignal.abort(reason);
+    const later = new AbortController();
+    const calls = [
+      scorer.evaluateValue(abortingTrace(later, reason), { signal: later.signal }),
+      ...[aborted, later.signal].flatMap((signal) => [
+        scorer.evaluateValue(makeTrace(), { signal }),
+        scorer.explain(makeTrace(), { signal }),
+        scorer.evaluateValues([makeTrace()], { signal }),
+        embedder.embed('text', { signal }),
+        embedder.embedBatch(['text'], { signal }),
+      ]),
+    ];
+    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(11).fill(true));
+  });
+
+  test('thrown by onProgress does so too', async () => {
+    const onProgress = () => {
+      throw reason;
+    };
+    const calls = [
+      new Scorer().evaluateValues([makeTrace()], { onProgress }),
+      new Scorer({ embedder: null }).evaluateValues([makeTrace()], { onProgress }),
+      new Embedder().embedBatch(['text'], { onProgress }),
+    ];
+    expect(await Promise.all(calls.map(rejectsWithIt))).toEqual([true, true, true]);
+  });
 });
 
 test('of calls in flight, those aborted leave nothing', async () => {
@@ -100,6 +160,31 @@ test('calls after an aborted batch are as if there had been none', async () => {
   expect(contents(scorer.cache)).toEqual(contents(expected.cache));
 });
 
+test('calls that waited for an aborted batch come before those that did not', async () => {
+  const scorer = new Scorer();
+  const controller = new AbortController();
+  const named = (id) => ({ ...makeTrace(), id });
+  let later;
+  const onProgress = () => {
+    controller.abort();
+    // A call in each of the next turns of the microtask queue: in one of them the batch gives up.
+    later = (async () => {
+      const calls = [];
+      for (let turn = 0; turn < 20; turn++) {
+        await null;
+        calls.push(scorer.evaluateValue(named(`later ${turn}`)));
+      }
+      await Promise.all(calls);
+    })();
+  };
+  const { signal } = controller;
+  const batch = caught(scorer.evaluateValues(distinct(100, 'given up'), { signal, onProgress }));
+  await Promise.all([scorer.evaluateValue(named('first')), scorer.explain(named('second')), batch]);
+  await later;
+  const labels = Array.from(scorer.cache, ({ label }) => label);
+  expect(labels).toEqual(['first', 'second', ...Array.from({ length: 20 }, (_, turn) => `later ${turn}`)]);
+});
+
 test('a batch with a signal that stays quiet is a batch without one', async () => {
   const traces = [...distinct(90, 'quiet'), ...distinct(30, 'quiet')];
   for (const maxElements of [1000, 50, 1, 0]) {
@@ -131,13 +216,86 @@ test('a signal that aborts after the reply changes nothing', async () => {
   expect(scorer.cache.size).toBe(2);
 });
 
+describe('signals of other libraries', () => {
+  /** What an older library has: no reason. */
+  const makeSignal = (overrides) => {
+    const listeners = [];
+    return {
+      aborted: false,
+      addEventListener: (_, listener) => listeners.push(listener),
+      abort() {
+        this.aborted = true;
+        for (const listener of listeners) listener();
+      },
+      ...overrides,
+    };
+  };
+
+  test('without a reason, the rejection is that of an AbortSignal', async () => {
+    const scorer = new Scorer();
+    const signal = makeSignal();
+    const calls = [
+      scorer.evaluateValue(abortingTrace(signal), { signal }),
+      scorer.evaluateValues([makeTrace()], { signal }),
+    ];
+    for (const error of await Promise.all(calls.map(caught))) {
+      expect(error).toBeInstanceOf(DOMException);
+      expect(error.name).toBe('AbortError');
+    }
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  });
+
+  test('one that calls back at once is heard', async () => {
+    const scorer = new Scorer();
+    const signal = makeSignal({ reason: 'at once', addEventListener: (_, listener) => listener() });
+    expect(await caught(scorer.evaluateValue(makeTrace(), { signal }))).toBe('at once');
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  });
+
+  test('one that cannot be listened to cancels the call', async () => {
+    const scorer = new Scorer();
+    const cause = new Error('on purpose');
+    const signal = makeSignal({
+      addEventListener() {
+        throw cause;
+      },
+    });
+    const calls = [
+      () => scorer.evaluateValue(makeTrace(), { signal }),
+      () => scorer.explain(makeTrace(), { signal }),
+      () => scorer.evaluateValues([makeTrace()], { signal }),
+      () => new Embedder().embed('text', { signal }),
+    ];
+    for (const call of calls) {
+      // A second time too.
+      for (const error of [await caught(call()), await caught(call())]) {
+        expect(error).toMatchObject({
+          code: 'ERR_INVALID_OPTION',
+          message: 'options.signal could not be listened to: it threw',
+          cause,
+        });
+      }
+    }
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+  });
+});
+
+test.each(['evaluateValue', 'explain'])('%s: a trace that aborts while it is read', async (method) => {
+  const scorer = new Scorer();
+  const controller = new AbortController();
+  const trace = abortingTrace(controller, 'while reading');
+  expect(await caught(scorer[method](trace, { signal: controller.signal }))).toBe('while reading');
+  expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-cache' });
+});
+
 test('one signal serves a thousand calls, without a warning', async () => {
   const { result, stderr } = await runForResult(`
     const controller = new AbortController();
     const { signal } = controller;
     const scorer = new kp.Scorer();
     await Promise.all(Array.from({ length: 500 }, (_, i) => scorer.evaluateValue(makeTrace(), { signal })));
-    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(makeTrace(), { signal }).catch((e) => e.name));
+    const other = (i) => makeTrace({ objective: \`trace \${i} \${'with a long text '.repeat(100)}\` });
+    const rest = Array.from({ length: 500 }, (_, i) => scorer.explain(other(i), { signal }).catch((e) => e.name));
     controller.abort();
     const names = await Promise.all(rest);
     const aborted = names.filter((name) => name === 'AbortError').length;
@@ -170,4 +328,31 @@ test('embedding can be aborted', async () => {
   expect(await batch).toBe('enough');
   expect(await singles.at(-1)).toBe('enough');
   expect(await embedder.embed(texts[0])).toHaveLength(384);
+});
+
+test('a save that is aborted leaves the file as it was', async () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-abort-'));
+  try {
+    const file = path.join(directory, 'memory');
+    const cache = new VectorCache({ maxElements: 20_000 });
+    cache.add(Float32Array.from({ length: 384 }, () => 1));
+    await cache.save(file);
+    const before = fs.readFileSync(file);
+    for (let index = 0; index < 20_000; index++) cache.add(new Float32Array(384).fill(index + 1));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const save = caught(cache.save(file, { signal }));
+    const load = caught(VectorCache.load(file, { signal }));
+    controller.abort('enough');
+    expect(await save).toBe('enough');
+    expect(await load).toBe('enough');
+    expect(await caught(cache.save(file, { signal }))).toBe('enough');
+    // The thread that writes hears of it a little later.
+    while (fs.readdirSync(directory).length > 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+    await cache.save(file, { signal: new AbortController().signal });
+    expect((await VectorCache.load(file)).size).toBe(20_000);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
 });

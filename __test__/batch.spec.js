@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 
 const { _getLocalCache, evaluateValue, evaluateValues } = require('..');
-const { revoked, throwingProxy } = require('./support/hostile.js');
+const { claiming, hostile, lengths, revoked, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { readTraces, sharedTraces } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
@@ -133,6 +133,28 @@ describe('evaluateValues', () => {
     expect(error).toBeInstanceOf(TypeError);
     expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message });
     expect(error.cause).toBe(cause);
+  });
+
+  test.each(lengths)('refuses a length of %p', async (length, Class, expected) => {
+    const error = await evaluateValues(claiming([makeTrace()], length)).catch((reason) => reason);
+    expect(error).toBeInstanceOf(Class);
+    expect(error).toMatchObject({
+      code: 'ERR_INVALID_TRACE',
+      message: `traces.length must be ${expected}`,
+    });
+  });
+
+  test.each([
+    ['an imitation of our error', { code: 'ERR_INVALID_TRACE' }],
+    ['what cannot be looked at', hostile],
+  ])('an element that throws %s is refused', async (_, thrown) => {
+    const error = await evaluateValues(throwingProxy([makeTrace()], thrown, '0')).catch((reason) => reason);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({
+      code: 'ERR_INVALID_TRACE',
+      message: 'traces[0] could not be read: it threw',
+    });
+    expect(error.cause).toBe(thrown);
   });
 
   test('without an embedder a large batch leaves turns to others', async () => {

@@ -4,7 +4,7 @@
 
 const { Embedder, VectorCache } = require('..');
 const { OracleEmbedder } = require('./oracle/embedder.js');
-const { revoked, throwingProxy } = require('./support/hostile.js');
+const { claiming, lengths, revoked, throwingProxy } = require('./support/hostile.js');
 const { modelDirectory } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 
@@ -88,6 +88,17 @@ describe('Embedder', () => {
     const error = await embedder.embedBatch(texts).catch((reason) => reason);
     expect(error).toBeInstanceOf(TypeError);
     expect(error).toMatchObject({ code: 'ERR_INVALID_TEXT', message });
+  });
+
+  test.each(lengths)('a batch refuses a length of %p', async (length, Class, expected) => {
+    const error = await embedder.embedBatch(claiming(['a'], length)).catch((reason) => reason);
+    expect(error).toBeInstanceOf(Class);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_TEXT', message: `texts.length must be ${expected}` });
+  });
+
+  test('a batch of nothing is aborted like another', async () => {
+    const signal = AbortSignal.abort('enough');
+    expect(await embedder.embedBatch([], { signal }).catch((reason) => reason)).toBe('enough');
   });
 
   test('rejects where there is no model, with the reason', async () => {

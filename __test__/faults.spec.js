@@ -4,6 +4,8 @@
 // next call works.
 
 const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 
 const { embedderStatus } = require('..');
@@ -104,6 +106,36 @@ describe('a panic in a stage', () => {
       expect(result).toEqual(expected);
     }
   });
+
+  test.each(['save', 'load', 'load ahead'])(
+    '%s: that call rejects, and the next one works',
+    async (stage) => {
+      const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-faults-'));
+      try {
+        const body = `
+        const file = ${JSON.stringify(path.join(directory, 'memory'))};
+        const cache = new kp.VectorCache({ dimensions: 2 });
+        cache.add([1, 2]);
+        const codes = [];
+        for (let i = 0; i < 3; i++) {
+          for (const act of [() => cache.save(file), () => kp.VectorCache.load(file)]) {
+            codes.push(await act().then((loaded) => loaded?.size ?? null, ({ code }) => code));
+          }
+        }
+        console.log(JSON.stringify(codes));
+      `;
+        const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: `${stage}:2` };
+        const { result } = await runForResult(body, { env });
+        // The second save fails, or the second load.
+        const expected = [null, 1, null, 1, null, 1];
+        expected[stage === 'save' ? 2 : 3] = 'ERR_INTERNAL';
+        expect(result).toEqual(expected);
+        expect(fs.readdirSync(directory)).toEqual(['memory']);
+      } finally {
+        fs.rmSync(directory, { recursive: true });
+      }
+    },
+  );
 
   test('the published addon has no such faults', async () => {
     const { result } = await runForResult(THREE_CALLS, {

@@ -256,7 +256,7 @@ describe('new VectorCache accepts', () => {
 
 describe('a VectorCache of huge dimensions', () => {
   const HUGE = Number.MAX_SAFE_INTEGER;
-  for (const method of ['add', 'maxCosineSimilarity']) {
+  for (const method of ['add', 'maxCosineSimilarity', 'nearest']) {
     test(`${method} refuses honest short vectors`, () => {
       const cache = new VectorCache({ dimensions: HUGE });
       for (const vector of [
@@ -545,9 +545,18 @@ const MALFORMED = [
 /** Some direction that no other vector here has. */
 const PROBE = Float64Array.from({ length: 384 }, (_, index) => Math.cos(index * index));
 
+/** Each takes a malformed vector, alone or after a good one, and names it. */
 const METHODS = [
-  ['add', 'vector'],
-  ['maxCosineSimilarity', 'query'],
+  { method: 'add', name: 'vector', call: (cache, vector) => cache.add(vector) },
+  { method: 'add with a label', name: 'vector', call: (cache, vector) => cache.add(vector, 'label') },
+  { method: 'maxCosineSimilarity', name: 'query', call: (cache, query) => cache.maxCosineSimilarity(query) },
+  { method: 'nearest', name: 'query', call: (cache, query) => cache.nearest(query, 2) },
+  { method: 'addBatch', name: 'vectors[1]', call: (cache, vector) => cache.addBatch([honest(), vector]) },
+  {
+    method: 'maxCosineSimilarities',
+    name: 'queries[1]',
+    call: (cache, query) => cache.maxCosineSimilarities([PROBE, query]),
+  },
 ];
 
 /** That a cache of one vector, `PROBE`, is as good as new. */
@@ -562,26 +571,277 @@ function expectIntact(cache) {
   close(cache.maxCosineSimilarity(PROBE), 1);
 }
 
-for (const [method, parameter] of METHODS) {
+for (const { method, name, call } of METHODS) {
   describe(`${method} refuses`, () => {
-    const refuse = (call, row) => {
+    const refuse = (act, row) => {
       const cache = new VectorCache();
       cache.add(PROBE);
-      const error = thrownBy(() => call(cache));
-      expectError(error, { ...row, code: 'ERR_INVALID_VECTOR', message: row.message(parameter) });
+      const error = thrownBy(() => act(cache));
+      const message = row.message(name);
+      // The SDK's text names no vector.
+      const isUnnamed = name.endsWith(']') && message.startsWith('Expected');
+      expectError(error, {
+        ...row,
+        code: 'ERR_INVALID_VECTOR',
+        message: isUnnamed ? `${name}: ${message}` : message,
+      });
       expectIntact(cache);
     };
 
-    test('a call without an argument', () => {
-      const row = MALFORMED.find(({ name }) => name === 'undefined');
-      refuse((cache) => cache[method](), row);
-    });
+    if (!name.endsWith(']')) {
+      test('a call without an argument', () => {
+        const row = MALFORMED.find(({ name }) => name === 'undefined');
+        refuse((cache) => cache[method.split(' ')[0]](), row);
+      });
+    }
 
     for (const row of MALFORMED) {
-      test(row.name, () => refuse((cache) => cache[method](row.make()), row));
+      test(row.name, () => refuse((cache) => call(cache, row.make()), row));
     }
   });
 }
+
+/** Malformed lists of vectors or labels; `name` is that of the parameter. */
+const LISTS = (name) => [
+  ...[
+    ['undefined', undefined, 'undefined'],
+    ['null', null, 'null'],
+    ['a number', 2, '2'],
+    ['a string', 'ab', 'string'],
+    ['a function', () => {}, 'function'],
+    ['a symbol', Symbol('list'), 'symbol'],
+  ].map(([title, list, found]) => [title, list, TypeError, `${name} must be an array, got ${found}`]),
+  ...[
+    ['an object without a length', {}, 'undefined'],
+    ['a Set', new Set([[1, 0]]), 'undefined'],
+    ['a length that is a string', { length: '1', 0: [1, 0] }, 'string'],
+    ['a length that is a bigint', { length: 1n, 0: [1, 0] }, 'bigint'],
+  ].map(([title, list, found]) => [title, list, TypeError, `${name}.length must be a number, got ${found}`]),
+  ...[-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53].map((length) => [
+    `length: ${length}`,
+    { length, 0: [1, 0] },
+    RangeError,
+    `${name}.length must be a safe integer of at least 0, got ${length}`,
+  ]),
+  ...THROWN.map(([title, thrown]) => [
+    `a length that throws ${title}`,
+    throwingGetter({}, 'length', thrown),
+    TypeError,
+    `${name}.length could not be read: it threw`,
+    same(thrown),
+  ]),
+  ['a revoked proxy', revoked([]), TypeError, `${name}.length could not be read: it threw`, isTypeError],
+];
+
+describe.each([
+  ['addBatch', 'vectors', 'ERR_INVALID_VECTOR', (cache, list) => cache.addBatch(list)],
+  [
+    'maxCosineSimilarities',
+    'queries',
+    'ERR_INVALID_VECTOR',
+    (cache, list) => cache.maxCosineSimilarities(list),
+  ],
+  ['addBatch', 'labels', 'ERR_INVALID_LABEL', (cache, list) => cache.addBatch([[1, 0]], list)],
+])('%s refuses %s that are', (_method, name, code, call) => {
+  // Labels may be left out.
+  const rows = LISTS(name).filter(([title]) => name !== 'labels' || title !== 'undefined');
+  for (const [title, list, Class, message, cause] of rows) {
+    test(title, () => {
+      const cache = new VectorCache({ dimensions: 2 });
+      expectError(
+        thrownBy(() => call(cache, list)),
+        { Class, code, message, cause },
+      );
+      expect(cache.size).toBe(0);
+    });
+  }
+
+  test.each(THROWN)('a list with an element that throws %s', (_title, thrown) => {
+    const list = throwingGetter([[1, 0]], '0', thrown);
+    const cache = new VectorCache({ dimensions: 2 });
+    expectError(
+      thrownBy(() => call(cache, list)),
+      { Class: TypeError, code, message: `${name}[0] could not be read: it threw`, cause: same(thrown) },
+    );
+    expect(cache.size).toBe(0);
+  });
+});
+
+describe('labels', () => {
+  const NO_LABELS = [
+    ['null', null, 'null'],
+    ['a number', 7, '7'],
+    ['a bigint', 7n, 'bigint'],
+    ['a boolean', true, 'boolean'],
+    ['a boxed string', new String('a'), 'object'],
+    ['an object', { toString: () => 'a' }, 'object'],
+    ['an object whose toString throws', hostile, 'object'],
+    ['an array', ['a'], 'array'],
+    ['a symbol', Symbol('a'), 'symbol'],
+    ['a function', () => 'a', 'function'],
+    ['a revoked proxy', revoked({}), 'object'],
+  ];
+
+  test.each(NO_LABELS)('%s is refused', (_title, label, found) => {
+    const cache = new VectorCache({ dimensions: 2 });
+    const refused = { Class: TypeError, code: 'ERR_INVALID_LABEL' };
+    expectError(
+      thrownBy(() => cache.add([1, 0], label)),
+      { ...refused, message: `label must be a string, got ${found}` },
+    );
+    expectError(
+      thrownBy(() =>
+        cache.addBatch(
+          [
+            [1, 0],
+            [0, 1],
+          ],
+          ['a', label],
+        ),
+      ),
+      { ...refused, message: `labels[1] must be a string, got ${found}` },
+    );
+    expect(cache.size).toBe(0);
+  });
+
+  test.each([
+    ['ASCII', 'a'.repeat(1024), 'a'],
+    ['two bytes each', '\u00e9'.repeat(512), 'a'],
+    ['four bytes each', '\u{1f980}'.repeat(256), 'a'],
+    ['lone surrogates', '\ud800'.repeat(341), 'ab'],
+  ])('may be 1,024 bytes long and no longer: %s', (_title, longest, more) => {
+    const cache = new VectorCache({ dimensions: 2 });
+    cache.add([1, 0], longest);
+    expect(cache.nearest([1, 0])[0].label).toBe(longest.replaceAll('\ud800', '\ufffd'));
+    expectError(
+      thrownBy(() => cache.add([1, 0], longest + more)),
+      {
+        Class: RangeError,
+        code: 'ERR_INVALID_LABEL',
+        message: 'label must be at most 1024 bytes of UTF-8, got 1025',
+      },
+    );
+    expectError(
+      thrownBy(() => cache.addBatch([[1, 0]], [longest + more])),
+      {
+        Class: RangeError,
+        code: 'ERR_INVALID_LABEL',
+        message: 'labels[0] must be at most 1024 bytes of UTF-8, got 1025',
+      },
+    );
+    expect(cache.size).toBe(1);
+  });
+
+  test.each([
+    [[], 1],
+    [['a', 'b'], 1],
+    [new Array(3), 2],
+  ])('of a batch must be as many as the vectors', (labels, count) => {
+    const cache = new VectorCache({ dimensions: 2 });
+    const vectors = new Array(count).fill([1, 0]);
+    expectError(
+      thrownBy(() => cache.addBatch(vectors, labels)),
+      {
+        Class: RangeError,
+        code: 'ERR_INVALID_LABEL',
+        message: `labels must be as many as vectors: expected ${count}, got ${labels.length}`,
+      },
+    );
+    expect(cache.size).toBe(0);
+  });
+});
+
+describe('nearest refuses as k', () => {
+  test.each([
+    ['null', null, TypeError, 'a number, got null'],
+    ['a string', '1', TypeError, 'a number, got string'],
+    ['a bigint', 1n, TypeError, 'a number, got bigint'],
+    ['an object', { valueOf: () => 1 }, TypeError, 'a number, got object'],
+    ['-1', -1, RangeError, 'a safe integer of at least 0, got -1'],
+    ['0.5', 0.5, RangeError, 'a safe integer of at least 0, got 0.5'],
+    ['NaN', Number.NaN, RangeError, 'a safe integer of at least 0, got NaN'],
+    ['Infinity', 1 / 0, RangeError, 'a safe integer of at least 0, got Infinity'],
+    ['2**53', 2 ** 53, RangeError, `a safe integer of at least 0, got ${2 ** 53}`],
+  ])('%s', (_title, k, Class, expected) => {
+    const cache = new VectorCache({ dimensions: 2 });
+    cache.add([1, 0]);
+    expectError(
+      thrownBy(() => cache.nearest([1, 0], k)),
+      { Class, code: 'ERR_INVALID_OPTION', message: `k must be ${expected}` },
+    );
+  });
+});
+
+describe('save and load refuse', () => {
+  const rejectionOf = (promise) =>
+    promise.then(
+      () => Promise.reject(new Error('it was fulfilled')),
+      (error) => error,
+    );
+
+  test.each([
+    ['undefined', undefined, TypeError, 'path must be a string, got undefined'],
+    ['null', null, TypeError, 'path must be a string, got null'],
+    ['a number', 7, TypeError, 'path must be a string, got 7'],
+    ['an object', { toString: () => 'file' }, TypeError, 'path must be a string, got object'],
+    ['a boxed string', new String('file'), TypeError, 'path must be a string, got object'],
+    ['a revoked proxy', revoked({}), TypeError, 'path must be a string, got object'],
+    ['an empty path', '', RangeError, 'path must not be empty'],
+  ])('%s', async (_title, file, Class, message) => {
+    const refused = { Class, code: 'ERR_INVALID_OPTION', message };
+    expectError(await rejectionOf(new VectorCache().save(file)), refused);
+    expectError(await rejectionOf(VectorCache.load(file)), refused);
+  });
+
+  test('a path that no system has', async () => {
+    const error = await rejectionOf(new VectorCache().save('a\0b'));
+    expect(error).toBeInstanceOf(Error);
+    expect(error.code).toBe('ERR_CACHE_IO');
+    expect((await rejectionOf(VectorCache.load('a\0b'))).code).toBe('ERR_CACHE_IO');
+  });
+
+  const OPTIONS = [
+    ['null', null, TypeError, 'options must be an object, got null'],
+    ['an array', [], TypeError, 'options must be an object, got array'],
+    ['a string', 'any', TypeError, 'options must be an object, got string'],
+    ['model: null', { model: null }, TypeError, 'options.model must be a string, got null'],
+    ['model: true', { model: true }, TypeError, 'options.model must be a string, got boolean'],
+    ['another model', { model: 'all' }, RangeError, "options.model must be 'check' or 'any'"],
+    [
+      'maxElements: -1',
+      { maxElements: -1 },
+      RangeError,
+      'options.maxElements must be a safe integer of at least 0, got -1',
+    ],
+    ["ttlMs: '1'", { ttlMs: '1' }, TypeError, 'options.ttlMs must be a number, got string'],
+    ['ttlMs: NaN', { ttlMs: Number.NaN }, RangeError, 'options.ttlMs must be a non-negative number, got NaN'],
+    [
+      'a getter that throws',
+      throwingGetter({}, 'model', hostile),
+      TypeError,
+      'options.model could not be read: it threw',
+      same(hostile),
+    ],
+  ];
+
+  for (const [title, options, Class, message, cause] of OPTIONS) {
+    test(`${title} as options`, async () => {
+      const error = await rejectionOf(VectorCache.load('missing', options));
+      expectError(error, { Class, code: 'ERR_INVALID_OPTION', message, cause });
+    });
+  }
+
+  test('an object that is no cache', async () => {
+    for (const receiver of [
+      {},
+      null,
+      Object.create(VectorCache.prototype),
+      new Proxy(new VectorCache(), {}),
+    ]) {
+      expect(await rejectionOf(VectorCache.prototype.save.call(receiver, 'file'))).toBeInstanceOf(TypeError);
+    }
+  });
+});
 
 describe('malformed calls', () => {
   test('are as many as the suite promises, and all different', () => {
@@ -605,10 +865,10 @@ describe('malformed calls', () => {
     expect(cache.size).toBe(0);
   });
 
-  /** Calls both methods with everything malformed; the rows above are for how it is refused. */
+  /** Calls every method with everything malformed; the rows above are for how it is refused. */
   const refuseAll = (cache) => {
     for (const { make } of MALFORMED) {
-      for (const [method] of METHODS) thrownBy(() => cache[method](make()));
+      for (const { call } of METHODS) thrownBy(() => call(cache, make()));
     }
   };
 
@@ -654,7 +914,8 @@ describe('malformed calls', () => {
   });
 
   test('on an object that is no cache are a TypeError', () => {
-    for (const method of ['add', 'maxCosineSimilarity', 'evictExpired', 'clear']) {
+    const methods = ['add', 'addBatch', 'maxCosineSimilarity', 'maxCosineSimilarities', 'nearest'];
+    for (const method of [...methods, 'evictExpired', 'clear', Symbol.iterator]) {
       for (const receiver of [
         {},
         null,
@@ -665,11 +926,13 @@ describe('malformed calls', () => {
         expect(error).toBeInstanceOf(TypeError);
       }
     }
-    expect(thrownBy(() => Object.create(VectorCache.prototype).size)).toBeInstanceOf(TypeError);
+    for (const getter of ['size', 'maxElements', 'dimensions', 'ttlMs', 'model']) {
+      expect(thrownBy(() => Object.create(VectorCache.prototype)[getter])).toBeInstanceOf(TypeError);
+    }
   });
 });
 
-describe('add and maxCosineSimilarity accept', () => {
+describe('add, maxCosineSimilarity and the others accept', () => {
   class Vector extends Array {}
   class Floats extends Float32Array {}
   class Doubles extends Float64Array {}
@@ -798,10 +1061,20 @@ describe('add and maxCosineSimilarity accept', () => {
       close(added.maxCosineSimilarity(components), 1);
       close(added.maxCosineSimilarity(PROBE), expected);
 
+      const batch = new VectorCache();
+      batch.addBatch([vector, vector], ['a', undefined]);
+      expect(batch.nearest(PROBE, 3)).toEqual([
+        { label: 'a', similarity: added.maxCosineSimilarity(PROBE), index: 0 },
+        { label: undefined, similarity: added.maxCosineSimilarity(PROBE), index: 1 },
+      ]);
+
       const asked = new VectorCache();
       expect(asked.maxCosineSimilarity(vector)).toBe(0);
+      expect(asked.nearest(vector)).toEqual([]);
       asked.add(PROBE);
       close(asked.maxCosineSimilarity(vector), expected);
+      expect(asked.maxCosineSimilarities([vector])).toEqual([asked.maxCosineSimilarity(vector)]);
+      expect(asked.nearest(vector)[0].similarity).toBe(asked.maxCosineSimilarity(vector));
       expect(asked.size).toBe(1);
     });
   }
@@ -832,6 +1105,27 @@ describe('add and maxCosineSimilarity accept', () => {
     expect(cache.maxCosineSimilarity([1, 0])).toBe(1);
     expect(cache.maxCosineSimilarity([0, 1])).toBe(1);
   });
+});
+
+test('lists may be array-like, and their getters use the cache', () => {
+  const cache = new VectorCache({ dimensions: 2 });
+  const vectors = {
+    length: 2,
+    get 0() {
+      cache.addBatch([[0, 1]], { length: 1, 0: 'inner' });
+      return [1, 0];
+    },
+    get 1() {
+      // The first one waits until all are known to be good.
+      return [cache.size, 0];
+    },
+  };
+  cache.addBatch(vectors, vm.runInNewContext("['a', 'b']"));
+  expect([...cache].map(({ label }) => label)).toEqual(['inner', 'a', 'b']);
+  expect(cache.maxCosineSimilarities([])).toEqual([]);
+  cache.addBatch([]);
+  cache.addBatch([], []);
+  expect(cache.size).toBe(3);
 });
 
 describe('add copies', () => {

@@ -27,13 +27,26 @@ const SCRIPT = `
   })();
 `;
 
-/** The system calls of the process between its marks, in all its threads, as `name(arguments`. */
-function systemCalls() {
+/** Saves a cache and loads it; the file is the third argument. */
+const FILE_SCRIPT = `
+  const kp = require(process.argv[1]);
+  const cache = new kp.VectorCache({ dimensions: 3 });
+  cache.add([1, 2, 3], '../label');
+  require('node:fs').writeSync(2, 'begin\\n');
+  (async () => {
+    for (let i = 0; i < 2; i++) await cache.save(process.argv[3]);
+    const { size } = await kp.VectorCache.load(process.argv[3]);
+    require('node:fs').writeSync(2, 'end ' + (size === 1) + '\\n');
+  })();
+`;
+
+/** The system calls of a process between its marks, in all its threads, as `name(arguments`. */
+function systemCalls(program, ...parameters) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-strace-'));
   try {
     const log = path.join(directory, 'log');
     const calls = 'trace=%process,%network,%file,write,ftruncate,fchmod,fchown,memfd_create,io_uring_setup';
-    const script = ['-e', SCRIPT, root, path.join(__dirname, 'support', 'make-trace.js')];
+    const script = ['-e', program, root, path.join(__dirname, 'support', 'make-trace.js'), ...parameters];
     // With this, Node.js refuses to run text as code.
     const flags = process.versions.bun ? [] : ['--disallow-code-generation-from-strings'];
     const command = ['-f', '-qq', '-s', '300', '-o', log, '-e', calls, process.execPath, ...flags, ...script];
@@ -67,7 +80,7 @@ const DOES = {
 (hasStrace ? describe : describe.skip)('scoring does not', () => {
   let traced;
   beforeAll(() => {
-    traced = systemCalls();
+    traced = systemCalls(SCRIPT);
     if (traced.refused) console.warn(`skipped: strace may not trace here: ${traced.refused}`);
   });
 
@@ -81,3 +94,34 @@ const DOES = {
     expect(traced.calls.some((call) => /^open(at)?\(.*model\.onnx/.test(call))).toBe(true);
   });
 });
+
+(hasStrace ? test : test.skip)(
+  'saving writes the file that it is told to, and a temporary one beside it',
+  () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-saved-'));
+    try {
+      const file = path.join(directory, 'memory.safetensors');
+      const { refused, calls } = systemCalls(FILE_SCRIPT, file);
+      if (refused) return;
+      const writes = calls.filter((call) =>
+        [DOES['write files'], DOES['change the file system']].some((pattern) => pattern.test(call)),
+      );
+      const kinds = writes.map((call) => {
+        const name = call.match(/^\w+/)[0].replace(/at2?$/, '');
+        const paths = [...call.matchAll(/"([^"]*)"/g)].map(([, one]) => one);
+        expect(paths.map((one) => path.dirname(one))).toEqual(paths.map(() => directory));
+        const isTemporary = (one) => /^\.knowledgepulse-\w+\.tmp$/.test(path.basename(one));
+        return [name, ...paths.map((one) => (isTemporary(one) ? 'temporary' : path.basename(one)))].join(' ');
+      });
+      const saved = ['open temporary', 'rename temporary memory.safetensors'];
+      // The second file takes over the permissions of the first.
+      expect(kinds.filter((kind) => kind !== 'fchmod')).toEqual([...saved, ...saved]);
+      for (const name of ['talk to a network', 'start programs']) {
+        expect(calls.filter((call) => DOES[name].test(call))).toEqual([]);
+      }
+      expect(fs.readdirSync(directory)).toEqual(['memory.safetensors']);
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  },
+);

@@ -250,8 +250,9 @@ describe('tarballs', () => {
       `${name}.d.ts`,
       `${name}.js`,
     ]);
+    const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html'].map((name) => `dist/${name}`);
     expect(ours.sort()).toEqual(
-      ['CHANGELOG.md', ...DOCUMENTS, ...entries, 'dist/report.html', 'package.json'].sort(),
+      ['CHANGELOG.md', ...DOCUMENTS, ...bundles, ...entries, 'package.json'].sort(),
     );
   });
 
@@ -265,7 +266,7 @@ describe('tarballs', () => {
       withFp32: (withoutModel + fp32.reduce((sum, size) => sum + size)) / 1e6,
       withQ8: (withoutModel + sizeOf(q8)) / 1e6,
     };
-    expect(megabytes.main).toBeLessThan(0.6);
+    expect(megabytes.main).toBeLessThan(0.75);
     expect(megabytes.platform).toBeLessThan(45);
     expect(megabytes.withFp32).toBeLessThan(370 / 3);
     expect(megabytes.withQ8).toBeLessThan(370 / 6);

@@ -2,8 +2,15 @@
 
 // A scorer whose memory lies elsewhere: order, batches, failures.
 
-const { LocalStore, Scorer, VectorCache } = require('..');
+const path = require('node:path');
+
+const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
+const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { runForResult } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('store-memory');
 
 const distinct = (count, salt = '') =>
   Array.from({ length: count }, (_, index) => ({
@@ -91,6 +98,82 @@ describe('a store that fails', () => {
     expect(store.cache.size).toBe(1);
   });
 
+  test.each([
+    ['plain', { name: 'TypeError', message: 'no connection' }],
+    ['with a code of napi', Object.assign(new Error('of a library'), { code: 'GenericFailure' })],
+    ['unreadable', revoked({})],
+  ])('rejects with its error, also one that is %s', async (_, failure) => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    store.failure = failure;
+    const call = (promise) => promise.catch((reason) => Object.is(reason, failure));
+    expect(await call(scorer.evaluateValue(makeTrace()))).toBe(true);
+    expect(await call(scorer.evaluateValues(distinct(3)))).toBe(true);
+    expect(await call(scorer.explain(makeTrace(), { remember: false }))).toBe(true);
+  });
+
+  test.each([
+    ['a code that is a number', Object.assign(new Error('no route'), { code: 14 }), 'no route'],
+    ['no error', undefined, 'undefined'],
+    ['a symbol', Symbol('down'), 'Symbol(down)'],
+    ['an object without a prototype', Object.create(null), 'its error cannot be read'],
+    ['what cannot be read', revoked({}), 'its error cannot be read'],
+  ])('and is stood in for may fail with %s', async (_, failure, told) => {
+    const store = new LocalStore();
+    store.compareAndAddBatch = async () => {
+      throw failure;
+    };
+    const warnings = [];
+    const { emitWarning } = process;
+    process.emitWarning = (...warning) => warnings.push(warning);
+    try {
+      const { noveltyBasis } = await new Scorer({ store, onStoreError: 'local' }).explain(makeTrace());
+      expect(noveltyBasis).toBe('empty-cache');
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect(warnings).toEqual([
+      [expect.stringContaining(told), { type: 'KnowledgePulseWarning', code: 'ERR_STORE' }],
+    ]);
+  });
+
+  test('is not blamed for a cache of another model, and gets nothing twice', async () => {
+    const file = path.join(scratch, 'q8.safetensors');
+    await runForResult(
+      `
+      const { cache } = kp.defaultScorer;
+      await kp.evaluateValue(makeTrace());
+      await cache.save(${JSON.stringify(file)});
+      console.log(JSON.stringify(cache.size));
+    `,
+      { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
+    );
+    const store = new WatchedStore();
+    const scorer = new Scorer({
+      store,
+      cache: await VectorCache.load(file, { model: 'any' }),
+      onStoreError: 'local',
+    });
+    const call = () => scorer.evaluateValue(makeTrace()).catch(({ code }) => code);
+    expect(await call()).toBe('ERR_STORE_OTHER_MODEL');
+    expect(await call()).toBe('ERR_STORE_OTHER_MODEL');
+    expect(store.cache.size).toBe(2);
+    store.failure = down();
+    const { emitWarning } = process;
+    process.emitWarning = () => {};
+    try {
+      expect(await call()).toBe('ERR_STORE_OTHER_MODEL');
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    // A call that was rejected is not remembered later.
+    store.failure = undefined;
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    scorer.cache.clear();
+    expect(await call()).toBeGreaterThanOrEqual(0);
+    expect(store.cache.size).toBe(3);
+  });
+
   test('can be stood in for by the cache, and gets what it has missed', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ store, onStoreError: 'local' });
@@ -128,6 +211,10 @@ describe('a store that fails', () => {
     ['another number of them', () => [[null, null]]],
     ['no number', () => [[{ label: null, similarity: Number.NaN }]]],
     ['no label', () => [[{ similarity: 1 }]]],
+    ['more than there is', () => [[{ label: null, similarity: 1e308 }]]],
+    ['what cannot be read', () => [revoked([])]],
+    ['what throws', () => [throwingProxy([], 'thrown')]],
+    ['with a getter that throws', () => [[throwingGetter({ label: null }, 'similarity', 'thrown')]]],
   ])('answers %s: that is refused', async (_, answer) => {
     const store = new LocalStore();
     store.compareAndAddBatch = async () => answer();
@@ -135,6 +222,34 @@ describe('a store that fails', () => {
     expect(error).toBeInstanceOf(TypeError);
     expect(error.code).toBe('ERR_STORE');
   });
+});
+
+test.each([
+  ['nothing', undefined],
+  ['no list', 7],
+  ['what cannot be read', [revoked({})]],
+  ['no neighbour', [7]],
+])('a store that looks and finds %s is refused', async (_, answer) => {
+  const store = new LocalStore();
+  store.nearest = async () => answer;
+  const error = await new Scorer({ store })
+    .explain(makeTrace(), { remember: false })
+    .catch((reason) => reason);
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error.code).toBe('ERR_STORE');
+});
+
+test('an answer is read once', async () => {
+  const store = new LocalStore();
+  let reads = 0;
+  const neighbour = {
+    label: null,
+    get similarity() {
+      return reads++ === 0 ? 0.5 : 'later';
+    },
+  };
+  store.compareAndAddBatch = async () => [[neighbour]];
+  expect((await new Scorer({ store }).explain(makeTrace())).nearest.similarity).toBe(0.5);
 });
 
 describe('abort', () => {
@@ -153,6 +268,40 @@ describe('abort', () => {
     expect(new Set(await Promise.all(aborted))).toEqual(new Set(['AbortError']));
     expect(store.cache.size).toBe(1);
     expect(await scorer.evaluateValue(traces[5])).toBeGreaterThan(0);
+  });
+
+  test.each(['evaluateValue', 'explain'])('%s: the calls after one that waits go on', async (method) => {
+    const store = new WatchedStore();
+    let isAsked;
+    const asked = new Promise((resolve) => {
+      isAsked = resolve;
+    });
+    let answer;
+    const answered = new Promise((resolve) => {
+      answer = resolve;
+    });
+    store.compareAndAddBatch = async (entries) => {
+      isAsked();
+      await answered;
+      return LocalStore.prototype.compareAndAddBatch.call(store, entries);
+    };
+    const scorer = new Scorer({ store });
+    const traces = distinct(3, 'waits');
+    const first = scorer.evaluateValue(traces[0]);
+    await asked;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const second = scorer[method](traces[1], { signal }).catch((reason) => reason);
+    // Until it has been embedded, and waits for the store.
+    await new Embedder().embed('after it');
+    await new Promise(setImmediate);
+    controller.abort('enough');
+    expect(await second).toBe('enough');
+    const third = scorer.evaluateValue(traces[2]);
+    answer();
+    expect(await first).toBeGreaterThan(0);
+    expect(await third).toBeGreaterThan(0);
+    expect(Array.from(store.cache, ({ label }) => label)).toEqual(['waits-0', 'waits-2']);
   });
 
   test('a batch stops', async () => {

@@ -78,12 +78,213 @@ describe('VectorCache', () => {
     }
   });
 
-  test('has the surface of the SDK', () => {
+  test('has the surface of the SDK, and more', () => {
     const names = Object.getOwnPropertyNames(VectorCache.prototype);
     const sdk = ['add', 'clear', 'constructor', 'evictExpired', 'maxCosineSimilarity', 'size'];
-    expect(names).toEqual(expect.arrayContaining(sdk));
+    const more = ['addBatch', 'dimensions', 'maxCosineSimilarities', 'maxElements', 'model', 'nearest'];
+    expect(names.sort()).toEqual([...sdk, ...more, 'save', 'ttlMs'].sort());
     expect(() => VectorCache()).toThrow(TypeError);
     expect(() => VectorCache.prototype.add.call({}, [1])).toThrow(TypeError);
+  });
+});
+
+describe('nearest', () => {
+  const LABELLED = [
+    [[1, 0], 'east'],
+    [[0, 1], 'north'],
+    [[-1, 0], undefined],
+    [[2, 0], ''],
+  ];
+  const labelled = () => {
+    const cache = new VectorCache({ dimensions: 2 });
+    for (const [vector, label] of LABELLED) cache.add(vector, label);
+    return cache;
+  };
+
+  test('tells the most similar first, and of equals the oldest', () => {
+    const all = [
+      { label: 'east', similarity: 1, index: 0 },
+      { label: '', similarity: 1, index: 3 },
+      { label: 'north', similarity: 0, index: 1 },
+      { label: undefined, similarity: -1, index: 2 },
+    ];
+    const cache = labelled();
+    expect(cache.nearest([5, 0])).toEqual(all.slice(0, 1));
+    expect(cache.nearest([5, 0], undefined)).toEqual(all.slice(0, 1));
+    for (let k = 0; k <= 5; k++) expect(cache.nearest([5, 0], k)).toEqual(all.slice(0, k));
+    expect(cache.nearest([5, 0], Number.MAX_SAFE_INTEGER)).toEqual(all);
+    expect(cache.nearest([5, 0])).toBeInstanceOf(Array);
+  });
+
+  test('gives indices in the order of age, as the oldest leave', () => {
+    const cache = new VectorCache({ maxElements: 2, dimensions: 2 });
+    for (const [vector, label] of LABELLED) cache.add(vector, label);
+    expect(cache.nearest([1, 0], 9)).toEqual([
+      { label: '', similarity: 1, index: 1 },
+      { label: undefined, similarity: -1, index: 0 },
+    ]);
+  });
+
+  test('of a zero vector is anything', () => {
+    const found = labelled().nearest([0, 0], 2);
+    expect(found).toEqual([
+      { label: 'east', similarity: 0, index: 0 },
+      { label: 'north', similarity: 0, index: 1 },
+    ]);
+  });
+
+  test('of an empty cache is nothing', () => {
+    expect(new VectorCache({ dimensions: 2 }).nearest([1, 0], 3)).toEqual([]);
+  });
+
+  test('labels keep every character; what is no character becomes U+FFFD', () => {
+    const cache = new VectorCache({ dimensions: 1 });
+    const labels = ['a\0b', '\u00e9\u{1f980}\ufeff', '\ud800', 'x\udc00\ud800y', 'kp:trace:1'];
+    for (const label of labels) cache.add([1], label);
+    const expected = ['a\0b', '\u00e9\u{1f980}\ufeff', '\ufffd', 'x\ufffd\ufffdy', 'kp:trace:1'];
+    expect(cache.nearest([1], 9).map(({ label }) => label)).toEqual(expected);
+    expect([...cache].map(({ label }) => label)).toEqual(expected);
+  });
+});
+
+describe('addBatch', () => {
+  test('adds in order, and the oldest leave', () => {
+    const cache = new VectorCache({ maxElements: 3, dimensions: 3 });
+    cache.add(axis(0), 'first');
+    cache.addBatch([axis(1), Float32Array.from(axis(2))], ['second', undefined]);
+    expect([...cache].map(({ label }) => label)).toEqual(['first', 'second', undefined]);
+    cache.addBatch([axis(0), axis(1)]);
+    expect([...cache].map(({ vector }) => [...vector])).toEqual([axis(2), axis(0), axis(1)]);
+    cache.addBatch(Array.from({ length: 1000 }, (_, i) => axis(i % 3)));
+    expect(cache.size).toBe(3);
+  });
+
+  test('adds all or nothing', () => {
+    const cache = new VectorCache({ dimensions: 3 });
+    cache.add(axis(0), 'a');
+    const vectors = [...Array(2000).fill(axis(1)), [1, Number.NaN, 0]];
+    expect(() => cache.addBatch(vectors)).toThrow('vectors[2000][1] must be a finite number, got NaN');
+    expect(cache.size).toBe(1);
+    const full = new VectorCache({ maxElements: 1, dimensions: 3 });
+    full.add(axis(0), 'a');
+    expect(() => full.addBatch(vectors)).toThrow(RangeError);
+    expect(full.nearest(axis(0))).toEqual([{ label: 'a', similarity: 1, index: 0 }]);
+  });
+
+  test('checks what a cache of no elements does not store', () => {
+    const cache = new VectorCache({ maxElements: 0, dimensions: 3 });
+    cache.addBatch([axis(0)]);
+    expect(cache.size).toBe(0);
+    expect(() => cache.addBatch([[1]])).toThrow('vectors[0]: Expected 3 dimensions, got 1');
+  });
+
+  test('takes the time to live of the cache', async () => {
+    const cache = new VectorCache({ dimensions: 3, ttlMs: 20 });
+    cache.addBatch([axis(0), axis(1)]);
+    await sleep(60);
+    expect(cache.size).toBe(0);
+  });
+});
+
+describe('iteration', () => {
+  const filled = (options) => {
+    const cache = new VectorCache({ dimensions: 1, ...options });
+    for (let i = 0; i < 10; i++) cache.add([i + 1], `${i}`);
+    return cache;
+  };
+
+  test('goes from the oldest to the newest', () => {
+    const [first, ...others] = filled({ maxElements: 4 });
+    expect(first).toEqual({ vector: Float32Array.of(7), label: '6', index: 0 });
+    expect(first.vector).toBeInstanceOf(Float32Array);
+    expect(others.map(({ vector, label, index }) => [vector[0], label, index])).toEqual([
+      [8, '7', 1],
+      [9, '8', 2],
+      [10, '9', 3],
+    ]);
+  });
+
+  test('gives copies', () => {
+    const cache = filled();
+    for (const { vector } of cache) vector.fill(0);
+    expect([...cache].map(({ vector }) => vector[0])).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test('gives vectors that can be added again without a change, also where it is another scale', () => {
+    const cache = new VectorCache({ dimensions: 2 });
+    const vectors = [
+      [1e300, -1e300],
+      [1e-300, 0],
+      [0.1, 1 / 3],
+      [0, 0],
+      [2 ** -40, 2 ** 40],
+    ];
+    cache.addBatch(vectors);
+    const first = [...cache].map(({ vector }) => vector);
+    cache.clear();
+    cache.addBatch(first);
+    expect([...cache].map(({ vector }) => vector)).toEqual(first);
+    expect(first.slice(2)).toEqual(vectors.slice(2).map((vector) => Float32Array.from(vector)));
+  });
+
+  test('leaves out what goes meanwhile, and what comes', () => {
+    const cache = filled({ maxElements: 10 });
+    const seen = [];
+    for (const { label, index } of cache) {
+      seen.push([label, index]);
+      // Each takes the place of the oldest.
+      if (index === 2) for (let i = 0; i < 5; i++) cache.add([i], 'new');
+    }
+    expect(seen.map(([label]) => label)).toEqual(['0', '1', '2', '5', '6', '7', '8', '9']);
+    expect(seen.map(([, index]) => index)).toEqual([0, 1, 2, 5, 6, 7, 8, 9]);
+  });
+
+  test('ends when the cache is cleared', () => {
+    const cache = filled();
+    const iterator = cache[Symbol.iterator]();
+    expect(iterator.next().value.label).toBe('0');
+    cache.clear();
+    for (let i = 0; i < 20; i++) cache.add([1], 'new');
+    expect(iterator.next()).toEqual({ value: undefined, done: true });
+    expect([...cache]).toHaveLength(20);
+  });
+
+  test('begins when the iterator is made', () => {
+    const cache = filled();
+    const iterator = cache[Symbol.iterator]();
+    cache.add([1], 'new');
+    expect([...iterator].map(({ label }) => label)).toEqual([
+      '0',
+      '1',
+      '2',
+      '3',
+      '4',
+      '5',
+      '6',
+      '7',
+      '8',
+      '9',
+    ]);
+    expect([...new VectorCache()]).toEqual([]);
+  });
+
+  test('leaves out what expires', async () => {
+    const cache = filled({ ttlMs: 20 });
+    const iterator = cache[Symbol.iterator]();
+    await sleep(60);
+    expect([...iterator]).toEqual([]);
+  });
+});
+
+describe('bounds', () => {
+  test('are told as they were given', () => {
+    const bounds = ({ maxElements, dimensions, ttlMs, model }) => [maxElements, dimensions, ttlMs, model];
+    expect(bounds(new VectorCache())).toEqual([1000, 384, Number.POSITIVE_INFINITY, null]);
+    for (const ttlMs of [0, 0.5, 1, 60_000.25, 86_400_000, 1e300]) {
+      const told = ttlMs === 1e300 ? Number.POSITIVE_INFINITY : ttlMs;
+      expect(bounds(new VectorCache({ maxElements: 0, dimensions: 7, ttlMs }))).toEqual([0, 7, told, null]);
+    }
+    expect(bounds(_getLocalCache()).slice(0, 3)).toEqual([1000, 384, Number.POSITIVE_INFINITY]);
   });
 });
 
@@ -169,7 +370,19 @@ describe('property', () => {
         const similarities = kept.map((vector) => cosineSimilarity(comfortable(query), comfortable(vector)));
         const expected = similarities.length === 0 ? 0 : Math.max(...similarities);
         expect(Math.abs(cache.maxCosineSimilarity(query) - expected)).toBeLessThanOrEqual(1e-6);
+        const ranked = cache.nearest(query, kept.length);
+        expect(ranked.map(({ index }) => index).sort((a, b) => a - b)).toEqual([...kept.keys()]);
+        for (const [rank, { similarity, index }] of ranked.entries()) {
+          expect(Math.abs(similarity - similarities[index])).toBeLessThanOrEqual(1e-6);
+          const next = ranked[rank + 1];
+          if (next === undefined) break;
+          expect(similarity > next.similarity || index < next.index).toBe(true);
+          expect(similarity).toBeGreaterThanOrEqual(next.similarity);
+        }
+        expect(cache.nearest(query, 3)).toEqual(ranked.slice(0, 3));
       }
+      const all = queries.map((query) => cache.maxCosineSimilarity(query));
+      expect(cache.maxCosineSimilarities(queries)).toEqual(all);
     });
     fc.assert(property, { numRuns: 500 });
   });

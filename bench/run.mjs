@@ -63,14 +63,22 @@ function readOptions() {
 }
 
 async function loadSections() {
-  const [scoring, search, alone, startUp, footprint] = await Promise.all([
+  const [scoring, search, files, alone, startUp, footprint] = await Promise.all([
     import('./rows/scoring.mjs'),
     import('./rows/search.mjs'),
+    import('./rows/files.mjs'),
     import('./rows/no-embedder.mjs'),
     import('./rows/start-up.mjs'),
     import('./rows/footprint.mjs'),
   ]);
-  return [scoring.scoring, search.search, alone.noEmbedder, startUp.startUp, footprint.footprint];
+  return [
+    scoring.scoring,
+    search.search,
+    files.files,
+    alone.noEmbedder,
+    startUp.startUp,
+    footprint.footprint,
+  ];
 }
 
 /** What the sections need to know. */

@@ -180,6 +180,11 @@ fn scans(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::new("cache", count), |bencher| {
                 bencher.iter(|| cache.max_cosine_similarity(black_box(&query), now));
             });
+            let nearest = cache.nearest(&query, 10, now).expect("memory");
+            assert_eq!(nearest[0].similarity.to_bits(), expected.to_bits());
+            group.bench_function(BenchmarkId::new("cache, the nearest 10", count), |bencher| {
+                bencher.iter(|| cache.nearest(black_box(&query), 10, now));
+            });
             for kernels in simd::implementations() {
                 // The slower ones, where the memory is not what takes the time.
                 if kernels.name == simd::kernels().name || count == 1_000 {

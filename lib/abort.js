@@ -2,6 +2,8 @@
 
 // Calls that an `AbortSignal` can cancel.
 
+const { codedError } = require('./errors.js');
+
 /**
  * What to do when a signal aborts, by signal: each gets one listener, because Node.js warns of a leak at eleven.
  *
@@ -16,49 +18,74 @@ const waiting = new WeakMap();
  * @param {() => void} callback
  */
 function onAbort(signal, callback) {
-  let callbacks = waiting.get(signal);
-  if (callbacks === undefined) {
-    callbacks = new Set();
-    waiting.set(signal, callbacks);
-    const all = callbacks;
-    signal.addEventListener(
-      'abort',
-      () => {
-        for (const each of all) each();
-        all.clear();
-      },
-      { once: true },
-    );
-  }
+  const known = waiting.get(signal);
+  const callbacks = known ?? new Set();
   callbacks.add(callback);
+  if (known === undefined) {
+    listen(signal, () => {
+      for (const each of callbacks) each();
+      callbacks.clear();
+    });
+    waiting.set(signal, callbacks);
+  }
   return () => callbacks.delete(callback);
 }
 
+function listen(signal, listener) {
+  try {
+    signal.addEventListener('abort', listener, { once: true });
+  } catch (cause) {
+    const message = 'options.signal could not be listened to: it threw';
+    throw codedError(TypeError, 'ERR_INVALID_OPTION', message, cause);
+  }
+}
+
 /**
- * The reply to a call, or a rejection with the signal's reason if that aborts while the call can still be cancelled.
+ * Makes a call. Gives its reply, or a rejection with the signal's reason if that aborts while the call can still be
+ * cancelled.
  *
  * @template T
- * @param {T | Promise<T>} reply
+ * @param {() => T | Promise<T>} begin
  * @param {{ cancel(): boolean } | undefined} call
  * @param {AbortSignal | undefined} signal
  * @returns {T | Promise<T>}
  */
-function cancellable(reply, call, signal) {
-  if (signal === undefined) return reply;
+function cancellable(begin, call, signal) {
+  if (signal === undefined) return begin();
   return new Promise((resolve, reject) => {
+    // Before the call is made: what that reads may abort it.
     const forget = onAbort(signal, () => {
-      if (call.cancel()) reject(signal.reason);
+      if (call.cancel()) reject(reasonOf(signal));
     });
+    const reply = (async () => begin())();
     const settle = (take) => (value) => {
       forget();
       take(value);
     };
-    Promise.resolve(reply).then(settle(resolve), settle(reject));
+    reply.then(settle(resolve), settle(reject));
   });
 }
 
 function throwIfAborted(signal) {
-  if (signal?.aborted) throw signal.reason;
+  if (signal !== undefined && isAborted(signal)) throw reasonOf(signal);
+}
+
+/** A signal that cannot say any more whether it is aborted will not abort anything. */
+function isAborted(signal) {
+  try {
+    return signal.aborted === true;
+  } catch {
+    return false;
+  }
+}
+
+/** The signals of older libraries have no reason. */
+function reasonOf(signal) {
+  let reason;
+  try {
+    reason = signal.reason;
+  } catch {}
+  return reason === undefined ? new DOMException('This operation was aborted', 'AbortError') : reason;
 }
 
 module.exports = { cancellable, onAbort, throwIfAborted };

@@ -39,8 +39,8 @@ export declare class NativeScorer {
 
 /** The state of a cache at one moment. */
 export declare class NativeSnapshot {
-  /** Writes the state to a file, once. */
-  save(path: string): Promise<void>
+  /** Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  save(path: string, call?: NativeCall | undefined | null): Promise<void>
 }
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */

@@ -7,9 +7,9 @@ const { isMainThread } = require('node:worker_threads');
 const { cancellable, throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
-const { codedError, localError } = require('./errors.js');
+const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { isArray, readFrom, readLength } = require('./reading.js');
 
 /** The length of an embedding. */
 const DIMENSIONS = 384;
@@ -24,7 +24,8 @@ function ensureConfigured() {
 }
 
 function configure(options) {
-  const isFirst = native.configure(resolveOptions(options));
+  const resolved = resolveOptions(options);
+  const isFirst = fromAddon(() => native.configure(resolved));
   // The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
   if (isFirst && isMainThread) process.once('exit', native.stop);
   return isFirst;
@@ -66,12 +67,13 @@ class Embedder {
   async embedBatch(texts, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
     if (!isArray(texts)) throw invalidText('texts must be an array');
-    const total = readFrom(texts, 'length', 'texts.length', 'ERR_INVALID_TEXT');
+    const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
     const checked = [];
     for (let index = 0; index < total; index++) {
       const path = `texts[${index}]`;
       checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
     }
+    throwIfAborted(signal);
     const embeddings = [];
     const inFlight = [];
     const takeFirst = async () => {
@@ -112,13 +114,10 @@ function invalidText(message) {
  */
 async function embed(text, signal) {
   ensureConfigured();
-  try {
-    const call = signal && new native.NativeCall();
-    // A copy, so that the array is of the caller's realm.
-    return new Float32Array(await cancellable(native.embed(text, call), call, signal));
-  } catch (error) {
-    throw localError(error);
-  }
+  const call = signal && new native.NativeCall();
+  const begin = () => fromAddon(() => native.embed(text, call));
+  // A copy, so that the array is of the caller's realm.
+  return new Float32Array(await cancellable(begin, call, signal));
 }
 
 function tellWarning() {

@@ -31,4 +31,25 @@ function localError(error) {
   return codedError(classes[error.name], error.code, error.message, error.cause);
 }
 
-module.exports = { codedError, localError };
+/**
+ * What the addon gives, or a promise of it, with errors of this realm. Other people's errors, such as an abort's reason, are
+ * not to pass through here: they stay what they are.
+ *
+ * @template T
+ * @param {() => T | Promise<T>} ask
+ * @returns {T | Promise<T>}
+ */
+function fromAddon(ask) {
+  let reply;
+  try {
+    reply = ask();
+  } catch (error) {
+    throw localError(error);
+  }
+  if (typeof reply?.then !== 'function') return reply;
+  return reply.catch((error) => {
+    throw localError(error);
+  });
+}
+
+module.exports = { codedError, fromAddon, localError };

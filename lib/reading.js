@@ -22,4 +22,23 @@ function isArray(value) {
   }
 }
 
-module.exports = { isArray, readFrom };
+/** The length of a list, which may be whatever a getter or proxy claims. */
+function readLength(list, path, code) {
+  const length = readFrom(list, 'length', `${path}.length`, code);
+  if (typeof length !== 'number') {
+    throw codedError(TypeError, code, `${path}.length must be a number, got ${describe(length)}`);
+  }
+  if (!Number.isSafeInteger(length) || length < 0) {
+    const message = `${path}.length must be a safe integer of at least 0, got ${length}`;
+    throw codedError(RangeError, code, message);
+  }
+  return length;
+}
+
+function describe(value) {
+  if (value === null) return 'null';
+  if (isArray(value)) return 'array';
+  return typeof value === 'number' ? String(value) : typeof value;
+}
+
+module.exports = { describe, isArray, readFrom, readLength };

@@ -5,9 +5,9 @@ const { setImmediate } = require('node:timers/promises');
 const { cancellable, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
-const { codedError, localError } = require('./errors.js');
+const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { isArray, readFrom, readLength } = require('./reading.js');
 const { StoreMemory } = require('./store-memory.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
@@ -32,11 +32,7 @@ class Scorer {
     if (store !== undefined && novelty !== undefined) {
       this.#storeMemory = new StoreMemory(store, cache, onStoreError);
     }
-    try {
-      this.#native = new native.NativeScorer(nativeOf(cache), profiles, novelty);
-    } catch (error) {
-      throw localError(error);
-    }
+    this.#native = fromAddon(() => new native.NativeScorer(nativeOf(cache), profiles, novelty));
   }
 
   get cache() {
@@ -52,9 +48,11 @@ class Scorer {
   async explain(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
     return this.#settle(signal, async (call) => {
-      const prepared = this.#native.prepare(trace, remember, call);
+      const prepared = this.#prepare(trace, remember, call);
       if (this.#batches !== null) await this.#batches;
-      if (this.#storeMemory === undefined) return toBreakdown(await prepared.explain());
+      if (this.#storeMemory === undefined) {
+        return toBreakdown(await fromAddon(() => prepared.explain()));
+      }
       return toBreakdown(await this.#explainWithStore(prepared, remember, call, signal));
     });
   }
@@ -64,33 +62,37 @@ class Scorer {
     if (!isArray(traces)) {
       throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
     }
-    const length = readFrom(traces, 'length', 'traces.length', 'ERR_INVALID_TRACE');
+    const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     throwIfAborted(signal);
     ensureConfigured();
+    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
+    // what it was given.
+    const batch = signal && this.#native.beginBatch();
+    const begin = () => this.#inOrder(this.#evaluateBatch({ traces, length, signal, batch, onProgress }));
+    try {
+      return await cancellable(begin, batch, signal);
+    } finally {
+      tellWarning();
+    }
+  }
+
+  /** Has the calls that come later wait until all traces are handed in. */
+  async #evaluateBatch(batch) {
     const before = this.#batches;
     let handedIn;
     const turn = new Promise((resolve) => {
       handedIn = resolve;
     });
     this.#batches = turn;
-    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
-    // what it was given.
-    const batch = signal && this.#native.beginBatch();
-    const scores = (async () => {
-      try {
-        await before;
-        return await this.#evaluateInWindows({ traces, length, signal, batch, onProgress, handedIn });
-      } finally {
-        handedIn();
-        if (this.#batches === turn) this.#batches = null;
-      }
-    })();
+    // Just before those that wait go on, so that nobody overtakes them.
+    turn.then(() => {
+      if (this.#batches === turn) this.#batches = null;
+    });
     try {
-      return await cancellable(this.#inOrder(scores), batch, signal);
-    } catch (error) {
-      throw localError(error);
+      await before;
+      return await this.#evaluateInWindows({ ...batch, handedIn });
     } finally {
-      tellWarning();
+      handedIn();
     }
   }
 
@@ -116,13 +118,14 @@ class Scorer {
       throwIfAborted(signal);
       try {
         const call = this.#storeMemory === undefined ? batch : new native.NativeCall();
-        inFlight.push(handled(this.#evaluateNow(traces[index], call, signal)));
+        const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
+        inFlight.push(handled(this.#evaluateNow(trace, call, signal)));
         if (this.#storeMemory !== undefined) calls.push(call);
       } catch (error) {
-        failure = errorOfElement(index, localError(error));
+        failure = errorOfElement(index, error);
       }
     }
-    const committed = batch && handled(this.#native.commit(batch));
+    const committed = batch && handled(fromAddon(() => this.#native.commit(batch)));
     handedIn();
     // Those before a failure are scored and remembered, as they would be one after another.
     while (inFlight.length > 0) await takeFirst();
@@ -134,25 +137,29 @@ class Scorer {
   /** The trace is read at once, because it may change after the call; it is scored when its turn comes. */
   #evaluate(trace, call, signal) {
     if (this.#batches === null) return this.#evaluateNow(trace, call, signal);
-    const prepared = this.#native.prepare(trace, true, call);
+    const prepared = this.#prepare(trace, true, call);
     const evaluate = async () => {
       await this.#batches;
-      if (this.#storeMemory === undefined) return prepared.evaluate();
+      if (this.#storeMemory === undefined) return fromAddon(() => prepared.evaluate());
       return (await this.#explainWithStore(prepared, true, call, signal)).score;
     };
     return evaluate();
   }
 
   #evaluateNow(trace, call, signal) {
-    if (this.#storeMemory === undefined) return this.#native.evaluate(trace, call);
-    const prepared = this.#native.prepare(trace, true, call);
+    if (this.#storeMemory === undefined) return fromAddon(() => this.#native.evaluate(trace, call));
+    const prepared = this.#prepare(trace, true, call);
     return this.#explainWithStore(prepared, true, call, signal).then(({ score }) => score);
+  }
+
+  #prepare(trace, remember, call) {
+    return fromAddon(() => this.#native.prepare(trace, remember, call));
   }
 
   /** Embeds a trace, asks the store in the order of the calls, and scores. */
   async #explainWithStore(prepared, remember, call, signal) {
     const before = this.#lastEmbedded;
-    const embedding = prepared.embed();
+    const embedding = fromAddon(() => prepared.embed());
     const ignore = () => {};
     const turn = Promise.all([embedding.catch(ignore), before]).then(ignore);
     this.#lastEmbedded = turn;
@@ -168,23 +175,19 @@ class Scorer {
       model: { model, dtype },
     };
     const { comparison, isLocal } = await this.#storeMemory.ask(entry, remember, call, signal);
-    const breakdown = embedded.score(comparison);
+    const breakdown = fromAddon(() => embedded.score(comparison));
     if (!isLocal) breakdown.noveltyBasis = breakdown.noveltyBasis.replace('cache', 'store');
     return breakdown;
   }
 
   /** Makes a call with `begin`, and settles after the calls before it. */
   async #settle(signal, begin) {
-    try {
-      throwIfAborted(signal);
-      ensureConfigured();
-      const call = signal && new native.NativeCall();
-      const result = await cancellable(this.#inOrder(begin(call)), call, signal);
-      tellWarning();
-      return result;
-    } catch (error) {
-      throw localError(error);
-    }
+    throwIfAborted(signal);
+    ensureConfigured();
+    const call = signal && new native.NativeCall();
+    const result = await cancellable(() => this.#inOrder(begin(call)), call, signal);
+    tellWarning();
+    return result;
   }
 
   /**
@@ -220,13 +223,11 @@ function handled(reply) {
   return reply;
 }
 
+/** The error for an element of a batch, from that for the trace alone. */
 function errorOfElement(index, error) {
-  const path = `traces[${index}]`;
-  if (error?.code !== 'ERR_INVALID_TRACE') {
-    return codedError(TypeError, 'ERR_INVALID_TRACE', `${path} could not be read: it threw`, error);
-  }
+  if (error.code !== 'ERR_INVALID_TRACE') return error;
   // The message begins with the path, and that with `trace`.
-  const message = path + error.message.slice('trace'.length);
+  const message = `traces[${index}]${error.message.slice('trace'.length)}`;
   return codedError(error.constructor, error.code, message, error.cause);
 }
 

@@ -5,7 +5,7 @@
 const { cancellable } = require('./abort.js');
 const { codedError } = require('./errors.js');
 const { LocalStore } = require('./local-store.js');
-const { isArray } = require('./reading.js');
+const { isArray, readFrom } = require('./reading.js');
 
 /** The most entries that go to a store in one call. */
 const MOST_ENTRIES = 64;
@@ -50,11 +50,14 @@ class StoreMemory {
 
   /** Asks what an entry is nearest to, after all questions before. */
   ask(entry, remember, call, signal) {
-    const answer = new Promise((resolve, reject) => {
-      this.#questions.push({ entry, remember, call, resolve, reject });
-    });
-    this.#work();
-    return cancellable(answer, call, signal);
+    const begin = () => {
+      const answer = new Promise((resolve, reject) => {
+        this.#questions.push({ entry, remember, call, resolve, reject });
+      });
+      this.#work();
+      return answer;
+    };
+    return cancellable(begin, call, signal);
   }
 
   async #work() {
@@ -80,8 +83,13 @@ class StoreMemory {
     ) {
       count++;
     }
-    // From here on the memory may have them. Those that were cancelled before have been rejected.
-    return this.#questions.splice(0, count).filter(({ call }) => call === undefined || call.complete());
+    // From here on the memory may have them.
+    return this.#questions.splice(0, count).filter(({ call, reject }) => {
+      const isWanted = call === undefined || call.complete();
+      // Nobody sees it, but the calls that come later wait for an answer.
+      if (!isWanted) reject(codedError(Error, 'ERR_ABORTED', 'the call was cancelled'));
+      return isWanted;
+    });
   }
 
   /** @param {Question[]} questions */
@@ -101,28 +109,31 @@ class StoreMemory {
 
   async #compare(entries, remember) {
     if (this.#local === undefined) {
-      return { comparisons: await this.#compareInStore(entries, remember), isLocal: false };
+      return { comparisons: await compareIn(this.#store, entries, remember), isLocal: false };
     }
-    if (performance.now() >= this.#retryAt) {
-      try {
-        await this.#sendUnsent();
-        const comparisons = await this.#compareInStore(entries, remember);
-        this.#patience = PATIENCE[0];
-        // What was scored last is at hand when the store fails.
-        if (remember) await this.#local.compareAndAddBatch(entries);
-        return { comparisons, isLocal: false };
-      } catch (error) {
-        this.#leaveAlone(error);
-      }
+    const comparisons = await this.#tryStore(entries, remember);
+    if (comparisons !== undefined) {
+      // What was scored last is at hand when the store fails.
+      if (remember) await this.#local.compareAndAddBatch(entries);
+      return { comparisons, isLocal: false };
     }
+    const found = await compareIn(this.#local, entries, remember);
     if (remember) this.#keep(entries);
-    return { comparisons: await compareIn(this.#local, entries, remember), isLocal: true };
+    return { comparisons: found, isLocal: true };
   }
 
-  async #compareInStore(entries, remember) {
-    const comparisons = await compareIn(this.#store, entries, remember);
-    checkComparisons(comparisons, entries);
-    return comparisons;
+  /** What the store answers; undefined if it fails, or has failed not long ago. */
+  async #tryStore(entries, remember) {
+    if (performance.now() < this.#retryAt) return undefined;
+    try {
+      await this.#sendUnsent();
+      const comparisons = await compareIn(this.#store, entries, remember);
+      this.#patience = PATIENCE[0];
+      return comparisons;
+    } catch (error) {
+      this.#leaveAlone(error);
+      return undefined;
+    }
   }
 
   #keep(entries) {
@@ -143,44 +154,72 @@ class StoreMemory {
     this.#retryAt = performance.now() + this.#patience;
     this.#patience = Math.min(this.#patience * 2, PATIENCE[1]);
     if (!isFirst) return;
+    const { message, code } = tell(error);
     process.emitWarning(
-      `The novelty store does not work, so traces are compared with this process's own memory: ${error?.message ?? error}`,
-      { type: 'KnowledgePulseWarning', code: error?.code ?? 'ERR_STORE' },
+      `The novelty store does not work, so traces are compared with this process's own memory: ${message}`,
+      { type: 'KnowledgePulseWarning', code },
     );
   }
 }
 
+/** What is known of an error, which may be anything: other libraries have codes that are numbers. */
+function tell(error) {
+  try {
+    const code = typeof error?.code === 'string' ? error.code : 'ERR_STORE';
+    return { message: String(error?.message ?? error), code };
+  } catch {
+    return { message: 'its error cannot be read', code: 'ERR_STORE' };
+  }
+}
+
+/** Scores rest on what a store says, so it must make sense, and stay so: this is a copy. */
 async function compareIn(store, entries, remember) {
-  if (remember) return store.compareAndAddBatch(entries);
+  if (remember) {
+    const comparisons = await store.compareAndAddBatch(entries);
+    return readList(comparisons, entries, (comparison, { vectors }) =>
+      readList(comparison, vectors, readNeighbour),
+    );
+  }
   const comparisons = [];
   for (const { vectors, model } of entries) {
     const comparison = [];
-    for (const vector of vectors) comparison.push((await store.nearest(vector, 1, model))[0] ?? null);
+    for (const vector of vectors) {
+      const neighbours = await store.nearest(vector, 1, model);
+      if (!isArray(neighbours)) throw nonsense();
+      comparison.push(readNeighbour(read(neighbours, 0) ?? null));
+    }
     comparisons.push(comparison);
   }
   return comparisons;
 }
 
-/** Scores rest on what a store says, so it must make sense. */
-function checkComparisons(comparisons, entries) {
-  const isNeighbour = (value) =>
-    value === null ||
-    (typeof value === 'object' &&
-      Number.isFinite(value.similarity) &&
-      (value.label === null || typeof value.label === 'string'));
-  const fits =
-    isArray(comparisons) &&
-    comparisons.length === entries.length &&
-    comparisons.every(
-      (comparison, index) =>
-        isArray(comparison) &&
-        comparison.length === entries[index].vectors.length &&
-        Array.from(comparison).every(isNeighbour),
-    );
-  if (fits) return;
+/** Reads a list that answers to each of `questions`. */
+function readList(answers, questions, readOne) {
+  if (!isArray(answers) || read(answers, 'length') !== questions.length) throw nonsense();
+  return questions.map((question, index) => readOne(read(answers, index), question));
+}
+
+/** Rounding may take a similarity a little beyond 1. */
+const MOST_SIMILARITY = 1.001;
+
+function readNeighbour(neighbour) {
+  if (neighbour === null) return null;
+  if (typeof neighbour !== 'object') throw nonsense();
+  const label = read(neighbour, 'label');
+  const similarity = read(neighbour, 'similarity');
+  const isSimilarity = typeof similarity === 'number' && Math.abs(similarity) <= MOST_SIMILARITY;
+  if (!isSimilarity || (label !== null && typeof label !== 'string')) throw nonsense();
+  return { label, similarity };
+}
+
+function read(answer, key) {
+  return readFrom(answer, key, `the store's answer`, 'ERR_STORE');
+}
+
+function nonsense() {
   const message =
     'the store must answer with a neighbour or null for each vector of each entry: { label, similarity } | null';
-  throw codedError(TypeError, 'ERR_STORE', message);
+  return codedError(TypeError, 'ERR_STORE', message);
 }
 
 module.exports = { StoreMemory };

@@ -3,10 +3,12 @@
 const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
+const { cancellable, throwIfAborted } = require('./abort.js');
+const { readCallOptions } = require('./call-options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codedError, localError } = require('./errors.js');
+const { codedError, fromAddon, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom } = require('./reading.js');
+const { describe, isArray, readFrom, readLength } = require('./reading.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
@@ -40,13 +42,12 @@ class VectorCache {
   static async load(file, options = {}) {
     const resolved = readPath(file);
     const { maxElements, ttlMs, model } = readLoadOptions(options);
-    try {
-      const cache = adoptNative(await native.NativeVectorCache.load(resolved, maxElements, ttlMs));
-      if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
-      return cache;
-    } catch (error) {
-      throw localError(error);
-    }
+    const { signal } = readCallOptions(options);
+    throwIfAborted(signal);
+    const load = () => fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs));
+    const cache = adoptNative(await cancellable(load, signal && new native.NativeCall(), signal));
+    if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
+    return cache;
   }
 
   add(vector, label) {
@@ -160,14 +161,14 @@ class VectorCache {
     this.#native.clear();
   }
 
-  async save(file) {
+  async save(file, options) {
     const resolved = readPath(file);
-    try {
-      const snapshot = this.#native.snapshot();
-      await afterOthers(resolved, () => snapshot.save(resolved));
-    } catch (error) {
-      throw localError(error);
-    }
+    const { signal } = readCallOptions(options);
+    throwIfAborted(signal);
+    const snapshot = fromAddon(() => this.#native.snapshot());
+    const call = signal && new native.NativeCall();
+    const save = () => afterOthers(resolved, () => fromAddon(() => snapshot.save(resolved, call)));
+    await cancellable(save, call, signal);
   }
 }
 
@@ -234,7 +235,7 @@ function agrees(held, embedder) {
 
 function readPath(file) {
   if (typeof file !== 'string') throw invalidOption(TypeError, 'path', 'a string', file);
-  if (file === '') throw invalidOption(RangeError, 'path', 'the name of a file', file);
+  if (file === '') throw codedError(RangeError, 'ERR_INVALID_OPTION', 'path must not be empty');
   // The directory of the process may change before it is used.
   return path.resolve(file);
 }
@@ -349,14 +350,7 @@ function readCount(list, name, code) {
   if (list === null || typeof list !== 'object') {
     throw codedError(TypeError, code, `${name} must be an array, got ${describe(list)}`);
   }
-  const length = readFrom(list, 'length', `${name}.length`, code);
-  if (typeof length !== 'number') {
-    throw codedError(TypeError, code, `${name}.length must be a number, got ${describe(length)}`);
-  }
-  if (!Number.isSafeInteger(length) || length < 0) {
-    throw codedError(RangeError, code, `${name}.length must be a safe integer of at least 0, got ${length}`);
-  }
-  return length;
+  return readLength(list, name, code);
 }
 
 function requireAsMany(labels, count) {
@@ -395,12 +389,6 @@ function allocate(length) {
 
 function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
-}
-
-function describe(value) {
-  if (value === null) return 'null';
-  if (isArray(value)) return 'array';
-  return typeof value === 'number' ? String(value) : typeof value;
 }
 
 module.exports = { VectorCache, adoptNative, nativeOf };

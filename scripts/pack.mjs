@@ -73,7 +73,7 @@ export function pack(outputDirectory, names = hostPackages()) {
 
 function packMain(outputDirectory) {
   // Bundled here, so that no tarball can lack it or have an old one.
-  setup(['report']);
+  setup(['command line', 'report']);
   const staging = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-pack-'));
   try {
     for (const { path: file } of npmPack(root, ['--dry-run']).files) {

@@ -1,5 +1,5 @@
-// Prepares a checkout: dependencies, model, ONNX Runtime, addon, report. Each step says what it does and is skipped
-// when it is up to date.
+// Prepares a checkout: dependencies, command line, model, ONNX Runtime, addon, report. Each step says what it does and
+// is skipped when it is up to date.
 //
 //   node scripts/setup.mjs [STEP...]
 
@@ -36,9 +36,17 @@ const steps = [
     run: installDependencies,
   },
   {
+    name: 'command line',
+    doing: 'bundling kp-score into dist',
+    inputs: ['cli', 'scripts/build-cli.mjs', 'package-lock.json'],
+    stamp: 'dist/.knowledgepulse-kp-score',
+    done: () => existsSync(path.join(root, 'dist', 'kp-score.js')),
+    run: () => run(process.execPath, ['scripts/build-cli.mjs']),
+  },
+  {
     name: 'python tools',
-    doing: 'installing the packages of model/requirements.txt into model/.venv',
-    inputs: ['model/requirements.txt'],
+    doing: 'installing the packages of model/requirements.txt and scripts/readers.txt into model/.venv',
+    inputs: ['model/requirements.txt', 'scripts/readers.txt'],
     stamp: 'model/.venv/.knowledgepulse-requirements',
     done: () => existsSync(venvPython),
     run: installPythonTools,
@@ -145,7 +153,8 @@ function installPythonTools() {
   run(python, ['-m', 'venv', '--clear', 'model/.venv']);
   run(venvPython, [
     ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-    ...['--require-hashes', '--no-deps', '--requirement', 'model/requirements.txt'],
+    ...['--require-hashes', '--no-deps'],
+    ...['--requirement', 'model/requirements.txt', '--requirement', 'scripts/readers.txt'],
   ]);
 }
 

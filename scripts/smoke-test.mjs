@@ -4,7 +4,7 @@
 //   node scripts/smoke-test.mjs TARBALL_DIRECTORY
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -43,6 +43,7 @@ function smokeTest(tarballs) {
     npm(['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', ...files], { cwd: project });
     const output = execFileSync(process.execPath, ['program.mjs'], { cwd: project, encoding: 'utf8' });
     check(JSON.parse(output), hasRuntime(platform));
+    checkCommand(project);
     console.log(`${platform}: installed and scored with Node.js ${process.versions.node}`);
   } finally {
     rmSync(project, { recursive: true });
@@ -55,6 +56,27 @@ function check({ first, second, status }, embeds) {
   if (status.available !== embeds || !right) {
     throw new Error(`wrong: ${JSON.stringify({ first, second, status })}`);
   }
+}
+
+/** The command is there under its name, which on Windows takes a script of npm's. */
+function checkCommand(project) {
+  const page = path.join(project, 'page.html');
+  const trace = {
+    task: { objective: '' },
+    steps: [],
+    outcome: { confidence: 1 },
+    metadata: { success: true },
+  };
+  writeFileSync(path.join(project, 'traces.json'), JSON.stringify([trace]));
+  const args = ['--no-embedder', '--format', 'jsonl', '--report', page, 'traces.json'];
+  const output = npm(['exec', '--offline', '--', 'kp-score', ...args], {
+    cwd: project,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+  });
+  // By the default profile: a novelty of 0.5 and an outcome of 1.
+  const { score } = JSON.parse(output);
+  if (Math.abs(score - (0.35 * 0.5 + 0.25)) > 1e-9 || !existsSync(page)) throw new Error(`wrong: ${output}`);
 }
 
 await runScript(() => {

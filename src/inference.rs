@@ -5,7 +5,6 @@
 //! lanes, each with its share of the threads, which gives more embeddings a second: the small operations of
 //! the model do not scale over threads.
 
-mod call;
 mod neighbour;
 mod queue;
 
@@ -24,6 +23,7 @@ use once_cell::sync::OnceCell;
 
 use crate::{
     cache::ModelIdentity,
+    call::Call,
     embedding::{DIMENSIONS, Embedder, Embedding, Lane},
     error::{Error, Result},
     model::ModelFiles,
@@ -31,7 +31,6 @@ use crate::{
     runtime::{Runtime, check_room},
     scorer::{self, Breakdown, Summary},
 };
-pub use call::Call;
 use queue::{InOrder, Queue};
 
 /// So many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.

@@ -28,11 +28,15 @@ pub mod scorer;
 
 pub mod inference;
 
+pub mod call;
+
 pub mod model;
 
 pub mod runtime;
 
 pub mod simd;
+
+pub mod memory;
 
 pub mod error;
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    cache::{Label, ModelIdentity, VectorCache},
+    cache::{Label, ModelIdentity, Options, VectorCache},
     dimensions::NEUTRAL_NOVELTY,
     embedding::Embedding,
     error::Result,
@@ -104,10 +104,10 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty draft for a batch on `cache`.
+    /// An empty draft for a batch on a cache of these bounds.
     #[must_use]
-    pub fn draft_of(cache: &SharedCache) -> Arc<SharedCache> {
-        Arc::new(Mutex::new(VectorCache::new(*lock(cache).options())))
+    pub fn draft_of(bounds: Options) -> Arc<SharedCache> {
+        Arc::new(Mutex::new(VectorCache::new(bounds)))
     }
 
     /// Adds the draft to what is remembered, for good.
@@ -356,7 +356,7 @@ mod tests {
     fn a_draft_counts_at_once_and_stays_only_when_committed() {
         let cache: Arc<SharedCache> = Arc::default();
         let memory = Memory {
-            draft: Some(Memory::draft_of(&cache)),
+            draft: Some(Memory::draft_of(*lock(&cache).options())),
             cache,
         };
         compare(&[direction(0, 1.0)], &memory, "a", true);

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 use crate::trace::Trace;
 
@@ -77,7 +77,7 @@ fn choose(mut windows: Vec<Window>) -> Windows {
     if !complete {
         let mut hashes: Vec<_> = windows
             .iter()
-            .map(|window| xxh3_64(window.text.as_bytes()))
+            .map(|window| XxHash3_64::oneshot(window.text.as_bytes()))
             .collect();
         let largest = *hashes.clone().select_nth_unstable(MOST_WINDOWS - 1).1;
         let mut hashes = hashes.drain(..);

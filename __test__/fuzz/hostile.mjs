@@ -1,4 +1,4 @@
-// `npm run fuzz:js`: hostile traces and cache calls in one process, many of them in flight.
+// `npm run fuzz:js`: hostile traces, cache calls, options and signals in one process, many of them in flight.
 //
 //   npm run fuzz:js                            20,000 calls
 //   npm run fuzz:js -- --calls 200000
@@ -16,13 +16,31 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 
 import { residentMegabytes, slope } from '../support/memory.mjs';
+import { scorerCall, scorerOptions } from './scorers.mjs';
 import { templates, trace } from './traces.mjs';
-import { value } from './values.mjs';
+import { thrown, value } from './values.mjs';
 import { cacheCall } from './vectors.mjs';
-import { faultOfError, faultOfScore, faultOfSimilarity, faultOfSize } from './verdict.mjs';
+import {
+  faultOfError,
+  faultOfResult,
+  faultOfScore,
+  faultOfSimilarity,
+  faultOfSize,
+  isGiven,
+} from './verdict.mjs';
 
-const { VectorCache, _getLocalCache, configureEmbedder, embedderStatus, evaluateValue, evaluateValues } =
-  createRequire(import.meta.url)('../..');
+const {
+  Embedder,
+  LocalStore,
+  Scorer,
+  VectorCache,
+  _getLocalCache,
+  configureEmbedder,
+  defaultScorer,
+  embedderStatus,
+  evaluateValue,
+  evaluateValues,
+} = createRequire(import.meta.url)('../..');
 
 /** Calls that are made without waiting; then all are awaited. */
 const wave = fc.array(
@@ -31,6 +49,8 @@ const wave = fc.array(
     { weight: 10, arbitrary: fc.record({ batch: fc.array(trace, { maxLength: 6 }) }) },
     { weight: 1, arbitrary: fc.record({ noBatch: value }) },
     { weight: 60, arbitrary: fc.record({ onCache: cacheCall }) },
+    { weight: 60, arbitrary: fc.record({ onScorer: scorerCall }) },
+    { weight: 20, arbitrary: fc.record({ options: scorerOptions }) },
   ),
   { minLength: 1, maxLength: 60, size: 'max' },
 );
@@ -49,14 +69,39 @@ const wanted = positiveInteger('calls', given.calls);
 const seed =
   given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : positiveInteger('seed', given.seed);
 
-const counts = { calls: 0, scores: 0, refusedTraces: 0, cacheResults: 0, refusedCacheCalls: 0 };
+const counts = {
+  calls: 0,
+  scores: 0,
+  refusedTraces: 0,
+  cacheResults: 0,
+  refusedCacheCalls: 0,
+  scorerResults: 0,
+  refusedScorerCalls: 0,
+  abortedScorerCalls: 0,
+  scorers: 0,
+};
+/** What a store fails with now and then. */
+const DOWN = Object.assign(new Error('the store is down'), { code: 'ERR_STORE_UNAVAILABLE' });
+/** What calls may be rejected with because they were told to. For `undefined` there is an `AbortError`. */
+const REASONS = [...thrown.filter((reason) => reason !== undefined), DOWN];
+class FailingStore extends LocalStore {
+  #calls = 0;
+
+  async compareAndAddBatch(entries) {
+    if (this.#calls++ % 7 === 6) throw DOWN;
+    if (this.#calls % 3 === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    return super.compareAndAddBatch(entries);
+  }
+}
 const memory = [];
 let current = 'none';
 
 console.log(`seed ${seed}, ${wanted} calls`);
 process.on('unhandledRejection', (reason) => fail('an unhandled rejection', reason));
-process.on('warning', ({ name, message }) => {
-  if (name === 'KnowledgePulseWarning') fail(message);
+// Instead of printing it.
+process.removeAllListeners('warning');
+process.on('warning', ({ name, code, message }) => {
+  if (code !== DOWN.code) fail(`a warning: ${name}: ${message}`);
 });
 exposeGarbageCollection();
 
@@ -73,6 +118,18 @@ const caches = [
   [new VectorCache({ dimensions: 4, maxElements: 0 }), 0],
   [new VectorCache({ dimensions: 2 ** 40 }), 1000],
 ];
+
+const scorers = [
+  defaultScorer,
+  new Scorer({ cache: caches[1][0] }),
+  new Scorer({ cache: new VectorCache({ maxElements: 40, ttlMs: 20 }), novelty: 'full' }),
+  new Scorer({ embedder: null }),
+  new Scorer({ store: new FailingStore(), novelty: 'full' }),
+  new Scorer({ store: new FailingStore(), onStoreError: 'local' }),
+];
+/** Those before have no store, which may fail. */
+const FIRST_WITH_STORE = 4;
+const embedder = new Embedder();
 
 const before = await scoresOfTemplates();
 const start = performance.now();
@@ -93,6 +150,8 @@ judge();
 async function make(call) {
   counts.calls++;
   if (call.onCache) return makeOnCache(call.onCache);
+  if (call.onScorer) return makeOnScorer(call.onScorer);
+  if (call.options) return makeScorer(call.options);
   const { description, isValid, argument } = prepare(call);
   current = description;
   let promise;
@@ -122,8 +181,8 @@ function prepare({ single, batch = [single], noBatch }) {
   };
 }
 
-function makeOnCache({ member, cache: index, argument }) {
-  const description = `${member} of cache ${index}: ${argument?.name}`;
+function makeOnCache({ member, cache: index, argument, second }) {
+  const description = `${member} of cache ${index}: ${argument?.name}, ${second?.name}`;
   current = description;
   const value = argument?.make();
   try {
@@ -132,8 +191,13 @@ function makeOnCache({ member, cache: index, argument }) {
       check(faultOfSize(made.size, 0), description);
     } else {
       const [cache, most] = caches[index];
-      const result = member === 'size' ? cache.size : cache[member](value);
+      const result = member === 'size' ? cache.size : cache[member](value, second?.make());
       if (member === 'maxCosineSimilarity') check(faultOfSimilarity(result), description);
+      if (member === 'maxCosineSimilarities')
+        for (const one of result) check(faultOfSimilarity(one), description);
+      if (member === 'nearest') {
+        for (const { similarity } of result) check(faultOfSimilarity(similarity), description);
+      }
       check(faultOfSize(cache.size, most), description);
     }
     counts.cacheResults++;
@@ -141,6 +205,56 @@ function makeOnCache({ member, cache: index, argument }) {
     check(faultOfError(member === 'constructor' ? 'options' : 'vector', error), description);
     counts.refusedCacheCalls++;
   }
+}
+
+/** Makes a call of a scorer or an embedder, whose signal may abort it. */
+async function makeOnScorer({ scorer, member, trace, traces, text, texts, callOptions }) {
+  const spoilt = traces ?? [trace];
+  const what =
+    trace || traces ? spoilt.map(({ describe }) => describe()) : (texts ?? [text]).map(({ name }) => name);
+  const description = `${member} of scorer ${scorer}: ${what.join(' | ')}; ${callOptions.name}`;
+  current = description;
+  const { options, made } = callOptions.make();
+  const argument =
+    trace?.make(other) ??
+    text?.make() ??
+    traces?.map(({ make }) => make(other)) ??
+    texts?.map(({ make }) => make());
+  const callee = scorers[scorer] ?? embedder;
+  let promise;
+  try {
+    promise = callee[member](argument, options);
+  } catch (error) {
+    fail(`thrown instead of rejected: ${description}`, error);
+  }
+  made();
+  try {
+    check(faultOfResult(member, await promise), description);
+    counts.scorerResults++;
+  } catch (error) {
+    if (isGiven(error, REASONS)) {
+      counts.abortedScorerCalls++;
+      return;
+    }
+    check(faultOfError('call', error), description);
+    const mustWork = callOptions.name === 'no options' && scorer < FIRST_WITH_STORE;
+    if (mustWork && spoilt.every(({ isValid }) => isValid)) fail(`valid, but refused: ${description}`, error);
+    counts.refusedScorerCalls++;
+  }
+}
+
+/** Makes a scorer, and a call of it if that is possible. */
+async function makeScorer({ name, make }) {
+  const description = `new Scorer: ${name}`;
+  current = description;
+  let scorer;
+  try {
+    scorer = new Scorer(make(caches));
+  } catch (error) {
+    return check(faultOfError('options', error), description);
+  }
+  counts.scorers++;
+  check(faultOfResult('explain', await scorer.explain(templates[2])), description);
 }
 
 /** What the getter of a trace calls while that is read. */
@@ -162,6 +276,9 @@ function report() {
   console.log(`${counts.calls} calls in ${seconds.toFixed(1)} s, ${perSecond} a second:`);
   console.log(`  traces: ${counts.scores} scored, ${counts.refusedTraces} refused`);
   console.log(`  caches: ${counts.cacheResults} answered, ${counts.refusedCacheCalls} refused`);
+  console.log(
+    `  scorers: ${counts.scorerResults} answered, ${counts.refusedScorerCalls} refused, ${counts.abortedScorerCalls} aborted; ${counts.scorers} made`,
+  );
   const { first, last, perTenThousand } = growth();
   console.log(
     `  resident memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end,`,
@@ -184,7 +301,7 @@ function judge() {
   }
   // A fuzzer of which everything is refused tests little.
   for (const [what, count] of Object.entries(counts)) {
-    if (count < counts.calls / 50) fail(`only ${count} ${what}`);
+    if (count < counts.calls / 100) fail(`only ${count} ${what}`);
   }
   const { first, last, perTenThousand } = growth();
   if (last - first > MOST_GROWTH_MB && perTenThousand > MOST_SLOPE_MB) fail('memory grows');

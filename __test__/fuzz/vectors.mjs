@@ -105,6 +105,12 @@ const vector = fc.oneof(
   { weight: 2, arbitrary: value },
 );
 
+/** Some vectors together. */
+const list = fc.array(vector, { maxLength: 4 }).map((vectors) => ({
+  name: `a list of ${vectors.map(({ name }) => name).join(', ')}`,
+  make: () => vectors.map(({ make }) => make()),
+}));
+
 /** Options of a new cache: each is good, or any value at all. */
 const option = (good) =>
   fc.oneof(
@@ -137,11 +143,32 @@ const options = fc.oneof(
 
 const cache = fc.nat({ max: 5 });
 
-/** A call of a cache: the number of the cache, the member, and the argument if it takes one. */
+/** A call of a cache: the number of the cache, the member, and the arguments if it takes any. */
 export const cacheCall = fc.oneof(
   {
     weight: 8,
-    arbitrary: fc.record({ member: fc.constantFrom('add', 'maxCosineSimilarity'), cache, argument: vector }),
+    arbitrary: fc.record({
+      member: fc.constantFrom('add', 'maxCosineSimilarity', 'nearest'),
+      cache,
+      argument: vector,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      member: fc.constantFrom('addBatch', 'maxCosineSimilarities'),
+      cache,
+      argument: fc.oneof({ weight: 6, arbitrary: list }, { weight: 1, arbitrary: value }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      member: fc.constantFrom('add', 'addBatch', 'nearest'),
+      cache,
+      argument: vector,
+      second: value,
+    }),
   },
   { weight: 2, arbitrary: fc.record({ member: fc.constantFrom('size', 'evictExpired', 'clear'), cache }) },
   { weight: 2, arbitrary: fc.record({ member: fc.constant('constructor'), argument: options }) },

@@ -3,8 +3,18 @@
 /** The classes of the errors of each function, by code: the section "Errors" of the README. */
 const ERRORS = {
   trace: { ERR_INVALID_TRACE: [TypeError, RangeError] },
-  vector: { ERR_INVALID_VECTOR: [TypeError, RangeError], ERR_OUT_OF_MEMORY: [RangeError] },
+  vector: {
+    ERR_INVALID_VECTOR: [TypeError, RangeError],
+    ERR_INVALID_LABEL: [TypeError, RangeError],
+    ERR_INVALID_OPTION: [TypeError, RangeError],
+    ERR_OUT_OF_MEMORY: [RangeError],
+  },
   options: { ERR_INVALID_OPTION: [TypeError, RangeError] },
+  call: {
+    ERR_INVALID_TRACE: [TypeError, RangeError],
+    ERR_INVALID_TEXT: [TypeError, RangeError],
+    ERR_INVALID_OPTION: [TypeError, RangeError],
+  },
 };
 
 /** Checks an error of a call that takes a `kind` of argument. Returns what is wrong with it, or null. */
@@ -14,6 +24,51 @@ export function faultOfError(kind, error) {
   if (!classes.includes(error.constructor)) return `not of a class of ${error.code}: ${text(error)}`;
   if (typeof error.message !== 'string' || error.message === '') return `no message: ${text(error)}`;
   return null;
+}
+
+/** Whether a call was rejected with what an abort, a callback or a store gave it: one of `given`, or an `AbortError`. */
+export function isGiven(error, given) {
+  // Some of these cannot be looked at.
+  if (given.some((one) => Object.is(one, error))) return true;
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+/** Checks what a call of a scorer or an embedder gives. */
+export function faultOfResult(member, result) {
+  if (member === 'explain') return faultOfBreakdown(result);
+  if (member === 'evaluateValue') return faultOfScore(result);
+  if (member === 'embed') return faultOfEmbedding(result);
+  const faultOf = member === 'embedBatch' ? faultOfEmbedding : faultOfScore;
+  return result.map(faultOf).find((fault) => fault !== null) ?? null;
+}
+
+const BASES = ['cache', 'empty-cache', 'store', 'empty-store', 'no-embedder'];
+
+function faultOfBreakdown({
+  score,
+  dimensions,
+  weights,
+  contributions,
+  composite,
+  overrides,
+  noveltyBasis,
+  nearest,
+}) {
+  let sum = 0;
+  for (const name of Object.keys(weights)) {
+    if (contributions[name] !== dimensions[name] * weights[name]) return `a wrong contribution of ${name}`;
+    sum += contributions[name];
+  }
+  if (sum !== composite) return `a composite of ${text(composite)} instead of ${sum}`;
+  if ((overrides.at(-1)?.after ?? composite) !== score) return 'overrides that do not lead to the score';
+  if (!BASES.includes(noveltyBasis)) return `a basis ${text(noveltyBasis)}`;
+  return faultOfScore(score) ?? (nearest && faultOfSimilarity(nearest.similarity));
+}
+
+function faultOfEmbedding(embedding) {
+  if (!(embedding instanceof Float32Array) || embedding.length !== 384) return 'no embedding';
+  const squares = embedding.reduce((sum, component) => sum + component * component, 0);
+  return Math.abs(squares - 1) < 1e-5 ? null : `an embedding of length ${Math.sqrt(squares)}`;
 }
 
 /** Checks a score. */

@@ -8,6 +8,7 @@ import { Project, packageManagers } from './package-managers.mjs';
 import { FP32, MAIN, PLATFORM, Q8 } from './packages.mjs';
 import { expectScores, SCRIPTS, writeProbes } from './probes.mjs';
 import { runtimes } from './tools.mjs';
+import { traces } from './traces.mjs';
 
 /** Registers the cases of every package manager. */
 export function checkInstalls({ registry, scratch }) {
@@ -37,6 +38,16 @@ export function checkInstalls({ registry, scratch }) {
         });
       }
     }
+
+    check(`${manager.name}: the command kp-score`, async () => {
+      const { project } = await plain();
+      const { stdout } = await project.exec('kp-score', '--format', 'jsonl', '--quiet', 'traces.json');
+      const results = stdout.split('\n').filter((line) => line.startsWith('{'));
+      assert.deepEqual(
+        results.map((line) => JSON.parse(line).id),
+        traces.map(({ id }) => id),
+      );
+    });
 
     check(`${manager.name} installs the int8 model instead`, async () => {
       const { project, requests } = await small();

@@ -26,6 +26,7 @@ const yarnrc = (registry, linker) => ({
 const yarn = (name, linker) => ({
   name,
   add: (names) => [process.execPath, YARN, 'add', ...names],
+  exec: (command) => [process.execPath, YARN, 'run', command],
   files: ({ registry, overrides }) => ({
     'package.json': { private: true, resolutions: overrides },
     'yarn.lock': '',
@@ -34,7 +35,7 @@ const yarn = (name, linker) => ({
 });
 
 /**
- * `add`: the command that adds packages to a project. `files`: the project before that. `node`: how Node.js runs a
+ * `add`: the command that adds packages to a project. `exec`: what runs a command of theirs. `files`: the project before that. `node`: how Node.js runs a
  * script in it, if not directly. `only`: the runtime that can run it, if not all can. `bringsBothLibcs`: does not
  * know the field `libc` of a manifest.
  */
@@ -42,6 +43,7 @@ export const packageManagers = [
   {
     name: 'npm',
     add: (names) => [...NPM, 'install', ...names],
+    exec: (command) => [...NPM, 'exec', '--offline', '--', command],
     files: ({ registry, overrides }) => ({
       'package.json': { private: true, overrides },
       '.npmrc': npmrc(registry),
@@ -50,6 +52,7 @@ export const packageManagers = [
   {
     name: 'Bun',
     add: (names) => [BUN, 'add', ...names],
+    exec: (command) => [BUN, 'run', '--bun', command],
     files: ({ registry, overrides }) => ({
       'package.json': { private: true, overrides },
       '.npmrc': npmrc(registry),
@@ -58,6 +61,7 @@ export const packageManagers = [
   {
     name: 'pnpm',
     add: (names) => [...PNPM, 'add', ...names],
+    exec: (command) => [...PNPM, 'exec', command],
     files: ({ registry, overrides }) => ({
       'package.json': { private: true },
       'pnpm-workspace.yaml': { overrides, updateNotifier: false },
@@ -75,6 +79,7 @@ export const packageManagers = [
     only: 'Deno',
     bringsBothLibcs: true,
     add: (names) => [DENO, 'add', ...names.map((name) => `npm:${name}`)],
+    exec: (command) => [DENO, 'run', '--allow-all', '--cached-only', `npm:@knowledgepulse/native/${command}`],
     files: ({ registry, overrides }) => ({
       'package.json': { private: true, overrides },
       '.npmrc': npmrc(registry),
@@ -108,6 +113,14 @@ export class Project {
   /** Adds packages by name. */
   add(...names) {
     return runSuccessfully(this.#manager.add(names), { cwd: this.directory, home: this.#home });
+  }
+
+  /** Runs a command of an installed package. */
+  exec(command, ...args) {
+    return runSuccessfully([...this.#manager.exec(command), ...args], {
+      cwd: this.directory,
+      home: this.#home,
+    });
   }
 
   /** Runs a script of the project on a runtime, and returns what it reports. */

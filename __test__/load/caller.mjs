@@ -3,25 +3,26 @@
 import { createRequire } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { faultOfScore, traceOf } from './workload.mjs';
+import { faultOfScore, isAborted, isExplained, traceOf } from './workload.mjs';
 
 /**
- * Makes `count` calls of `evaluate`, checks that the replies come in the order of the calls, and, with
- * `checkScores`, that they are right. `done` counts the calls of all callers. Returns the milliseconds that the
- * longest call took until it returned its promise.
+ * Makes `count` calls of `scorer`, some of which are explanations and some of which are aborted; checks that the replies
+ * come in the order of the calls, and, with `checkScores`, that they are right. `done` counts the calls of all callers.
+ * Returns the milliseconds that the longest call took until it returned its promise.
  */
-export async function call({ caller, from, count, inFlight, done, checkScores }, evaluate) {
+export async function call({ caller, from, count, inFlight, done, checkScores }, scorer) {
   const waiting = [];
   let replies = 0;
   let longest = 0;
   for (let index = from; index < from + count; index++) {
     // The back-pressure of whoever uses the package: to await.
-    if (waiting.length === inFlight) await waiting.shift();
+    while (waiting.length >= inFlight) await waiting.shift();
     const number = index - from;
     const trace = traceOf(caller, index);
     const start = performance.now();
-    const score = evaluate(trace);
+    const score = isExplained(index) ? explainScore(scorer, trace) : scorer.evaluateValue(trace);
     longest = Math.max(longest, performance.now() - start);
+    if (isAborted(index)) waiting.push(abortCall(scorer, caller, index));
     const reply = score.then((score) => {
       if (replies++ !== number)
         throw new Error(`caller ${caller}: reply ${replies - 1} is that of call ${number}`);
@@ -38,20 +39,47 @@ export async function call({ caller, from, count, inFlight, done, checkScores },
   return longest;
 }
 
+async function explainScore(scorer, trace) {
+  const { score, composite, overrides } = await scorer.explain(trace);
+  if ((overrides.at(-1)?.after ?? composite) !== score)
+    throw new Error(`no way from ${composite} to ${score}`);
+  return score;
+}
+
+/** No trace that is scored has a number as high. */
+const UNSEEN = 25_000_000;
+
+/** A call besides, of a batch that is aborted: nothing of it is to be seen in the scores or the memory. */
+async function abortCall(scorer, caller, index) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const traces = [traceOf(caller, index), traceOf(caller, index + UNSEEN)];
+  const batch = scorer.evaluateValues(traces, { signal });
+  // A batch is handed in after its call, and can be aborted until then at least.
+  controller.abort('enough');
+  const reason = await batch.catch((reason) => reason);
+  if (reason !== 'enough') throw new Error(`caller ${caller}, trace ${index}: not aborted, but ${reason}`);
+}
+
 /** A scorer that does nothing but reply after `milliseconds`. */
 export function standIn(milliseconds) {
-  return () => new Promise((resolve) => setTimeout(resolve, milliseconds, 0));
+  const reply = (value) => new Promise((resolve) => setTimeout(resolve, milliseconds, value));
+  return {
+    evaluateValue: () => reply(0),
+    explain: () => reply({ score: 0, composite: 0, overrides: [] }),
+    evaluateValues: () => Promise.reject('enough'),
+  };
 }
 
 if (workerData?.isCaller) {
   const { controlDelay } = workerData;
-  const evaluate =
+  const scorer =
     controlDelay === undefined
-      ? createRequire(import.meta.url)('../..').evaluateValue
+      ? createRequire(import.meta.url)('../..').defaultScorer
       : standIn(controlDelay);
   parentPort.on('message', async (task) => {
     if (task === null) return parentPort.close();
-    await call({ ...workerData, ...task }, evaluate);
+    await call({ ...workerData, ...task }, scorer);
     parentPort.postMessage('done');
   });
 }

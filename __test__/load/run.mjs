@@ -1,9 +1,10 @@
-// `npm run test:load`: 50,000 evaluations from eight workers and the main thread at once.
+// `npm run test:load`: 50,000 evaluations, every fifth with its explanation, from eight workers and the main thread at
+// once, with batches in between that are aborted.
 //
 //   npm run test:load -- --calls 3000
 //
 // Every caller gets its replies in the order of its calls and with the right scores; the memory holds exactly
-// what it should; resident memory is flat; and the event loop of the main thread is no later than it is without
+// what it should, and nothing of what was aborted; resident memory is flat; and the event loop of the main thread is no later than it is without
 // us, which a control run of the same JavaScript work and the same length tells.
 
 import { createRequire } from 'node:module';
@@ -14,9 +15,9 @@ import { residentMegabytes, slope } from '../support/memory.mjs';
 import { call, standIn } from './caller.mjs';
 import { primer } from './workload.mjs';
 
-const { _getLocalCache, configureEmbedder, embedderStatus, evaluateValue } = createRequire(import.meta.url)(
-  '../..',
-);
+const { _getLocalCache, configureEmbedder, defaultScorer, embedderStatus, evaluateValue } = createRequire(
+  import.meta.url,
+)('../..');
 
 const WORKERS = 8;
 const CAPACITY = 1000;
@@ -79,8 +80,8 @@ async function load({ from, count, controlDelay }) {
   const start = performance.now();
   const replies = workers.map((worker) => next(worker, 'message'));
   for (const worker of workers) worker.postMessage({ from, count });
-  const evaluate = isControl ? standIn(controlDelay) : evaluateValue;
-  const longest = await call({ ...shared, caller: 0, from, count }, evaluate);
+  const scorer = isControl ? standIn(controlDelay) : defaultScorer;
+  const longest = await call({ ...shared, caller: 0, from, count }, scorer);
   const lateness = watch.stop();
   await Promise.all(replies);
   clearInterval(sampling);

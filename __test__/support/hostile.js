@@ -40,4 +40,20 @@ const hostile = {
   },
 };
 
-module.exports = { hostile, revoked, throwingGetter, throwingProxy };
+/** An array that claims `length` to be its length. */
+function claiming(array, length) {
+  return new Proxy(array, { get: (target, key) => (key === 'length' ? length : target[key]) });
+}
+
+/** Lengths that no array has, with what is said of them. */
+const lengths = [
+  [Symbol('length'), TypeError, 'a number, got symbol'],
+  [{ valueOf: () => hostile.toString() }, TypeError, 'a number, got object'],
+  ['7', TypeError, 'a number, got string'],
+  [undefined, TypeError, 'a number, got undefined'],
+  [Number.NaN, RangeError, 'a safe integer of at least 0, got NaN'],
+  [-1, RangeError, 'a safe integer of at least 0, got -1'],
+  [1.5, RangeError, 'a safe integer of at least 0, got 1.5'],
+];
+
+module.exports = { claiming, lengths, hostile, revoked, throwingGetter, throwingProxy };

@@ -5,10 +5,13 @@ import type {
   EmbedderOptions,
   EmbedderStatus,
   KnowledgeUnitMeta,
+  Neighbour,
   PrivacyLevel,
   ReasoningTrace,
   ReasoningTraceStep,
   ScoringWeights,
+  VectorCacheEntry,
+  VectorCacheLoadOptions,
   VectorCacheOptions,
   Visibility,
 } from '@knowledgepulse/native';
@@ -114,6 +117,20 @@ export async function use(): Promise<void> {
   cache.add(new Float32Array(3));
   cache.add([score, 0, 1]);
   const similarity: number = cache.maxCosineSimilarity(new Float64Array(3));
+  cache.add(Float64Array.of(score, 0, 1), 'kp:trace:1');
+  cache.addBatch([[score, 0, 1], new Float32Array(3)], ['a', undefined]);
+  cache.addBatch([new Float64Array(3)]);
+  const similarities: number[] = cache.maxCosineSimilarities([[0, 0, 1]]);
+  const [nearest]: Neighbour[] = cache.nearest([0, 0, 1], similarities.length);
+  console.log(nearest?.label?.length, nearest?.similarity, nearest?.index);
+  for (const entry of cache) {
+    const { vector, label, index }: VectorCacheEntry = entry;
+    console.log(vector[index], label?.length);
+  }
+  const load: VectorCacheLoadOptions = { maxElements: cache.maxElements, ttlMs: cache.ttlMs, model: 'any' };
+  await cache.save('memory.safetensors');
+  const loaded: native.VectorCache = await native.VectorCache.load('memory.safetensors', load);
+  console.log(loaded.dimensions, loaded.model?.model, loaded.model?.dtype satisfies string | undefined);
   const embedder: EmbedderOptions = { modelDirectory: '/models', threads: 2 };
   native.configureEmbedder(embedder);
   const status: EmbedderStatus = await native.embedderStatus();
@@ -131,3 +148,11 @@ export const badStep: ReasoningTraceStep = { step_id: 0, type: 'dream' };
 new native.VectorCache().add(['a']);
 // @ts-expect-error: the size cannot be set
 new native.VectorCache().size = 3;
+// @ts-expect-error: a label is a string
+new native.VectorCache().add([1], null);
+// @ts-expect-error: one vector is no batch
+new native.VectorCache().addBatch([1, 2]);
+// @ts-expect-error: loading takes a while
+export const notYet: native.VectorCache = native.VectorCache.load('memory.safetensors');
+// @ts-expect-error: nothing else can be asked of the model
+native.VectorCache.load('memory.safetensors', { model: 'none' });

@@ -8,12 +8,21 @@ import {
   type ReasoningTrace,
   type ScoringWeights,
 } from '@knowledgepulse/native/scoring';
-import { VectorCache, type VectorCacheOptions } from '@knowledgepulse/native/vector-cache';
+import {
+  type Neighbour,
+  VectorCache,
+  type VectorCacheEntry,
+  type VectorCacheLoadOptions,
+  type VectorCacheOptions,
+} from '@knowledgepulse/native/vector-cache';
 
 export const sameClass: typeof native.VectorCache = VectorCache;
 export const sameFunction: typeof native.evaluateValue = evaluateValue;
 export const cache: VectorCache = _getLocalCache();
 export const options: VectorCacheOptions = { maxElements: 1 };
+export const loadOptions: VectorCacheLoadOptions = { model: 'check' };
+export const nearest: Neighbour[] = cache.nearest([1]);
+export const entries: VectorCacheEntry[] = Array.from(cache);
 export const weights: ScoringWeights = {
   complexity: 0.25,
   novelty: 0.35,

@@ -116,6 +116,17 @@ impl Pair {
         assert_eq!(found.to_bits(), expected.to_bits(), "{found} {expected}");
         let exact = self.model.exact_similarity(query, self.now);
         assert!((found - exact).abs() <= 1e-6, "{found} {exact}");
+        for count in [1, 3, 40] {
+            let nearest = self
+                .cache
+                .nearest(query, count, self.now)
+                .expect("a query of finite numbers");
+            let nearest: Vec<_> = nearest
+                .iter()
+                .map(|found| (found.index, found.similarity))
+                .collect();
+            assert_eq!(nearest, self.model.nearest(query, count, self.now));
+        }
     }
 }
 
@@ -164,15 +175,32 @@ impl Model {
         if !query.iter().all(|x| x.is_finite()) {
             return None;
         }
+        let largest = self.similarities(query, now).into_iter().reduce(f64::max);
+        Some(largest.unwrap_or(0.0))
+    }
+
+    fn nearest(&self, query: &[f64], count: usize, now: Instant) -> Vec<(usize, f64)> {
+        let mut nearest: Vec<_> = self.similarities(query, now).into_iter().enumerate().collect();
+        // A stable sort: equals stay oldest first.
+        nearest.sort_by(|a, b| b.1.total_cmp(&a.1));
+        nearest.truncate(count);
+        nearest
+    }
+
+    fn similarities(&self, query: &[f64], now: Instant) -> Vec<f64> {
         let (query, query_norm) = scaled(query);
         let similarities = self.live(now).map(|vector| {
             let (vector, norm) = scaled(vector);
             let mut product = [0.0];
             self.kernels.dots(&query, &vector, &mut product);
-            product[0] * norm * query_norm
+            // Adding 0 makes a negative zero plain.
+            if query_norm == 0.0 {
+                0.0
+            } else {
+                product[0] * norm * query_norm + 0.0
+            }
         });
-        let largest = similarities.reduce(f64::max).unwrap_or(0.0);
-        Some(if query_norm == 0.0 { 0.0 } else { largest + 0.0 })
+        similarities.collect()
     }
 
     fn exact_similarity(&self, query: &[f64], now: Instant) -> f64 {

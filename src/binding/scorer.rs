@@ -15,10 +15,12 @@ use super::{
     vector_cache::NativeVectorCache,
 };
 use crate::{
+    cache,
+    call::Call,
     composite::{Profiles, Weights},
     error::{self, Error},
-    inference::{Call, Embeddings, Request},
-    novelty::{Basis, Extent, Memory, Novelty, SharedCache},
+    inference::{Embeddings, Request},
+    novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
     overrides::{Override, Rule},
     scorer::{self, Breakdown, Scorer, Summary},
     text::Wanted,
@@ -91,6 +93,8 @@ impl NativeCall {
 #[napi]
 pub struct NativeScorer {
     scorer: Arc<Scorer>,
+    /// The bounds of its cache, which never change: the event loop need not wait for the cache to know them.
+    bounds: cache::Options,
 }
 
 #[napi]
@@ -123,8 +127,10 @@ impl NativeScorer {
                 _ => Extent::Prefix,
             }),
         };
+        let bounds = *lock(&scorer.cache).options();
         Ok(Self {
             scorer: Arc::new(scorer),
+            bounds,
         })
     }
 
@@ -158,7 +164,7 @@ impl NativeScorer {
     pub fn begin_batch(&self) -> NativeCall {
         NativeCall {
             call: Arc::default(),
-            draft: self.scorer.extent.map(|_| Memory::draft_of(&self.scorer.cache)),
+            draft: self.scorer.extent.map(|_| Memory::draft_of(self.bounds)),
         }
     }
 

@@ -13,12 +13,16 @@ use napi::{
 };
 use napi_derive::napi;
 
-use super::error::{Result, into_unknown, throw};
+use super::{
+    error::{Result, into_unknown, throw},
+    scorer::NativeCall,
+};
 use crate::{
     cache::{
         Label, ModelIdentity, Neighbour, Options, VectorCache,
         file::{LoadOptions, Snapshot, milliseconds, time_to_live},
     },
+    call::Call,
     error::{self, Error},
     novelty::{SharedCache, lock},
 };
@@ -251,9 +255,9 @@ pub struct NativeSnapshot {
 
 #[napi]
 impl NativeSnapshot {
-    /// Writes the state to a file, once.
+    /// Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn save(&mut self, env: &Env, path: String) -> Result<AsyncTask<Save>> {
+    pub fn save(&mut self, env: &Env, path: String, call: Option<&NativeCall>) -> Result<AsyncTask<Save>> {
         let snapshot = self.snapshot.take().ok_or_else(|| {
             let message = "a snapshot was saved twice";
             throw(env, &Error::Internal(message.into()))
@@ -261,6 +265,7 @@ impl NativeSnapshot {
         Ok(AsyncTask::new(Save {
             snapshot,
             path: path.into(),
+            call: call.map(NativeCall::call).unwrap_or_default(),
         }))
     }
 }
@@ -269,6 +274,7 @@ impl NativeSnapshot {
 pub struct Save {
     snapshot: Snapshot,
     path: PathBuf,
+    call: Arc<Call>,
 }
 
 impl Task for Save {
@@ -276,7 +282,9 @@ impl Task for Save {
     type JsValue = ();
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| self.snapshot.save(&self.path)))
+        Ok(without_panic(|| {
+            self.snapshot.save_unless_cancelled(&self.path, &self.call)
+        }))
     }
 
     fn resolve(&mut self, env: Env, saved: Self::Output) -> Result<()> {

@@ -17,6 +17,9 @@ use crate::{
 /// Bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
 
+/// From 32 MB on.
+const LARGE_BLOCKS: usize = 100;
+
 /// The queue. A clone shares the blocks, so it is made in no time; what either adds later is its own.
 #[derive(Debug)]
 pub(super) struct Blocks {
@@ -89,6 +92,11 @@ impl Blocks {
     /// Whether there are codes: not for vectors too long for the kernel.
     pub(super) fn coded(&self) -> bool {
         self.groups <= MAX_CODE_GROUPS
+    }
+
+    /// Whether the vectors take so much memory that it should go back to the system with them.
+    pub(super) fn is_large(&self) -> bool {
+        self.blocks.len() > LARGE_BLOCKS
     }
 
     /// The sequence numbers of the vectors: each has its own for as long as the queue exists.

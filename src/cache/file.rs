@@ -20,6 +20,8 @@ use std::{
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    sync::mpsc,
+    thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -28,7 +30,9 @@ use twox_hash::XxHash3_128;
 
 use super::{Label, ModelIdentity, Options, VectorCache, blocks::Blocks, moment::Moment, require_short};
 use crate::{
+    call::Call,
     error::{Error, Result},
+    fault,
     simd::GROUP,
 };
 
@@ -48,6 +52,9 @@ const CHECKSUM_BYTES: usize = 16;
 
 /// So much is read or written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
+
+/// So many pieces are read before they are needed.
+const PIECES_AHEAD: usize = 4;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
@@ -121,13 +128,14 @@ impl VectorCache {
     /// # Errors
     /// What [`VectorCache::load`] puts into words.
     pub fn read(
-        input: impl Read,
+        input: impl Read + Send,
         length: u64,
         options: LoadOptions,
         now: Instant,
         clock: SystemTime,
     ) -> std::result::Result<Self, Failure> {
         let mut input = HashedInput::new(input);
+        fault::point("load");
         let contents = Contents::read(&mut input, length)?;
         let mut cache = Self::new(Options {
             max_elements: options.max_elements.unwrap_or(contents.max_elements),
@@ -163,36 +171,57 @@ impl VectorCache {
         Ok(cache)
     }
 
+    /// Reads the rows of `vectors`. A second thread reads ahead, so that neither the file nor the codes wait for
+    /// the other.
     fn read_vectors(
         &mut self,
-        input: &mut HashedInput<impl Read>,
+        input: &mut HashedInput<impl Read + Send>,
         added: impl ExactSizeIterator<Item = Moment>,
         skipped: usize,
     ) -> std::result::Result<(), Failure> {
         let dimensions = self.options.dimensions;
         let rows_at_once = (BUFFER_BYTES / size_of::<f32>() / dimensions).max(1);
-        let mut rows: Vec<f32> = zeros(rows_at_once.min(added.len()).saturating_mul(dimensions))?;
-        let mut left = added.len();
+        let total = added.len();
         let mut added = added.enumerate();
-        while left > 0 {
-            let count = left.min(rows_at_once);
-            let rows = &mut rows[..count * dimensions];
-            input.read(bytemuck::cast_slice_mut(rows))?;
-            for (row, (index, added)) in rows.chunks_exact(dimensions).zip(&mut added) {
-                if index < skipped {
-                    continue;
-                }
-                self.scaled.set(row, "vector").map_err(|error| match error {
-                    Error::NotFinite { index: component, .. } => {
-                        damaged(format!("vectors[{index}][{component}] is not finite"))
+        thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(PIECES_AHEAD);
+            let read_ahead = move || {
+                fault::point("load ahead");
+                for start in (0..total).step_by(rows_at_once) {
+                    let rows = input.read_values(rows_at_once.min(total - start).saturating_mul(dimensions));
+                    let failed = rows.is_err();
+                    // Nobody waits for more after a failure on the other side.
+                    if sender.send(rows).is_err() || failed {
+                        return;
                     }
-                    error => Failure::Other(error),
-                })?;
-                self.blocks.reserve(1)?;
-                self.blocks.push_back(&self.scaled, None, added);
+                }
+            };
+            thread::Builder::new()
+                .name("knowledgepulse-load".into())
+                .spawn_scoped(scope, read_ahead)
+                .map_err(Failure::Io)?;
+            for rows in receiver {
+                let rows: Vec<f32> = rows?;
+                for (row, (index, added)) in rows.chunks_exact(dimensions).zip(&mut added) {
+                    if index >= skipped {
+                        self.restore(row, index, added)?;
+                    }
+                }
             }
-            left -= count;
-        }
+            Ok(())
+        })
+    }
+
+    /// Adds the vector that was at `index` in a file.
+    fn restore(&mut self, row: &[f32], index: usize, added: Moment) -> std::result::Result<(), Failure> {
+        self.scaled.set(row, "vector").map_err(|error| match error {
+            Error::NotFinite { index: component, .. } => {
+                damaged(format!("vectors[{index}][{component}] is not finite"))
+            }
+            error => Failure::Other(error),
+        })?;
+        self.blocks.reserve(1)?;
+        self.blocks.push_back(&self.scaled, None, added);
         Ok(())
     }
 }
@@ -205,14 +234,27 @@ impl Snapshot {
     /// # Errors
     /// [`Error::CacheIo`]; what was at `path` is as it was.
     pub fn save(&self, path: &Path) -> Result<()> {
-        self.replace(path).map_err(|source| Error::CacheIo {
-            path: path.into(),
-            action: "written",
-            source,
+        self.save_unless_cancelled(path, &Call::default())
+    }
+
+    /// As [`Snapshot::save`], for a call that can be cancelled until the file is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
+    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
+        self.replace(path, call).map_err(|source| {
+            if call.is_cancelled() {
+                return Error::Aborted;
+            }
+            Error::CacheIo {
+                path: path.into(),
+                action: "written",
+                source,
+            }
         })
     }
 
-    fn replace(&self, path: &Path) -> io::Result<()> {
+    fn replace(&self, path: &Path, call: &Call) -> io::Result<()> {
         let target = follow_links(path)?;
         let existing = match fs::metadata(&target) {
             Ok(existing) => {
@@ -229,8 +271,14 @@ impl Snapshot {
         };
         temporary::remove_abandoned(directory);
         let mut file = temporary::create(directory, existing.as_ref())?;
-        self.write(file.as_file_mut())?;
+        self.write(UnlessCancelled {
+            output: file.as_file_mut(),
+            call,
+        })?;
         file.as_file().sync_all()?;
+        if !call.complete() {
+            return Err(io::Error::other(Error::Aborted));
+        }
         file.persist(&target).map_err(|error| error.error)?;
         sync_directory(directory)
     }
@@ -246,6 +294,7 @@ impl Snapshot {
         let mut output = HashedOutput::new(output);
         output.write(&(header.len() as u64).to_le_bytes())?;
         output.write(&header)?;
+        fault::point("save");
         let clock = microseconds(self.clock);
         for entry in entries() {
             let age = entry.added.age(self.taken).as_micros();
@@ -588,6 +637,25 @@ impl<W: Write> HashedOutput<W> {
     fn finish(mut self) -> io::Result<()> {
         self.flush()?;
         self.output.write_all(&self.hasher.finish_128().to_be_bytes())?;
+        self.output.flush()
+    }
+}
+
+/// Fails once a call is cancelled.
+struct UnlessCancelled<'c, W> {
+    output: W,
+    call: &'c Call,
+}
+
+impl<W: Write> Write for UnlessCancelled<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.call.is_cancelled() {
+            return Err(io::Error::other(Error::Aborted));
+        }
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         self.output.flush()
     }
 }

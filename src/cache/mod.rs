@@ -13,7 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    memory::return_freed_memory,
+};
 use blocks::Blocks;
 use codes::CodedQuery;
 use moment::Moment;
@@ -434,8 +437,12 @@ impl VectorCache {
 
     /// Drops every vector, and with them the model that they come from.
     pub fn clear(&mut self) {
+        let was_large = self.blocks.is_large();
         self.blocks.clear();
         self.model = None;
+        if was_large {
+            return_freed_memory();
+        }
     }
 
     fn scale<T: Component>(&mut self, vector: &[T], name: &'static str) -> Result<()> {
@@ -446,6 +453,14 @@ impl VectorCache {
             });
         }
         self.scaled.set(vector, name)
+    }
+}
+
+impl Drop for VectorCache {
+    fn drop(&mut self) {
+        if self.blocks.is_large() {
+            self.clear();
+        }
     }
 }
 

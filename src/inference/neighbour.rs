@@ -1,5 +1,7 @@
 //! What the inference thread owes the rest of its process.
 
+pub(super) use crate::memory::return_freed_memory;
+
 /// How much the inference threads stand back (a nice value) when all cores are busy: so much that the event loop
 /// wakes up at once, and so little that inference still gets its share beside other programs.
 #[cfg(target_os = "linux")]
@@ -18,16 +20,3 @@ pub(super) fn stand_back() {
 /// Elsewhere a nice value is about the whole process.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn stand_back() {}
-
-/// Gives freed memory back to the system. Loading a model frees tens of megabytes that glibc would keep.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(super) fn return_freed_memory() {
-    // SAFETY: the call locks the allocator and touches only what is free.
-    unsafe {
-        libc::malloc_trim(0);
-    }
-}
-
-/// Other allocators return freed memory by themselves.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(super) fn return_freed_memory() {}

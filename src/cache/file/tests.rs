@@ -353,6 +353,7 @@ fn times_to_live_are_the_same_in_milliseconds() {
     assert_eq!(time_to_live(1e300), None);
 }
 
+#[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn a_file_is_replaced_and_loaded() {
     let directory = tempfile::tempdir().unwrap();
@@ -382,6 +383,7 @@ fn a_file_is_replaced_and_loaded() {
     assert_eq!(names, ["memory.safetensors"]);
 }
 
+#[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn what_is_no_file_stays_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
@@ -411,6 +413,7 @@ fn what_is_no_file_stays_as_it_is() {
 }
 
 #[cfg(unix)]
+#[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn links_and_permissions_stay() {
     use std::os::unix::fs::{PermissionsExt, symlink};
@@ -439,6 +442,7 @@ fn links_and_permissions_stay() {
     assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_CACHE_IO");
 }
 
+#[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn what_killed_processes_left_is_removed() {
     let directory = tempfile::tempdir().unwrap();
@@ -472,6 +476,7 @@ fn what_killed_processes_left_is_removed() {
 }
 
 /// Two threads save, one adds, and whatever is loaded meanwhile is the whole of some state.
+#[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn savers_and_loaders_do_not_meet() {
     let directory = tempfile::tempdir().unwrap();
@@ -526,4 +531,24 @@ fn what_was_taken_over_is_not_scaled_again() {
             assert_eq!(once.inverse_norm.to_bits(), twice.inverse_norm.to_bits());
         }
     }
+}
+
+#[test]
+fn a_cancelled_save_leaves_the_file_as_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    fs::write(&path, "old").unwrap();
+    let now = Instant::now();
+    let snapshot = VectorCache::default().snapshot(now, SystemTime::now());
+    let call = Call::default();
+    assert!(call.cancel());
+    let error = snapshot.save_unless_cancelled(&path, &call).unwrap_err();
+    assert_eq!(error.code(), "ERR_ABORTED");
+    assert_eq!(fs::read(&path).unwrap(), b"old");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+
+    let call = Call::default();
+    snapshot.save_unless_cancelled(&path, &call).unwrap();
+    assert!(!call.cancel());
+    assert_ne!(fs::read(&path).unwrap(), b"old");
 }

@@ -1,0 +1,424 @@
+'use strict';
+
+// The files that `kp-score` writes: what is in them, that they are whole or not there, and what is left when it is interrupted.
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { gunzipSync } = require('node:zlib');
+
+const { Scorer } = require('..');
+const {
+  bundle,
+  command,
+  examples,
+  jsonLines,
+  kpScore,
+  linesOf,
+  readLines,
+  results,
+  start,
+  tracesOf,
+} = require('./support/kp-score.js');
+const { readTraces } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('cli-files');
+const NO_EMBEDDER = '--no-embedder';
+const isWindows = process.platform === 'win32';
+const isRoot = process.getuid?.() === 0;
+
+beforeAll(bundle);
+
+/** An empty directory, whose files are looked at. */
+function emptyDirectory() {
+  return fs.mkdtempSync(path.join(scratch, 'directory-'));
+}
+
+function write(directory, name, contents) {
+  const file = path.join(directory, name);
+  fs.writeFileSync(file, contents);
+  return file;
+}
+
+const scored = tracesOf(0.1, 0.95, 0.5, 0.99);
+const input = jsonLines(scored);
+
+async function explained(traces) {
+  const scorer = new Scorer({ embedder: null });
+  const breakdowns = [];
+  for (const trace of traces) breakdowns.push(await scorer.explain(trace));
+  return breakdowns;
+}
+
+const withoutScore = (line) => line.replace(/"quality_score": ?[\d.e-]+/, '');
+
+describe('--out', () => {
+  test('has the traces with their scores, and every other byte as it was', async () => {
+    const out = path.join(emptyDirectory(), 'out.jsonl');
+    const found = await results([NO_EMBEDDER, examples]);
+    const { code } = await kpScore([NO_EMBEDDER, '--out', out, examples]);
+    expect(code).toBe(0);
+    const [before, after] = [readLines(examples), readLines(out)];
+    expect(after.map(withoutScore)).toEqual(before.map(withoutScore));
+    expect(after.map((line) => JSON.parse(line).metadata.quality_score)).toEqual(
+      found.map(({ score }) => score),
+    );
+  });
+
+  test('--explain adds the breakdown', async () => {
+    const out = path.join(emptyDirectory(), 'out.jsonl');
+    await kpScore([NO_EMBEDDER, '--explain', '--out', out], { input });
+    const breakdowns = await explained(scored);
+    expect(readLines(out).map((line) => JSON.parse(line))).toEqual(
+      scored.map((trace, at) => ({
+        ...trace,
+        metadata: { ...trace.metadata, quality_score: breakdowns[at].score, score_breakdown: breakdowns[at] },
+      })),
+    );
+  });
+
+  test('is JSON Lines whatever the input is, and without what is bad', async () => {
+    const out = path.join(emptyDirectory(), 'out.jsonl');
+    const array = JSON.stringify([...scored, 42], null, 2).replaceAll('\n', '\r\n');
+    const { code } = await kpScore([NO_EMBEDDER, '--out', out], { input: array });
+    expect(code).toBe(1);
+    expect(readLines(out).map((line) => JSON.parse(line).id)).toEqual(scored.map(({ id }) => id));
+  });
+
+  test('is compressed if its name says so', async () => {
+    const out = path.join(emptyDirectory(), 'out.jsonl.gz');
+    await kpScore([NO_EMBEDDER, '--out', out], { input });
+    expect(linesOf(gunzipSync(fs.readFileSync(out)).toString())).toHaveLength(scored.length);
+  });
+
+  test('--threshold splits kept and dropped', async () => {
+    const directory = emptyDirectory();
+    const [out, dropped] = ['out', 'dropped'].map((name) => path.join(directory, name));
+    const threshold = (await explained(scored))[1].score;
+    const args = ['--threshold', String(threshold), '--out', out, '--dropped', dropped];
+    const { code, stdout } = await kpScore([NO_EMBEDDER, ...args], { input });
+    expect(code).toBe(0);
+    const scores = (file) => readLines(file).map((line) => JSON.parse(line).metadata.quality_score);
+    const all = (await explained(scored)).map(({ score }) => score);
+    // What scores exactly as much is kept.
+    expect(scores(out)).toEqual(all.filter((score) => score >= threshold));
+    expect(scores(out)).toContain(threshold);
+    expect(scores(dropped)).toEqual(all.filter((score) => score < threshold));
+    expect(stdout).toContain(
+      `${scores(out).length} of at least ${threshold}, ${scores(dropped).length} below`,
+    );
+  });
+
+  test('may be the input', async () => {
+    const directory = emptyDirectory();
+    const file = write(directory, 'traces.jsonl', input);
+    const { code } = await kpScore([NO_EMBEDDER, '--out', file, file]);
+    expect(code).toBe(0);
+    expect(readLines(file).map(withoutScore)).toEqual(linesOf(input).map(withoutScore));
+    expect(JSON.parse(readLines(file)[1]).metadata.quality_score).toBeGreaterThan(0);
+    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
+  });
+
+  test('is left as it was where it is the input and would lose lines', async () => {
+    const directory = emptyDirectory();
+    const contents = `${input}nonsense\n`;
+    const file = write(directory, 'traces.jsonl', contents);
+    fs.symlinkSync(directory, path.join(scratch, 'link'), 'junction');
+    const { code, stderr } = await kpScore([
+      NO_EMBEDDER,
+      '--out',
+      path.join(scratch, 'link', 'traces.jsonl'),
+      file,
+    ]);
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/left as it was.* the bad lines; write to another file$/m);
+    expect(fs.readFileSync(file, 'utf8')).toBe(contents);
+    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
+  });
+
+  (isWindows ? test.skip : test)(
+    'keeps links and permissions; what is no ordinary file is written to',
+    async () => {
+      const directory = emptyDirectory();
+      const file = write(directory, 'file', 'old');
+      fs.chmodSync(file, 0o640);
+      fs.symlinkSync('file', path.join(directory, 'link'));
+      expect(await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'link')], { input })).toMatchObject({
+        code: 0,
+      });
+      expect(fs.readlinkSync(path.join(directory, 'link'))).toBe('file');
+      expect(readLines(file)).toHaveLength(scored.length);
+      expect(fs.statSync(file).mode & 0o777).toBe(0o640);
+      expect(await kpScore([NO_EMBEDDER, '--out', '/dev/null'], { input })).toMatchObject({ code: 0 });
+      expect(fs.statSync('/dev/null').isFile()).toBe(false);
+    },
+  );
+});
+
+describe('a file that cannot be written', () => {
+  const full = '/dev/full';
+  (fs.existsSync(full) ? test : test.skip)('disk full', async () => {
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', full], { input });
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^kp-score: cannot write \/dev\/full: the disk is full \(ENOSPC\)/m);
+  });
+
+  (isWindows ? test.skip : test).each(['out.jsonl', 'out.jsonl.gz'])(
+    'no more room for %s: the old file stays, and nothing else',
+    async (name) => {
+      const directory = emptyDirectory();
+      const out = write(directory, name, 'old');
+      // In blocks of 512 or 1024 bytes.
+      const limited = ['-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh', process.execPath, command];
+      const { code, stderr } = await run('sh', [...limited, NO_EMBEDDER, '--out', out, examples]);
+      expect(code).toBe(3);
+      expect(stderr).toMatch(/^kp-score: cannot write .*\(EFBIG\)/m);
+      expect(fs.readFileSync(out, 'utf8')).toBe('old');
+      expect(fs.readdirSync(directory)).toEqual([name]);
+    },
+  );
+
+  // Root may write anywhere.
+  (isWindows || isRoot ? test.skip : test)('a directory that is read-only', async () => {
+    const directory = emptyDirectory();
+    fs.chmodSync(directory, 0o500);
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'out')], { input });
+    expect(code).toBe(3);
+    expect(stderr).toContain('permission denied (EACCES)');
+  });
+});
+
+test('no file is replaced where nothing could be scored', async () => {
+  const directory = emptyDirectory();
+  const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
+  const memory = path.join(directory, 'memory');
+  const none = path.join(directory, 'none.jsonl');
+  const files = ['--out', out, '--report', report, '--memory', memory];
+  const { code, stderr } = await kpScore([...files, none]);
+  expect(code).toBe(3);
+  expect(stderr).toContain(`cannot read ${none}`);
+  expect(stderr).toContain('no file was written');
+  const { child, ended } = start([...files, '--format', 'csv']);
+  await once(child.stdout, 'readable');
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(isWindows ? null : 130);
+  expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
+  for (const file of [out, report]) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+});
+
+describe('--report', () => {
+  test('is a page with the traces', async () => {
+    const report = path.join(emptyDirectory(), 'report.html');
+    const { code, stdout } = await kpScore([NO_EMBEDDER, '--report', report], {
+      input: `${input}nonsense\n`,
+    });
+    expect(code).toBe(1);
+    expect(stdout).toContain(`written   ${report}\n`);
+    const page = fs.readFileSync(report, 'utf8');
+    expect(page).toMatch(/^<!doctype html>/i);
+    expect(page).toContain(scored[3].id);
+    expect(page).toContain('not JSON');
+  });
+});
+
+describe('--memory', () => {
+  const run = async (memory, ...args) => {
+    const { code, stdout, stderr } = await kpScore([
+      '--format',
+      'json',
+      '--explain',
+      '--memory',
+      memory,
+      ...args,
+    ]);
+    expect({ code, stderr: stderr.match(/^kp-score.*/m) }).toEqual({ code: 0, stderr: null });
+    return JSON.parse(stdout);
+  };
+
+  test('what one run has scored is not new to the next', async () => {
+    const memory = path.join(emptyDirectory(), 'memory');
+    const count = readTraces(examples).length;
+    const first = await run(memory, examples);
+    expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count });
+    expect(first.results[0].breakdown.noveltyBasis).toBe('empty-cache');
+    const second = await run(memory, examples);
+    expect(second.summary.memory).toEqual({ file: memory, before: count, after: 2 * count });
+    expect(second.results[0].breakdown.nearest.label).toBe(second.results[0].id);
+    for (const { breakdown } of second.results) expect(breakdown.dimensions.novelty).toBeLessThan(1e-6);
+  });
+
+  test('--memory-size bounds it', async () => {
+    const memory = path.join(emptyDirectory(), 'memory');
+    expect((await run(memory, '--memory-size', '3', examples)).summary.memory.after).toBe(3);
+    // It stays so small.
+    expect((await run(memory, examples)).summary.memory).toMatchObject({ before: 3, after: 3 });
+  });
+
+  test('of another model is refused, and left as it was', async () => {
+    const directory = emptyDirectory();
+    const memory = path.join(directory, 'memory');
+    const out = write(directory, 'out', 'old');
+    await run(memory, examples);
+    const before = fs.readFileSync(memory);
+    const { code, stderr } = await kpScore(['--memory', memory, '--dtype', 'q8', '--out', out, examples]);
+    expect(code).toBe(3);
+    expect(stderr).toContain(memory);
+    expect(fs.readFileSync(memory).equals(before)).toBe(true);
+    expect(fs.readFileSync(out, 'utf8')).toBe('old');
+    expect(fs.readdirSync(directory).sort()).toEqual(['memory', 'out']);
+  });
+
+  test('is not saved where the traces could not be written', async () => {
+    const directory = emptyDirectory();
+    const file = write(directory, 'traces.jsonl', `${input}nonsense\n`);
+    const memory = path.join(directory, 'memory');
+    expect((await kpScore(['--memory', memory, '--out', file, file])).code).toBe(3);
+    expect(fs.existsSync(memory)).toBe(false);
+  });
+});
+
+/** Settles when `condition` holds, which it must before the process ends. */
+async function until({ child, output }, condition) {
+  while (!condition()) {
+    if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}: ${output.stderr}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+(isWindows ? describe.skip : describe)('interrupted', () => {
+  /** Starts it on traces that come and come, and waits until it has scored some. */
+  async function startEndless(args) {
+    const running = start([NO_EMBEDDER, '--format', 'jsonl', ...args]);
+    running.child.stdin.write(input);
+    await once(running.child.stdout, 'readable');
+    return running;
+  }
+
+  test.each(['SIGINT', 'SIGTERM'])(
+    '%s: what was scored is written, as whole files: code 130',
+    async (signal) => {
+      const directory = emptyDirectory();
+      const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
+      const { child, ended } = await startEndless(['--out', out, '--report', report]);
+      child.kill(signal);
+      const { code, stderr } = await ended;
+      expect(code).toBe(130);
+      expect(stderr).toContain('once more to end at once');
+      expect(stderr).toMatch(/^kp-score: interrupted: the rest was not read$/m);
+      const written = readLines(out).map((line) => JSON.parse(line).id);
+      expect(written).toEqual(scored.map(({ id }) => id));
+      expect(fs.readFileSync(report, 'utf8')).toMatch(/<\/html>\s*$/);
+      expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
+    },
+  );
+
+  test('the memory has what was scored', async () => {
+    const memory = path.join(emptyDirectory(), 'memory');
+    const running = start(['--format', 'json', '--memory', memory]);
+    running.child.stdin.write(input);
+    // The first row comes when all of these have been handed in.
+    const { stdout } = running.child;
+    // The call makes it read.
+    await until(running, () => stdout.read(0) === null && stdout.readableLength > '{"results":['.length);
+    running.child.kill('SIGINT');
+    expect((await running.ended).code).toBe(130);
+    const next = await kpScore(['--format', 'json', '--memory', memory], { input });
+    expect(JSON.parse(next.stdout).summary.memory.before).toBe(scored.length);
+  });
+
+  test('an output that is the input is left as it was', async () => {
+    const directory = emptyDirectory();
+    // Of several buffers, so that reading is not over when the first row is there.
+    const contents = input.repeat(20_000);
+    const file = write(directory, 'traces.jsonl', contents);
+    const { child, ended } = await startEndless(['--out', file, file]);
+    child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    expect(code).toBe(130);
+    expect(stderr).toMatch(/left as it was.* what was not read; write to another file$/m);
+    expect(fs.readFileSync(file, 'utf8')).toBe(contents);
+    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
+  });
+
+  test('twice: it ends at once, the old files are untouched and no others are left', async () => {
+    const directory = emptyDirectory();
+    const out = write(directory, 'out', 'old');
+    // A row that does not fit into the pipe, which nobody reads: it cannot finish what it has begun.
+    const large = jsonLines([{ ...scored[0], id: 'x'.repeat(4e6) }]);
+    const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out]);
+    const { child, ended, output } = running;
+    child.stdin.write(large.repeat(3));
+    await until(running, () => fs.readdirSync(directory).length === 2);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    await until(running, () => output.stderr.includes('once more'));
+    expect(child.exitCode).toBeNull();
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+    expect(fs.readFileSync(out, 'utf8')).toBe('old');
+    expect(fs.readdirSync(directory)).toEqual(['out']);
+  });
+});
+
+describe('a reader that goes away', () => {
+  const endless = input.repeat(5000);
+
+  test('ends it quietly', async () => {
+    const { child, ended } = start([NO_EMBEDDER, '--format', 'jsonl', '-']);
+    child.stdin.write(endless);
+    await once(child.stdout, 'readable');
+    child.stdout.destroy();
+    const { code, stderr } = await ended;
+    expect(code).toBe(0);
+    expect(stderr).not.toMatch(/EPIPE|^ +at /m);
+  });
+
+  test('does not keep the files from being written', async () => {
+    const out = path.join(emptyDirectory(), 'out');
+    const { child, ended } = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out, '-']);
+    child.stdin.write(endless);
+    await once(child.stdout, 'readable');
+    child.stdout.destroy();
+    child.stdin.end(input);
+    expect((await ended).code).toBe(0);
+    expect(readLines(out)).toHaveLength(5001 * scored.length);
+  });
+});
+
+// It is read from /proc.
+(process.platform === 'linux' ? test : test.skip)('300 MB take no more memory than 30', async () => {
+  const memoryFor = async (megabytes) => {
+    const args = [command, NO_EMBEDDER, '--format', 'csv', '--out', '/dev/null'];
+    // What is old must fit into 64 MB, where that can be limited; Bun has no such option.
+    const limits = process.versions.bun ? [] : ['--max-old-space-size=64'];
+    const child = spawn(process.execPath, [...limits, ...args], { stdio: ['pipe', 'ignore', 'pipe'] });
+    let stderr = '';
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    const closed = once(child, 'close');
+    let peak = 0;
+    for (let sent = 0; sent < megabytes; sent++) {
+      if (!child.stdin.write(megabyte)) await Promise.race([once(child.stdin, 'drain'), closed]);
+      if (child.exitCode === null) peak = Math.max(peak, peakMemory(child.pid));
+    }
+    child.stdin.end();
+    const [code] = await closed;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('scored in') });
+    return peak;
+  };
+  const large = { ...scored[0], steps: [{ ...scored[0].steps[1], input: { page: 'x'.repeat(900_000) } }] };
+  const small = jsonLines([scored[1]]);
+  const megabyte = jsonLines([large]) + small.repeat((1e5 / small.length) | 0);
+  const [few, many] = [await memoryFor(30), await memoryFor(300)];
+  expect(many).toBeLessThan(few + 100e6);
+});
+
+/** The most memory that a process has had, in bytes. */
+function peakMemory(pid) {
+  const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [0, 0];
+  return Number(kilobytes) * 1024;
+}

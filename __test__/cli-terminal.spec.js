@@ -1,0 +1,110 @@
+'use strict';
+
+// What `kp-score` draws on a terminal, and that it draws nowhere else.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { gzipSync } = require('node:zlib');
+
+const { bundle, command, jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
+const { run } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('cli-terminal');
+const NO_EMBEDDER = '--no-embedder';
+const ESCAPE = '\u001b';
+const script = path.join(__dirname, 'support', 'terminal.py');
+
+const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', 'import pty']).status === 0);
+// Windows has no such terminals.
+const describeTerminal = python === undefined ? describe.skip : describe;
+
+beforeAll(bundle);
+
+// Enough of them that the bar is drawn while they are scored.
+const input = jsonLines(tracesOf(...Array.from({ length: 20_000 }, (_, at) => at / 20_000)));
+
+function write(name, contents) {
+  const file = path.join(scratch, name);
+  fs.writeFileSync(file, contents);
+  return file;
+}
+
+/** What a terminal receives as standard error; as standard output too, if `which` is `both`. */
+async function drawn(args, { which = 'stderr', env } = {}) {
+  const started = [python, script, which, process.execPath, command, NO_EMBEDDER, ...args];
+  const { code, stdout } = await run(started[0], started.slice(1), {
+    NO_COLOR: undefined,
+    TERM: 'xterm',
+    ...env,
+  });
+  return { code, text: stdout.replaceAll('\r\n', '\n') };
+}
+
+describeTerminal('on a terminal', () => {
+  test('there is a bar, with the rate and the time that is left, and none at the end', async () => {
+    const { code, text } = await drawn([write('traces.jsonl', input)]);
+    expect(code).toBe(0);
+    expect(text).toMatch(/[█░]+.* +\d+ % {2}[\d,]+ traces {2}[\d,.]+\/s {2}ETA \d+:\d\d/);
+    const shares = [...text.matchAll(/(\d+) %/g)].map(([, share]) => Number(share));
+    expect(shares).toEqual([...shares].sort((a, b) => a - b));
+    expect(shares.at(-1)).toBe(100);
+    // The summary begins a line of its own, after the bar is gone and the cursor back.
+    const [bar, summary] = text.split(`${ESCAPE}[?25h`);
+    expect(bar).toContain('ETA');
+    expect(summary).toMatch(/20,000 traces scored/);
+    expect(summary).not.toContain('ETA');
+  });
+
+  test('compressed traces have one too', async () => {
+    const { text } = await drawn([write('traces.gz', gzipSync(input))]);
+    expect(text).toMatch(/100 % {2}20,000 traces/);
+  });
+
+  test('what is bad is named above it, on lines of its own', async () => {
+    const { code, text } = await drawn([write('bad.jsonl', `nonsense\n${input}nonsense\n`)]);
+    expect(code).toBe(1);
+    const plain = text.replace(new RegExp(`${ESCAPE}\\[[?\\d;]*[a-zA-Z]`, 'g'), '\r');
+    for (const line of [1, 20_002])
+      expect(plain).toMatch(new RegExp(`[\\r\\n].*bad\\.jsonl:${line}: not JSON: .*\\n`));
+  });
+
+  test('colours end where NO_COLOR begins', async () => {
+    const file = write('coloured.jsonl', input);
+    expect((await drawn([file])).text).toContain(`${ESCAPE}[36m`);
+    const { text } = await drawn([file], { env: { NO_COLOR: '1' } });
+    expect(text).toContain('ETA');
+    expect(text).not.toContain(`${ESCAPE}[36m`);
+  });
+
+  test.each([['--no-progress'], ['--quiet']])('%s: none', async (option) => {
+    const { code, text } = await drawn([option, write('traces.jsonl', input)]);
+    expect(code).toBe(0);
+    expect(text).not.toContain(ESCAPE);
+  });
+
+  test('none among rows on the same terminal', async () => {
+    const { text } = await drawn([write('traces.jsonl', input)], { which: 'both' });
+    expect(text).not.toContain(ESCAPE);
+    expect(text).toContain('kp:trace:19999');
+  });
+
+  test('without files it does not wait for someone to type', async () => {
+    const started = [
+      '-c',
+      'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)',
+      process.execPath,
+      command,
+    ];
+    const { code, stdout } = await run(python, started);
+    expect(code).toBe(2);
+    expect(stdout).toContain('there is nothing to read');
+  });
+});
+
+test('in a pipe there is none', async () => {
+  const { code, stderr } = await kpScore([NO_EMBEDDER], { input });
+  expect(code).toBe(0);
+  expect(stderr).not.toContain(ESCAPE);
+});

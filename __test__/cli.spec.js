@@ -1,0 +1,503 @@
+'use strict';
+
+// What `kp-score` computes and prints: options, formats, inputs, exit codes.
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { gzipSync } = require('node:zlib');
+
+const { embedderStatus, Scorer } = require('..');
+const { readOptions } = require('../cli/options.js');
+const { version } = require('../package.json');
+const { makeTrace } = require('./support/make-trace.js');
+const { bundle, examples, jsonLines, kpScore, linesOf, results, tracesOf } = require('./support/kp-score.js');
+const { modelDirectory, readTraces } = require('./support/paths.js');
+const { run } = require('./support/run-script.js');
+const { copyPackage, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('cli');
+const NO_EMBEDDER = '--no-embedder';
+const ESCAPE = '\u001b';
+
+beforeAll(bundle);
+
+function write(name, contents) {
+  const file = path.join(scratch, name);
+  fs.writeFileSync(file, contents);
+  return file;
+}
+
+const traces = readTraces(examples);
+
+/** What a scorer says of traces, one after another. */
+async function explained(traces, options) {
+  const scorer = new Scorer(options);
+  const breakdowns = [];
+  for (const trace of traces) breakdowns.push(await scorer.explain(trace));
+  return breakdowns;
+}
+
+const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
+
+describe('scores', () => {
+  test('are those of a Scorer, with their explanation', async () => {
+    const found = await results(['--explain', examples]);
+    expect(breakdowns(found)).toEqual(await explained(traces));
+    expect(found.map(({ breakdown, ...fields }) => fields)).toEqual(
+      traces.map(({ id, metadata }, at) => ({
+        source: examples,
+        line: at + 1,
+        index: null,
+        id,
+        domain: metadata.task_domain ?? 'default',
+        score: found[at].breakdown.score,
+        kept: found[at].breakdown.score >= 0.75,
+      })),
+    );
+  });
+
+  test('of several inputs come in their order, and novelty is against all before', async () => {
+    const half = traces.length >> 1;
+    const [first, last] = [traces.slice(0, half), traces.slice(half)];
+    const file = write('first.jsonl', jsonLines(first));
+    const found = await results([file, '-', file, '--explain'], { input: jsonLines(last) });
+    expect(breakdowns(found)).toEqual(await explained([...first, ...last, ...first]));
+    expect(new Set(found.map(({ source }) => source))).toEqual(new Set([file, 'stdin']));
+  });
+
+  test('--no-embedder', async () => {
+    const found = await results([NO_EMBEDDER, '--explain', examples]);
+    expect(breakdowns(found)).toEqual(await explained(traces, { embedder: null }));
+    expect(found[0].breakdown).toMatchObject({ noveltyBasis: 'no-embedder', tokens: null });
+  });
+
+  test('--weights', async () => {
+    const weights = { finance: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcome: 0.4 } };
+    const file = write('weights.json', JSON.stringify(weights));
+    const found = await results([NO_EMBEDDER, '--explain', '--weights', file, examples]);
+    expect(breakdowns(found)).toEqual(await explained(traces, { embedder: null, weights }));
+    expect(found.find(({ domain }) => domain === 'finance').breakdown.weights).toEqual(weights.finance);
+  });
+
+  test('--novelty full looks beyond the first 512 tokens', async () => {
+    const start = 'The customer asks where the parcel is. '.repeat(100);
+    const long = ['It was found in Lisbon.', 'The planet has two moons and no atmosphere.'].map((end) =>
+      makeTrace({ objective: `${start}${`${end} `.repeat(100)}` }),
+    );
+    const run = (method) => results(['--novelty', method, '--explain'], { input: jsonLines(long) });
+    const [prefix, full] = [await run('prefix'), await run('full')];
+    expect(breakdowns(full)).toEqual(await explained(long, { novelty: 'full' }));
+    expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
+    expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
+  });
+
+  test('--dtype and --threads', async () => {
+    const { code, stdout } = await kpScore(['--dtype', 'q8', '--threads', '1', '--format', 'json', examples]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).summary.embedder).toMatchObject({ available: true, dtype: 'q8', threads: 1 });
+  });
+
+  test('--model-dir', async () => {
+    const directory = path.join(scratch, 'model');
+    fs.symlinkSync(modelDirectory, directory, 'junction');
+    const { code, stdout } = await kpScore(['--model-dir', directory, '--format', 'json', examples]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).summary.embedder).toMatchObject({ available: true, modelDirectory: directory });
+  });
+
+  test('--memory-size: what was forgotten is new again', async () => {
+    const [first, second] = traces;
+    const run = (...args) => results([...args, '--explain'], { input: jsonLines([first, second, first]) });
+    const novelty = (found) => found[2].breakdown.dimensions.novelty;
+    expect(novelty(await run())).toBeLessThan(1e-6);
+    expect(novelty(await run('--memory-size', '1'))).toBeGreaterThan(0.1);
+  });
+});
+
+describe('inputs', () => {
+  const scored = tracesOf(0.2, 0.9, 0.5);
+  const [one] = scored;
+  const lines = jsonLines(scored);
+  test.each([
+    ['JSON Lines', lines],
+    ['JSON Lines without a last line end', lines.trimEnd()],
+    ['JSON Lines of Windows, with blank lines', `\r\n${lines.replaceAll('\n', '\r\n\r\n')}`],
+    ['JSON Lines with a byte order mark', `\ufeff${lines}`],
+    ['an array', JSON.stringify(scored)],
+    ['an array over several lines, with a byte order mark', `\ufeff${JSON.stringify(scored, null, 2)}`],
+    ['objects over several lines', scored.map((trace) => JSON.stringify(trace, null, '\t')).join('\n')],
+    ['one object', JSON.stringify(one), [one]],
+    ['one object over several lines', `${JSON.stringify(one, null, 2)}\n`, [one]],
+    ['gzip', gzipSync(lines)],
+    ['gzip of several parts', Buffer.concat(scored.map((trace) => gzipSync(jsonLines([trace]))))],
+    ['gzip with a byte order mark', gzipSync(`\ufeff${JSON.stringify(scored)}`)],
+    ['nothing', '', []],
+  ])('%s', async (name, contents, expected = scored) => {
+    const scores = (await explained(expected, { embedder: null })).map(({ score }) => score);
+    // The name tells nothing: it is the contents that count.
+    const file = write(`${name}.txt`, contents);
+    const found = await results([NO_EMBEDDER, file, '-'], { input: contents });
+    expect(found.map(({ score }) => score)).toEqual([...scores, ...scores]);
+    expect(found.map(({ id }) => id)).toEqual([...expected, ...expected].map(({ id }) => id));
+  });
+
+  test('elements of an array have an index', async () => {
+    const found = await results([NO_EMBEDDER], { input: JSON.stringify(scored, null, 1) });
+    expect(found.map(({ index }) => index)).toEqual([0, 1, 2]);
+    expect(found[0].line).toBe(2);
+  });
+
+  test('bad ones are named and counted, the rest is scored: code 1', async () => {
+    const input = `${lines}nonsense\n{"steps":[]}\n42\n${lines}`;
+    const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, '--format', 'json'], { input });
+    expect(code).toBe(1);
+    const { results, summary } = JSON.parse(stdout);
+    expect(results.map(({ line }) => line)).toEqual([1, 2, 3, 7, 8, 9]);
+    expect(summary).toMatchObject({ scored: 6, bad: 3 });
+    const messages = linesOf(stderr);
+    expect(messages[0]).toMatch(/^stdin:4: not JSON: ./);
+    expect(messages[1]).toMatch(/^stdin:5: trace\.\w+ must be /);
+    expect(messages[2]).toBe('stdin:6: trace must be an object, got number');
+    expect(messages[3]).toContain('; 3 bad lines');
+  });
+
+  test('bad elements are named by their index', async () => {
+    const file = write('elements.json', JSON.stringify([one, { steps: 1 }, one], null, 1));
+    const { code, stderr } = await kpScore([NO_EMBEDDER, file]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^.*elements\.json:\d+\[1\]: trace\./);
+  });
+
+  test('of many bad ones the first twenty are named; all with --verbose', async () => {
+    const input = 'nonsense\n'.repeat(50);
+    const named = (stderr) => linesOf(stderr).filter((line) => /^stdin:\d+:/.test(line)).length;
+    const { code, stderr, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json'], { input });
+    expect(code).toBe(1);
+    expect(named(stderr)).toBe(20);
+    expect(stderr).toContain('--verbose');
+    expect(JSON.parse(stdout).summary.bad).toBe(50);
+    expect(named((await kpScore([NO_EMBEDDER, '--verbose'], { input })).stderr)).toBe(50);
+  });
+
+  test('what they quote cannot reach the terminal', async () => {
+    const input = `${ESCAPE}[2Jnonsense\n${jsonLines([{ ...one, id: `${ESCAPE}[31mred\u202e\n` }])}`;
+    const { stdout, stderr } = await kpScore([NO_EMBEDDER, '--explain'], { input });
+    expect((stdout + stderr).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(stdout).toContain('red');
+  });
+});
+
+describe('formats', () => {
+  /** Hostile to every format. */
+  const hostile = { ...tracesOf(0.9)[0], id: '=1+1,"\n\'\u2028</script>' };
+  const input = jsonLines([...tracesOf(0.1, 0.99), hostile]);
+  const run = async (...args) => {
+    const { code, stdout } = await kpScore([NO_EMBEDDER, ...args], { input });
+    expect(code).toBe(0);
+    return stdout;
+  };
+
+  test('json is one document, with the summary', async () => {
+    const { results, summary } = JSON.parse(await run('--format', 'json', '--threshold', '0.6'));
+    expect(results).toHaveLength(3);
+    expect(results[2].id).toBe(hostile.id);
+    const scores = results.map(({ score }) => score).sort((a, b) => a - b);
+    const kept = scores.filter((score) => score >= 0.6).length;
+    expect(results.filter(({ kept }) => kept)).toHaveLength(kept);
+    expect(summary).toEqual({
+      scored: 3,
+      kept,
+      dropped: 3 - kept,
+      bad: 0,
+      mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),
+      median: expect.closeTo(scores[1], 4),
+      p10: expect.closeTo(scores[0], 4),
+      p90: expect.closeTo(scores[2], 4),
+      domains: [
+        {
+          domain: 'code',
+          scored: 2,
+          kept: expect.any(Number),
+          mean: expect.any(Number),
+          median: expect.any(Number),
+        },
+        {
+          domain: 'finance',
+          scored: 1,
+          kept: expect.any(Number),
+          mean: expect.any(Number),
+          median: expect.any(Number),
+        },
+      ],
+      seconds: expect.any(Number),
+      perSecond: expect.any(Number),
+      threshold: 0.6,
+      interrupted: false,
+      embedder: { available: false, dtype: null, reason: NO_EMBEDDER },
+      memory: null,
+      written: [],
+    });
+  });
+
+  test('json of nothing is a document too', async () => {
+    const { code, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      results: [],
+      summary: { scored: 0, mean: null, median: null },
+    });
+  });
+
+  test('jsonl is a line for each', async () => {
+    const rows = linesOf(await run('--format', 'jsonl')).map((line) => JSON.parse(line));
+    const { results } = JSON.parse(await run('--format', 'json'));
+    expect(rows).toEqual(results);
+  });
+
+  test('csv holds the same; formulas are disarmed', async () => {
+    const expected = JSON.parse(await run('--format', 'json', '--explain')).results;
+    const [columns, ...rows] = parseCsv(await run('--format', 'csv', '--explain'));
+    expect(columns).toEqual([
+      ...['source', 'line', 'index', 'id', 'domain', 'score', 'kept'],
+      ...['complexity', 'novelty', 'toolDiversity', 'outcome', 'profile'],
+      ...['complexityWeight', 'noveltyWeight', 'toolDiversityWeight', 'outcomeWeight'],
+      ...[
+        'composite',
+        'overrides',
+        'noveltyBasis',
+        'nearestLabel',
+        'nearestSimilarity',
+        'tokens',
+        'truncated',
+      ],
+    ]);
+    expect(rows).toHaveLength(expected.length);
+    for (const [at, cells] of rows.entries()) {
+      const row = Object.fromEntries(columns.map((name, column) => [name, cells[column]]));
+      const { breakdown, ...fields } = expected[at];
+      const id = fields.id.startsWith('=') ? `'${fields.id}` : fields.id;
+      expect(row).toMatchObject({ id, domain: fields.domain, kept: String(fields.kept), index: '' });
+      expect(Number(row.score)).toBe(fields.score);
+      for (const name of ['complexity', 'novelty', 'toolDiversity', 'outcome']) {
+        expect(Number(row[name])).toBe(breakdown.dimensions[name]);
+        expect(Number(row[`${name}Weight`])).toBe(breakdown.weights[name]);
+      }
+      expect(row.overrides).toBe(breakdown.overrides.map(({ rule }) => rule).join(' '));
+    }
+    const [short] = parseCsv(await run('--format', 'csv'));
+    expect(short).toEqual(columns.slice(0, 7));
+  });
+
+  test('table is the default, a line for each', async () => {
+    const stdout = await run();
+    expect(stdout).toBe(await run('--format', 'table'));
+    const [heading, ...rows] = linesOf(stdout);
+    expect(heading).toMatch(/^score +kept +domain +trace$/);
+    const { results } = JSON.parse(await run('--format', 'json'));
+    expect(rows).toHaveLength(results.length);
+    for (const [at, { score, kept, domain }] of results.entries()) {
+      expect(rows[at].startsWith(score.toFixed(4))).toBe(true);
+      expect(rows[at]).toMatch(new RegExp(` ${kept ? 'yes' : 'no'} +${domain} +\\S`));
+    }
+  });
+
+  test('table explains in words', async () => {
+    const [trace] = traces;
+    const { stdout } = await kpScore(['--explain'], { input: jsonLines([trace, trace]) });
+    const [, { score, composite, dimensions }] = await explained([trace, trace]);
+    expect(stdout).toContain(`0.35 × ${dimensions.novelty.toFixed(4)} novelty`);
+    expect(stdout).toContain(`= ${composite.toFixed(4)}`);
+    expect(stdout).toContain(score.toFixed(4));
+    expect(stdout).toContain('nothing to compare with yet');
+    expect(stdout).toContain(`most similar: ${trace.id} (1.0000)`);
+  });
+});
+
+/** Cells of CSV, by the rules of RFC 4180. */
+function parseCsv(text) {
+  const rows = [[]];
+  const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
+  for (let match = cell.exec(text); match[0] !== ''; match = cell.exec(text)) {
+    rows.at(-1).push(match[1]?.replaceAll('""', '"') ?? match[2]);
+    if (match[3] !== ',' && cell.lastIndex < text.length) rows.push([]);
+  }
+  return rows;
+}
+
+describe('the summary', () => {
+  const input = jsonLines(tracesOf(0.1, 0.5, 0.99));
+
+  test('is on standard error, on standard output where there is nothing else, and nowhere with --quiet', async () => {
+    const summary = /^3 traces scored in \d/m;
+    const out = path.join(scratch, 'summary.jsonl');
+    const rows = await kpScore([NO_EMBEDDER], { input });
+    expect(rows.stderr).toMatch(summary);
+    expect(rows.stdout).not.toMatch(summary);
+    const alone = await kpScore([NO_EMBEDDER, '--out', out], { input });
+    expect(alone.stdout).toMatch(summary);
+    expect(alone.stdout).toContain(`${out}: 3 traces`);
+    expect(alone.stderr).toBe('');
+    const quiet = await kpScore([NO_EMBEDDER, '--out', out, '--quiet'], { input });
+    expect(quiet).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  });
+
+  test('tells scores, domains and the embedder', async () => {
+    const { stderr } = await kpScore([examples]);
+    expect(stderr).toMatch(/score +mean 0\.\d{4}, median 0\.\d{4}, p10 0\.\d{4}, p90 0\.\d{4}/);
+    expect(stderr).toMatch(/kept +\d+ of at least 0\.75, \d+ below/);
+    expect(stderr).toMatch(/finance +\d+ +\d+ +0\.\d{4} +0\.\d{4}/);
+    expect(stderr).toMatch(/embedder +all-MiniLM-L6-v2 \(fp32\), ONNX Runtime \d/);
+    expect(stderr).not.toContain('warning');
+  });
+
+  test('tells why there is no embedder', async () => {
+    const nowhere = path.join(scratch, 'nowhere');
+    const { code, stderr } = await kpScore([], { input, env: { KNOWLEDGEPULSE_MODEL_DIR: nowhere } });
+    expect(code).toBe(0);
+    expect(linesOf(stderr)[0]).toMatch(/^kp-score: warning: there is no embedder.*nowhere/);
+    expect(stderr).toMatch(/embedder +none, so novelty is 0\.5 throughout: .*nowhere/);
+  });
+
+  test('--verbose tells where the embedder is from', async () => {
+    const { stderr } = await kpScore(['--verbose'], { input });
+    expect(stderr).toContain(`model: ${modelDirectory}`);
+    expect(stderr).toMatch(/^ONNX Runtime: ./m);
+  });
+});
+
+describe('exit codes', () => {
+  const file = () => write('traces.jsonl', jsonLines(tracesOf(0.5)));
+
+  test('0, help: as documented', async () => {
+    const help = fs.readFileSync(path.join(__dirname, 'support', 'kp-score-help.txt'), 'utf8');
+    for (const option of ['--help', '-h']) {
+      expect(await kpScore([option])).toEqual({ code: 0, signal: null, stdout: help, stderr: '' });
+    }
+    expect(linesOf(help).every((line) => line.length <= 90)).toBe(true);
+  });
+
+  test('0, version', async () => {
+    expect(await kpScore(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+
+  test.each([
+    ['an unknown option', ['--jsn'], '--jsn'],
+    ['a missing value', ['--out'], '--out'],
+    ['an empty value', ['--out='], '--out'],
+    ['a value for a flag', ['--explain=yes'], '--explain'],
+    ['an unknown format', ['--format', 'xml'], 'table, json, jsonl or csv'],
+    ['an inherited format', ['--format', 'constructor'], '--format'],
+    ['a threshold above 1', ['--threshold', '1.5'], '--threshold'],
+    ['a threshold that is no number', ['--threshold', 'high'], "'high'"],
+    ['an empty threshold', ['--threshold', ' '], '--threshold'],
+    ['no threads', ['--threads', '0'], '--threads'],
+    ['a memory of half an element', ['--memory-size', '0.5'], '--memory-size'],
+    ['an unknown dtype', ['--dtype', 'fp16'], 'fp32 or q8'],
+    ['an unknown novelty', ['--novelty', 'some'], 'prefix or full'],
+    ['--dropped without a threshold', ['--dropped', 'x'], '--threshold'],
+    ['--quiet and --verbose', ['--quiet', '--verbose'], '--verbose'],
+    ['a memory without an embedder', ['--no-embedder', '--memory', 'x'], '--memory'],
+    ['standard input twice', ['-', '-'], 'standard input'],
+    ['--out to standard output', ['--out', '-'], '--format'],
+    ['two outputs in one', ['--out', 'x', '--report', './x'], 'same file'],
+    ['weights that would be overwritten', ['--weights', 'x', '--out', 'x'], 'same file'],
+  ])('2, %s', (_, args, names) => {
+    const before = process.cwd();
+    process.chdir(scratch);
+    try {
+      expect(() => readOptions([...args])).toThrow(
+        expect.objectContaining({ exitCode: 2, message: expect.stringContaining(names) }),
+      );
+    } finally {
+      process.chdir(before);
+    }
+  });
+
+  test('2, on one line that tells the way out', async () => {
+    const { code, stdout, stderr } = await kpScore(['--jsn']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/^kp-score: .*--jsn.*; kp-score --help tells what there is\n$/);
+  });
+
+  test.each(['report', 'memory'])('2, --%s in place of the traces', async (name) => {
+    const traces = file();
+    const before = fs.readFileSync(traces, 'utf8');
+    const { code, stderr } = await kpScore([`--${name}`, traces, traces]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`--${name}`);
+    expect(fs.readFileSync(traces, 'utf8')).toBe(before);
+  });
+
+  test.each([
+    ['a missing input', () => [NO_EMBEDDER, path.join(scratch, 'none.jsonl')], ['none.jsonl', 'ENOENT']],
+    ['a directory as input', () => [NO_EMBEDDER, scratch], ['EISDIR']],
+    [
+      'gzip that is cut off',
+      () => [NO_EMBEDDER, write('half.gz', gzipSync('x'.repeat(99)).subarray(0, 15))],
+      ['half.gz'],
+    ],
+    ['missing weights', () => ['--weights', path.join(scratch, 'none.json')], ['none.json', 'ENOENT']],
+    ['weights that are not JSON', () => ['--weights', write('a.json', '{')], ['a.json is not JSON']],
+    [
+      'weights of another sum',
+      () => [
+        '--weights',
+        write(
+          'b.json',
+          JSON.stringify({ code: { complexity: 1, novelty: 1, toolDiversity: 0, outcome: 0 } }),
+        ),
+      ],
+      ['b.json', 'code', '2'],
+    ],
+    ['weights that are none', () => ['--weights', write('c.json', '[]')], ['c.json']],
+    ['a model that is missing', () => ['--model-dir', path.join(scratch, 'none')], ['no embedder', 'none']],
+    ['a memory that is none', () => ['--memory', write('d', 'this is no memory')], [path.join(scratch, 'd')]],
+    ['an output that is a directory', () => [NO_EMBEDDER, '--out', scratch], ['cannot write', 'EISDIR']],
+    [
+      'an output in no directory',
+      () => [NO_EMBEDDER, '--report', path.join(scratch, 'none', 'x')],
+      ['ENOENT'],
+    ],
+  ])('3, %s', async (_, args, names) => {
+    const { code, stderr } = await kpScore(args());
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/^kp-score: /);
+    for (const name of names) expect(stderr).toContain(name);
+    // One line, besides the summary of what could be scored.
+    expect(stderr).not.toMatch(/^ +at /m);
+    expect(linesOf(stderr).filter((line) => line.startsWith('kp-score:'))).toHaveLength(1);
+  });
+
+  test('installed, it needs nothing but the packages', async () => {
+    const { runtimePath } = await embedderStatus();
+    const directory = path.join(scratch, 'installed', 'node_modules');
+    copyPackage(path.join(directory, '@knowledgepulse', 'native'));
+    const link = path.join(directory, '.bin', 'kp-score');
+    fs.mkdirSync(path.dirname(link));
+    fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
+    const addon = fs.readdirSync(path.dirname(runtimePath)).find((name) => name.endsWith('.node'));
+    const env = {
+      KNOWLEDGEPULSE_NATIVE_ADDON: path.join(path.dirname(runtimePath), addon),
+      KNOWLEDGEPULSE_MODEL_DIR: modelDirectory,
+    };
+    const page = path.join(scratch, 'installed.html');
+    const { code, stderr } = await run(process.execPath, [link, '--report', page, examples], env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(fs.existsSync(page)).toBe(true);
+  });
+
+  test('3, and the other inputs are scored', async () => {
+    const traces = file();
+    const { code, stdout, stderr } = await kpScore([
+      NO_EMBEDDER,
+      '--format',
+      'jsonl',
+      traces,
+      `${traces}.none`,
+      traces,
+    ]);
+    expect(code).toBe(3);
+    expect(linesOf(stdout)).toHaveLength(2);
+    expect(stderr).toContain(`cannot read ${traces}.none`);
+  });
+});

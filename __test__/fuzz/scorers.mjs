@@ -1,0 +1,254 @@
+// Calls of scorers and of the embedder, with options and signals that are good, slightly wrong or absurd.
+
+import fc from 'fast-check';
+
+import { trace } from './traces.mjs';
+import { texts, thrown, value } from './values.mjs';
+
+const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
+
+/** When a signal aborts: after so many turns of the microtask queue, or of the event loop. */
+const moment = fc.record({
+  queue: fc.constantFrom('before', 'at once', 'microtasks', 'turns', 'never'),
+  turns: fc.nat({ max: 12 }),
+  reason: fc.nat({ max: thrown.length }),
+});
+
+/** Signals, whose aborts reject with `thrown` or an `AbortError`. */
+const signal = moment.map(({ queue, turns, reason }) => ({
+  name: `a signal that aborts ${queue} (${turns}), reason ${reason}`,
+  make() {
+    const controller = new AbortController();
+    const abort = () => controller.abort(thrown[reason]);
+    if (queue === 'before') abort();
+    else if (queue === 'microtasks') microtasks(turns).then(abort);
+    else if (queue === 'turns') setTimeout(abort, turns);
+    // The caller says when the call has been made.
+    return { signal: controller.signal, made: queue === 'at once' ? abort : () => {} };
+  },
+}));
+
+async function microtasks(count) {
+  for (let turn = 0; turn < count; turn++) await null;
+}
+
+/** What is like a signal, but misbehaves. */
+const imitations = {
+  'without a reason': () => ({ aborted: true, addEventListener() {} }),
+  'that calls back at once': () => ({ aborted: false, addEventListener: (_, listener) => listener() }),
+  'that calls back twice': () => ({
+    aborted: false,
+    addEventListener(_, listener) {
+      setImmediate(listener);
+      setImmediate(listener);
+    },
+  }),
+  'that cannot be listened to': () => ({
+    aborted: false,
+    addEventListener() {
+      throw thrown[3];
+    },
+  }),
+  'that can be read once': () => {
+    let reads = 0;
+    return {
+      get aborted() {
+        if (reads++ > 0) throw thrown[4];
+        return false;
+      },
+      addEventListener() {},
+    };
+  },
+  'whose reason throws': () => ({
+    aborted: true,
+    addEventListener() {},
+    get reason() {
+      throw thrown[0];
+    },
+  }),
+};
+const imitation = fc.constantFrom(...Object.keys(imitations)).map((name) => ({
+  name: `a signal ${name}`,
+  make: () => ({ signal: imitations[name](), made() {} }),
+}));
+
+const notASignal = value.map(({ name, make }) => ({
+  name: `as a signal ${name}`,
+  make: () => ({ signal: make(), made() {} }),
+}));
+
+/** What is done about progress. */
+const progresses = {
+  nothing: () => undefined,
+  'a function': () => () => {},
+  'a function that throws': () => () => {
+    throw thrown[3];
+  },
+};
+
+/** What a function that is called would do is its own affair. */
+function noFunction(value) {
+  return typeof value === 'function' ? null : value;
+}
+
+/** The options of a call: `make` gives them, and what to do when it has been made. */
+const callOptions = fc.oneof(
+  { weight: 2, arbitrary: fc.constant({ name: 'no options', make: () => ({ made() {} }) }) },
+  {
+    weight: 1,
+    arbitrary: value.map(({ name, make }) => ({ name, make: () => ({ options: make(), made() {} }) })),
+  },
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({
+        signal: fc.oneof(
+          { weight: 8, arbitrary: signal },
+          { weight: 2, arbitrary: imitation },
+          { weight: 1, arbitrary: notASignal },
+        ),
+        remember: fc.oneof(
+          {
+            weight: 6,
+            arbitrary: fc
+              .constantFrom(undefined, true, false)
+              .map((value) => ({ name: `${value}`, make: () => value })),
+          },
+          { weight: 1, arbitrary: value },
+        ),
+        progress: fc.oneof(
+          {
+            weight: 8,
+            arbitrary: fc
+              .constantFrom(...Object.keys(progresses))
+              .map((name) => ({ name, make: progresses[name] })),
+          },
+          { weight: 1, arbitrary: value.map(({ name, make }) => ({ name, make: () => noFunction(make()) })) },
+        ),
+      })
+      .map(({ signal, remember, progress }) => ({
+        name: `${signal.name}, remember ${remember.name}, onProgress ${progress.name}`,
+        make() {
+          const { signal: made, made: whenMade } = signal.make();
+          const options = { signal: made, remember: remember.make(), onProgress: progress.make() };
+          return { options, made: whenMade };
+        },
+      })),
+  },
+);
+
+const text = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc
+      .constantFrom(...texts)
+      .map((value) => ({ name: JSON.stringify(value.slice(0, 40)), make: () => value })),
+  },
+  { weight: 1, arbitrary: value },
+);
+
+/** A call of a scorer (by its number) or of the embedder. */
+export const scorerCall = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      scorer: fc.nat({ max: 5 }),
+      member: fc.constantFrom('evaluateValue', 'explain'),
+      trace,
+      callOptions,
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      scorer: fc.nat({ max: 5 }),
+      member: fc.constant('evaluateValues'),
+      traces: fc.array(trace, { maxLength: 6 }),
+      callOptions,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ member: fc.constant('embed'), text, callOptions }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      member: fc.constant('embedBatch'),
+      texts: fc.array(text, { maxLength: 4 }),
+      callOptions,
+    }),
+  },
+);
+
+/** An option that is one of `good`, or any value at all. */
+const option = (good) =>
+  fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc.constantFrom(...good).map((value) => ({ name: `${value}`, make: () => value })),
+    },
+    { weight: 1, arbitrary: value },
+  );
+
+const weight = fc.oneof(
+  { weight: 1, arbitrary: value },
+  { weight: 1, arbitrary: fc.double().map((value) => ({ name: `${value}`, make: () => value })) },
+);
+
+const weights = fc.oneof(
+  { weight: 2, arbitrary: fc.constant({ name: 'no weights', make: () => undefined }) },
+  {
+    weight: 6,
+    arbitrary: fc.constant({ name: 'good weights', make: () => ({ code: SUM_TO_ONE, law: SUM_TO_ONE }) }),
+  },
+  { weight: 1, arbitrary: value },
+  {
+    weight: 6,
+    arbitrary: fc
+      .record({
+        key: fc.oneof(
+          fc.constantFrom('default', 'code', '__proto__', 'constructor', '', '\ud800'),
+          fc.string(),
+        ),
+        dimension: fc.constantFrom(...Object.keys(SUM_TO_ONE), 'another'),
+        weight,
+      })
+      .map(({ key, dimension, weight }) => ({
+        name: `${JSON.stringify(key)}: ${dimension}: ${weight.name}`,
+        make: () => ({ [key]: { ...SUM_TO_ONE, [dimension]: weight.make() } }),
+      })),
+  },
+);
+
+/** The options of a new scorer; `make` takes the caches that there are. */
+export const scorerOptions = fc.oneof(
+  { weight: 1, arbitrary: value },
+  {
+    weight: 8,
+    arbitrary: fc
+      .record({
+        cache: fc.oneof(
+          {
+            weight: 6,
+            arbitrary: fc
+              .nat({ max: 6 })
+              .map((index) => ({ name: `cache ${index}`, make: (caches) => caches[index]?.[0] })),
+          },
+          { weight: 1, arbitrary: value },
+        ),
+        novelty: option([undefined, 'prefix', 'full']),
+        embedder: option([undefined, null, 'default']),
+        onStoreError: option([undefined, 'reject', 'local']),
+        store: fc.oneof(
+          { weight: 6, arbitrary: fc.constant({ name: 'none', make: () => undefined }) },
+          { weight: 1, arbitrary: value },
+        ),
+        weights,
+      })
+      .map((parts) => ({
+        name: Object.entries(parts)
+          .map(([key, { name }]) => `${key}: ${name}`)
+          .join(', '),
+        make: (caches) =>
+          Object.fromEntries(Object.entries(parts).map(([key, { make }]) => [key, make(caches)])),
+      })),
+  },
+);

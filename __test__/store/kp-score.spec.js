@@ -1,0 +1,107 @@
+'use strict';
+
+// `kp-score --store`: runs that share a memory.
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { Scorer, LocalStore } = require('../..');
+const { bundle, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
+const { makeTrace } = require('../support/make-trace.js');
+const { describeWithPostgres, useServer } = require('../support/store.js');
+
+const traces = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
+  ...makeTrace({ objective, steps: [] }),
+  id: `kp:trace:${index}`,
+}));
+const input = jsonLines(traces);
+
+beforeAll(bundle);
+
+describeWithPostgres('kp-score --store', () => {
+  const context = useServer();
+  const url = () => {
+    const { host, port, user, database } = context.server.connection();
+    return `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+  };
+  const score = async (...args) => {
+    const { code, stdout, stderr } = await kpScore(['--format', 'jsonl', '--explain', ...args], { input });
+    const results = linesOf(stdout).map((line) => JSON.parse(line));
+    return { code, stderr, results };
+  };
+
+  test('makes its table, and the next run finds what this one has left', async () => {
+    const scorer = new Scorer({ store: new LocalStore() });
+    for (const before of [0, 3]) {
+      const { code, stderr, results } = await score('--store', url());
+      expect(code).toBe(0);
+      for (const [index, trace] of traces.entries()) {
+        const expected = await scorer.explain(trace);
+        expect(results[index].score).toBeCloseTo(expected.score, 6);
+        expect(results[index].breakdown.nearest?.label).toBe(expected.nearest?.label);
+      }
+      expect(stderr).toContain(`${before} → ${before + 3} vectors`);
+    }
+    const { rows } = await context.pool().query('SELECT count(*)::int AS count FROM knowledgepulse_novelty');
+    expect(rows).toEqual([{ count: 6 }]);
+  });
+
+  test('other tables are other memories', async () => {
+    const { code, results } = await score('--store', url(), '--store-table', 'another one');
+    expect(code).toBe(0);
+    expect(results[0].breakdown.noveltyBasis).toBe('empty-store');
+  });
+
+  test('a server that does not answer is an error before anything is read', async () => {
+    const { code, stderr, results } = await score('--store', 'postgres://nobody@127.0.0.1:1/none');
+    expect({ code, results }).toEqual({ code: 3, results: [] });
+    expect(stderr).toMatch(/^kp-score: /);
+    expect(stderr).not.toContain(' at ');
+  });
+
+  test('a store that fails on the way ends the run, with what was scored as whole files', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-store-'));
+    try {
+      const table = 'full soon';
+      expect((await score('--store', url(), '--store-table', table)).code).toBe(0);
+      await context.pool().query(`
+        CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF NEW.label LIKE '%:70' THEN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END IF;
+          RETURN NEW;
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON "${table}" FOR EACH ROW EXECUTE FUNCTION refuse();`);
+      const many = Array.from({ length: 100 }, (_, index) => ({ ...traces[index % 3], id: `many:${index}` }));
+      const out = path.join(directory, 'out.jsonl');
+      const { code, stderr } = await kpScore(['--store', url(), '--store-table', table, '--out', out], {
+        input: jsonLines(many),
+      });
+      expect(code).toBe(3);
+      expect(stderr).toContain('no space left');
+      const written = readLines(out).map((line) => JSON.parse(line).id);
+      expect(written).not.toContain('many:70');
+      // What is in the store has its score in the file, in order.
+      const stored = await context
+        .pool()
+        .query(`SELECT label FROM "${table}" WHERE label LIKE 'many:%' ORDER BY position`);
+      expect(written).toEqual(stored.rows.map(({ label }) => label));
+      expect(fs.readdirSync(directory)).toEqual(['out.jsonl']);
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+});
+
+describe('wrong usage', () => {
+  test.each([
+    [['--store', 'mysql://host/db'], '--store must be a URL that begins with postgres://'],
+    [['--store', 'postgres://host/db', '--memory', 'file'], '--store and --memory exclude each other'],
+    [['--store', 'postgres://host/db', '--no-embedder'], '--store and --no-embedder exclude each other'],
+    [['--store-table', 'name'], '--store-table needs --store'],
+  ])('%j', async (args, message) => {
+    const { code, stderr } = await kpScore(args, { input });
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});

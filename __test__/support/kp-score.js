@@ -1,0 +1,90 @@
+'use strict';
+
+// Runs the command `kp-score` in processes of its own.
+
+const { execFileSync, spawn } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { makeTrace } = require('./make-trace.js');
+const { root } = require('./paths.js');
+const { run } = require('./run-script.js');
+
+const command = path.join(root, 'bin', 'kp-score.js');
+const examples = path.join(root, 'examples', 'traces.jsonl');
+
+/** Bundles the command if it has changed. */
+function bundle() {
+  execFileSync('node', ['scripts/setup.mjs', 'command line'], { cwd: root, stdio: 'ignore' });
+}
+
+/**
+ * Runs it to its end.
+ *
+ * @param {string[]} args
+ * @param {{ input?: string | Buffer, env?: Record<string, string>, cwd?: string }} [options] `input` goes to standard input
+ */
+function kpScore(args, { input = '', env, cwd } = {}) {
+  return run(process.execPath, [command, ...args], env, cwd, (child) => {
+    // It may end without having read everything.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
+  });
+}
+
+/** As {@link kpScore}, for the results of a run in which all goes well; without an embedder, unless `args` ask for one. */
+async function results(args, options) {
+  const { code, stderr, stdout } = await kpScore(['--format', 'jsonl', '--quiet', ...args], options);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return linesOf(stdout).map((line) => JSON.parse(line));
+}
+
+/** Starts it; `ended` settles as {@link kpScore} does. Nothing of its output is read before. */
+function start(args) {
+  const child = spawn(process.execPath, [command, ...args]);
+  child.stdin.on('error', () => {});
+  const output = { stdout: '', stderr: '' };
+  child.stderr.on('data', (chunk) => {
+    output.stderr += chunk;
+  });
+  const ended = new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('exit', () => child.stdout.resume());
+    child.on('close', (code, signal) => resolve({ code, signal, ...output }));
+  });
+  return { child, ended, output };
+}
+
+function linesOf(text) {
+  return text.split('\n').filter((line) => line !== '');
+}
+
+function readLines(file) {
+  return linesOf(fs.readFileSync(file, 'utf8'));
+}
+
+/** Traces that score differently without an embedder, by the confidence of their outcome. */
+function tracesOf(...confidences) {
+  return confidences.map((confidence, at) => ({
+    ...makeTrace({ confidence, domain: at % 2 ? 'finance' : 'code' }),
+    id: `kp:trace:${at}`,
+  }));
+}
+
+/** Values as JSON Lines. */
+function jsonLines(values) {
+  return values.map((value) => `${JSON.stringify(value)}\n`).join('');
+}
+
+module.exports = {
+  bundle,
+  command,
+  examples,
+  jsonLines,
+  kpScore,
+  linesOf,
+  readLines,
+  results,
+  start,
+  tracesOf,
+};

@@ -1,0 +1,539 @@
+'use strict';
+
+// Memory that survives a restart: what is loaded is what was saved, or an error that says why not.
+
+const { execFileSync, spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const fc = require('fast-check');
+
+const { VectorCache } = require('..');
+const { root } = require('./support/paths.js');
+const { run, runForResult } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('files');
+
+let files = 0;
+/** A path in a folder of its own. */
+function newFile() {
+  const directory = path.join(scratch, String(files++));
+  fs.mkdirSync(directory);
+  return path.join(directory, 'memory.safetensors');
+}
+
+const rejectionOf = (promise) =>
+  promise.then(
+    () => Promise.reject(new Error('it was fulfilled')),
+    (error) => error,
+  );
+
+const boundsOf = ({ maxElements, dimensions, ttlMs, model, size }) => ({
+  maxElements,
+  dimensions,
+  ttlMs,
+  model,
+  size,
+});
+
+describe('what is loaded', () => {
+  test('is what was saved', async () => {
+    const cases = fc.integer({ min: 1, max: 70 }).chain((dimensions) =>
+      fc.record({
+        dimensions: fc.constant(dimensions),
+        maxElements: fc.integer({ min: 0, max: 12 }),
+        ttlMs: fc.constantFrom(undefined, 60_000, 3_600_000.5),
+        entries: fc.array(
+          fc.record({
+            vector: fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), {
+              minLength: dimensions,
+              maxLength: dimensions,
+            }),
+            label: fc.option(fc.string({ unit: 'grapheme', maxLength: 20 }), { nil: undefined }),
+          }),
+          { maxLength: 20 },
+        ),
+      }),
+    );
+    const file = newFile();
+    const property = fc.asyncProperty(cases, async ({ entries, ...options }) => {
+      const cache = new VectorCache(options);
+      for (const { vector, label } of entries) cache.add(vector, label);
+      await cache.save(file);
+      const loaded = await VectorCache.load(file);
+      expect(loaded).toBeInstanceOf(VectorCache);
+      expect(boundsOf(loaded)).toEqual(boundsOf(cache));
+      expect([...loaded]).toEqual([...cache]);
+      for (const { vector } of cache) {
+        expect(loaded.nearest(vector, 5)).toEqual(cache.nearest(vector, 5));
+      }
+    });
+    await fc.assert(property, { numRuns: 100 });
+    expect(fs.readdirSync(path.dirname(file))).toEqual(['memory.safetensors']);
+  });
+
+  test('goes on as the cache would have', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ maxElements: 3, dimensions: 1 });
+    for (let i = 1; i <= 5; i++) cache.add([i], `${i}`);
+    await cache.save(file);
+    const loaded = await VectorCache.load(file);
+    loaded.add([6], '6');
+    expect([...loaded].map(({ label }) => label)).toEqual(['4', '5', '6']);
+    expect([...cache].map(({ label }) => label)).toEqual(['3', '4', '5']);
+    expect(() => loaded.add([1, 2])).toThrow('Expected 1 dimensions, got 2');
+  });
+
+  test('takes other bounds, and the newest vectors', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ maxElements: 9, dimensions: 1, ttlMs: 3_600_000 });
+    for (let i = 0; i < 9; i++) cache.add([i], `${i}`);
+    await cache.save(file);
+    for (const maxElements of [0, 1, 8, 9, 10]) {
+      const loaded = await VectorCache.load(file, { maxElements, ttlMs: Number.POSITIVE_INFINITY });
+      expect(boundsOf(loaded)).toMatchObject({ maxElements, ttlMs: Number.POSITIVE_INFINITY });
+      const newest = maxElements === 0 ? [] : [...cache].slice(-maxElements);
+      expect([...loaded].map(({ label }) => label)).toEqual(newest.map(({ label }) => label));
+    }
+  });
+
+  test('is as old as the time says', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ dimensions: 1, ttlMs: 3_600_000 });
+    cache.add([1]);
+    await cache.save(file);
+    await sleep(30);
+    expect((await VectorCache.load(file)).size).toBe(1);
+    expect((await VectorCache.load(file, { ttlMs: 20 })).size).toBe(0);
+    const brief = await VectorCache.load(file, { ttlMs: 3_600_000 });
+    expect(brief.ttlMs).toBe(3_600_000);
+    expect(brief.size).toBe(1);
+  });
+
+  test('is the state at the call, whatever is added meanwhile', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ maxElements: 4000 });
+    const vector = new Float32Array(384);
+    let added = 0;
+    const add = (count) => {
+      for (let i = 0; i < count; i++) {
+        vector[added % 384] = added;
+        cache.add(vector, `${added++}`);
+      }
+    };
+    add(3900);
+    for (let round = 0; round < 10; round++) {
+      const expected = [...cache].map(({ label }) => label);
+      const saved = cache.save(file);
+      // Fills the block that the file is written from, and empties the first.
+      add(500);
+      await saved;
+      const loaded = await VectorCache.load(file);
+      expect([...loaded].map(({ label }) => label)).toEqual(expected);
+    }
+  });
+
+  test('is that of the last of many calls', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ dimensions: 1 });
+    const calls = [];
+    for (let i = 0; i < 20; i++) {
+      cache.add([i], `${i}`);
+      calls.push(cache.save(i % 2 === 0 ? file : path.relative(process.cwd(), file)));
+    }
+    cache.clear();
+    await Promise.all(calls);
+    expect((await VectorCache.load(file)).size).toBe(20);
+    expect(fs.readdirSync(path.dirname(file))).toEqual(['memory.safetensors']);
+  });
+
+  test('is from a file of the first version too', async () => {
+    const loaded = await VectorCache.load(VERSION_1, { model: 'any' });
+    expect(boundsOf(loaded)).toEqual({
+      maxElements: 3,
+      dimensions: 2,
+      ttlMs: Number.POSITIVE_INFINITY,
+      model: { model: 'example/another-model', dtype: 'fp16' },
+      size: 3,
+    });
+    expect([...loaded]).toEqual([
+      { vector: Float32Array.of(1, 2), label: 'a', index: 0 },
+      { vector: Float32Array.of(0, 0), label: undefined, index: 1 },
+      { vector: Float32Array.of(-3, 0.5), label: '\u00e9\u{1f980}', index: 2 },
+    ]);
+  });
+});
+
+const VERSION_1 = path.join(__dirname, 'support', 'version-1.safetensors');
+
+describe('a file of another model', () => {
+  const load = `
+    const load = async (options) => {
+      try {
+        return (await kp.VectorCache.load(${JSON.stringify(VERSION_1)}, options)).size;
+      } catch (error) {
+        return [error.code, error.message, error instanceof Error];
+      }
+    };
+    console.log(JSON.stringify([await load(), await load({ model: 'check' }), await load({ model: 'any' })]));
+  `;
+
+  test('is refused, unless it is asked for', async () => {
+    const { result } = await runForResult(load, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } });
+    const [refused, checked, taken] = result;
+    expect(refused[0]).toBe('ERR_CACHE_OTHER_MODEL');
+    expect(refused[1]).toContain(VERSION_1);
+    expect(refused[1]).toContain('example/another-model (fp16)');
+    expect(refused[1]).toContain('(q8)');
+    expect(refused[2]).toBe(true);
+    expect(checked).toEqual(refused);
+    expect(taken).toBe(3);
+  });
+
+  test('is taken where there is no embedder', async () => {
+    const nowhere = path.join(scratch, 'nowhere');
+    const { result } = await runForResult(load, { env: { KNOWLEDGEPULSE_MODEL_DIR: nowhere } });
+    expect(result).toEqual([3, 3, 3]);
+  });
+});
+
+describe('load refuses', () => {
+  test('what is not there', async () => {
+    const file = newFile();
+    const error = await rejectionOf(VectorCache.load(file));
+    expect(error).toBeInstanceOf(Error);
+    expect(error.code).toBe('ERR_CACHE_NOT_FOUND');
+    expect(error.message).toContain(file);
+  });
+
+  test('what was cut off or changed', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ dimensions: 3 });
+    cache.addBatch(
+      [
+        [1, 2, 3],
+        [4, 5, 6],
+      ],
+      ['a', 'b'],
+    );
+    await cache.save(file);
+    const whole = fs.readFileSync(file);
+    const damage = [
+      Buffer.alloc(0),
+      Buffer.from('not a cache'),
+      whole.subarray(0, whole.length - 1),
+      whole.subarray(0, whole.length / 2),
+      Buffer.concat([whole, Buffer.of(0)]),
+    ];
+    for (let index = 0; index < whole.length; index += 13) {
+      const changed = Buffer.from(whole);
+      changed[index] ^= 4;
+      damage.push(changed);
+    }
+    for (const contents of damage) {
+      fs.writeFileSync(file, contents);
+      const error = await rejectionOf(VectorCache.load(file));
+      expect(error).toBeInstanceOf(Error);
+      expect(error.code).toBe('ERR_CACHE_DAMAGED');
+      expect(error.message).toContain(file);
+    }
+    // What is damaged can be replaced.
+    await cache.save(file);
+    expect((await VectorCache.load(file)).size).toBe(2);
+  });
+
+  test('a file that claims more than it holds, without taking memory for it', async () => {
+    const file = newFile();
+    await new VectorCache({ dimensions: 8 }).save(file);
+    const empty = fs.readFileSync(file);
+    const length = Number(empty.readBigUInt64LE());
+    const header = JSON.parse(empty.subarray(8, 8 + length));
+    const before = process.memoryUsage().rss;
+    for (const count of [1, 1e9, 2 ** 32, 2 ** 53, 2 ** 60]) {
+      let end = 0;
+      const shapes = { added: [8, 1], label_ends: [8, 1], vectors: [4, 8], labelled: [1, 1] };
+      for (const [name, [bytes, width]] of Object.entries(shapes)) {
+        const start = end;
+        end += count * bytes * width;
+        header[name].shape = name === 'vectors' ? [count, width] : [count];
+        header[name].data_offsets = [start, end];
+      }
+      header.labels.data_offsets = [end, end];
+      header.checksum.data_offsets = [end, end + 16];
+      const text = Buffer.from(JSON.stringify(header));
+      const prefix = Buffer.alloc(8);
+      prefix.writeBigUInt64LE(BigInt(text.length));
+      fs.writeFileSync(file, Buffer.concat([prefix, text, Buffer.alloc(16)]));
+      expect((await rejectionOf(VectorCache.load(file))).code).toBe('ERR_CACHE_DAMAGED');
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
+  });
+
+  test('a directory', async () => {
+    expect((await rejectionOf(VectorCache.load(scratch))).code).toBe('ERR_CACHE_IO');
+  });
+});
+
+describe('save', () => {
+  test('says why it cannot write', async () => {
+    const cache = new VectorCache();
+    for (const file of [scratch, path.join(scratch, 'missing', 'file')]) {
+      const error = await rejectionOf(cache.save(file));
+      expect(error).toBeInstanceOf(Error);
+      expect(error.code).toBe('ERR_CACHE_IO');
+      expect(error.message).toContain(file);
+    }
+    // One that failed is not in the way of the next.
+    const file = newFile();
+    const directory = path.dirname(file);
+    fs.rmdirSync(directory);
+    const failed = rejectionOf(cache.save(file));
+    expect((await failed).code).toBe('ERR_CACHE_IO');
+    fs.mkdirSync(directory);
+    await cache.save(file);
+    expect((await VectorCache.load(file)).size).toBe(0);
+  });
+
+  test('follows the directory that the process was in', async () => {
+    const file = newFile();
+    const before = process.cwd();
+    process.chdir(path.dirname(file));
+    const saved = new VectorCache().save('memory.safetensors');
+    process.chdir(before);
+    await saved;
+    expect(fs.existsSync(file)).toBe(true);
+  });
+
+  test('does not keep a process that ends from ending', async () => {
+    const file = newFile();
+    const { code, stderr } = await run(process.execPath, [
+      '-e',
+      `${LARGE}; cache.save(file); process.exit(3)`,
+      file,
+    ]);
+    expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
+    if (fs.existsSync(file)) expect((await VectorCache.load(file)).size).toBe(2000);
+  });
+
+  test('is done before a process ends by itself', async () => {
+    const file = newFile();
+    const { code, stderr } = await run(process.execPath, ['-e', `${LARGE}; cache.save(file)`, file]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect((await VectorCache.load(file)).size).toBe(2000);
+  });
+});
+
+/** A program with a cache that takes a while to write; its argument is the file. */
+const LARGE = `
+  const { VectorCache } = require(${JSON.stringify(root)});
+  const file = process.argv.at(-1);
+  const cache = new VectorCache({ maxElements: 2000 });
+  const vector = new Float32Array(384);
+  let added = 0;
+  const add = () => {
+    vector[0] = added;
+    cache.add(vector, String(added++));
+  };
+  for (let i = 0; i < 2000; i++) add();
+`;
+
+/** That a file holds the whole of one of the states of `LARGE`. */
+async function expectWhole(file) {
+  const loaded = await VectorCache.load(file);
+  const labels = [...loaded].map(({ label }) => Number(label));
+  expect(labels).toHaveLength(2000);
+  expect(labels.every((label, index) => label === labels[0] + index)).toBe(true);
+  return labels[0];
+}
+
+test('a process that is killed at any moment leaves a whole file', async () => {
+  const file = newFile();
+  const program = `${LARGE}
+    (async () => {
+      for (;;) {
+        await cache.save(file);
+        process.stdout.write('.');
+        for (let i = 0; i < 7; i++) add();
+      }
+    })();
+  `;
+  const firsts = new Set();
+  for (let kill = 0; kill < 32; kill++) {
+    const child = spawn(process.execPath, ['-e', program, file]);
+    await once(child.stdout, 'data');
+    // At another place of a save each time.
+    await sleep((kill * 7) % 29);
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    firsts.add(await expectWhole(file));
+  }
+  expect(firsts.size).toBeGreaterThan(1);
+  // What they were writing is all that is left of them.
+  const others = fs.readdirSync(path.dirname(file)).filter((name) => name !== path.basename(file));
+  expect(others.filter((name) => !/^\.knowledgepulse-\w+\.tmp$/.test(name))).toEqual([]);
+  const old = new Date(Date.now() - 3_600_000);
+  for (const name of others) fs.utimesSync(path.join(path.dirname(file), name), old, old);
+  await new VectorCache().save(file);
+  expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+}, 120_000);
+
+/** Saves a small cache and then a large one, for which there is no room; prints what became of that. */
+const WITHOUT_ROOM = `${LARGE}
+  (async () => {
+    const small = new VectorCache({ maxElements: 5 });
+    for (const { vector } of cache) small.add(vector, 'small');
+    await small.save(file);
+    try {
+      await cache.save(file);
+    } catch (error) {
+      console.log(JSON.stringify([error.code, error.message]));
+    }
+  })();
+`;
+
+describe('a full disk', () => {
+  async function expectRefused({ code, stdout, stderr }, file) {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [errorCode, message] = JSON.parse(stdout);
+    expect(errorCode).toBe('ERR_CACHE_IO');
+    expect(message).toContain(file);
+    expect((await VectorCache.load(file)).nearest(new Float32Array(384).fill(1))[0].label).toBe('small');
+    expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+    return message;
+  }
+
+  (process.platform === 'win32' ? test.skip : test)('leaves the old file (a limit)', async () => {
+    const file = newFile();
+    // In blocks of 512 or 1,024 bytes. A process that has not asked to be told is killed.
+    const script = 'trap "" XFSZ; ulimit -f 400; exec "$@"';
+    const ended = await run('sh', ['-c', script, 'sh', process.execPath, '-e', WITHOUT_ROOM, file]);
+    await expectRefused(ended, file);
+  });
+
+  test('leaves the old file (a small file system)', async () => {
+    const directory = path.join(scratch, 'small');
+    fs.mkdirSync(directory);
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', directory], { stdio: 'pipe' });
+    } catch {
+      console.warn('skipped: this process may not mount a small file system');
+      return;
+    }
+    try {
+      const file = path.join(directory, 'memory.safetensors');
+      const message = await expectRefused(await run(process.execPath, ['-e', WITHOUT_ROOM, file]), file);
+      expect(message).toMatch(/no space left/i);
+    } finally {
+      execFileSync('umount', [directory]);
+    }
+  });
+});
+
+describe('Python', () => {
+  const scripts = process.platform === 'win32' ? 'Scripts' : 'bin';
+  const python = path.join(root, 'model', '.venv', scripts, 'python');
+  const program = path.join(__dirname, 'support', 'cache-file.py');
+  const hasPackages = (() => {
+    try {
+      execFileSync(python, ['-c', 'import numpy, safetensors, xxhash'], { stdio: 'pipe' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+  if (!hasPackages) console.warn('skipped: the Python packages of scripts/readers.txt are not installed');
+  const testPython = hasPackages ? test : test.skip;
+
+  testPython('reads what was saved', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ maxElements: 10, dimensions: 70, ttlMs: 60_000.5 });
+    const vectors = Array.from({ length: 5 }, (_, i) =>
+      Float32Array.from({ length: 70 }, (_, j) => i - j / 7),
+    );
+    const labels = ['kp:trace:1', undefined, '', '\u00e9\u{1f980}', undefined];
+    const before = Date.now();
+    cache.addBatch(vectors, labels);
+    await cache.save(file);
+    const { code, stdout, stderr } = await run(python, [program, 'read', file]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const read = JSON.parse(stdout);
+    expect(read.metadata).toEqual({
+      format: 'knowledgepulse-vector-cache',
+      version: '1',
+      max_elements: '10',
+      ttl_ms: '60000.5',
+      saved_at: expect.stringMatching(/^\d{16}$/),
+    });
+    expect(read.dtypes).toEqual({
+      added: 'int64',
+      label_ends: 'uint64',
+      vectors: 'float32',
+      labelled: 'bool',
+      labels: 'uint8',
+      checksum: 'uint8',
+    });
+    expect(read.vectors.map((vector) => Float32Array.from(vector))).toEqual(vectors);
+    expect(read.labels).toEqual(labels.map((label) => label ?? null));
+    for (const added of read.added.map((time) => Date.parse(`${time}Z`))) {
+      expect(added).toBeGreaterThanOrEqual(before - 1);
+      expect(added).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  /** Has Python write a file. */
+  function write(file, contents) {
+    execFileSync(python, [program, 'write', file], { input: JSON.stringify(contents) });
+  }
+
+  testPython('writes what is loaded', async () => {
+    const file = newFile();
+    write(file, {
+      metadata: { format: 'knowledgepulse-vector-cache', version: '1', max_elements: '2', note: 'by hand' },
+      vectors: [
+        [1, 2, 3],
+        [4, 5, 6],
+        [7, 8, 9.5],
+      ],
+      labels: ['a', null, 'c'],
+      added: ['2020-01-01', '2021-01-01', '2022-01-01T12:00:00.000001'],
+    });
+    const loaded = await VectorCache.load(file);
+    expect(boundsOf(loaded)).toMatchObject({
+      maxElements: 2,
+      dimensions: 3,
+      ttlMs: Number.POSITIVE_INFINITY,
+    });
+    expect([...loaded]).toEqual([
+      { vector: Float32Array.of(4, 5, 6), label: undefined, index: 0 },
+      { vector: Float32Array.of(7, 8, 9.5), label: 'c', index: 1 },
+    ]);
+    expect((await VectorCache.load(file, { ttlMs: 1000 })).size).toBe(0);
+  });
+
+  testPython('writes files of a model, of which that of the embedder is taken', async () => {
+    const status = 'console.log(JSON.stringify(await kp.embedderStatus()))';
+    const env = { KNOWLEDGEPULSE_DTYPE: 'q8' };
+    const { result: embedder } = await runForResult(status, { env });
+    expect(embedder.available).toBe(true);
+    const identities = {
+      same: { model: embedder.model ?? 'a', dtype: 'q8', model_sha256: embedder.modelSha256 },
+      'same name': { model: embedder.model ?? 'a', dtype: 'q8' },
+      'another type': { model: embedder.model ?? 'a', dtype: 'fp32', model_sha256: '0'.repeat(64) },
+    };
+    const entries = { vectors: [[1]], labels: [null], added: ['2020-01-01'] };
+    const results = {};
+    for (const [name, identity] of Object.entries(identities)) {
+      const file = newFile();
+      const bounds = { format: 'knowledgepulse-vector-cache', version: '1', max_elements: '2' };
+      write(file, { ...entries, metadata: { ...bounds, ...identity } });
+      const load = `kp.VectorCache.load(${JSON.stringify(file)})`;
+      const script = `console.log(JSON.stringify(await ${load}.then(({ model }) => model, ({ code }) => code)))`;
+      results[name] = (await runForResult(script, { env })).result;
+    }
+    const model = { model: embedder.model ?? 'a', dtype: 'q8' };
+    expect(results).toEqual({ same: model, 'same name': model, 'another type': 'ERR_CACHE_OTHER_MODEL' });
+  });
+});

@@ -1,0 +1,83 @@
+// A cache to a file and back, against the same bytes written and read as they are.
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+
+import { VectorCache } from '../../index.js';
+import { atMost, comparison } from '../measure.mjs';
+import { DIMENSIONS } from '../workload.mjs';
+
+const AGAINST = 'the bytes alone';
+const rowName = (what, count) => `${what} ${count.toLocaleString('en')} x ${DIMENSIONS} vectors`;
+
+/** As fast as the disk, give or take what it takes to make a cache of the bytes. */
+const TARGETS = { save: atMost(1.5, 'x'), load: atMost(3, 'x') };
+
+export async function files(bench) {
+  const count = bench.rounds(1_000_000, 100_000);
+  const names = { save: rowName('save', count), load: rowName('load', count) };
+  if (!Object.values(names).some((name) => bench.wants(`${name} ${AGAINST}`))) return [];
+  bench.say(`${names.save}, and load them`);
+  const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
+  try {
+    const samples = await measure(directory, fill(count), bench.rounds(5, 3));
+    return ['save', 'load'].map((what) =>
+      comparison({
+        name: names[what],
+        unit: 'ms',
+        ours: samples[what].ours,
+        against: AGAINST,
+        theirs: samples[what].theirs,
+        target: TARGETS[what],
+      }),
+    );
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function fill(count) {
+  const cache = new VectorCache({ maxElements: count, dimensions: DIMENSIONS });
+  const vector = new Float32Array(DIMENSIONS);
+  for (let index = 0; index < count; index++) {
+    // A cheap sequence in which no vector is another's copy.
+    for (let axis = 0; axis < DIMENSIONS; axis++) vector[axis] = ((index * 31 + axis * 17) % 257) - 128;
+    vector[index % DIMENSIONS] = index;
+    cache.add(vector, `kp:trace:${index}`);
+  }
+  return cache;
+}
+
+async function measure(directory, cache, rounds) {
+  const [ours, theirs] = ['ours.safetensors', 'theirs'].map((name) => path.join(directory, name));
+  const samples = { save: { ours: [], theirs: [] }, load: { ours: [], theirs: [] } };
+  const record = async (list, work) => {
+    const start = performance.now();
+    const result = await work();
+    list.push([performance.now() - start]);
+    return result;
+  };
+  for (let round = 0; round < rounds; round++) {
+    await record(samples.save.ours, () => cache.save(ours));
+    const bytes = await readFile(ours);
+    await record(samples.save.theirs, () => writeWhole(theirs, bytes));
+    const loaded = await record(samples.load.ours, () => VectorCache.load(ours));
+    if (loaded.size !== cache.size) throw new Error(`${loaded.size} of ${cache.size} vectors came back`);
+    loaded.clear();
+    await record(samples.load.theirs, () => readFile(theirs));
+  }
+  return samples;
+}
+
+/** As a careful program writes: what is acknowledged is on the disk. */
+async function writeWhole(file, bytes) {
+  const handle = await open(file, 'w');
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,202 @@
+'use strict';
+
+// What goes to standard output for each trace.
+
+const { stringify } = require('csv-stringify/sync');
+
+const { printable } = require('./printable.js');
+
+/**
+ * A trace that was scored.
+ *
+ * @typedef {object} Result
+ * @property {string} source the file it is from, or `stdin`
+ * @property {number} line where it begins there, from 1
+ * @property {number | null} index in the array that it is an element of, from 0
+ * @property {string | null} id
+ * @property {string} domain
+ * @property {boolean} kept whether it scores as much as the threshold
+ * @property {import('../index.js').ScoreBreakdown} breakdown
+ */
+
+/** Where a value is from, for people. */
+function place({ source, line, index }) {
+  return `${source}:${line}${index === null ? '' : `[${index}]`}`;
+}
+
+const DIMENSIONS = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
+const DIMENSION_WORDS = { toolDiversity: 'tool diversity' };
+const RULE_WORDS = {
+  'single-thought': 'a single thought',
+  'recovery-bonus': 'recovered from errors',
+  'single-tool-penalty': 'only one tool',
+  clamp: 'kept within 0 and 1',
+};
+
+const BAR_WIDTH = 10;
+const DOMAIN_WIDTH = 18;
+
+class Table {
+  #explains;
+
+  constructor(explains) {
+    this.#explains = explains;
+  }
+
+  begin() {
+    return `${'score'.padEnd(20)}${'kept'.padEnd(6)}${'domain'.padEnd(DOMAIN_WIDTH)}trace\n`;
+  }
+
+  row(result) {
+    const { breakdown, domain, id, kept } = result;
+    const full = Math.round(breakdown.score * BAR_WIDTH);
+    const bar = '█'.repeat(full) + '░'.repeat(BAR_WIDTH - full);
+    const row =
+      `${breakdown.score.toFixed(4)}  ${bar}  ${(kept ? 'yes' : 'no').padEnd(6)}` +
+      `${printable(domain, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${printable(id ?? place(result))}\n`;
+    return this.#explains ? `${row}${explain(breakdown)}\n` : row;
+  }
+
+  end() {
+    return '';
+  }
+}
+
+/** What a score is made of, in words. */
+function explain({ composite, dimensions, nearest, noveltyBasis, overrides, tokens, truncated, weights }) {
+  const terms = DIMENSIONS.map(
+    (name) => `${weights[name].toFixed(2)} × ${dimensions[name].toFixed(4)} ${DIMENSION_WORDS[name] ?? name}`,
+  );
+  const steps = overrides.map(
+    ({ rule, after }) => `        ${RULE_WORDS[rule] ?? rule}: ${after.toFixed(4)}`,
+  );
+  return [
+    `        ${terms.join(' + ')} = ${composite.toFixed(4)}`,
+    ...steps,
+    `        ${noveltyWords(noveltyBasis, nearest)}${tokenWords(tokens, truncated)}`,
+    '',
+  ].join('\n');
+}
+
+function noveltyWords(basis, nearest) {
+  if (basis === 'no-embedder') return 'novelty 0.5: there is no embedder';
+  if (nearest === null) return 'novelty 0.5: nothing to compare with yet';
+  const name = nearest.label === null ? 'a trace without an id' : printable(nearest.label);
+  return `most similar: ${name} (${nearest.similarity.toFixed(4)})`;
+}
+
+function tokenWords(tokens, truncated) {
+  if (tokens === null) return '';
+  return `, ${tokens} tokens${truncated ? ', the rest left out' : ''}`;
+}
+
+/** What a program gets of a result. */
+function fieldsOf({ source, line, index, id, domain, kept, breakdown }, explains) {
+  const fields = { source, line, index, id, domain, score: breakdown.score, kept };
+  return explains ? { ...fields, breakdown } : fields;
+}
+
+class JsonLines {
+  #explains;
+
+  constructor(explains) {
+    this.#explains = explains;
+  }
+
+  begin() {
+    return '';
+  }
+
+  row(result) {
+    return `${JSON.stringify(fieldsOf(result, this.#explains))}\n`;
+  }
+
+  end() {
+    return '';
+  }
+}
+
+class Json {
+  #explains;
+  #isFirst = true;
+
+  constructor(explains) {
+    this.#explains = explains;
+  }
+
+  begin() {
+    return '{"results":[';
+  }
+
+  row(result) {
+    const separator = this.#isFirst ? '\n' : ',\n';
+    this.#isFirst = false;
+    return separator + JSON.stringify(fieldsOf(result, this.#explains));
+  }
+
+  end(summary) {
+    return `\n],"summary":${JSON.stringify(summary)}}\n`;
+  }
+}
+
+const CSV_COLUMNS = ['source', 'line', 'index', 'id', 'domain', 'score', 'kept'];
+const CSV_EXPLANATION = [
+  ...DIMENSIONS,
+  'profile',
+  ...DIMENSIONS.map((name) => `${name}Weight`),
+  ...['composite', 'overrides', 'noveltyBasis', 'nearestLabel', 'nearestSimilarity', 'tokens', 'truncated'],
+];
+
+class Csv {
+  #explains;
+
+  constructor(explains) {
+    this.#explains = explains;
+  }
+
+  begin() {
+    return csvLine(this.#explains ? [...CSV_COLUMNS, ...CSV_EXPLANATION] : CSV_COLUMNS);
+  }
+
+  row({ breakdown, ...result }) {
+    const cells = CSV_COLUMNS.map((name) => (name === 'score' ? breakdown.score : result[name]));
+    if (!this.#explains) return csvLine(cells);
+    const { dimensions, weights, composite, overrides, nearest } = breakdown;
+    return csvLine([
+      ...cells,
+      ...DIMENSIONS.map((name) => dimensions[name]),
+      breakdown.profile,
+      ...DIMENSIONS.map((name) => weights[name]),
+      composite,
+      overrides.map(({ rule }) => rule).join(' '),
+      breakdown.noveltyBasis,
+      nearest?.label,
+      nearest?.similarity,
+      breakdown.tokens,
+      breakdown.truncated,
+    ]);
+  }
+
+  end() {
+    return '';
+  }
+}
+
+function csvLine(cells) {
+  // A spreadsheet would compute what begins like a formula, and a trace may be from anybody.
+  return stringify([cells], { cast: { boolean: String }, escape_formulas: true });
+}
+
+const FORMATS = { table: Table, json: Json, jsonl: JsonLines, csv: Csv };
+
+/**
+ * Makes text of results: `begin()`, then a `row` for each, then `end(summary)`.
+ *
+ * @param {'table' | 'json' | 'jsonl' | 'csv'} format
+ * @param {boolean} explains whether the results say what the scores are made of
+ */
+function createFormat(format, explains) {
+  return new FORMATS[format](explains);
+}
+
+module.exports = { createFormat, place };

@@ -1,0 +1,75 @@
+'use strict';
+
+// The command `kp-score`; run.js is what it does.
+
+const { version } = require('../package.json');
+const { CommandError, EXIT } = require('./errors.js');
+const { Messages } = require('./messages.js');
+const { readOptions, USAGE } = require('./options.js');
+
+/** Runs the command; settles with its exit code. */
+async function main(args) {
+  let messages = new Messages({ quiet: false });
+  try {
+    const options = readOptions(args);
+    if (options.help) return print(USAGE);
+    if (options.version) return print(version);
+    messages = new Messages(options);
+    showWarnings(messages);
+    // Only now: help is there even where the addon cannot be loaded.
+    const { Run } = require('./run.js');
+    const run = new Run(options, messages);
+    handleSignals(run, messages);
+    return await run.run();
+  } catch (error) {
+    if (error instanceof CommandError) {
+      messages.failure(error.message);
+      return error.exitCode;
+    }
+    // Errors of the package say all there is to say.
+    const isOurs = typeof error?.code === 'string' && error.code.startsWith('ERR_');
+    messages.failure(isOurs ? error.message : `this is a bug, please report it: ${error?.stack}`);
+    return EXIT.file;
+  }
+}
+
+async function print(text) {
+  await new Promise((resolve) => process.stdout.write(`${text}\n`, resolve));
+  return EXIT.ok;
+}
+
+/** Warnings of the package on one line, as everything else. */
+function showWarnings(messages) {
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (warning.name === 'KnowledgePulseWarning') messages.warning(warning.message);
+  });
+}
+
+function handleSignals(run, messages) {
+  let isInterrupted = false;
+  const interrupt = () => {
+    if (isInterrupted) {
+      messages.stopProgress();
+      // Temporary files are removed on the way out.
+      process.exit(EXIT.interrupted);
+    }
+    isInterrupted = true;
+    messages.warning('interrupted: finishing what was begun; once more to end at once');
+    run.interrupt();
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+}
+
+/** Runs the command of this process, and ends it. */
+async function runProcess() {
+  // Should it end before it is done.
+  process.exitCode = EXIT.file;
+  const code = await main(process.argv.slice(2));
+  // What was written to a pipe may still be on its way.
+  await new Promise((resolve) => process.stderr.write('', resolve));
+  process.exit(code);
+}
+
+module.exports = { runProcess };

@@ -1,0 +1,219 @@
+'use strict';
+
+// The command line: what it may say, what it means, and what of it makes no sense.
+
+const { parseArgs } = require('node:util');
+
+const { CommandError, EXIT } = require('./errors.js');
+const { identityOf, STDIN } = require('./input.js');
+
+/** Scores of at least this are kept, unless `--threshold` says otherwise; only the summary and the results tell then. */
+const DEFAULT_THRESHOLD = 0.75;
+
+const FORMATS = ['table', 'json', 'jsonl', 'csv'];
+const DTYPES = ['fp32', 'q8'];
+const NOVELTIES = ['prefix', 'full'];
+const MAX_THREADS = 1024;
+
+const USAGE = `Usage: kp-score [OPTION...] [FILE...]
+
+Scores reasoning traces, each 0 to 1. Reads the files, or standard input: JSON Lines,
+JSON arrays and single objects, also compressed with gzip. - is standard input.
+What is no trace is named on standard error with its line, and the rest is scored.
+
+Results:
+  --format FORMAT      what goes to standard output for each trace: table, json, jsonl
+                       or csv; table, unless there is an --out or a --report
+  --explain            adds what each score is made of, to results and --out
+  --out FILE           writes the traces with metadata.quality_score filled in, as JSON
+                       Lines; compressed if FILE ends in .gz. May be the input
+  --threshold N        writes to --out only the traces that score at least N, 0 to 1
+                       (${DEFAULT_THRESHOLD} where only the summary needs one)
+  --dropped FILE       writes the other traces here; needs --threshold
+  --report FILE        writes a page to look at, in HTML
+
+Scoring:
+  --memory FILE        compares with the traces of earlier runs too: loads what they have
+                       left in FILE, if it exists, and saves it at the end
+  --store URL          compares with a memory in PostgreSQL that others share, and adds to
+                       it: postgres://user@host/database; needs the packages pg and
+                       pgvector. A password can come from PGPASSWORD
+  --store-table NAME   the table there (knowledgepulse_novelty)
+  --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
+                       with --novelty full, or what FILE was saved with
+  --novelty METHOD     prefix compares the first 512 tokens, full all of a trace (prefix)
+  --weights FILE       a JSON object of profiles: by domain, the weights of complexity,
+                       novelty, toolDiversity and outcome
+  --dtype DTYPE        which of two installed models: fp32 or q8
+  --model-dir DIR      another directory with the model
+  --threads N          threads that one inference computes on
+  --no-embedder        without a model: novelty is 0.5
+
+Messages:
+  --quiet              only what ends the run, no summary
+  --verbose            names every bad line, and says where the embedder is from
+  --no-progress        no progress bar; there is one only on a terminal
+  --version            prints the version
+  -h, --help           prints this
+
+Exit code: 0 all scored; 1 some lines are bad, the rest is scored; 2 wrong usage; 3 a file
+could not be read or written; 130 interrupted: what was scored until then is written, as
+whole files. Interrupted twice, it ends at once and leaves the files as they were.`;
+
+const OPTIONS = {
+  dropped: { type: 'string' },
+  dtype: { type: 'string' },
+  explain: { type: 'boolean' },
+  format: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+  memory: { type: 'string' },
+  'memory-size': { type: 'string' },
+  'model-dir': { type: 'string' },
+  'no-embedder': { type: 'boolean' },
+  'no-progress': { type: 'boolean' },
+  novelty: { type: 'string' },
+  out: { type: 'string' },
+  quiet: { type: 'boolean' },
+  report: { type: 'string' },
+  store: { type: 'string' },
+  'store-table': { type: 'string' },
+  threads: { type: 'string' },
+  threshold: { type: 'string' },
+  verbose: { type: 'boolean' },
+  version: { type: 'boolean' },
+  weights: { type: 'string' },
+};
+
+/** Options that name a file which is written to. */
+const OUTPUTS = ['out', 'dropped', 'report', 'memory'];
+
+/**
+ * What the arguments ask for.
+ *
+ * @param {string[]} args
+ * @throws {CommandError} if they make no sense
+ */
+function readOptions(args) {
+  const { values, positionals } = parse(args);
+  const { help = false, version = false } = values;
+  if (help || version) return { help, version };
+  for (const [name, value] of Object.entries(values)) {
+    if (value === '') throw misused(`--${name} must not be empty`);
+  }
+  if (positionals.length === 0 && process.stdin.isTTY) {
+    throw misused('there is nothing to read: name files, or pipe traces into it');
+  }
+  const sources = positionals.length > 0 ? positionals : [STDIN];
+  const options = { help, version, sources, ...valuesOf(values) };
+  refuseContradictions(values, options);
+  return options;
+}
+
+function parse(args) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    // What follows is about arguments that begin with a hyphen.
+    throw misused(error.message.split('. ', 1)[0]);
+  }
+}
+
+function valuesOf(values) {
+  const out = values.out ?? null;
+  const report = values.report ?? null;
+  const hasFile = out !== null || report !== null || values.dropped !== undefined;
+  return {
+    dropped: values.dropped ?? null,
+    dtype: oneOf(values, 'dtype', DTYPES),
+    explain: values.explain ?? false,
+    format: oneOf(values, 'format', FORMATS) ?? (hasFile ? null : 'table'),
+    memory: values.memory ?? null,
+    memorySize: number(values, 'memory-size', isCount, 'a whole number of at least 1'),
+    modelDirectory: values['model-dir'],
+    embedder: values['no-embedder'] ? null : 'default',
+    progress: !values['no-progress'],
+    novelty: oneOf(values, 'novelty', NOVELTIES) ?? NOVELTIES[0],
+    out,
+    quiet: values.quiet ?? false,
+    report,
+    store: values.store ?? null,
+    storeTable: values['store-table'],
+    splits: values.threshold !== undefined,
+    threads: number(values, 'threads', isThreadCount, `a whole number from 1 to ${MAX_THREADS}`),
+    threshold: number(values, 'threshold', isScore, 'a number from 0 to 1') ?? DEFAULT_THRESHOLD,
+    verbose: values.verbose ?? false,
+    weights: values.weights ?? null,
+  };
+}
+
+function oneOf(values, name, allowed) {
+  const value = values[name];
+  if (value !== undefined && !allowed.includes(value)) {
+    throw misused(
+      `--${name} must be ${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}, got '${value}'`,
+    );
+  }
+  return value;
+}
+
+function number(values, name, isAllowed, expected) {
+  const text = values[name];
+  if (text === undefined) return undefined;
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (!isAllowed(value)) throw misused(`--${name} must be ${expected}, got '${text}'`);
+  return value;
+}
+
+const isCount = (value) => Number.isSafeInteger(value) && value >= 1;
+const isScore = (value) => value >= 0 && value <= 1;
+const isThreadCount = (value) => Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
+
+function refuseContradictions(values, options) {
+  if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold');
+  if (options.quiet && options.verbose) throw misused('--quiet and --verbose exclude each other');
+  if (options.embedder === null) {
+    for (const name of ['dtype', 'memory', 'memory-size', 'model-dir', 'store', 'threads']) {
+      if (values[name] !== undefined) throw misused(`--${name} and --no-embedder exclude each other`);
+    }
+  }
+  if (options.store !== null && options.memory !== null) {
+    throw misused('--store and --memory exclude each other');
+  }
+  if (options.store !== null && !/^postgres(ql)?:\/\//.test(options.store)) {
+    throw misused('--store must be a URL that begins with postgres://');
+  }
+  if (options.store === null && options.storeTable !== undefined) {
+    throw misused('--store-table needs --store');
+  }
+  if (options.sources.filter((source) => source === STDIN).length > 1) {
+    throw misused('standard input can be read only once');
+  }
+  for (const name of OUTPUTS) {
+    if (values[name] === STDIN) {
+      throw misused(`--${name} must be a file; for results on standard output there is --format`);
+    }
+  }
+  refuseSameFile(values, options.sources);
+}
+
+/** No output may overwrite another one or something that is read, except `--out` an input. */
+function refuseSameFile(values, sources) {
+  const named = new Map();
+  for (const name of [...OUTPUTS, 'weights']) {
+    if (values[name] === undefined) continue;
+    const file = identityOf(values[name]);
+    if (named.has(file)) throw misused(`--${named.get(file)} and --${name} must not be the same file`);
+    named.set(file, name);
+  }
+  for (const source of sources) {
+    const name = source === STDIN ? undefined : named.get(identityOf(source));
+    if (name !== undefined && name !== 'out')
+      throw misused(`--${name} must not be a file of traces: ${source}`);
+  }
+}
+
+function misused(message) {
+  return new CommandError(EXIT.usage, `${message}; kp-score --help tells what there is`);
+}
+
+module.exports = { readOptions, USAGE };

@@ -1,0 +1,376 @@
+'use strict';
+
+const fs = require('node:fs');
+
+const { configureEmbedder, embedderStatus, Scorer, VectorCache } = require('../index.js');
+const { version } = require('../package.json');
+const { CommandError, EXIT, reasonOf } = require('./errors.js');
+const { createFormat, place } = require('./formats.js');
+const { identityOf, nameOf, readChunks, totalSize } = require('./input.js');
+const { OutputFile, StandardOutput } = require('./output.js');
+const { DEFAULT_LIMIT, readRecords } = require('./records.js');
+const { setMetadata } = require('./splice.js');
+const { openStore } = require('./store.js');
+const { renderSummary, Summary } = require('./summary.js');
+const { Window } = require('./window.js');
+
+/** So many traces are in flight: enough for every core, and little memory however many there are. */
+const MAX_IN_FLIGHT = 64;
+
+/** So many bad lines are named, unless all are asked for. */
+const MAX_NAMED = 20;
+
+/** What a report quotes of a trace, in UTF-16 code units. */
+const EXCERPT_LENGTH = 240;
+
+/** One run of the command: from its options to its exit code. */
+class Run {
+  #options;
+  #messages;
+  #summary = new Summary();
+  #stop = new AbortController();
+  #interrupted = false;
+  #unread = 0;
+  #embedder;
+  /** What the summary says of the memory, if that outlives the run. */
+  #memory = null;
+  /** The connection to a store. */
+  #connection = null;
+  /** Why the store has ended the run. */
+  #storeFailure = null;
+  #scorer;
+  #stdout;
+  #format;
+  #out = null;
+  #dropped = null;
+  #report = null;
+  #written = new Map();
+
+  /**
+   * @param {ReturnType<typeof import('./options.js').readOptions>} options
+   * @param {import('./messages.js').Messages} messages
+   */
+  constructor(options, messages) {
+    this.#options = options;
+    this.#messages = messages;
+    // Without files to write there is nobody left to score for.
+    this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
+  }
+
+  get #hasFiles() {
+    const { out, dropped, report, memory } = this.#options;
+    return [out, dropped, report, memory].some((file) => file !== null);
+  }
+
+  /** Stops reading; what is in flight is still scored and written. */
+  interrupt() {
+    this.#interrupted = true;
+    this.#stop.abort();
+  }
+
+  /**
+   * Scores everything.
+   *
+   * @returns {Promise<number>} the exit code
+   * @throws {CommandError}
+   */
+  async run() {
+    try {
+      await this.#prepare();
+      const { quiet, sources, progress } = this.#options;
+      const showsRows = this.#format !== undefined && process.stdout.isTTY;
+      // Rows that scroll by show the progress themselves.
+      if (progress && !quiet && !showsRows) this.#messages.startProgress(totalSize(sources));
+      await this.#score();
+      return await this.#finish();
+    } finally {
+      this.#messages.stopProgress();
+      for (const file of this.#files()) await file.discard();
+      await this.#connection?.close();
+    }
+  }
+
+  #files() {
+    return [this.#out, this.#dropped, this.#report?.file].filter(Boolean);
+  }
+
+  async #prepare() {
+    const { dropped, explain, format, novelty, out, report } = this.#options;
+    const weights = this.#readWeights();
+    this.#embedder = await this.#loadEmbedder();
+    const cache = await this.#loadMemory();
+    await this.#connect();
+    const store = this.#connection?.store;
+    try {
+      this.#scorer = new Scorer({ cache, store, embedder: this.#options.embedder, novelty, weights });
+    } catch (error) {
+      throw new CommandError(EXIT.file, `${this.#options.weights ?? 'kp-score'}: ${error.message}`);
+    }
+    if (out !== null) this.#out = await OutputFile.open(out);
+    if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
+    if (report !== null) this.#report = await this.#openReport();
+    if (format !== null) {
+      this.#format = createFormat(format, explain);
+      await this.#stdout.write(this.#format.begin());
+    }
+  }
+
+  #readWeights() {
+    const { weights } = this.#options;
+    if (weights === null) return undefined;
+    let text;
+    try {
+      text = fs.readFileSync(weights, 'utf8');
+    } catch (error) {
+      throw new CommandError(EXIT.file, `cannot read ${weights}: ${reasonOf(error)}`);
+    }
+    try {
+      return JSON.parse(text.trim());
+    } catch (error) {
+      throw new CommandError(EXIT.file, `${weights} is not JSON: ${error.message}`);
+    }
+  }
+
+  async #loadEmbedder() {
+    const { dtype, embedder, memory, modelDirectory, store, threads, verbose } = this.#options;
+    if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
+    configureEmbedder({ dtype, modelDirectory, threads });
+    const status = await embedderStatus();
+    if (!status.available) {
+      // Whoever asked for one does not want scores without it.
+      if (dtype !== undefined || modelDirectory !== undefined || memory !== null || store !== null) {
+        throw new CommandError(EXIT.file, `there is no embedder: ${status.reason}`);
+      }
+      this.#messages.warning(`there is no embedder, so novelty is 0.5 throughout: ${status.reason}`);
+    }
+    if (verbose) {
+      this.#messages.note(`model: ${status.modelDirectory}`);
+      this.#messages.note(`ONNX Runtime: ${status.runtimePath}`);
+    }
+    return status;
+  }
+
+  /** What is remembered from earlier runs; undefined if that is nothing. */
+  async #loadMemory() {
+    const { memory: file, memorySize: maxElements } = this.#options;
+    let cache;
+    if (file !== null) {
+      try {
+        cache = await VectorCache.load(file, { maxElements });
+      } catch (error) {
+        if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, error.message);
+      }
+      this.#memory = { file, before: cache?.size ?? 0 };
+    }
+    // Otherwise the scorer knows best how large it should be.
+    return cache ?? (maxElements === undefined ? undefined : new VectorCache({ maxElements }));
+  }
+
+  async #connect() {
+    const { store: url, storeTable: table, memorySize: maxElements } = this.#options;
+    if (url === null) return;
+    this.#connection = await openStore({ url, table, maxElements });
+    // Host and database; the password stays where it is.
+    const [, place] = /^\w+:\/\/(?:[^/]*@)?([^?]*)/.exec(url);
+    this.#memory = { file: `postgres://${place}`, before: this.#connection.size };
+  }
+
+  async #openReport() {
+    const { novelty, report, sources, threshold } = this.#options;
+    const { ReportCollector } = require('../lib/report.js');
+    const { dtype } = this.#embedder;
+    const collector = new ReportCollector({
+      threshold,
+      sources: sources.map(nameOf),
+      novelty,
+      dtype,
+      version,
+    });
+    return { collector, file: await OutputFile.open(report) };
+  }
+
+  async #score() {
+    this.#summary.begin();
+    const window = new Window({ maxPieces: MAX_IN_FLIGHT, maxBytes: DEFAULT_LIMIT });
+    for (const source of this.#options.sources) {
+      if (this.#stop.signal.aborted) break;
+      try {
+        await this.#scoreSource(source, window);
+      } catch (error) {
+        if (error instanceof CommandError) throw error;
+        this.#unread++;
+        this.#messages.failure(`cannot read ${nameOf(source)}: ${reasonOf(error)}`);
+      }
+    }
+    await window.drain();
+  }
+
+  async #scoreSource(source, window) {
+    const { signal } = this.#stop;
+    for await (const record of readRecords(this.#textOf(source))) {
+      if (signal.aborted) break;
+      await window.add(record.size, this.#begin(nameOf(source), record));
+    }
+  }
+
+  async *#textOf(source) {
+    for await (const chunk of readChunks(source, {
+      signal: this.#stop.signal,
+      onRead: this.#messages.onRead,
+    })) {
+      this.#messages.onText(chunk.length);
+      yield chunk;
+    }
+  }
+
+  /** Hands a value in, to be scored; returns what is to be done when it is its turn. */
+  #begin(source, { line, index, size, text, value, error }) {
+    const result = { source, line, index };
+    if (error !== undefined) {
+      return async () => {
+        this.#messages.onDone(size);
+        this.#addBad(result, error);
+      };
+    }
+    const scoring = this.#scorer.explain(value);
+    // It is looked at when it is its turn.
+    scoring.catch(() => {});
+    // The value itself is let go of.
+    const id = typeof value?.id === 'string' ? value.id : null;
+    const domain = value?.metadata?.task_domain ?? 'default';
+    const success = value?.metadata?.success;
+    const excerpt = String(value?.task?.objective).slice(0, EXCERPT_LENGTH);
+    const original = this.#out || this.#dropped ? text : undefined;
+    return async () => {
+      this.#messages.onDone(size);
+      let breakdown;
+      try {
+        breakdown = await scoring;
+      } catch (error) {
+        if (String(error.code).startsWith('ERR_STORE')) return this.#giveUp(error);
+        return this.#addBad(result, error.message);
+      }
+      await this.#add({ ...result, id, domain, breakdown }, { success, excerpt, text: original });
+    };
+  }
+
+  /** Without its store there is no going on; what was scored is still written. */
+  #giveUp(error) {
+    this.#storeFailure ??= error;
+    this.#stop.abort();
+  }
+
+  #addBad(result, reason) {
+    const { verbose } = this.#options;
+    this.#summary.bad++;
+    const { bad } = this.#summary;
+    if (verbose || bad <= MAX_NAMED) this.#messages.note(`${place(result)}: ${reason}`);
+    else if (bad === MAX_NAMED + 1) {
+      this.#messages.note('further bad lines are only counted; --verbose names them all');
+    }
+    const { source, line, index: element } = result;
+    this.#report?.collector.addError({ source, line, element, message: reason });
+  }
+
+  async #add(scored, { success, excerpt, text }) {
+    const { breakdown } = scored;
+    const result = { ...scored, kept: breakdown.score >= this.#options.threshold };
+    const position = { element: scored.index, index: this.#summary.scored };
+    this.#report?.collector.add({ ...result, ...position, success, excerpt });
+    this.#summary.add(result);
+    if (this.#format) await this.#stdout.write(this.#format.row(result));
+    const file = !this.#options.splits || result.kept ? this.#out : this.#dropped;
+    if (!file) return;
+    const metadata = { quality_score: breakdown.score };
+    if (this.#options.explain) metadata.score_breakdown = breakdown;
+    await file.write(`${setMetadata(text, metadata)}\n`);
+    this.#written.set(file.name, (this.#written.get(file.name) ?? 0) + 1);
+  }
+
+  async #finish() {
+    const problem = this.#whyNotWrite();
+    if (problem === null) await this.#publish();
+    if (this.#memory !== null) this.#memory.after = await this.#sizeOfMemory();
+    const figures = this.#figures(problem === null);
+    this.#messages.stopProgress();
+    if (this.#format) await this.#stdout.write(this.#format.end(figures));
+    if (!this.#options.quiet) {
+      if (this.#format) this.#messages.text(renderSummary(figures));
+      else await this.#stdout.write(renderSummary(figures));
+    }
+    await this.#stdout.finish();
+    if (problem !== null) this.#messages.failure(problem);
+    if (this.#storeFailure !== null) {
+      this.#messages.failure(`${this.#storeFailure.message}: the rest was not scored`);
+      return EXIT.file;
+    }
+    if (this.#interrupted) {
+      this.#messages.failure('interrupted: the rest was not read');
+      return EXIT.interrupted;
+    }
+    if (this.#unread > 0 || problem !== null) return EXIT.file;
+    return this.#summary.bad > 0 ? EXIT.badLines : EXIT.ok;
+  }
+
+  /**
+   * Why no file must be replaced, neither the memory, which would not fit the traces that stay without their scores; null if
+   * there is no reason.
+   */
+  #whyNotWrite() {
+    const { out, sources } = this.#options;
+    const isCutShort = this.#interrupted || this.#unread > 0 || this.#storeFailure !== null;
+    if (isCutShort && this.#summary.scored === 0) {
+      return this.#hasFiles ? 'nothing was scored, so no file was written' : null;
+    }
+    if (out === null || !sources.some((source) => identityOf(source) === identityOf(out))) return null;
+    const lost = [];
+    if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
+    if (this.#unread > 0) lost.push('what could not be read');
+    if (this.#summary.bad > 0) lost.push('the bad lines');
+    if (lost.length === 0) return null;
+    return `${out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
+  }
+
+  /** Puts the files in their places, the memory last: with traces in it that were not written, they would not be new next time. */
+  async #publish() {
+    if (this.#report) await this.#writeReport();
+    const files = this.#files();
+    for (const file of files) await file.finish();
+    for (const file of files) await file.publish();
+    const { memory } = this.#options;
+    if (memory === null) return;
+    try {
+      await this.#scorer.cache.save(memory);
+    } catch (error) {
+      throw new CommandError(EXIT.file, error.message);
+    }
+  }
+
+  async #writeReport() {
+    const { collector, file } = this.#report;
+    const { seconds } = this.#figures(true);
+    await file.write(collector.render({ finishedAt: new Date(), seconds, interrupted: this.#interrupted }));
+  }
+
+  /** How many vectors it holds; null if a store does not tell any more. */
+  async #sizeOfMemory() {
+    if (this.#connection === null) return this.#scorer.cache.size;
+    return this.#connection.store.size().catch(() => null);
+  }
+
+  #figures(isWritten) {
+    const written = this.#files().map(({ name }) => ({
+      file: name,
+      traces: name === this.#options.report ? null : (this.#written.get(name) ?? 0),
+    }));
+    return this.#summary.figures({
+      threshold: this.#options.threshold,
+      interrupted: this.#interrupted,
+      embedder: this.#embedder,
+      memory: this.#memory,
+      written: isWritten ? written : [],
+    });
+  }
+}
+
+module.exports = { Run };

@@ -1,0 +1,159 @@
+'use strict';
+
+// The figures of a run, in bounded memory however many traces there are.
+
+const { printable } = require('./printable.js');
+
+/** Scores are counted by their first four decimals: quantiles are exact to that. */
+const BINS = 10_000;
+
+/** So many domains are told apart; traces of others are counted together. */
+const MAX_DOMAINS = 50;
+const OTHER_DOMAINS = '(others)';
+const DOMAIN_WIDTH = 20;
+
+/** Beyond this, in UTF-16 code units, domains are taken for the same. */
+const DOMAIN_LENGTH = 100;
+
+class Scores {
+  count = 0;
+  kept = 0;
+  #sum = 0;
+  #bins = new Uint32Array(BINS + 1);
+
+  add(score, kept) {
+    this.count++;
+    if (kept) this.kept++;
+    this.#sum += score;
+    this.#bins[Math.round(score * BINS)]++;
+  }
+
+  get mean() {
+    return this.count === 0 ? null : this.#sum / this.count;
+  }
+
+  /** The smallest score that at least this share of the scores does not exceed; null if there are none. */
+  quantile(share) {
+    if (this.count === 0) return null;
+    const rank = Math.max(1, Math.ceil(share * this.count));
+    let seen = 0;
+    let bin = -1;
+    while (seen < rank) seen += this.#bins[++bin];
+    return bin / BINS;
+  }
+}
+
+class Summary {
+  #all = new Scores();
+  #domains = new Map();
+  #start;
+  bad = 0;
+
+  /** The time is taken from now on. */
+  begin() {
+    this.#start = performance.now();
+  }
+
+  /** @param {import('./formats.js').Result} result */
+  add({ breakdown: { score }, domain, kept }) {
+    this.#all.add(score, kept);
+    let name = domain.slice(0, DOMAIN_LENGTH);
+    if (!this.#domains.has(name) && this.#domains.size >= MAX_DOMAINS) name = OTHER_DOMAINS;
+    if (!this.#domains.has(name)) this.#domains.set(name, new Scores());
+    this.#domains.get(name).add(score, kept);
+  }
+
+  get scored() {
+    return this.#all.count;
+  }
+
+  /**
+   * The figures, for programs.
+   *
+   * @param {object} about what is known of the run besides: `threshold`, `interrupted`, `embedder`,
+   * `memory`, `written`
+   */
+  figures(about) {
+    const seconds = (performance.now() - this.#start) / 1000;
+    return {
+      scored: this.#all.count,
+      kept: this.#all.kept,
+      dropped: this.#all.count - this.#all.kept,
+      bad: this.bad,
+      mean: this.#all.mean,
+      median: this.#all.quantile(0.5),
+      p10: this.#all.quantile(0.1),
+      p90: this.#all.quantile(0.9),
+      domains: [...this.#domains]
+        .sort(([, a], [, b]) => b.count - a.count)
+        .map(([domain, scores]) => ({
+          domain,
+          scored: scores.count,
+          kept: scores.kept,
+          mean: scores.mean,
+          median: scores.quantile(0.5),
+        })),
+      seconds,
+      perSecond: this.#all.count / seconds,
+      ...about,
+    };
+  }
+}
+
+/**
+ * The figures, for people.
+ *
+ * @param {ReturnType<Summary['figures']>} figures
+ */
+function renderSummary(figures) {
+  const { scored, kept, dropped, bad, domains, embedder, memory, threshold } = figures;
+  const lines = [
+    `${count(scored, 'trace')} scored in ${figures.seconds.toFixed(1)} s, ${rate(figures.perSecond)} per second` +
+      `${bad > 0 ? `; ${count(bad, 'bad line')}` : ''}`,
+  ];
+  if (scored > 0) {
+    const [mean, median, p10, p90] = ['mean', 'median', 'p10', 'p90'].map((name) => figures[name].toFixed(4));
+    lines.push(
+      row('score', `mean ${mean}, median ${median}, p10 ${p10}, p90 ${p90}`),
+      row('kept', `${grouped(kept)} of at least ${threshold}, ${grouped(dropped)} below`),
+    );
+    if (domains.length > 1) lines.push(...domainTable(domains));
+  }
+  lines.push(row('embedder', embedderWords(embedder)));
+  for (const { file, traces } of figures.written) {
+    lines.push(row('written', traces === null ? file : `${file}: ${count(traces, 'trace')}`));
+  }
+  if (memory !== null) {
+    const after = memory.after === null ? 'unknown' : count(memory.after, 'vector');
+    lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${after}`));
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function domainTable(domains) {
+  const rows = domains.map(({ domain, scored, kept, mean, median }) => [
+    printable(domain, DOMAIN_WIDTH),
+    grouped(scored),
+    grouped(kept),
+    mean.toFixed(4),
+    median.toFixed(4),
+  ]);
+  const table = [['domain', 'traces', 'kept', 'mean', 'median'], ...rows];
+  const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
+  return table.map(
+    ([name, ...cells]) =>
+      `  ${name.padEnd(widths[0])}${cells.map((cell, at) => `  ${cell.padStart(widths[at + 1])}`).join('')}`,
+  );
+}
+
+function embedderWords({ available, dtype, reason, runtimeVersion, threads }) {
+  if (!available) return `none, so novelty is 0.5 throughout: ${printable(reason)}`;
+  return `all-MiniLM-L6-v2 (${dtype}), ONNX Runtime ${runtimeVersion}, ${count(threads, 'thread')}`;
+}
+
+const row = (name, text) => `  ${name.padEnd(10)}${text}`;
+const rate = (value) => (value < 10 ? value.toFixed(1) : grouped(Math.round(value)));
+const grouped = (value) => value.toLocaleString('en');
+const count = (value, noun) => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+module.exports = { rate, renderSummary, Summary };

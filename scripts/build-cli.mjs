@@ -1,0 +1,63 @@
+// Bundles the command `kp-score` from cli/ and the packages it uses, which are not dependencies of this one, into
+// dist/kp-score.js; their licences go beside it.
+
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { build } from 'esbuild';
+
+import { root } from './platform.mjs';
+
+const HEADER = `What is bundled into kp-score.js of @knowledgepulse/native, and its licences.\n`;
+
+/** The modules of the package itself are required at run time: there is one scorer per process. dist/ lies where cli/ does. */
+const keepPackageOutside = {
+  name: 'keep-package-outside',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /^\.\.\// }, ({ importer, path: imported }) => {
+      const isOurs = path.dirname(importer) === path.join(root, 'cli');
+      return isOurs ? { path: imported, external: true } : undefined;
+    });
+  },
+};
+
+/** Bundles it. */
+export async function buildCli() {
+  mkdirSync(path.join(root, 'dist'), { recursive: true });
+  const { metafile } = await build({
+    absWorkingDir: root,
+    entryPoints: ['cli/main.js'],
+    outfile: 'dist/kp-score.js',
+    bundle: true,
+    platform: 'node',
+    target: 'node18',
+    plugins: [keepPackageOutside],
+    // Not the UMD builds, whose `require` a bundler cannot see through.
+    mainFields: ['module', 'main'],
+    minify: true,
+    lineLimit: 120,
+    legalComments: 'none',
+    metafile: true,
+    logLevel: 'warning',
+  });
+  writeFileSync(path.join(root, 'dist', 'kp-score.licenses.txt'), notices(Object.keys(metafile.inputs)));
+}
+
+/** The licences of the packages that these files are of. */
+function notices(files) {
+  const directories = files.map((file) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
+  const packages = [...new Set(directories.filter(Boolean))].sort();
+  return [HEADER, ...packages.map(noticeOf)].join(`\n${'─'.repeat(80)}\n\n`);
+}
+
+function noticeOf(directory) {
+  const read = (name) => readFileSync(path.join(root, directory, name), 'utf8');
+  const { license, name, version } = JSON.parse(read('package.json'));
+  const texts = readdirSync(path.join(root, directory)).filter((file) => /^(licen[cs]e|notice)/i.test(file));
+  if (texts.length === 0) throw new Error(`${name} ${version} (${license}) has no text of its licence`);
+  const text = texts.sort().map((file) => read(file).replace(/\r\n/g, '\n').trim());
+  return `${name} ${version} (${license})\n\n${text.join('\n\n')}\n`;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await buildCli();
