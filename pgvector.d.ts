@@ -59,7 +59,7 @@ export interface PgVectorStoreOptions {
   ttlMs?: number;
   /**
    * How the nearest vector is found: `exact`, by looking at all; or `hnsw`, by pgvector's approximate index, which is
-   * faster from about 50,000 vectors on and makes an addition slower.
+   * faster from some ten thousand vectors on, and makes an addition slower.
    *
    * @defaultValue `'exact'`
    */
