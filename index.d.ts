@@ -156,10 +156,10 @@ export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promis
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
   /**
-   * Cancels the call, which then rejects with the signal's `reason` and leaves the memory, or the file, as if it had
-   * never been made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
+   * Cancels the call, which then rejects with the signal's `reason` (an `AbortError` if it has none) and leaves the
+   * memory, or the file, as if it had never been made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
    */
-  signal?: AbortSignalLike;
+  signal?: AbortSignalLike | null;
 }
 
 /** An `AbortSignal`, told by its shape: it may be that of another library. */
@@ -298,7 +298,7 @@ export interface NoveltyEntry {
 export interface StoredNeighbour {
   /** The `id` of its entry. */
   label: string | null;
-  /** The cosine similarity, -1 to 1. */
+  /** The cosine similarity, -1 to 1. What is beyond ±1.001 is refused with `ERR_STORE`. */
   similarity: number;
 }
 

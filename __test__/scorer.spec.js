@@ -180,6 +180,7 @@ describe('weights', () => {
     ['null', { x: null }, TypeError, /\["x"\] must be an object$/],
     ['an array of them', [equal], TypeError, /^options\.weights must be an object$/],
     ['a number', 1, TypeError, /^options\.weights must be an object$/],
+    ['a Map', new Map([['x', equal]]), TypeError, /^options\.weights must be an object, not a Map$/],
     ['a revoked proxy', revoked({}), TypeError, /^options\.weights could not be read/],
     ['one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), TypeError, /\["x"\] could not be read/],
   ];
@@ -265,6 +266,11 @@ describe('other options', () => {
     const traces = [makeTrace(), makeTrace({ objective: 'another' })];
     expect(await Promise.all(traces.map(kp.evaluateValue))).toHaveLength(2);
   });
+});
+
+test('null is no signal', async () => {
+  const scorer = new Scorer();
+  expect(await scorer.evaluateValue(makeTrace(), { signal: null })).toBeGreaterThan(0);
 });
 
 test('progress is told for each trace, in order', async () => {

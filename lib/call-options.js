@@ -16,7 +16,8 @@ function readCallOptions(options, others = {}) {
   if (options === null || typeof options !== 'object' || isArray(options)) {
     throw invalidOption(TypeError, 'options must be an object');
   }
-  const read = { signal: readOption(options, 'signal') };
+  // As for `fetch`, null is no signal.
+  const read = { signal: readOption(options, 'signal') ?? undefined };
   if (read.signal !== undefined && !isAbortSignal(read.signal)) {
     throw invalidOption(TypeError, 'options.signal must be an AbortSignal');
   }

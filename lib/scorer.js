@@ -1,6 +1,7 @@
 'use strict';
 
 const { setImmediate } = require('node:timers/promises');
+const { isMap } = require('node:util').types;
 
 const { cancellable, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
@@ -314,6 +315,7 @@ function readCache(options, novelty) {
 function readProfiles(weights) {
   if (weights === undefined) return [];
   requireObject(weights, 'options.weights');
+  if (isMap(weights)) throw invalidOption(TypeError, 'options.weights must be an object, not a Map');
   let names;
   try {
     names = Object.keys(weights);
