@@ -18,7 +18,6 @@ const CONNECTIONS = 2;
  */
 async function openStore({ url, table, maxElements }) {
   const { Pool } = requireDriver('pg');
-  requireDriver('pgvector/pg');
   const { PgVectorStore } = require('../pgvector.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
   const store = new PgVectorStore({ pool, table, maxElements });
