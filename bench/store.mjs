@@ -19,6 +19,7 @@ import { root } from '../scripts/platform.mjs';
 import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { quantile } from './measure.mjs';
+import { generator } from './random.mjs';
 
 const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 const TABLE = 'bench';
@@ -84,17 +85,6 @@ async function vectorMaker() {
 function unit(vector) {
   const length = Math.hypot(...vector);
   return vector.map((component) => component / length);
-}
-
-/** Mulberry32: numbers from 0 to 1, the same ones on every machine. */
-function generator(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 async function measureSize(size, makeVector) {

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { textOf } from '../__test__/oracle/score.js';
 import { makeTrace as makeTestTrace } from '../__test__/support/make-trace.js';
 import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
+import { generator } from './random.mjs';
 
 /** The smallest text that certainly has more than 512 tokens. */
 const LONG_TEXT = 5000;
@@ -80,15 +81,4 @@ export function makeQueries(vectors, count) {
 
 function randomVector(random) {
   return new Float32Array(DIMENSIONS).map(() => random() * 2 - 1);
-}
-
-/** Mulberry32: numbers from 0 to 1, the same ones on every machine. */
-function generator(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
-    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

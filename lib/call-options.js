@@ -13,9 +13,7 @@ const { isArray, readFrom } = require('./reading.js');
  */
 function readCallOptions(options, others = {}) {
   if (options === undefined) return {};
-  if (options === null || typeof options !== 'object' || isArray(options)) {
-    throw invalidOption(TypeError, 'options must be an object');
-  }
+  requireObject(options, 'options');
   // As for `fetch`, null is no signal.
   const read = { signal: readOption(options, 'signal') ?? undefined };
   if (read.signal !== undefined && !isAbortSignal(read.signal)) {
@@ -39,6 +37,12 @@ function isAbortSignal(value) {
   }
 }
 
+function requireObject(value, path) {
+  if (value === null || typeof value !== 'object' || isArray(value)) {
+    throw invalidOption(TypeError, `${path} must be an object`);
+  }
+}
+
 function readOption(options, name) {
   return readFrom(options, name, `options.${name}`, 'ERR_INVALID_OPTION');
 }
@@ -47,4 +51,4 @@ function invalidOption(Class, message) {
   return codedError(Class, 'ERR_INVALID_OPTION', message);
 }
 
-module.exports = { invalidOption, readCallOptions, readOption };
+module.exports = { invalidOption, readCallOptions, readOption, requireObject };

@@ -5,9 +5,8 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { codedError } = require('./errors.js');
+const { invalidOption, readOption, requireObject } = require('./call-options.js');
 const addonDirectory = require('./loader.js').directory;
-const { isArray, readFrom } = require('./reading.js');
 
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
@@ -39,24 +38,22 @@ function resolveOptions(options) {
 
 /** Reads each option that a user gave, once, and checks it; undefined and absent are the same. */
 function readOptions(given) {
-  if (given === null || typeof given !== 'object' || isArray(given)) {
-    throw invalid(TypeError, 'options must be an object');
-  }
+  requireObject(given, 'options');
   const options = {};
   for (const name of ['modelDirectory', 'runtimePath', 'dtype', 'threads']) {
-    options[name] = readFrom(given, name, `options.${name}`, 'ERR_INVALID_OPTION');
+    options[name] = readOption(given, name);
   }
   for (const name of ['modelDirectory', 'runtimePath']) {
     const value = options[name];
     if (value !== undefined && (typeof value !== 'string' || value === '')) {
-      throw invalid(TypeError, `options.${name} must be a path`);
+      throw invalidOption(TypeError, `options.${name} must be a path`);
     }
   }
   if (options.dtype !== undefined && !isDtype(options.dtype)) {
-    throw invalid(RangeError, "options.dtype must be 'fp32' or 'q8'");
+    throw invalidOption(RangeError, "options.dtype must be 'fp32' or 'q8'");
   }
   if (options.threads !== undefined && !isThreadCount(options.threads)) {
-    throw invalid(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
+    throw invalidOption(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
   }
   return options;
 }
@@ -139,10 +136,6 @@ function installedRuntime() {
   if (addonDirectory === null) return undefined;
   const library = path.join(addonDirectory, LIBRARY_NAMES[process.platform]);
   return fs.existsSync(library) ? library : undefined;
-}
-
-function invalid(Class, message) {
-  return codedError(Class, 'ERR_INVALID_OPTION', message);
 }
 
 module.exports = { readOptions, resolveOptions };

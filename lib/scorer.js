@@ -4,7 +4,7 @@ const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
 const { cancellable, throwIfAborted } = require('./abort.js');
-const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
+const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
@@ -255,9 +255,7 @@ function byDimension([complexity, novelty, toolDiversity, outcome]) {
 }
 
 function readOptions(options) {
-  if (options === null || typeof options !== 'object' || isArray(options)) {
-    throw invalidOption(TypeError, 'options must be an object');
-  }
+  requireObject(options, 'options');
   const novelty = readOption(options, 'novelty') ?? 'prefix';
   if (novelty !== 'prefix' && novelty !== 'full') {
     throw invalidOption(RangeError, "options.novelty must be 'prefix' or 'full'");
@@ -336,12 +334,6 @@ function readProfiles(weights) {
     }
     return profile;
   });
-}
-
-function requireObject(value, path) {
-  if (value === null || typeof value !== 'object' || isArray(value)) {
-    throw invalidOption(TypeError, `${path} must be an object`);
-  }
 }
 
 module.exports = { Scorer };
