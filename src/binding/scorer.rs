@@ -16,9 +16,11 @@ use super::{
 };
 use crate::{
     cache,
+    cache::Label,
     call::Call,
-    composite::{Profiles, Weights},
+    composite::{Profile, Profiles, Weights},
     error::{self, Error},
+    features::Features,
     inference::{Embeddings, Request},
     novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
     overrides::{Override, Rule},
@@ -236,10 +238,22 @@ impl PreparedTrace {
     #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
     pub fn embed<'env>(&mut self, env: &'env Env) -> Result<Object<'env>> {
         let request = self.take(env)?;
-        let summary = request.summary.clone();
+        // Not its texts, of which there can be many.
+        let Summary {
+            features,
+            profile,
+            label,
+            ..
+        } = &request.summary;
+        let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
         let (deferred, promise) = env.create_deferred()?;
         let reply = Box::new(move |embeddings: error::Result<Option<Embeddings>>| {
-            let result = embeddings.map(|embeddings| EmbeddedTrace { summary, embeddings });
+            let result = embeddings.map(|embeddings| EmbeddedTrace {
+                features,
+                profile,
+                label,
+                embeddings,
+            });
             deferred.resolve(move |env: Env| {
                 result.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
             });
@@ -261,7 +275,9 @@ impl PreparedTrace {
 /// A trace whose texts were embedded.
 #[napi]
 pub struct EmbeddedTrace {
-    summary: Summary,
+    features: Features,
+    profile: Arc<Profile>,
+    label: Option<Label>,
     embeddings: Option<Embeddings>,
 }
 
@@ -270,7 +286,7 @@ impl EmbeddedTrace {
     /// What the trace is known by.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn id(&self) -> Option<String> {
-        self.summary.label.as_ref().map(ToString::to_string)
+        self.label.as_ref().map(ToString::to_string)
     }
 
     /// Its embeddings; null without an embedder.
@@ -309,7 +325,7 @@ impl EmbeddedTrace {
                 ..Novelty::of_neighbours(&embeddings.weighted, neighbours)
             }
         });
-        scorer::score(&self.summary.features, &self.summary.profile, novelty).into()
+        scorer::score(&self.features, &self.profile, novelty).into()
     }
 }
 
