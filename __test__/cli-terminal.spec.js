@@ -22,6 +22,21 @@ const describeTerminal = python === undefined ? describe.skip : describe;
 
 beforeAll(bundle);
 
+// What Node asks besides the terminal whether there are colours (`tty.WriteStream.getColorDepth`): where the
+// tests run, a CI say, must not decide it.
+const COLOUR_SETTINGS = [
+  'CI',
+  'FORCE_COLOR',
+  'NO_COLOR',
+  'NODE_DISABLE_COLORS',
+  'TEAMCITY_VERSION',
+  'TF_BUILD',
+];
+const ANY_TERMINAL = {
+  ...Object.fromEntries(COLOUR_SETTINGS.map((name) => [name, undefined])),
+  TERM: 'xterm',
+};
+
 // Enough of them that the bar is drawn while they are scored.
 const input = jsonLines(tracesOf(...Array.from({ length: 20_000 }, (_, at) => at / 20_000)));
 
@@ -35,8 +50,7 @@ function write(name, contents) {
 async function drawn(args, { which = 'stderr', env } = {}) {
   const started = [python, script, which, process.execPath, command, NO_EMBEDDER, ...args];
   const { code, stdout } = await run(started[0], started.slice(1), {
-    NO_COLOR: undefined,
-    TERM: 'xterm',
+    ...ANY_TERMINAL,
     ...env,
   });
   return { code, text: stdout.replaceAll('\r\n', '\n') };
