@@ -1,11 +1,12 @@
 //! A queue of vectors in blocks of contiguous memory: nothing moves when the queue grows or its front
 //! leaves, and memory goes back as blocks empty.
 
-use std::{collections::VecDeque, ops::Range, sync::Arc};
+use std::{collections::VecDeque, iter, ops::Range, sync::Arc};
 
 use super::{
     Label,
     codes::{self, CodeInfo},
+    mapped::Mapped,
     moment::Moment,
     scaled::Scaled,
 };
@@ -17,32 +18,51 @@ use crate::{
 /// Bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
 
-/// From 32 MB on.
-const LARGE_BLOCKS: usize = 100;
+/// A queue of this many bytes of components is large.
+const LARGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// [`BLOCK_BYTES`] of what is added to a large queue: the codes, a quarter of it, fill a huge page too.
+const LARGE_BLOCK_BYTES: usize = 8 * 1024 * 1024;
 
 /// The queue. A clone shares the blocks, so it is made in no time; what either adds later is its own.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    dimensions: usize,
-    /// Groups of components in a vector.
-    groups: usize,
-    vectors_per_block: usize,
+    shape: Shape,
     /// Every block but the last is full.
-    blocks: VecDeque<Arc<Block>>,
-    /// Vectors at the start of the first block that have left.
-    gone: usize,
+    blocks: VecDeque<Placed>,
     length: usize,
     /// How many vectors have left in all: the sequence number of the oldest one.
     departed: u64,
-    /// Empty blocks: what was reserved, and one that was emptied, so that a full cache allocates nothing.
-    spare: Vec<Block>,
+    /// Empty blocks, to be used in this order: what was reserved, and one that was emptied, so that a full cache
+    /// allocates nothing.
+    spare: VecDeque<Block>,
 }
 
-#[derive(Debug, Default)]
-struct Block {
-    components: Vec<Floats>,
+/// What vectors need.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) dimensions: usize,
+    /// Groups of components in a vector.
+    groups: usize,
+}
+
+/// A block, and where it stands in a queue.
+#[derive(Debug, Clone)]
+struct Placed {
+    /// The sequence number of the first vector of the block, which may have left.
+    first: u64,
+    block: Arc<Block>,
+}
+
+/// Room for some vectors.
+#[derive(Debug)]
+pub(super) struct Block {
+    shape: Shape,
+    /// How many vectors there is room for, at least 1.
+    pub(super) capacity: usize,
+    components: Mapped<Floats>,
     inverse_norms: Vec<f64>,
-    codes: Vec<Codes>,
+    codes: Mapped<Codes>,
     infos: Vec<CodeInfo>,
     added: Vec<Moment>,
     labels: Vec<Option<Label>>,
@@ -68,20 +88,55 @@ pub(super) struct Entry<'b> {
     pub(super) label: Option<&'b Label>,
 }
 
+impl Shape {
+    /// Of vectors of `dimensions` components, at least 1.
+    fn new(dimensions: usize) -> Self {
+        Self {
+            dimensions,
+            groups: dimensions.div_ceil(GROUP),
+        }
+    }
+
+    /// Whether there are codes: not for vectors too long for the kernel.
+    fn coded(self) -> bool {
+        self.groups <= MAX_CODE_GROUPS
+    }
+
+    /// Bytes of components in a vector.
+    fn bytes(self) -> usize {
+        self.groups.saturating_mul(size_of::<Floats>()).max(1)
+    }
+
+    fn is_large(self, vectors: usize) -> bool {
+        vectors.saturating_mul(self.bytes()) >= LARGE_BYTES
+    }
+
+    /// How many vectors there is room for in a block that comes after `vectors` others.
+    pub(super) fn capacity_after(self, vectors: usize) -> usize {
+        let bytes = if self.is_large(vectors) {
+            LARGE_BLOCK_BYTES
+        } else {
+            BLOCK_BYTES
+        };
+        (bytes / self.bytes()).max(1)
+    }
+
+    fn out_of_memory(self) -> Error {
+        Error::OutOfMemory {
+            dimensions: self.dimensions,
+        }
+    }
+}
+
 impl Blocks {
     /// An empty queue for vectors of `dimensions` components, at least 1.
     pub(super) fn new(dimensions: usize) -> Self {
-        let groups = dimensions.div_ceil(GROUP);
-        let bytes = groups.saturating_mul(size_of::<Floats>()).max(1);
         Self {
-            dimensions,
-            groups,
-            vectors_per_block: (BLOCK_BYTES / bytes).max(1),
+            shape: Shape::new(dimensions),
             blocks: VecDeque::new(),
-            gone: 0,
             length: 0,
             departed: 0,
-            spare: Vec::new(),
+            spare: VecDeque::new(),
         }
     }
 
@@ -89,14 +144,19 @@ impl Blocks {
         self.length
     }
 
-    /// Whether there are codes: not for vectors too long for the kernel.
+    /// What the blocks that [`Blocks::push_block`] takes are made for.
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether there are codes.
     pub(super) fn coded(&self) -> bool {
-        self.groups <= MAX_CODE_GROUPS
+        self.shape.coded()
     }
 
     /// Whether the vectors take so much memory that it should go back to the system with them.
     pub(super) fn is_large(&self) -> bool {
-        self.blocks.len() > LARGE_BLOCKS
+        self.shape.is_large(self.length)
     }
 
     /// The sequence numbers of the vectors: each has its own for as long as the queue exists.
@@ -108,71 +168,85 @@ impl Blocks {
     pub(super) fn reserve(&mut self, count: usize) -> Result<()> {
         self.try_reserve(count).ok_or_else(|| {
             self.spare.truncate(1);
-            Error::OutOfMemory {
-                dimensions: self.dimensions,
-            }
+            self.shape.out_of_memory()
         })
     }
 
     fn try_reserve(&mut self, count: usize) -> Option<()> {
         let mut room = 0;
-        if let Some(last) = self.blocks.back_mut()
-            && last.len() < self.vectors_per_block
+        if let Some(last) = self.blocks.back_mut().map(|last| &mut last.block)
+            && last.len() < last.capacity
             && count > 0
         {
-            room = self.vectors_per_block - last.len();
+            room = last.capacity - last.len();
             if Arc::get_mut(last).is_none() {
                 // A clone of the queue has it too, and must not see what comes.
-                let mut own = Block::allocate(self.vectors_per_block, self.groups)?;
-                own.extend(last, 0..last.len(), self.groups);
+                let mut own = Block::allocate(self.shape, last.capacity)?;
+                own.extend(last, 0..last.len());
                 *last = Arc::new(own);
             }
         }
-        let blocks = count.saturating_sub(room).div_ceil(self.vectors_per_block);
-        self.blocks.try_reserve(blocks).ok()?;
-        self.spare
-            .try_reserve(blocks.saturating_sub(self.spare.len()))
-            .ok()?;
-        while self.spare.len() < blocks {
-            self.spare
-                .push(Block::allocate(self.vectors_per_block, self.groups)?);
+        room += self.spare.iter().map(|block| block.capacity).sum::<usize>();
+        while room < count {
+            let capacity = self.shape.capacity_after(self.length.saturating_add(room));
+            self.spare.try_reserve(1).ok()?;
+            self.spare.push_back(Block::allocate(self.shape, capacity)?);
+            room = room.saturating_add(capacity);
         }
-        Some(())
+        self.blocks.try_reserve(self.spare.len()).ok()
     }
 
     /// The block that takes the next vector; [`Blocks::reserve`] must have made room.
     fn open_block(&mut self) -> Option<&mut Block> {
-        if self
-            .blocks
-            .back()
-            .is_none_or(|last| last.len() == self.vectors_per_block)
-        {
-            self.blocks.push_back(Arc::new(self.spare.pop()?));
+        let is_open = |last: &Placed| last.block.len() < last.block.capacity;
+        if !self.blocks.back().is_some_and(is_open) {
+            let block = self.spare.pop_front()?;
+            self.place(block);
         }
-        Arc::get_mut(self.blocks.back_mut()?)
+        Arc::get_mut(&mut self.blocks.back_mut()?.block)
+    }
+
+    /// Makes `block` the last one.
+    fn place(&mut self, block: Block) {
+        self.blocks.push_back(Placed {
+            first: self.sequence().end,
+            block: Arc::new(block),
+        });
     }
 
     /// Appends a vector; [`Blocks::reserve`] must have made room.
     pub(super) fn push_back(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
-        let coded = self.coded();
         let Some(block) = self.open_block() else {
             debug_assert!(false, "reserve was not called");
             return;
         };
         block.components.extend_from_slice(&vector.components);
-        block.inverse_norms.push(vector.inverse_norm);
-        if coded {
-            block.infos.push(codes::encode(vector, &mut block.codes));
-        }
-        block.added.push(added);
-        block.labels.push(label);
+        block.finish(vector, label, added);
         self.length += 1;
+    }
+
+    /// Appends a block of this queue's [`Shape`], whose vectors are finished, to a queue of full blocks.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn push_block(&mut self, block: Block) -> Result<()> {
+        debug_assert!(
+            self.blocks
+                .back()
+                .is_none_or(|last| last.block.len() == last.block.capacity)
+        );
+        self.blocks
+            .try_reserve(1)
+            .map_err(|_| self.shape.out_of_memory())?;
+        let count = block.len();
+        self.place(block);
+        self.length += count;
+        Ok(())
     }
 
     /// Appends the vectors of `newer`, of as many dimensions, but for the first `skipped`;
     /// [`Blocks::reserve`] must have made room. The order of age stays: none counts as older than the one before.
     pub(super) fn extend(&mut self, newer: &Self, skipped: usize) {
-        let (groups, vectors_per_block) = (self.groups, self.vectors_per_block);
         for (source, mut range) in newer.parts(skipped) {
             while !range.is_empty() {
                 let latest = self.back_added();
@@ -180,9 +254,9 @@ impl Blocks {
                     debug_assert!(false, "reserve was not called");
                     return;
                 };
-                let count = range.len().min(vectors_per_block - block.len());
+                let count = range.len().min(block.capacity - block.len());
                 let copied = block.len();
-                block.extend(source, range.start..range.start + count, groups);
+                block.extend(source, range.start..range.start + count);
                 for added in &mut block.added[copied..] {
                     *added = latest.map_or(*added, |latest| latest.max(*added));
                 }
@@ -194,38 +268,44 @@ impl Blocks {
 
     /// When the oldest vector was added.
     pub(super) fn front_added(&self) -> Option<Moment> {
-        self.blocks.front()?.added.get(self.gone).copied()
+        let (block, position) = self.locate(0)?;
+        self.blocks[block].block.added.get(position).copied()
     }
 
     /// When the newest vector was added.
     fn back_added(&self) -> Option<Moment> {
-        self.blocks.back()?.added.last().copied()
+        self.blocks.back()?.block.added.last().copied()
+    }
+
+    /// Where the vector at `index` lies, counted from the oldest: in which block, and where in it.
+    fn locate(&self, index: usize) -> Option<(usize, usize)> {
+        if index >= self.length {
+            return None;
+        }
+        let sequence = self.departed + index as u64;
+        let after = self.blocks.partition_point(|placed| placed.first <= sequence);
+        let block = after.checked_sub(1)?;
+        let position = usize::try_from(sequence - self.blocks[block].first).ok()?;
+        Some((block, position))
     }
 
     /// The vector at `index`, counted from the oldest.
     pub(super) fn get(&self, index: usize) -> Option<Entry<'_>> {
-        if index >= self.length {
-            return None;
-        }
-        let position = self.gone + index;
-        let block = self.blocks.get(position / self.vectors_per_block)?;
-        let position = position % self.vectors_per_block;
-        Some(Entry {
-            components: block
-                .components
-                .get(position * self.groups..)?
-                .get(..self.groups)?,
-            added: *block.added.get(position)?,
-            label: block.labels.get(position)?.as_ref(),
-        })
+        let (block, position) = self.locate(index)?;
+        self.blocks[block].block.get(position)
+    }
+
+    /// The vectors, oldest first.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry<'_>> + Clone {
+        let parts = self.parts(0);
+        parts.flat_map(|(block, mut range)| iter::from_fn(move || block.get(range.next()?)))
     }
 
     /// Gives the vector at `index` a label. No clone of the queue may have the vector.
     pub(super) fn set_label(&mut self, index: usize, label: Option<Label>) {
-        let position = self.gone + index;
-        let block = self.blocks.get_mut(position / self.vectors_per_block);
-        if let Some(block) = block.and_then(Arc::get_mut)
-            && let Some(place) = block.labels.get_mut(position % self.vectors_per_block)
+        if let Some((block, position)) = self.locate(index)
+            && let Some(block) = Arc::get_mut(&mut self.blocks[block].block)
+            && let Some(place) = block.labels.get_mut(position)
         {
             *place = label;
         }
@@ -236,34 +316,34 @@ impl Blocks {
         if self.length == 0 {
             return;
         }
-        self.gone += 1;
         self.length -= 1;
         self.departed += 1;
-        // Every block but the last is full, so only a full block can be used up and still be in the way.
-        if self.gone == self.vectors_per_block {
-            self.gone = 0;
-            let block = self.blocks.pop_front().and_then(Arc::into_inner);
-            if let Some(block) = block
-                && self.spare.is_empty()
-            {
-                self.spare.push(block.emptied());
-            }
+        // A block that is not full takes the next vector.
+        let is_used_up = |first: &Placed| self.departed - first.first == first.block.capacity as u64;
+        if !self.blocks.front().is_some_and(is_used_up) {
+            return;
+        }
+        if let Some(first) = self.blocks.pop_front()
+            && let Some(block) = Arc::into_inner(first.block)
+            && self.spare.is_empty()
+            && block.capacity == self.shape.capacity_after(self.length)
+        {
+            self.spare.push_back(block.emptied());
         }
     }
 
     pub(super) fn clear(&mut self) {
         let departed = self.sequence().end;
-        *self = Self::new(self.dimensions);
+        *self = Self::new(self.shape.dimensions);
         self.departed = departed;
     }
 
     /// Every vector after the first `skipped`, oldest first: the block and where in it.
-    fn parts(&self, skipped: usize) -> impl Iterator<Item = (&Block, Range<usize>)> {
-        let skipped = self.gone + skipped.min(self.length);
-        let (full, start) = (skipped / self.vectors_per_block, skipped % self.vectors_per_block);
-        let blocks = self.blocks.iter().skip(full).enumerate();
-        blocks.map(move |(index, block)| {
-            let start = if index == 0 { start.min(block.len()) } else { 0 };
+    fn parts(&self, skipped: usize) -> impl Iterator<Item = (&Block, Range<usize>)> + Clone {
+        let (first, start) = self.locate(skipped).unwrap_or((self.blocks.len(), 0));
+        let blocks = self.blocks.iter().skip(first).enumerate();
+        blocks.map(move |(index, Placed { block, .. })| {
+            let start = if index == 0 { start } else { 0 };
             (&**block, start..block.len())
         })
     }
@@ -286,41 +366,109 @@ impl Clone for Blocks {
     fn clone(&self) -> Self {
         Self {
             blocks: self.blocks.clone(),
-            spare: Vec::new(),
+            spare: VecDeque::new(),
             ..*self
         }
     }
 }
 
 impl Block {
-    /// A block with room for so many vectors of so many groups, unless there is no memory.
-    fn allocate(vectors: usize, groups: usize) -> Option<Self> {
-        let mut block = Self::default();
-        let all_groups = vectors.checked_mul(groups)?;
-        block.components.try_reserve_exact(all_groups).ok()?;
-        block.inverse_norms.try_reserve_exact(vectors).ok()?;
-        if groups <= MAX_CODE_GROUPS {
-            block.codes.try_reserve_exact(all_groups).ok()?;
-            block.infos.try_reserve_exact(vectors).ok()?;
+    /// An empty block for `capacity` vectors, unless there is no memory.
+    fn allocate(shape: Shape, capacity: usize) -> Option<Self> {
+        let groups = capacity.checked_mul(shape.groups)?;
+        let coded = shape.coded();
+        let mut block = Self {
+            shape,
+            capacity,
+            components: Mapped::allocate(groups)?,
+            inverse_norms: Vec::new(),
+            codes: Mapped::allocate(if coded { groups } else { 0 })?,
+            infos: Vec::new(),
+            added: Vec::new(),
+            labels: Vec::new(),
+        };
+        block.inverse_norms.try_reserve_exact(capacity).ok()?;
+        if coded {
+            block.infos.try_reserve_exact(capacity).ok()?;
         }
-        block.added.try_reserve_exact(vectors).ok()?;
-        block.labels.try_reserve_exact(vectors).ok()?;
+        block.added.try_reserve_exact(capacity).ok()?;
+        block.labels.try_reserve_exact(capacity).ok()?;
         Some(block)
+    }
+
+    /// An empty block that can come after `vectors` others.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub(super) fn allocate_after(shape: Shape, vectors: usize) -> Result<Self> {
+        Self::allocate(shape, shape.capacity_after(vectors)).ok_or_else(|| shape.out_of_memory())
     }
 
     fn len(&self) -> usize {
         self.inverse_norms.len()
     }
 
-    /// Appends vectors of another block; there must be room.
-    fn extend(&mut self, source: &Self, range: Range<usize>, groups: usize) {
-        let all_groups = range.start * groups..range.end * groups;
+    fn get(&self, position: usize) -> Option<Entry<'_>> {
+        let groups = self.shape.groups;
+        Some(Entry {
+            components: self.components.get(position * groups..)?.get(..groups)?,
+            added: *self.added.get(position)?,
+            label: self.labels.get(position)?.as_ref(),
+        })
+    }
+
+    /// Appends the components of vectors that lie one after another, of which [`Block::finish_next`] makes vectors of
+    /// the block; there must be room.
+    pub(super) fn extend_components(&mut self, vectors: &[f32]) {
+        for vector in vectors.chunks_exact(self.shape.dimensions) {
+            self.components.extend(vector.chunks(GROUP).map(|chunk| {
+                let mut group = Floats([0.0; GROUP]);
+                group.0[..chunk.len()].copy_from_slice(chunk);
+                group
+            }));
+        }
+    }
+
+    /// Whether there are components that are no vector yet.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.components.len() > self.len() * self.shape.groups
+    }
+
+    /// Makes a vector of the first components that are none yet, which was added at `added`. `scaled` is for the work in
+    /// between.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::OutOfMemory`].
+    pub(super) fn finish_next(&mut self, scaled: &mut Scaled, added: Moment) -> Result<()> {
+        let groups = self.shape.groups;
+        let start = self.len() * groups;
+        let components = &mut self.components[start..start + groups];
+        scaled.set::<f32>(bytemuck::cast_slice(components), "vector")?;
+        // The same, unless they had to be scaled.
+        components.copy_from_slice(&scaled.components);
+        self.finish(scaled, None, added);
+        Ok(())
+    }
+
+    /// Appends what belongs to the components of `vector`.
+    fn finish(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
+        self.inverse_norms.push(vector.inverse_norm);
+        if self.shape.coded() {
+            self.infos.push(codes::encode(vector, &mut self.codes));
+        }
+        self.added.push(added);
+        self.labels.push(label);
+    }
+
+    /// Appends vectors of another block of the same shape; there must be room.
+    fn extend(&mut self, source: &Self, range: Range<usize>) {
+        let groups = range.start * self.shape.groups..range.end * self.shape.groups;
         self.components
-            .extend_from_slice(&source.components[all_groups.clone()]);
+            .extend_from_slice(&source.components[groups.clone()]);
         self.inverse_norms
             .extend_from_slice(&source.inverse_norms[range.clone()]);
-        if !source.codes.is_empty() {
-            self.codes.extend_from_slice(&source.codes[all_groups]);
+        if self.shape.coded() {
+            self.codes.extend_from_slice(&source.codes[groups]);
             self.infos.extend_from_slice(&source.infos[range.clone()]);
         }
         self.added.extend_from_slice(&source.added[range.clone()]);
@@ -375,7 +523,7 @@ impl<'b> Run<'b> {
     /// The run in pieces of at most `size` vectors.
     pub(super) fn batches(self, size: usize) -> impl Iterator<Item = Self> {
         let mut rest = self;
-        std::iter::from_fn(move || {
+        iter::from_fn(move || {
             let (batch, others) = rest.split_at(size.min(rest.len()));
             rest = others;
             (batch.len() > 0).then_some(batch)

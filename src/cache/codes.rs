@@ -49,14 +49,14 @@ pub(super) struct CodeInfo {
 }
 
 /// Appends the codes of `vector`, a group of them for each group of components.
-pub(super) fn encode(vector: &Scaled, codes: &mut Vec<Codes>) -> CodeInfo {
+pub(super) fn encode(vector: &Scaled, codes: &mut impl Extend<Codes>) -> CodeInfo {
     let rounding = Rounding::new(&vector.components, LARGEST_DIGIT);
     let mut lost = [0.0; LANES];
-    for group in &vector.components {
+    codes.extend(vector.components.iter().map(|group| {
         let digits = rounding.digits(group, &mut lost);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 1 to 255.
-        codes.push(Codes(digits.map(|digit| (digit + ZERO) as u8)));
-    }
+        Codes(digits.map(|digit| (digit + ZERO) as u8))
+    }));
     let error = root(lost) * vector.inverse_norm;
     #[allow(clippy::cast_possible_truncation)] // To single precision, the error upwards.
     CodeInfo {

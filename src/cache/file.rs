@@ -19,6 +19,7 @@ use std::{
     collections::HashMap,
     fs::{self, File},
     io::{self, Read, Write},
+    ops::Range,
     path::{Path, PathBuf},
     sync::mpsc,
     thread,
@@ -28,7 +29,12 @@ use std::{
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use twox_hash::XxHash3_128;
 
-use super::{Label, ModelIdentity, Options, VectorCache, blocks::Blocks, moment::Moment, require_short};
+use super::{
+    Label, ModelIdentity, Options, VectorCache,
+    blocks::{Block, Blocks, Shape},
+    moment::Moment,
+    require_short,
+};
 use crate::{
     call::Call,
     error::{Error, Result},
@@ -50,11 +56,11 @@ const LARGEST_NUMBER: usize = (1 << 53) - 1;
 
 const CHECKSUM_BYTES: usize = 16;
 
-/// So much is read or written at a time.
+/// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// So many pieces are read before they are needed.
-const PIECES_AHEAD: usize = 4;
+/// So many blocks are read before they are needed.
+const BLOCKS_AHEAD: usize = 2;
 
 const _: () = assert!(
     cfg!(target_endian = "little"),
@@ -171,59 +177,84 @@ impl VectorCache {
         Ok(cache)
     }
 
-    /// Reads the rows of `vectors`. A second thread reads ahead, so that neither the file nor the codes wait for
-    /// the other.
+    /// Reads the rows of `vectors` but for the first `skipped`. A second thread reads ahead, so that neither the file nor
+    /// the codes wait for the other.
     fn read_vectors(
         &mut self,
         input: &mut HashedInput<impl Read + Send>,
         added: impl ExactSizeIterator<Item = Moment>,
         skipped: usize,
     ) -> std::result::Result<(), Failure> {
-        let dimensions = self.options.dimensions;
-        let rows_at_once = (BUFFER_BYTES / size_of::<f32>() / dimensions).max(1);
+        let shape = self.blocks.shape();
         let total = added.len();
-        let mut added = added.enumerate();
+        let mut added = added.enumerate().skip(skipped);
         thread::scope(|scope| {
-            let (sender, receiver) = mpsc::sync_channel(PIECES_AHEAD);
+            let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
             let read_ahead = move || {
                 fault::point("load ahead");
-                for start in (0..total).step_by(rows_at_once) {
-                    let rows = input.read_values(rows_at_once.min(total - start).saturating_mul(dimensions));
-                    let failed = rows.is_err();
-                    // Nobody waits for more after a failure on the other side.
-                    if sender.send(rows).is_err() || failed {
-                        return;
-                    }
+                // Nobody waits for more after a failure on the other side.
+                let mut send = |block| sender.send(block).is_ok();
+                if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
+                    send(Err(failure));
                 }
             };
             thread::Builder::new()
                 .name("knowledgepulse-load".into())
                 .spawn_scoped(scope, read_ahead)
                 .map_err(Failure::Io)?;
-            for rows in receiver {
-                let rows: Vec<f32> = rows?;
-                for (row, (index, added)) in rows.chunks_exact(dimensions).zip(&mut added) {
-                    if index >= skipped {
-                        self.restore(row, index, added)?;
-                    }
+            for block in receiver {
+                let mut block = block?;
+                while block.is_unfinished()
+                    && let Some((index, added)) = added.next()
+                {
+                    block
+                        .finish_next(&mut self.scaled, added)
+                        .map_err(|error| match error {
+                            Error::NotFinite { index: component, .. } => {
+                                damaged(format!("vectors[{index}][{component}] is not finite"))
+                            }
+                            error => Failure::Other(error),
+                        })?;
                 }
+                self.blocks.push_block(block)?;
             }
             Ok(())
         })
     }
+}
 
-    /// Adds the vector that was at `index` in a file.
-    fn restore(&mut self, row: &[f32], index: usize, added: Moment) -> std::result::Result<(), Failure> {
-        self.scaled.set(row, "vector").map_err(|error| match error {
-            Error::NotFinite { index: component, .. } => {
-                damaged(format!("vectors[{index}][{component}] is not finite"))
-            }
-            error => Failure::Other(error),
-        })?;
-        self.blocks.reserve(1)?;
-        self.blocks.push_back(&self.scaled, None, added);
-        Ok(())
+/// Reads rows of components from the first one of a file on, and makes blocks of those in `kept`, for as long as
+/// `send` takes them.
+fn read_blocks(
+    input: &mut HashedInput<impl Read>,
+    shape: Shape,
+    kept: Range<usize>,
+    send: &mut impl FnMut(std::result::Result<Block, Failure>) -> bool,
+) -> std::result::Result<(), Failure> {
+    // What is small is still in the processor's cache when it is copied to where it stays.
+    let rows_at_once = shape.capacity_after(0);
+    let mut rows: Vec<f32> = zeros(rows_at_once.min(kept.end) * shape.dimensions)?;
+    let mut next = 0;
+    while next < kept.start {
+        let count = rows_at_once.min(kept.start - next);
+        input.read(bytemuck::cast_slice_mut(&mut rows[..count * shape.dimensions]))?;
+        next += count;
     }
+    while next < kept.end {
+        let mut block = Block::allocate_after(shape, next - kept.start)?;
+        let end = kept.end.min(next + block.capacity);
+        while next < end {
+            let count = rows_at_once.min(end - next);
+            let rows = &mut rows[..count * shape.dimensions];
+            input.read(bytemuck::cast_slice_mut(rows))?;
+            block.extend_components(rows);
+            next += count;
+        }
+        if !send(Ok(block)) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 impl Snapshot {
@@ -288,7 +319,7 @@ impl Snapshot {
     /// # Errors
     /// Those of `output`.
     pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let entries = || (0..self.blocks.len()).map_while(|index| self.blocks.get(index));
+        let entries = || self.blocks.entries();
         let label_bytes = entries().map(|entry| entry.label.map_or(0, |label| label.len()));
         let header = self.header(label_bytes.clone().sum()).map_err(io::Error::other)?;
         let mut output = HashedOutput::new(output);

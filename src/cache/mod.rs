@@ -3,6 +3,7 @@
 mod blocks;
 mod codes;
 pub mod file;
+mod mapped;
 mod moment;
 mod scaled;
 mod scan;
@@ -335,9 +336,10 @@ impl VectorCache {
         // A vector counts as no older than the one before it, so none after a living one has expired.
         let expired = match self.options.time_to_live {
             Some(time_to_live) if self.blocks.len() == 0 => {
-                let entries = (0..).map_while(|index| newer.blocks.get(index));
                 let now = Moment::at(now);
-                entries
+                newer
+                    .blocks
+                    .entries()
                     .take_while(|entry| entry.added.age(now) >= time_to_live)
                     .count()
             }

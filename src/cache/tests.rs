@@ -411,6 +411,60 @@ fn caches_of_other_dimensions_do_not_join() {
     assert!(cache.nearest_with(&mut other, &[1.0], now).is_err());
 }
 
+/// The first component of each vector.
+fn firsts(blocks: &Blocks) -> Vec<f32> {
+    blocks.entries().map(|entry| entry.components[0].0[0]).collect()
+}
+
+#[test]
+fn blocks_grow_with_the_queue() {
+    /// 128 vectors take 32 MB; from there on, 32 make a block.
+    const DIMENSIONS: usize = 65_536;
+    let now = Moment::at(Instant::now());
+    let mut blocks = Blocks::new(DIMENSIONS);
+    let mut expected = Vec::new();
+    let mut scaled = Scaled::default();
+    // Up to 32 MB and beyond, down by the oldest, and up again with blocks of both sizes at the front.
+    for (push, pop) in [
+        (127, 0),
+        (2, 0),
+        (33, 3),
+        (60, 150),
+        (0, 40),
+        (70, 70),
+        (1, 30),
+        (140, 5),
+    ] {
+        for _ in 0..push {
+            #[allow(clippy::cast_precision_loss)] // They stay small.
+            let number = (expected.len() as u64 + blocks.sequence().start + 1) as f32;
+            expected.push(number);
+            scaled.set(&vec![number; DIMENSIONS], "vector").unwrap();
+            blocks.reserve(1).unwrap();
+            blocks.push_back(&scaled, None, now);
+        }
+        for _ in 0..pop {
+            blocks.pop_front();
+        }
+        expected.drain(..pop.min(expected.len()));
+        assert_eq!(firsts(&blocks), expected);
+        assert_eq!(blocks.len(), expected.len());
+        for (index, number) in expected.iter().enumerate() {
+            assert_eq!(blocks.get(index).unwrap().components[1023].0[63], *number);
+            let run = blocks.runs(index).next().unwrap();
+            assert_eq!(run.components[0].0[0], *number);
+        }
+        assert!(blocks.get(expected.len()).is_none());
+        assert_eq!(blocks.runs(expected.len()).count(), 0);
+    }
+    // What was reserved at once is used in order.
+    let mut reserved = Blocks::new(DIMENSIONS);
+    reserved.reserve(300).unwrap();
+    reserved.extend(&blocks, 1);
+    reserved.extend(&blocks, 0);
+    assert_eq!(firsts(&reserved), [&expected[1..], &expected].concat());
+}
+
 #[test]
 fn a_clone_of_the_queue_stays_as_it_is() {
     let now = Moment::at(Instant::now());
@@ -418,10 +472,6 @@ fn a_clone_of_the_queue_stays_as_it_is() {
     let mut blocks = Blocks::new(2000);
     let mut scaled = Scaled::default();
     let mut clones = Vec::new();
-    let firsts = |blocks: &Blocks| {
-        let entries = (0..blocks.len()).map(|index| blocks.get(index).unwrap());
-        entries.map(|entry| entry.components[0].0[0]).collect::<Vec<_>>()
-    };
     for number in 0..300u16 {
         scaled.set(&[f64::from(number + 1); 2000], "vector").unwrap();
         blocks.reserve(1).unwrap();

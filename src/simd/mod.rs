@@ -20,6 +20,8 @@ mod x86_64;
 
 use std::sync::LazyLock;
 
+use bytemuck::{Pod, Zeroable};
+
 /// Components in a group: vectors are stored in whole groups, padded with zeros, so no kernel has a tail.
 pub const GROUP: usize = 64;
 
@@ -37,13 +39,13 @@ pub const MAX_CODE_GROUPS: usize = 1024;
 pub const PLANE: i32 = 128;
 
 /// A group of components.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(align(64))]
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+#[repr(C, align(64))]
 pub struct Floats(pub [f32; GROUP]);
 
 /// A group of components in eight bits each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(align(64))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(64))]
 pub struct Codes(pub [u8; GROUP]);
 
 /// A group of components of a query in fifteen bits each: [`PLANE`]` * high + low`.

@@ -45,7 +45,7 @@ fn reason(result: std::result::Result<VectorCache, Failure>) -> String {
 
 /// All that a cache holds: the bits of each vector, its label, and its age.
 fn contents(cache: &VectorCache, now: Instant) -> Vec<(Vec<u32>, Option<Label>, Duration)> {
-    let entries = (0..cache.blocks.len()).map(|index| cache.blocks.get(index).unwrap());
+    let entries = cache.blocks.entries();
     let bits = |group: &crate::simd::Floats| group.0.map(f32::to_bits);
     entries
         .map(|entry| {
@@ -295,22 +295,37 @@ fn labels_too_long_for_a_cache_are_damage() {
 
 #[test]
 fn a_smaller_cache_keeps_the_newest() {
+    /// Of these, 1,024 make a block.
+    const DIMENSIONS: usize = 64;
+    const COUNT: u16 = 2500;
     let now = Instant::now();
-    let mut cache = VectorCache::new(options(1000, 64, None));
-    for number in 0..1000u16 {
-        let label = Some(number.to_string().into());
-        cache.add(&[f64::from(number); 64], label, now).unwrap();
-    }
+    let add = |cache: &mut VectorCache, numbers: Range<u16>| {
+        for number in numbers {
+            let label = Some(number.to_string().into());
+            cache.add(&[f64::from(number); DIMENSIONS], label, now).unwrap();
+        }
+    };
+    let mut cache = VectorCache::new(options(COUNT.into(), DIMENSIONS, None));
+    add(&mut cache, 0..COUNT);
     let bytes = written(&mut cache, now, clock(0));
-    for max_elements in [0, 1, 999, 1000, 1001, usize::MAX] {
-        let options = LoadOptions {
+    for max_elements in [0, 1, 1023, 1024, 1025, 2499, 2500, 2501, usize::MAX] {
+        let load_options = LoadOptions {
             max_elements: Some(max_elements),
             ..LoadOptions::default()
         };
-        let copy = read(&bytes, options, now, clock(0)).unwrap();
+        let mut copy = read(&bytes, load_options, now, clock(0)).unwrap();
         assert_eq!(copy.options().max_elements, max_elements);
         let all = contents(&cache, now);
-        assert_eq!(contents(&copy, now), all[1000 - max_elements.min(1000)..]);
+        assert_eq!(contents(&copy, now), all[2500 - max_elements.min(2500)..]);
+
+        // It goes on as a cache that was never in a file.
+        let mut plain = VectorCache::new(options(max_elements, DIMENSIONS, None));
+        for cache in [&mut copy, &mut plain] {
+            add(cache, 0..COUNT);
+        }
+        let plain = contents(&plain, now);
+        let copy = contents(&copy, now);
+        assert_eq!(copy[copy.len() - plain.len()..], plain);
     }
 }
 

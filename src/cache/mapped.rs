@@ -1,0 +1,90 @@
+//! Values in pages of their own, which go back to the system with them.
+
+use std::{iter, marker::PhantomData, mem, ops};
+
+use bytemuck::Pod;
+use memmap2::MmapMut;
+
+/// Of most systems.
+const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
+
+/// A vector of values that never moves nor grows beyond what it was made for. Beside a `Vec` it has two advantages
+/// where it is large: its memory can be in huge pages, of which a system hands out a gigabyte several times as fast as of
+/// small ones, and no allocator keeps it back once it is free.
+#[derive(Debug)]
+pub(super) struct Mapped<T> {
+    pages: MmapMut,
+    length: usize,
+    values: PhantomData<Vec<T>>,
+}
+
+impl<T: Pod> Mapped<T> {
+    /// No values, with room for `capacity` of them; `None` if there is no memory.
+    pub(super) fn allocate(capacity: usize) -> Option<Self> {
+        const {
+            assert!(mem::align_of::<T>() <= 4096, "pages are aligned to no more");
+            assert!(
+                HUGE_PAGE_BYTES.is_multiple_of(size_of::<T>()),
+                "huge pages are whole numbers of values"
+            );
+        }
+        let bytes = capacity.checked_mul(size_of::<T>())?;
+        let huge = cfg!(target_os = "linux") && bytes >= HUGE_PAGE_BYTES / 2;
+        // A part of a huge page would be in small ones.
+        let mapped = if huge {
+            bytes.checked_next_multiple_of(HUGE_PAGE_BYTES)?
+        } else {
+            bytes
+        };
+        let pages = MmapMut::map_anon(mapped).ok()?;
+        #[cfg(target_os = "linux")]
+        if huge {
+            // A kernel without them does as well, if slower.
+            let _ = pages.advise(memmap2::Advice::HugePage);
+        }
+        Some(Self {
+            pages,
+            length: 0,
+            values: PhantomData,
+        })
+    }
+
+    /// Appends values, for which there must be room.
+    pub(super) fn extend_from_slice(&mut self, values: &[T]) {
+        let (start, end) = (self.length, self.length + values.len());
+        bytemuck::cast_slice_mut(&mut self.pages)[start..end].copy_from_slice(values);
+        self.length = end;
+    }
+
+    /// Removes all values; the memory stays.
+    pub(super) fn clear(&mut self) {
+        self.length = 0;
+    }
+}
+
+/// Appends values, for which there must be room.
+impl<T: Pod> Extend<T> for Mapped<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        let room = &mut bytemuck::cast_slice_mut(&mut self.pages)[self.length..];
+        let mut count = 0;
+        for (place, value) in iter::zip(room, values) {
+            *place = value;
+            count += 1;
+        }
+        self.length += count;
+    }
+}
+
+impl<T: Pod> ops::Deref for Mapped<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &bytemuck::cast_slice(&self.pages)[..self.length]
+    }
+}
+
+impl<T: Pod> ops::DerefMut for Mapped<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut bytemuck::cast_slice_mut(&mut self.pages)[..self.length]
+    }
+}
