@@ -431,18 +431,15 @@ impl Worker {
             }
             Job::Score(request, reply) => {
                 let embedded = match embedder {
-                    // It will not be scored.
-                    Some(_) if is_cancelled(request.call.as_ref()) => Ok(None),
-                    Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request.summary).map(Some)),
+                    Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request).map(Some)),
                     None => Ok(None),
                 };
                 Finished::Score(request, embedded, reply)
             }
             Job::EmbedTrace(request, reply) => {
                 let embeddings = match embedder {
-                    Some(_) if is_cancelled(request.call.as_ref()) => Err(Error::Aborted),
                     Some((loaded, lane)) => {
-                        let embedded = guarded(|| embed(loaded, lane, &request.summary));
+                        let embedded = guarded(|| embed(loaded, lane, &request));
                         embedded.map(|embedded| Some(embedded.into_owned()))
                     }
                     None => Ok(None),
@@ -543,14 +540,18 @@ impl Embedded<'_> {
     }
 }
 
-/// Embeds the texts of a trace.
-fn embed<'l>(loaded: &'l Loaded, lane: &mut Lane, summary: &Summary) -> Result<Embedded<'l>> {
+/// Embeds the texts of a trace, as long as that is wanted.
+fn embed<'l>(loaded: &'l Loaded, lane: &mut Lane, request: &Request) -> Result<Embedded<'l>> {
+    let summary = &request.summary;
     let mut reading = Reading {
         tokens: 0,
         truncated: summary.incomplete,
     };
     let mut weighted = Vec::with_capacity(summary.texts.len());
     for window in &summary.texts {
+        if is_cancelled(request.call.as_ref()) {
+            return Err(Error::Aborted);
+        }
         let embedded = loaded.embedder.embed(lane, &window.text)?;
         reading.tokens += embedded.tokens;
         reading.truncated |= embedded.truncated;
