@@ -150,6 +150,36 @@ describe('what is loaded', () => {
     expect(fs.readdirSync(path.dirname(file))).toEqual(['memory.safetensors']);
   });
 
+  (process.platform === 'win32' ? test.skip : test)('is that of the last call by whatever path', async () => {
+    const file = newFile();
+    const link = `${file}.link`;
+    fs.symlinkSync(file, link);
+    const cache = new VectorCache({ maxElements: 20_000 });
+    cache.addBatch(Array(20_000).fill(new Float32Array(384)));
+    const first = cache.save(link);
+    cache.clear();
+    await Promise.all([first, cache.save(file)]);
+    expect((await VectorCache.load(file)).size).toBe(0);
+  });
+
+  test('is garbage in time', async () => {
+    const file = newFile();
+    const { result } = await runForResult(
+      `const cache = new kp.VectorCache({ maxElements: 40_000 });
+      cache.addBatch(Array(40_000).fill(new Float32Array(384).fill(1)));
+      const file = ${JSON.stringify(file)};
+      await cache.save(file);
+      let most = 0;
+      for (let round = 0; round < 25; round++) {
+        await kp.VectorCache.load(file);
+        most = Math.max(most, process.memoryUsage().rss);
+      }
+      console.log(JSON.stringify(most));`,
+    );
+    // Each takes 78 MB.
+    expect(result).toBeLessThan(1e9);
+  });
+
   test('is from a file of the first version too', async () => {
     const loaded = await VectorCache.load(VERSION_1, { model: 'any' });
     expect(boundsOf(loaded)).toEqual({

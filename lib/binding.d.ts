@@ -75,8 +75,8 @@ export declare class NativeVectorCache {
   clear(): void
   /** The state of the cache, to be saved. */
   snapshot(): NativeSnapshot
-  /** The cache in a file; the bounds replace those of the file. */
-  static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null): Promise<NativeVectorCache>
+  /** The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeVectorCache>
 }
 
 /** A trace that was read. */

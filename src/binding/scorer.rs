@@ -1,6 +1,9 @@
 //! Scoring and explaining.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    cell::RefCell,
+    sync::{Arc, LazyLock},
+};
 
 use napi::{
     Env,
@@ -22,7 +25,7 @@ use crate::{
     error::{self, Error},
     features::Features,
     inference::{Embeddings, Request},
-    novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
+    novelty::{Basis, Extent, Memory, Novelty, SharedCache},
     overrides::{Override, Rule},
     scorer::{self, Breakdown, Scorer, Summary},
     text::Wanted,
@@ -56,13 +59,18 @@ pub struct NativeProfile {
 #[napi]
 pub struct NativeCall {
     call: Arc<Call>,
-    /// What a batch would add to the memory.
-    draft: Option<Arc<SharedCache>>,
+    /// What a batch would add to the memory, until it is cancelled: the object lives on as garbage, of whose size the engine
+    /// knows nothing.
+    draft: RefCell<Option<Arc<SharedCache>>>,
 }
 
 impl NativeCall {
     pub(super) fn call(&self) -> Arc<Call> {
         Arc::clone(&self.call)
+    }
+
+    fn draft(&self) -> Option<Arc<SharedCache>> {
+        self.draft.borrow().clone()
     }
 }
 
@@ -74,7 +82,7 @@ impl NativeCall {
     pub fn new() -> Self {
         Self {
             call: Arc::default(),
-            draft: None,
+            draft: RefCell::default(),
         }
     }
 
@@ -87,7 +95,11 @@ impl NativeCall {
     /// Cancels the call. Returns whether that came in time.
     #[napi(catch_unwind)]
     pub fn cancel(&self) -> bool {
-        self.call.cancel()
+        let cancelled = self.call.cancel();
+        if cancelled {
+            self.draft.take();
+        }
+        cancelled
     }
 }
 
@@ -129,10 +141,9 @@ impl NativeScorer {
                 _ => Extent::Prefix,
             }),
         };
-        let bounds = *lock(&scorer.cache).options();
         Ok(Self {
             scorer: Arc::new(scorer),
-            bounds,
+            bounds: cache.bounds(),
         })
     }
 
@@ -166,7 +177,7 @@ impl NativeScorer {
     pub fn begin_batch(&self) -> NativeCall {
         NativeCall {
             call: Arc::default(),
-            draft: self.scorer.extent.map(|_| Memory::draft_of(self.bounds)),
+            draft: RefCell::new(self.scorer.extent.map(|_| Memory::draft_of(self.bounds))),
         }
     }
 
@@ -181,7 +192,7 @@ impl NativeScorer {
         });
         let memory = Memory {
             cache: Arc::clone(&self.scorer.cache),
-            draft: batch.draft.clone(),
+            draft: batch.draft(),
         };
         ENGINE.commit(memory, batch.call(), reply);
         Ok(promise)
@@ -204,7 +215,7 @@ impl NativeScorer {
             summary: self.scorer.summarize(&trace),
             memory: self.scorer.extent.map(|_| Memory {
                 cache: Arc::clone(&self.scorer.cache),
-                draft: call.and_then(|call| call.draft.clone()),
+                draft: call.and_then(NativeCall::draft),
             }),
             remember,
             call: call.map(NativeCall::call),

@@ -1,15 +1,16 @@
 //! The vector cache for JavaScript.
 
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard},
     time::{Instant, SystemTime},
 };
 
 use napi::{
     Env, Task,
-    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object},
+    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize},
 };
 use napi_derive::napi;
 
@@ -30,10 +31,24 @@ use crate::{
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 
+/// The engine hears of growth by so many bytes: at every vector would be too often.
+const WORTH_TELLING: usize = 1024 * 1024;
+
 /// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
-#[napi]
+#[napi(custom_finalize)]
 pub struct NativeVectorCache {
     cache: Arc<SharedCache>,
+    /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
+    bounds: Options,
+    /// The bytes of the cache that the JavaScript engine knows to be held by this object, so that it collects garbage in
+    /// time. `None` if others hold the cache anyway.
+    told: Option<Cell<usize>>,
+}
+
+impl ObjectFinalize for NativeVectorCache {
+    fn finalize(self, env: Env) -> Result<()> {
+        self.tell(env, 0)
+    }
 }
 
 /// A vector that is similar to a query.
@@ -68,14 +83,49 @@ pub struct NativeModelIdentity {
 }
 
 impl NativeVectorCache {
-    /// A handle to an existing cache.
+    /// A cache that lives as long as this object.
+    fn own(cache: VectorCache) -> Self {
+        Self {
+            bounds: *cache.options(),
+            cache: Arc::new(Mutex::new(cache)),
+            told: Some(Cell::new(0)),
+        }
+    }
+
+    /// A handle to an existing cache that does not depend on it.
     pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
-        Self { cache }
+        let bounds = *lock(&cache).options();
+        Self {
+            cache,
+            bounds,
+            told: None,
+        }
     }
 
     /// The cache itself.
     pub(super) fn share(&self) -> Arc<SharedCache> {
         Arc::clone(&self.cache)
+    }
+
+    /// The bounds of the cache.
+    pub(super) fn bounds(&self) -> Options {
+        self.bounds
+    }
+
+    /// The cache for this thread alone, and then the time: whoever waited for others comes after them.
+    fn lock(&self) -> (MutexGuard<'_, VectorCache>, Instant) {
+        let cache = lock(&self.cache);
+        (cache, Instant::now())
+    }
+
+    /// Tells the engine how many bytes are held, unless it nearly knows.
+    #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
+    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
+        let Some(told) = &self.told else { return Ok(()) };
+        if bytes == 0 || bytes.abs_diff(told.get()) >= WORTH_TELLING {
+            env.adjust_external_memory(bytes as i64 - told.replace(bytes) as i64)?;
+        }
+        Ok(())
     }
 }
 
@@ -91,7 +141,7 @@ impl NativeVectorCache {
             dimensions: (dimensions as usize).max(1),
             time_to_live: time_to_live(ttl_ms),
         };
-        Self::shared(Arc::new(Mutex::new(VectorCache::new(options))))
+        Self::own(VectorCache::new(options))
     }
 
     /// Adds a copy of a vector.
@@ -103,20 +153,25 @@ impl NativeVectorCache {
         label: Option<String>,
     ) -> Result<()> {
         let label = label.map(Label::from);
-        let now = Instant::now();
-        let mut cache = lock(&self.cache);
+        let (mut cache, now) = self.lock();
         let added = match &vector {
             Either::A(vector) => cache.add::<f32>(vector, label, now),
             Either::B(vector) => cache.add::<f64>(vector, label, now),
         };
+        let bytes = cache.bytes();
+        drop(cache);
+        self.tell(*env, bytes)?;
         added.map_err(|error| throw(env, &error))
     }
 
     /// Moves the vectors of another cache, which nobody else has, to the end of this one.
     #[napi(catch_unwind)]
     pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
-        let mut newer = lock(&newer.cache);
-        let appended = lock(&self.cache).append(&mut newer, Instant::now());
+        let (mut cache, now) = self.lock();
+        let appended = cache.append(&mut lock(&newer.cache), now);
+        let bytes = cache.bytes();
+        drop(cache);
+        self.tell(*env, bytes)?;
         appended.map_err(|error| throw(env, &error))
     }
 
@@ -127,8 +182,7 @@ impl NativeVectorCache {
         env: &Env,
         #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
     ) -> Result<f64> {
-        let now = Instant::now();
-        let mut cache = lock(&self.cache);
+        let (mut cache, now) = self.lock();
         let similarity = match &query {
             Either::A(query) => cache.max_cosine_similarity::<f32>(query, now),
             Either::B(query) => cache.max_cosine_similarity::<f64>(query, now),
@@ -144,8 +198,7 @@ impl NativeVectorCache {
         #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
         count: f64,
     ) -> Result<Vec<NativeNeighbour>> {
-        let now = Instant::now();
-        let mut cache = lock(&self.cache);
+        let (mut cache, now) = self.lock();
         let neighbours = match &query {
             Either::A(query) => cache.nearest::<f32>(query, count as usize, now),
             Either::B(query) => cache.nearest::<f64>(query, count as usize, now),
@@ -158,7 +211,8 @@ impl NativeVectorCache {
     /// The sequence numbers of the living vectors.
     #[napi(catch_unwind)]
     pub fn sequence(&self) -> Sequence {
-        let sequence = lock(&self.cache).sequence(Instant::now());
+        let (mut cache, now) = self.lock();
+        let sequence = cache.sequence(now);
         Sequence {
             start: sequence.start as f64,
             end: sequence.end as f64,
@@ -171,7 +225,9 @@ impl NativeVectorCache {
         ts_return_type = "{ sequence: number, vector: Float32Array, label?: string } | null"
     )]
     pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
-        let stored = lock(&self.cache).stored(start as u64..end as u64, Instant::now());
+        let (mut cache, now) = self.lock();
+        let stored = cache.stored(start as u64..end as u64, now);
+        drop(cache);
         let Some(stored) = stored.map_err(|error| throw(env, &error))? else {
             return Ok(None);
         };
@@ -185,26 +241,26 @@ impl NativeVectorCache {
     /// How many vectors live.
     #[napi(getter, catch_unwind)]
     pub fn size(&self) -> f64 {
-        lock(&self.cache).len(Instant::now()) as f64
+        let (mut cache, now) = self.lock();
+        cache.len(now) as f64
     }
 
     /// How many vectors are kept.
     #[napi(getter, catch_unwind)]
     pub fn max_elements(&self) -> f64 {
-        lock(&self.cache).options().max_elements as f64
+        self.bounds.max_elements as f64
     }
 
     /// The length of every vector.
     #[napi(getter, catch_unwind)]
     pub fn dimensions(&self) -> f64 {
-        lock(&self.cache).options().dimensions as f64
+        self.bounds.dimensions as f64
     }
 
     /// How long a vector lives; infinity for ever.
     #[napi(getter, catch_unwind)]
     pub fn ttl_ms(&self) -> f64 {
-        let time_to_live = lock(&self.cache).options().time_to_live;
-        time_to_live.map_or(f64::INFINITY, milliseconds)
+        self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
     }
 
     /// The model that the vectors come from, if that was said.
@@ -215,29 +271,41 @@ impl NativeVectorCache {
 
     /// Drops expired vectors.
     #[napi(catch_unwind)]
-    pub fn evict_expired(&self) {
-        lock(&self.cache).evict_expired(Instant::now());
+    pub fn evict_expired(&self, env: &Env) -> Result<()> {
+        let (mut cache, now) = self.lock();
+        cache.evict_expired(now);
+        let bytes = cache.bytes();
+        drop(cache);
+        self.tell(*env, bytes)
     }
 
     /// Drops every vector.
     #[napi(catch_unwind)]
-    pub fn clear(&self) {
+    pub fn clear(&self, env: &Env) -> Result<()> {
         lock(&self.cache).clear();
+        self.tell(*env, 0)
     }
 
     /// The state of the cache, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
-        let snapshot = lock(&self.cache).snapshot(Instant::now(), SystemTime::now());
+        let (mut cache, now) = self.lock();
+        let snapshot = cache.snapshot(now, SystemTime::now());
         NativeSnapshot {
             snapshot: Some(snapshot),
         }
     }
 
-    /// The cache in a file; the bounds replace those of the file.
+    /// The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeVectorCache>")]
-    pub fn load(path: String, max_elements: Option<f64>, ttl_ms: Option<f64>) -> AsyncTask<Load> {
+    pub fn load(
+        path: String,
+        max_elements: Option<f64>,
+        ttl_ms: Option<f64>,
+        call: Option<&NativeCall>,
+    ) -> AsyncTask<Load> {
         AsyncTask::new(Load {
+            call: call.map(NativeCall::call).unwrap_or_default(),
             path: path.into(),
             options: LoadOptions {
                 max_elements: max_elements.map(|number| number as usize),
@@ -296,6 +364,7 @@ impl Task for Save {
 pub struct Load {
     path: PathBuf,
     options: LoadOptions,
+    call: Arc<Call>,
 }
 
 impl Task for Load {
@@ -303,12 +372,17 @@ impl Task for Load {
     type JsValue = NativeVectorCache;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| VectorCache::load(&self.path, self.options)))
+        Ok(without_panic(|| {
+            VectorCache::load_unless_cancelled(&self.path, self.options, &self.call)
+        }))
     }
 
     fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<NativeVectorCache> {
         let cache = loaded.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
-        Ok(NativeVectorCache::shared(Arc::new(Mutex::new(cache))))
+        let bytes = cache.bytes();
+        let cache = NativeVectorCache::own(cache);
+        cache.tell(env, bytes)?;
+        Ok(cache)
     }
 }
 

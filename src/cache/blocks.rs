@@ -154,6 +154,18 @@ impl Blocks {
         self.shape.coded()
     }
 
+    /// The bytes that the vectors take, beside their labels.
+    pub(super) fn bytes(&self) -> usize {
+        let codes = if self.coded() {
+            self.shape.groups * size_of::<Codes>()
+        } else {
+            0
+        };
+        let others =
+            size_of::<f64>() + size_of::<CodeInfo>() + size_of::<Moment>() + size_of::<Option<Label>>();
+        self.length.saturating_mul(self.shape.bytes() + codes + others)
+    }
+
     /// Whether the vectors take so much memory that it should go back to the system with them.
     pub(super) fn is_large(&self) -> bool {
         self.shape.is_large(self.length)
@@ -214,8 +226,10 @@ impl Blocks {
         });
     }
 
-    /// Appends a vector; [`Blocks::reserve`] must have made room.
+    /// Appends a vector; [`Blocks::reserve`] must have made room. The order of age stays: it counts as no older than the one
+    /// before.
     pub(super) fn push_back(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
+        let added = self.back_added().map_or(added, |latest| latest.max(added));
         let Some(block) = self.open_block() else {
             debug_assert!(false, "reserve was not called");
             return;
@@ -245,7 +259,7 @@ impl Blocks {
     }
 
     /// Appends the vectors of `newer`, of as many dimensions, but for the first `skipped`;
-    /// [`Blocks::reserve`] must have made room. The order of age stays: none counts as older than the one before.
+    /// [`Blocks::reserve`] must have made room. The order of age stays, as in [`Blocks::push_back`].
     pub(super) fn extend(&mut self, newer: &Self, skipped: usize) {
         for (source, mut range) in newer.parts(skipped) {
             while !range.is_empty() {

@@ -19,14 +19,21 @@ use std::{
     collections::HashMap,
     fs::{self, File},
     io::{self, Read, Write},
+    num::NonZeroUsize,
     ops::Range,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{
+        LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use lru::LruCache;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use tempfile::NamedTempFile;
 use twox_hash::XxHash3_128;
 
 use super::{
@@ -75,7 +82,18 @@ pub struct Snapshot {
     model: Option<ModelIdentity>,
     taken: Moment,
     clock: SystemTime,
+    /// The snapshots of a process in order, of whichever cache.
+    number: u64,
 }
+
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The number of the snapshot that is in each file, as far as this process has saved it.
+static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
+
+/// Saves to so many files at once are kept in order.
+const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// What replaces the bounds that a file names.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -96,6 +114,7 @@ impl VectorCache {
             model: self.model.clone(),
             taken: Moment::at(now),
             clock,
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -105,6 +124,14 @@ impl VectorCache {
     /// # Errors
     /// [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheIo`], [`Error::OutOfMemory`].
     pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
+        Self::load_unless_cancelled(path, options, &Call::default())
+    }
+
+    /// As [`VectorCache::load`], for a call that can be cancelled until the file is read.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`VectorCache::load`].
+    pub fn load_unless_cancelled(path: &Path, options: LoadOptions, call: &Call) -> Result<Self> {
         let failed = |source: io::Error| {
             let path = path.into();
             if source.kind() == io::ErrorKind::NotFound {
@@ -117,8 +144,10 @@ impl VectorCache {
         require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
+        let file = UnlessCancelled { file, call };
         Self::read(file, length, options, Instant::now(), SystemTime::now()).map_err(
             |failure| match failure {
+                _ if call.is_cancelled() => Error::Aborted,
                 Failure::Damaged(reason) => Error::CacheDamaged {
                     path: path.into(),
                     reason,
@@ -150,14 +179,21 @@ impl VectorCache {
         });
         let skipped = contents.vectors.saturating_sub(cache.options.max_elements);
         let added: Vec<i64> = input.read_values(contents.vectors)?;
-        require_ascending(&added, "added")?;
         let ends: Vec<u64> = input.read_values(contents.vectors)?;
-        require_ascending(&ends, "label_ends")?;
+        if let Some(index) = ends.windows(2).position(|pair| pair[0] > pair[1]) {
+            let index = index + 1;
+            return Err(damaged(format!(
+                "label_ends[{index}] is less than the one before"
+            )));
+        }
 
         let (now, clock) = (Moment::at(now), microseconds(clock));
+        let mut latest = i64::MIN;
         let added = added.iter().map(|&added| {
+            // The order of age holds, whatever a clock has done.
+            latest = latest.max(added);
             // None was added in the future: the clock was set back.
-            let age = u64::try_from(clock.saturating_sub(added)).unwrap_or(0);
+            let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
             now.before(Duration::from_micros(age))
         });
         cache.read_vectors(&mut input, added, skipped)?;
@@ -260,7 +296,7 @@ fn read_blocks(
 impl Snapshot {
     /// Writes the state to the file at `path`, which is replaced in one step: whatever happens, there is the old file or
     /// the new one, whole. A symbolic link stays one, and the file that it leads to is replaced. A file that is
-    /// replaced keeps its permissions.
+    /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
     ///
     /// # Errors
     /// [`Error::CacheIo`]; what was at `path` is as it was.
@@ -303,15 +339,27 @@ impl Snapshot {
         temporary::remove_abandoned(directory);
         let mut file = temporary::create(directory, existing.as_ref())?;
         self.write(UnlessCancelled {
-            output: file.as_file_mut(),
+            file: file.as_file_mut(),
             call,
         })?;
         file.as_file().sync_all()?;
         if !call.complete() {
             return Err(io::Error::other(Error::Aborted));
         }
-        file.persist(&target).map_err(|error| error.error)?;
+        self.persist(file, &target, directory)?;
         sync_directory(directory)
+    }
+
+    /// Gives a finished file its name, unless a later snapshot has it.
+    fn persist(&self, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
+        let name = target.file_name().unwrap_or_default();
+        let place = fs::canonicalize(directory)?.join(name);
+        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.get(&place).is_none_or(|&number| number <= self.number) {
+            file.persist(target).map_err(|error| error.error)?;
+            saved.put(place, self.number);
+        }
+        Ok(())
     }
 
     /// Writes the state in the format of the module.
@@ -545,16 +593,6 @@ impl Contents {
     }
 }
 
-fn require_ascending<T: PartialOrd>(values: &[T], name: &str) -> std::result::Result<(), Failure> {
-    match values.windows(2).position(|pair| pair[0] > pair[1]) {
-        None => Ok(()),
-        Some(index) => Err(damaged(format!(
-            "{name}[{}] is less than the one before",
-            index + 1
-        ))),
-    }
-}
-
 /// The labels of a file.
 struct Labels {
     labelled: Vec<u8>,
@@ -673,21 +711,35 @@ impl<W: Write> HashedOutput<W> {
 }
 
 /// Fails once a call is cancelled.
-struct UnlessCancelled<'c, W> {
-    output: W,
+struct UnlessCancelled<'c, F> {
+    file: F,
     call: &'c Call,
 }
 
-impl<W: Write> Write for UnlessCancelled<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl<F> UnlessCancelled<'_, F> {
+    fn require_wanted(&self) -> io::Result<()> {
         if self.call.is_cancelled() {
             return Err(io::Error::other(Error::Aborted));
         }
-        self.output.write(bytes)
+        Ok(())
+    }
+}
+
+impl<F: Read> Read for UnlessCancelled<'_, F> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.require_wanted()?;
+        self.file.read(bytes)
+    }
+}
+
+impl<F: Write> Write for UnlessCancelled<'_, F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.require_wanted()?;
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
+        self.file.flush()
     }
 }
 

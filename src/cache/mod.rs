@@ -110,7 +110,8 @@ pub struct Stored {
 /// their values. Vectors are padded to whole groups of 64 components, and each takes 40 bytes more, beside its
 /// label: 1,960 bytes for 384 dimensions. There are no codes for more than 65,536 dimensions.
 ///
-/// Every method that depends on the time takes it as `now`, which must not go backwards.
+/// Every method that depends on the time takes it as `now`. Should it go backwards, a vector counts as no older than
+/// the one added before it.
 #[derive(Debug)]
 pub struct VectorCache {
     options: Options,
@@ -414,6 +415,12 @@ impl VectorCache {
     pub fn len(&mut self, now: Instant) -> usize {
         self.evict_expired(now);
         self.blocks.len()
+    }
+
+    /// The bytes that the vectors take, beside their labels; expired ones too.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.blocks.bytes()
     }
 
     /// Whether no vector lives.
