@@ -417,6 +417,7 @@ fn firsts(blocks: &Blocks) -> Vec<f32> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "millions of components")]
 fn blocks_grow_with_the_queue() {
     /// 128 vectors take 32 MB; from there on, 32 make a block.
     const DIMENSIONS: usize = 65_536;
