@@ -576,6 +576,7 @@ fn what_was_taken_over_is_not_scaled_again() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about the file system")]
 fn the_latest_snapshot_stays() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.safetensors");
@@ -610,6 +611,7 @@ fn the_latest_snapshot_stays() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about the file system")]
 fn a_cancelled_load_ends() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.safetensors");
