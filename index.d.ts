@@ -157,7 +157,8 @@ export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promis
 export interface CallOptions {
   /**
    * Cancels the call, which then rejects with the signal's `reason` (an `AbortError` if it has none) and leaves the
-   * memory, or the file, as if it had never been made. A call whose trace is remembered already goes on instead. One signal may serve any number of calls.
+   * memory, or the file, as if it had never been made. A call whose trace is remembered already goes on instead; a batch can
+   * be cancelled until its last trace is told to `onProgress`. One signal may serve any number of calls.
    */
   signal?: AbortSignalLike | null;
 }
@@ -171,7 +172,11 @@ export interface AbortSignalLike {
 
 /** Options of a call on many. */
 export interface BatchOptions extends CallOptions {
-  /** Called after each trace or text, in their order. What it throws, the call rejects with. */
+  /**
+   * Called after each trace or text, in their order. What it throws, the call rejects with. Of a batch of traces nothing is
+   * remembered then if it has a `signal`. Without one, what was begun is: the traces before the one that was told last, that one, and up
+   * to 63 after it. A store keeps what was given to it by then.
+   */
   onProgress?: (progress: BatchProgress) => void;
 }
 
@@ -265,8 +270,8 @@ export class Scorer {
   evaluateValue(trace: ReasoningTrace, options?: CallOptions): Promise<number>;
 
   /**
-   * Scores many traces: see {@link evaluateValues}. With a `signal`, the memory gets them when the last one is scored,
-   * all at once; without, each as it is scored.
+   * Scores many traces: see {@link evaluateValues}. With a `signal`, the memory gets them when the last one is scored and told,
+   * all at once, and gets none if the call rejects, except for an invalid trace; without, each as it is scored.
    */
   evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
 

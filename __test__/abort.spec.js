@@ -124,24 +124,57 @@ test('an aborted batch leaves nothing, however far it was', async () => {
   const scorer = new Scorer({ cache });
   await scorer.evaluateValues(distinct(25, 'before'));
   const before = contents(cache);
-  for (const stop of [1, 13, 64, 79]) {
+  for (const stop of [1, 13, 64, 79, 80]) {
     const controller = new AbortController();
     const seen = [];
     const onProgress = ({ done }) => {
       seen.push(done);
-      if (done === stop) controller.abort();
+      if (done === stop) controller.abort('enough');
     };
-    const error = await caught(scorer.evaluateValues(traces, { signal: controller.signal, onProgress }));
-    if (error !== 'resolved') {
-      expect(error.name).toBe('AbortError');
-      expect(contents(cache)).toEqual(before);
-    }
-    // All are in flight long before the last is done, so the memory may have them by then.
-    if (stop < 64) expect(error).not.toBe('resolved');
-    else if (error === 'resolved') {
-      cache.clear();
-      await scorer.evaluateValues(distinct(25, 'before'));
-    }
+    expect(await caught(scorer.evaluateValues(traces, { signal: controller.signal, onProgress }))).toBe(
+      'enough',
+    );
+    expect(contents(cache)).toEqual(before);
+    await scorer.explain(traces[0], { remember: false });
+    // Nothing is told of it afterwards.
+    expect(seen).toHaveLength(stop);
+  }
+});
+
+test('a batch whose onProgress throws leaves nothing if it has a signal', async () => {
+  const { signal } = new AbortController();
+  for (const [count, stop] of [
+    [10, 1],
+    [10, 10],
+    [200, 1],
+    [200, 150],
+  ]) {
+    const scorer = new Scorer();
+    const onProgress = ({ done }) => {
+      if (done === stop) throw 'on purpose';
+    };
+    const batch = scorer.evaluateValues(distinct(count, 'thrown'), { signal, onProgress });
+    // It comes after the batch.
+    const after = scorer.explain(makeTrace());
+    expect(await caught(batch)).toBe('on purpose');
+    expect(await after).toMatchObject({ noveltyBasis: 'empty-cache' });
+    expect(scorer.cache.size).toBe(1);
+  }
+});
+
+test('without a signal, it leaves what was begun', async () => {
+  for (const [count, stop, begun] of [
+    [10, 1, 10],
+    [200, 1, 64],
+    [200, 100, 163],
+  ]) {
+    const scorer = new Scorer();
+    const onProgress = ({ done }) => {
+      if (done === stop) throw 'on purpose';
+    };
+    expect(await caught(scorer.evaluateValues(distinct(count, 'thrown'), { onProgress }))).toBe('on purpose');
+    await scorer.explain(makeTrace(), { remember: false });
+    expect(scorer.cache.size).toBe(begun);
   }
 });
 
@@ -306,15 +339,66 @@ test('one signal serves a thousand calls, without a warning', async () => {
   expect(result.aborted).toBeGreaterThan(0);
 });
 
-test('without an embedder too', async () => {
-  const scorer = new Scorer({ embedder: null });
-  const controller = new AbortController();
-  const { signal } = controller;
-  expect(await scorer.evaluateValue(makeTrace(), { signal })).toBeGreaterThan(0);
-  const onProgress = ({ done }) => done === 10 && controller.abort('enough');
-  const batch = scorer.evaluateValues(Array(1000).fill(makeTrace()), { signal, onProgress });
-  expect(await caught(batch)).toBe('enough');
-  expect(await caught(scorer.explain(makeTrace(), { signal }))).toBe('enough');
+describe('without an embedder too', () => {
+  test('calls are aborted', async () => {
+    const scorer = new Scorer({ embedder: null });
+    const controller = new AbortController();
+    const { signal } = controller;
+    expect(await scorer.evaluateValue(makeTrace(), { signal })).toBeGreaterThan(0);
+    controller.abort('enough');
+    expect(await caught(scorer.explain(makeTrace(), { signal }))).toBe('enough');
+  });
+
+  /** [traces, after how many it is aborted] */
+  const batches = [
+    [10, 1],
+    [10, 10],
+    [64, 1],
+    [100, 37],
+    [1000, 10],
+    [1000, 937],
+    [1000, 1000],
+  ];
+  const script = `
+    const abortAt = async (count, stop, options) => {
+      const controller = new AbortController();
+      let told = 0;
+      const onProgress = ({ done }) => {
+        told = done;
+        if (done === stop) controller.abort('enough');
+      };
+      const { signal } = controller;
+      const scorer = new kp.Scorer(options);
+      const batch = scorer.evaluateValues(Array(count).fill(makeTrace()), { signal, onProgress });
+      return [await batch.then(() => 'resolved', (reason) => reason), told];
+    };
+    const batches = ${JSON.stringify(batches)};
+  `;
+  const expected = batches.map(([, stop]) => ['enough', stop]);
+
+  test('a batch is, however far it was', async () => {
+    const { result } = await runForResult(`${script}
+      const results = [];
+      for (const [count, stop] of batches) results.push(await abortAt(count, stop, { embedder: null }));
+      console.log(JSON.stringify(results));
+    `);
+    expect(result).toEqual(expected);
+  });
+
+  test('and where none is installed', async () => {
+    const env = { KNOWLEDGEPULSE_MODEL_DIR: path.join(os.tmpdir(), 'knowledgepulse-nowhere') };
+    const { result } = await runForResult(
+      `${script}
+      process.removeAllListeners('warning');
+      await kp.embedderStatus();
+      const results = [];
+      for (const [count, stop] of batches) results.push(await abortAt(count, stop));
+      console.log(JSON.stringify(results));
+    `,
+      { env },
+    );
+    expect(result).toEqual(expected);
+  });
 });
 
 test('embedding can be aborted', async () => {
@@ -328,6 +412,38 @@ test('embedding can be aborted', async () => {
   expect(await batch).toBe('enough');
   expect(await singles.at(-1)).toBe('enough');
   expect(await embedder.embed(texts[0])).toHaveLength(384);
+});
+
+test('texts whose embeddings are known already can be, too', async () => {
+  const embedder = new Embedder();
+  const texts = Array(64).fill('the same text');
+  await embedder.embed(texts[0]);
+  for (const stop of [1, 30, 64]) {
+    const controller = new AbortController();
+    let told = 0;
+    const onProgress = ({ done }) => {
+      told = done;
+      if (done === stop) controller.abort('enough');
+    };
+    const { signal } = controller;
+    expect(await caught(embedder.embedBatch(texts, { signal, onProgress }))).toBe('enough');
+    expect(told).toBe(stop);
+  }
+});
+
+test('a load that is aborted while the embedder is asked for its model', async () => {
+  const file = path.join(__dirname, 'support', 'version-1.safetensors');
+  const load = `
+    const controller = new AbortController();
+    const load = kp.VectorCache.load(${JSON.stringify(file)}, { signal: controller.signal });
+    const loaded = load.then(() => 'resolved', (reason) => reason.code ?? reason);
+    // The embedder is loaded first: that takes longer than to read a small file.
+    await kp.VectorCache.load(${JSON.stringify(file)}, { model: 'any' });
+    await new Promise(setImmediate);
+    controller.abort('enough');
+    console.log(JSON.stringify(await loaded));
+  `;
+  expect((await runForResult(load)).result).toBe('enough');
 });
 
 test('a save that is aborted leaves the file as it was', async () => {

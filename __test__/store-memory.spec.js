@@ -304,16 +304,38 @@ describe('abort', () => {
     expect(Array.from(store.cache, ({ label }) => label)).toEqual(['waits-0', 'waits-2']);
   });
 
-  test('a batch stops', async () => {
+  test('a batch that is aborted while its first traces are embedded gives the store nothing', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ store });
     const controller = new AbortController();
     const { signal } = controller;
-    const onProgress = ({ done }) => done === 5 && controller.abort('enough');
+    const batch = scorer.evaluateValues(distinct(64, 'early'), { signal });
+    await null;
+    await null;
+    controller.abort('enough');
+    expect(await batch.catch((reason) => reason)).toBe('enough');
+    expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-store' });
+  });
+
+  test.each([
+    ['is aborted', (controller) => controller.abort('enough')],
+    [
+      'is ended by onProgress',
+      () => {
+        throw 'enough';
+      },
+    ],
+  ])('a batch that %s gives the store nothing more', async (_, end) => {
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const onProgress = ({ done }) => done === 5 && end(controller);
     const batch = scorer.evaluateValues(distinct(300, 'stop'), { signal, onProgress });
     expect(await batch.catch((reason) => reason)).toBe('enough');
-    expect(store.cache.size).toBeLessThan(300);
+    const given = store.calls.reduce((sum, count) => sum + count, 0);
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+    expect(store.cache.size).toBe(given + 1);
   });
 });
 

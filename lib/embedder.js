@@ -77,7 +77,10 @@ class Embedder {
     const embeddings = [];
     const inFlight = [];
     const takeFirst = async () => {
-      embeddings.push(await inFlight.shift());
+      const embedding = await inFlight.shift();
+      // Those in flight may all be embedded by now, so nothing else would tell.
+      throwIfAborted(signal);
+      embeddings.push(embedding);
       onProgress?.({ done: embeddings.length, total });
     };
     for (const text of checked) {
@@ -89,6 +92,7 @@ class Embedder {
       inFlight.push(embedding);
     }
     while (inFlight.length > 0) await takeFirst();
+    throwIfAborted(signal);
     return embeddings;
   }
 }

@@ -22,7 +22,7 @@ class Scorer {
   #storeMemory;
   /** Settles, and never rejects, when the last trace for the store has been embedded. */
   #lastEmbedded;
-  /** Settles when the batches that were begun have handed in all their traces; null if there are none. */
+  /** Settles when the batches that were begun let the calls after them go on; null if there are none. */
   #batches = null;
   /** Settles, and never rejects, when the last call has. */
   #lastReply;
@@ -68,16 +68,17 @@ class Scorer {
     ensureConfigured();
     // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
     // what it was given.
-    const batch = signal && this.#native.beginBatch();
-    const begin = () => this.#inOrder(this.#evaluateBatch({ traces, length, signal, batch, onProgress }));
+    const draft = signal && this.#storeMemory === undefined ? this.#native.beginBatch() : undefined;
+    const call = draft ?? (signal && new native.NativeCall());
+    const begin = () => this.#inOrder(this.#evaluateBatch({ traces, length, signal, draft, onProgress }));
     try {
-      return await cancellable(begin, batch, signal);
+      return await cancellable(begin, call, signal);
     } finally {
       tellWarning();
     }
   }
 
-  /** Has the calls that come later wait until all traces are handed in. */
+  /** Has the calls that come later wait until all traces are handed in, and a draft is committed. */
   async #evaluateBatch(batch) {
     const before = this.#batches;
     let handedIn;
@@ -97,40 +98,44 @@ class Scorer {
     }
   }
 
-  async #evaluateInWindows({ traces, length, signal, batch, onProgress, handedIn }) {
+  async #evaluateInWindows({ traces, length, signal, draft, onProgress, handedIn }) {
     const scores = [];
     const inFlight = [];
     /** The calls of those in flight, for a store. */
     const calls = [];
     let failure;
     const takeFirst = async () => {
-      try {
-        scores.push(await inFlight.shift());
-      } catch (error) {
-        for (const call of calls) call.cancel();
-        throw error;
-      }
+      const score = await inFlight.shift();
       calls.shift();
+      // Those in flight may all be scored by now, so nothing else would tell.
+      throwIfAborted(signal);
+      scores.push(score);
       onProgress?.({ done: scores.length, total: length });
     };
-    for (let index = 0; index < length && failure === undefined; index++) {
-      if (inFlight.length === WINDOW) await takeFirst();
-      if (index % BREATH === BREATH - 1) await setImmediate();
-      throwIfAborted(signal);
-      try {
-        const call = this.#storeMemory === undefined ? batch : new native.NativeCall();
-        const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-        inFlight.push(handled(this.#evaluateNow(trace, call, signal)));
-        if (this.#storeMemory !== undefined) calls.push(call);
-      } catch (error) {
-        failure = errorOfElement(index, error);
+    try {
+      for (let index = 0; index < length && failure === undefined; index++) {
+        if (inFlight.length === WINDOW) await takeFirst();
+        if (index % BREATH === BREATH - 1) await setImmediate();
+        throwIfAborted(signal);
+        try {
+          const call = this.#storeMemory === undefined ? draft : new native.NativeCall();
+          const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
+          inFlight.push(handled(this.#evaluateNow(trace, call, signal)));
+          if (this.#storeMemory !== undefined) calls.push(call);
+        } catch (error) {
+          failure = errorOfElement(index, error);
+        }
       }
+      // Whether a draft is remembered is known at the end, and the calls that come later depend on it.
+      if (draft === undefined) handedIn();
+      // Those before a failure are scored and remembered, as they would be one after another.
+      while (inFlight.length > 0) await takeFirst();
+    } catch (error) {
+      for (const call of calls) call.cancel();
+      draft?.cancel();
+      throw error;
     }
-    const committed = batch && handled(fromAddon(() => this.#native.commit(batch)));
-    handedIn();
-    // Those before a failure are scored and remembered, as they would be one after another.
-    while (inFlight.length > 0) await takeFirst();
-    await committed;
+    if (draft !== undefined) await fromAddon(() => this.#native.commit(draft));
     if (failure !== undefined) throw failure;
     return scores;
   }

@@ -2,7 +2,7 @@
 
 // What stands between a scorer and its store: order, batches, and a memory of its own for when the store fails.
 
-const { cancellable } = require('./abort.js');
+const { cancellable, throwIfAborted } = require('./abort.js');
 const { codedError } = require('./errors.js');
 const { LocalStore } = require('./local-store.js');
 const { isArray, readFrom } = require('./reading.js');
@@ -50,6 +50,7 @@ class StoreMemory {
 
   /** Asks what an entry is nearest to, after all questions before. */
   ask(entry, remember, call, signal) {
+    throwIfAborted(signal);
     const begin = () => {
       const answer = new Promise((resolve, reject) => {
         this.#questions.push({ entry, remember, call, resolve, reject });

@@ -44,10 +44,14 @@ class VectorCache {
     const { maxElements, ttlMs, model } = readLoadOptions(options);
     const { signal } = readCallOptions(options);
     throwIfAborted(signal);
-    const load = () => fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs));
-    const cache = adoptNative(await cancellable(load, signal && new native.NativeCall(), signal));
-    if (model === 'check') await requireModel(resolved, nativeOf(cache).model);
-    return cache;
+    const load = async () => {
+      const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs));
+      // The embedder is not loaded for a call that nobody waits for.
+      throwIfAborted(signal);
+      if (model === 'check') await requireModel(resolved, loaded.model);
+      return loaded;
+    };
+    return adoptNative(await cancellable(load, signal && new native.NativeCall(), signal));
   }
 
   add(vector, label) {
