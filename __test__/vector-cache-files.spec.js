@@ -549,9 +549,9 @@ describe('Python', () => {
     const { result: embedder } = await runForResult(status, { env });
     expect(embedder.available).toBe(true);
     const identities = {
-      same: { model: embedder.model ?? 'a', dtype: 'q8', model_sha256: embedder.modelSha256 },
-      'same name': { model: embedder.model ?? 'a', dtype: 'q8' },
-      'another type': { model: embedder.model ?? 'a', dtype: 'fp32', model_sha256: '0'.repeat(64) },
+      same: { model: embedder.model, dtype: 'q8', model_sha256: embedder.modelSha256 },
+      'same name': { model: embedder.model, dtype: 'q8' },
+      'another type': { model: embedder.model, dtype: 'fp32', model_sha256: '0'.repeat(64) },
     };
     const entries = { vectors: [[1]], labels: [null], added: ['2020-01-01'] };
     const results = {};
@@ -563,7 +563,7 @@ describe('Python', () => {
       const script = `console.log(JSON.stringify(await ${load}.then(({ model }) => model, ({ code }) => code)))`;
       results[name] = (await runForResult(script, { env })).result;
     }
-    const model = { model: embedder.model ?? 'a', dtype: 'q8' };
+    const model = { model: embedder.model, dtype: 'q8' };
     expect(results).toEqual({ same: model, 'same name': model, 'another type': 'ERR_CACHE_OTHER_MODEL' });
   });
 });

@@ -219,22 +219,15 @@ async function afterOthers(file, save) {
 async function requireModel(file, held) {
   if (held === null) return;
   const embedder = await embedderStatus();
-  if (!embedder.available || agrees(held, embedder)) return;
+  if (!embedder.available) return;
+  if (held.model === embedder.model && held.dtype === embedder.dtype) return;
   throw codedError(
     Error,
     'ERR_CACHE_OTHER_MODEL',
     `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
-      `${embedder.model ?? embedder.modelDirectory} (${embedder.dtype}): use another file, configure the ` +
+      `${embedder.model} (${embedder.dtype}): use another file, configure the ` +
       "embedder that this one was made with, or load it with { model: 'any' }",
   );
-}
-
-/** A model whose name is not known is told by the hash of its file. */
-function agrees(held, embedder) {
-  const model = embedder.model ?? null;
-  if (model !== null) return held.model === model && held.dtype === embedder.dtype;
-  if (held.sha256 !== null && embedder.modelSha256 !== null) return held.sha256 === embedder.modelSha256;
-  return embedder.dtype === null || held.dtype === embedder.dtype;
 }
 
 function readPath(file) {
