@@ -94,6 +94,8 @@ export interface ScoringWeights {
   outcome: number;
 }
 
+/** As below, for `traces.map(evaluateValue)`: a number is no options. */
+export function evaluateValue(trace: ReasoningTrace, index: number): Promise<number>;
 /**
  * Scores a trace by complexity, novelty, tool diversity and outcome.
  *
@@ -110,14 +112,18 @@ export interface ScoringWeights {
  * type. The message names the path, as in `trace.steps[3].tool.name must be a string, got number`. Nothing is
  * remembered then.
  * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are no object or one of them has
+ * the wrong type.
  * @example
  * ```ts
  * const score = await evaluateValue(trace);
  * if (score > 0.75) await share(trace);
  * ```
  */
-export function evaluateValue(trace: ReasoningTrace): Promise<number>;
+export function evaluateValue(trace: ReasoningTrace, options?: CallOptions): Promise<number>;
 
+/** As below, for `batches.map(evaluateValues)`: a number is no options. */
+export function evaluateValues(traces: readonly ReasoningTrace[], index: number): Promise<number[]>;
 /**
  * Scores many traces: the scores, and the memory afterwards, are those of one {@link evaluateValue} after
  * another, but several are embedded at a time, on all cores. Calls of `evaluateValue` made meanwhile come after the
@@ -139,6 +145,8 @@ export function evaluateValue(trace: ReasoningTrace): Promise<number>;
  */
 export function evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
 
+/** As below, for `traces.map(explain)`: a number is no options. */
+export function explain(trace: ReasoningTrace, index: number): Promise<ScoreBreakdown>;
 /**
  * Scores a trace as {@link evaluateValue} does, and tells how the score came about.
  *
@@ -241,7 +249,8 @@ export interface ScorerOptions {
 
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder; the functions
- * {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of one, {@link defaultScorer}.
+ * {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of one, {@link defaultScorer}, but can
+ * be handed to `map`: methods refuse an index as their options.
  *
  * @example
  * ```ts

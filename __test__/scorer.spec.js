@@ -5,6 +5,7 @@
 const fc = require('fast-check');
 
 const kp = require('..');
+const scoring = require('../scoring.js');
 const { PROFILES, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { revoked, throwingProxy } = require('./support/hostile.js');
@@ -237,6 +238,9 @@ describe('other options', () => {
   test.each([
     ['null', null, 'options must be an object'],
     ['a number', 7, 'options must be an object'],
+    ['a string', '7', 'options must be an object'],
+    ['an array', [], 'options must be an object'],
+    ['a function', () => {}, 'options must be an object'],
     ['a signal that is none', { signal: {} }, 'options.signal must be an AbortSignal'],
     ['a controller', { signal: new AbortController() }, 'options.signal must be an AbortSignal'],
     ['another type', { remember: 'no', onProgress: 1 }, /^options\.(remember|onProgress) must be a /],
@@ -245,12 +249,17 @@ describe('other options', () => {
     const calls = [
       () => scorer.explain(makeTrace(), options),
       () => scorer.evaluateValues([makeTrace()], options),
-      () => kp.explain(makeTrace(), options),
-      () => kp.evaluateValues([makeTrace()], options),
     ];
+    // To the functions of the package a number is no options: see below.
+    const modules = typeof options === 'number' ? [] : [kp, scoring];
+    for (const { explain = kp.explain, evaluateValues } of modules) {
+      calls.push(() => explain(makeTrace(), options));
+      calls.push(() => evaluateValues([makeTrace()], options));
+    }
     if (options === null || !('remember' in Object(options))) {
       calls.push(() => scorer.evaluateValue(makeTrace(), options));
       calls.push(() => new kp.Embedder().embed('text', options));
+      for (const { evaluateValue } of modules) calls.push(() => evaluateValue(makeTrace(), options));
     }
     for (const call of calls) {
       const error = await call().catch((reason) => reason);
@@ -262,9 +271,30 @@ describe('other options', () => {
     expect(scorer.cache.size).toBe(0);
   });
 
-  test('evaluateValue can be handed to map', async () => {
+  test.each([
+    ['the package', kp],
+    ['its module scoring', scoring],
+  ])('the functions of %s obey them', async (_, { evaluateValue, evaluateValues }) => {
+    const { size } = kp.defaultScorer.cache;
+    const options = { signal: AbortSignal.abort('enough') };
+    const calls = [
+      evaluateValue(makeTrace(), options),
+      evaluateValues([makeTrace()], options),
+      kp.explain(makeTrace(), options),
+    ];
+    for (const call of calls) expect(await call.catch((reason) => reason)).toBe('enough');
+    expect(kp.defaultScorer.cache.size).toBe(size);
+  });
+
+  test.each([
+    ['evaluateValue', 'number'],
+    ['explain', 'object'],
+    ['evaluateValues', 'object'],
+  ])('%s can be handed to map', async (name, type) => {
     const traces = [makeTrace(), makeTrace({ objective: 'another' })];
-    expect(await Promise.all(traces.map(kp.evaluateValue))).toHaveLength(2);
+    const each = name === 'evaluateValues' ? traces.map((trace) => [trace]) : traces;
+    const results = await Promise.all(each.map(kp[name]));
+    expect(results.map((result) => typeof result)).toEqual([type, type]);
   });
 });
 

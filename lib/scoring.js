@@ -9,17 +9,19 @@ const { adoptNative } = require('./vector-cache.js');
 const localCache = adoptNative(native.localCache());
 const defaultScorer = new Scorer({ cache: localCache });
 
-// One parameter, so that it can be handed to `map`, which passes an index as the second.
-function evaluateValue(trace) {
-  return defaultScorer.evaluateValue(trace);
+/** The functions can be handed to `map`, as the SDK's can: it passes an index where the options are. */
+const unlessIndex = (options) => (typeof options === 'number' ? undefined : options);
+
+function evaluateValue(trace, options) {
+  return defaultScorer.evaluateValue(trace, unlessIndex(options));
 }
 
 function evaluateValues(traces, options) {
-  return defaultScorer.evaluateValues(traces, options);
+  return defaultScorer.evaluateValues(traces, unlessIndex(options));
 }
 
 function explain(trace, options) {
-  return defaultScorer.explain(trace, options);
+  return defaultScorer.explain(trace, unlessIndex(options));
 }
 
 function _getLocalCache() {

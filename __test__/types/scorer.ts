@@ -5,6 +5,7 @@ import {
   type BatchProgress,
   defaultScorer,
   Embedder,
+  evaluateValue,
   evaluateValues,
   explain,
   type ReasoningTrace,
@@ -41,7 +42,39 @@ export async function use(trace: ReasoningTrace): Promise<number> {
   return scores.length + more.length + score + rules.length + (label?.length ?? 0) + (first?.length ?? 0);
 }
 
+/** The functions take options, or are handed to `map`, which passes an index. */
+export async function map(traces: ReasoningTrace[]): Promise<number> {
+  const options = { signal };
+  const [trace] = traces;
+  if (trace === undefined) return 0;
+  const one: number = await evaluateValue(trace, options);
+  const more: number[] = await evaluateValues(traces, options);
+  const explained: ScoreBreakdown = await explain(trace, { ...options, remember: false });
+  const scores: number[] = await Promise.all(traces.map(evaluateValue));
+  const breakdowns: ScoreBreakdown[] = await Promise.all(traces.map(explain));
+  const batches: number[][] = await Promise.all([traces, traces].map(evaluateValues));
+  // Wrappers see the options.
+  const again: Parameters<typeof evaluateValue> = [trace, options];
+  const twice: (trace: ReasoningTrace) => Promise<number> = evaluateValue;
+  return (
+    one +
+    more.length +
+    explained.score +
+    scores.length +
+    breakdowns.length +
+    batches.length +
+    again.length +
+    twice.length
+  );
+}
+
 // What must not compile.
+// @ts-expect-error: an index is a number
+evaluateValue({} as ReasoningTrace, '1');
+// @ts-expect-error: one trace is not asked about
+evaluateValue({} as ReasoningTrace, { remember: false });
+// @ts-expect-error: methods take options alone
+[{} as ReasoningTrace].map(defaultScorer.evaluateValue);
 // @ts-expect-error: the memory of a scorer is that which it was made with
 defaultScorer.cache = new VectorCache();
 // @ts-expect-error: weights are complete
