@@ -385,7 +385,10 @@ export interface ScoreDimensions {
 export interface ScoreBreakdown {
   /** The score, 0 to 1. */
   score: number;
-  /** Each 0 to 1, but novelty can be up to 2. */
+  /**
+   * Each 0 to 1, but novelty 0 to 2 and by rounding 1e-6 beyond: a duplicate's can be below 0. With a store it is beyond by what the
+   * similarities are, at most 0.001.
+   */
   dimensions: ScoreDimensions;
   /** The profile that the weights are of: a task domain, or `default`. */
   profile: string;
@@ -411,8 +414,8 @@ export interface ScoreBreakdown {
 export interface ScoreOverride {
   /**
    * `single-thought`: a trace of one thought scores 0.1. `recovery-bonus`: more than two error recoveries and a success
-   * add 0.1. `single-tool-penalty`: using one tool only takes 0.1 away. `clamp`: a novelty above 1 had taken the score
-   * out of [0, 1].
+   * add 0.1. `single-tool-penalty`: using one tool only takes 0.1 away. `clamp`: the score was out of [0, 1]. Novelty above 1 can
+   * take it there, and rounding, beyond either end.
    */
   rule: 'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp';
   /** The score before. */
@@ -425,7 +428,9 @@ export interface ScoreOverride {
 export interface NearestTrace {
   /** Its `id`; null if it had none that is a string of at most 1,024 bytes. */
   label: string | null;
-  /** The cosine similarity, -1 to 1; with `novelty: 'full'` the mean over the windows that resemble it most. */
+  /**
+   * The cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001; with `novelty: 'full'` the mean over the windows that resemble it most.
+   */
   similarity: number;
   /** The share of the text that resembles it most, 0 to 1: always 1, except with `novelty: 'full'`. */
   share: number;

@@ -4,7 +4,7 @@
 
 const fc = require('fast-check');
 
-const { Scorer, defaultScorer, evaluateValue, explain } = require('..');
+const { LocalStore, Scorer, defaultScorer, evaluateValue, explain } = require('..');
 const { PROFILES, dimensionsOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -123,6 +123,32 @@ test('opposites can need the clamp', async () => {
   expect(breakdown.overrides).toEqual([{ rule: 'clamp', before: breakdown.composite, after: 1 }]);
   expect(breakdown.composite).toBeCloseTo(2, 5);
   expect(breakdown.score).toBe(1);
+});
+
+test('so can a similarity that rounding has taken beyond 1', async () => {
+  const store = new LocalStore();
+  store.compareAndAddBatch = async () => [[{ label: 'duplicate', similarity: 1.0005 }]];
+  const scorer = new Scorer({
+    store,
+    weights: { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } },
+  });
+  const steps = [{ type: 'thought' }, { type: 'observation' }];
+  const breakdown = await scorer.explain(makeTrace({ steps }));
+  expect(breakdown.dimensions.novelty).toBeCloseTo(-0.0005, 10);
+  expect(breakdown.nearest).toEqual({ label: 'duplicate', similarity: 1.0005, share: 1 });
+  expect(breakdown.overrides).toEqual([{ rule: 'clamp', before: breakdown.composite, after: 0 }]);
+  expect(breakdown.score).toBe(0);
+});
+
+test('a duplicate is one within 1e-6', async () => {
+  const scorer = new Scorer();
+  for (let index = 0; index < 40; index++) {
+    const trace = makeTrace({ objective: `duplicate ${index}: ${'again and '.repeat(index)}` });
+    await scorer.evaluateValue(trace);
+    const { dimensions, nearest } = await scorer.explain(trace, { remember: false });
+    expect(Math.abs(dimensions.novelty)).toBeLessThanOrEqual(1e-6);
+    expect(Math.abs(nearest.similarity - 1)).toBeLessThanOrEqual(1e-6);
+  }
 });
 
 test('the memory need not remember', async () => {

@@ -70,7 +70,7 @@ impl Novelty {
 pub struct Nearest {
     /// Its label, if it has one.
     pub label: Option<Label>,
-    /// The cosine similarity, -1 to 1: the mean over the windows that it is nearest to.
+    /// The cosine similarity, -1 to 1 within 1e-6: the mean over the windows that it is nearest to.
     pub similarity: f64,
     /// The share of the text that it is nearest to: 1, unless the whole text is compared in windows.
     pub share: f64,

@@ -19,7 +19,7 @@ pub enum Rule {
     RecoveryBonus,
     /// A single tool takes [`SINGLE_TOOL_PENALTY`] away, down to 0.
     SingleToolPenalty,
-    /// The score is brought into \[0, 1\], where a novelty above 1 has taken it out.
+    /// The score is brought into \[0, 1\], where a novelty above 1, or rounding, has taken it out.
     Clamp,
 }
 
