@@ -6,6 +6,7 @@ const fc = require('fast-check');
 
 const { VectorCache, _getLocalCache } = require('..');
 const { cosineSimilarity } = require('./oracle/score.js');
+const { runForResult } = require('./support/run-script.js');
 
 const axis = (index, dimensions = 3) => Array.from({ length: dimensions }, (_, i) => (i === index ? 1 : 0));
 
@@ -400,4 +401,22 @@ describe('property', () => {
       expect(Math.abs(cache.maxCosineSimilarity(query) - expected)).toBeLessThanOrEqual(1e-6);
     }
   });
+});
+
+test('a refused batch leaves no garbage', async () => {
+  const { result } = await runForResult(
+    `const cache = new kp.VectorCache({ maxElements: 40_000 });
+    const vectors = Array(40_000).fill(new Float32Array(384).fill(1));
+    vectors.push('no vector');
+    let most = 0;
+    for (let round = 0; round < 20; round++) {
+      try {
+        cache.addBatch(vectors);
+      } catch {}
+      most = Math.max(most, process.memoryUsage().rss);
+    }
+    console.log(JSON.stringify({ most, size: cache.size }));`,
+  );
+  expect(result.size).toBe(0);
+  expect(result.most).toBeLessThan(1e9);
 });

@@ -44,14 +44,15 @@ class VectorCache {
     const { maxElements, ttlMs, model } = readLoadOptions(options);
     const { signal } = readCallOptions(options);
     throwIfAborted(signal);
+    const call = signal && new native.NativeCall();
     const load = async () => {
-      const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs));
+      const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs, call));
       // The embedder is not loaded for a call that nobody waits for.
       throwIfAborted(signal);
       if (model === 'check') await requireModel(resolved, loaded.model);
       return loaded;
     };
-    return adoptNative(await cancellable(load, signal && new native.NativeCall(), signal));
+    return adoptNative(await cancellable(load, call, signal));
   }
 
   add(vector, label) {
@@ -74,20 +75,22 @@ class VectorCache {
       dimensions,
       Number.POSITIVE_INFINITY,
     );
-    for (let index = 0; index < count; index++) {
-      const vector = readFrom(vectors, index, `vectors[${index}]`, 'ERR_INVALID_VECTOR');
-      const label =
-        labels === undefined ? undefined : readFrom(labels, index, `labels[${index}]`, 'ERR_INVALID_LABEL');
-      try {
-        requireLabel(label);
-        batch.add(toFloatArray(vector, 'vector', dimensions), label);
-      } catch (error) {
-        throw errorOfElement(localError(error), index, 'vector');
-      }
-    }
     try {
+      for (let index = 0; index < count; index++) {
+        const vector = readFrom(vectors, index, `vectors[${index}]`, 'ERR_INVALID_VECTOR');
+        const label =
+          labels === undefined ? undefined : readFrom(labels, index, `labels[${index}]`, 'ERR_INVALID_LABEL');
+        try {
+          requireLabel(label);
+          batch.add(toFloatArray(vector, 'vector', dimensions), label);
+        } catch (error) {
+          throw errorOfElement(localError(error), index, 'vector');
+        }
+      }
       this.#native.append(batch);
     } catch (error) {
+      // No garbage is collected before the caller returns to the event loop.
+      batch.clear();
       throw localError(error);
     }
   }
