@@ -296,7 +296,7 @@ describe('a bad value', () => {
       `[${first},\n`,
       [
         ['1[0]', good[0]],
-        ['2[1]', 'bad'],
+        ['1[1]', 'bad'],
       ],
     ],
     [
@@ -316,6 +316,95 @@ describe('a bad value', () => {
         [2, good[1]],
       ],
     ],
+    [
+      'a line that begins like an array',
+      `[DEBUG {state\n${first}\n${second}`,
+      [
+        ['1[0]', 'bad'],
+        [2, good[0]],
+        [3, good[1]],
+      ],
+    ],
+    [
+      'lines that begin like arrays, with a quotation mark',
+      `[2024 it's a "quote\n[2025 "\n${first}\n${second}`,
+      [
+        ['1[0]', 'bad'],
+        ['2[0]', 'bad'],
+        [3, good[0]],
+        [4, good[1]],
+      ],
+    ],
+    [
+      'lines that begin like arrays, and plain ones',
+      `[2024 begun\nplain\n${first}\n${second}`,
+      [
+        ['1[0]', 'bad'],
+        [2, 'bad'],
+        [3, good[0]],
+        [4, good[1]],
+      ],
+    ],
+    [
+      'arrays, one a line, cut off in an element',
+      `[${first},{"x":"\n[${first}]\n[{"x":[\n[${second}]`,
+      [
+        ['1[0]', good[0]],
+        ['1[1]', 'bad'],
+        ['2[0]', good[0]],
+        ['3[0]', 'bad'],
+        ['4[0]', good[1]],
+      ],
+    ],
+    [
+      'arrays, one a line, cut off between elements',
+      `[${first}\n[${second},\n[${first}]\n[${second}]`,
+      [
+        ['1[0]', good[0]],
+        ['1[1]', 'bad'],
+        ['2[0]', good[1]],
+        ['2[1]', 'bad'],
+        ['3[0]', good[0]],
+        ['4[0]', good[1]],
+      ],
+    ],
+    [
+      'an array that is cut off before others',
+      `[\n${first}\n${second}`,
+      [
+        ['1[0]', 'bad'],
+        [2, good[0]],
+        [3, good[1]],
+      ],
+    ],
+    [
+      'an element that is cut off, in an array of one a line',
+      `[\n${first},\n{"x":[1,\n${second},\n${first}\n]\n${second}`,
+      [
+        ['2[0]', good[0]],
+        ['3[1]', 'bad'],
+        ['4[2]', good[1]],
+        ['5[3]', good[0]],
+        [7, good[1]],
+      ],
+    ],
+    [
+      'an element over several lines without a comma, before another',
+      `[\n  {\n    "x": [\n      {}\n      {}\n    ]\n  },\n  ${first}\n]`,
+      [
+        ['2[0]', 'bad'],
+        ['8[1]', good[0]],
+      ],
+    ],
+    [
+      'an element that is no value, in a line of its own',
+      `[\n  nonsense\n  ${first},\n  ${second}\n]`,
+      [
+        ['2[0]', 'bad'],
+        ['3[1]', good[0]],
+        ['4[2]', good[1]],
+      ],
+    ],
   ])('%s', async (_, input, expected) => {
     for (const sizes of [[1], [7], [4096]]) expect(outline(await read(input, { sizes }))).toEqual(expected);
   });
@@ -329,6 +418,17 @@ describe('a bad value', () => {
       'not JSON: it is cut off or broken before the end of line 3',
     ]);
     expect(await reasons(Buffer.from([0x22, 0xff, 0x22]))).toEqual(['not UTF-8']);
+  });
+
+  test('too long a one is bad, and what follows on a line of its own is not', async () => {
+    const limit = 64 * 1024;
+    const lines = Array.from({ length: 10_000 }, (_, at) => `{"a":${at}},`).join('\n');
+    const records = await read(`[\n{"x":[\n${lines}\n{"end":1}\n]`, { limit, sizes: [1000] });
+    expect(records[0]).toMatchObject({ line: 2, error: expect.stringContaining('longer than') });
+    expect(records.slice(1).every(({ error }) => error === undefined)).toBe(true);
+    // Of these, as many bytes as are held are lost.
+    expect(records.length).toBeGreaterThan(10_000 - limit / 10);
+    expect(records.at(-1).value).toEqual({ end: 1 });
   });
 
   test('too long a one is bad, and what follows is not', async () => {
@@ -350,9 +450,118 @@ describe('a bad value', () => {
     expect(await read(longest, options)).toMatchObject([{ value: longest.slice(1, -1) }]);
   });
 
+  describe('costs no other one,', () => {
+    const chunkSizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 });
+    const objects = fc.array(object, { maxLength: 6 });
+    const line = fc.oneof(
+      object.map((value) => ({ text: JSON.stringify(value), values: [value] })),
+      fc.array(object).map((values) => ({ text: JSON.stringify(values), values })),
+    );
+    const numRuns = 150;
+
+    /** The beginning of a text, which is not all of it. */
+    const cutOff = ({ text, at }) => text.slice(0, 1 + Math.floor(at * (text.length - 1)));
+    const share = fc.double({ min: 0, max: 0.999, noNaN: true });
+
+    /** Checks the values on all lines but those that are broken, and that one of these is told. */
+    async function expectOthers(lines, sizes) {
+      const records = await read(lines.map(({ text }) => `${text}\n`).join(''), { sizes });
+      const found = lines.map(() => []);
+      for (const { line, value, error } of records) found[line - 1].push(error ? 'bad' : value);
+      const expected = lines.map(({ values }, at) => values ?? found[at]);
+      // Strings, or -0 would differ from 0.
+      expect(JSON.stringify(found)).toBe(JSON.stringify(expected));
+      const broken = lines.filter(({ values }) => !values);
+      const bad = records.filter(({ line, error }) => error && !lines[line - 1].values);
+      if (broken.length > 0) expect(bad).not.toEqual([]);
+    }
+
+    test('cut off on its line', async () => {
+      const cut = fc
+        .tuple(line, share)
+        .map(([{ text }, at]) => ({ text: cutOff({ text, at }) }))
+        .filter(({ text }) => text !== '[]');
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.oneof({ weight: 3, arbitrary: line }, cut)), chunkSizes, expectOthers),
+        { numRuns },
+      );
+    });
+
+    test('a line of a log that begins with a bracket', async () => {
+      const characters = fc.constantFrom(...'[]{}",: a\\');
+      const log = fc.string({ unit: characters }).map((text) => ({ text: `[x ${text}` }));
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.oneof({ weight: 3, arbitrary: line }, log)), chunkSizes, expectOthers),
+        { numRuns },
+      );
+    });
+
+    test('cut off on its line in an array', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          ...[objects, object, share, objects, fc.boolean(), fc.array(line), chunkSizes],
+          async (before, broken, at, after, hasComma, others, sizes) => {
+            const isLast = after.length === 0;
+            const lineOf = (value) => ({ text: `${JSON.stringify(value)},`, values: [value] });
+            const cut = {
+              text: cutOff({ text: JSON.stringify(broken), at }) + (hasComma && !isLast ? ',' : ''),
+            };
+            const elements = [...before.map(lineOf), cut, ...after.map(lineOf)];
+            elements.at(-1).text = elements.at(-1).text.replace(/,$/, '');
+            await expectOthers(
+              [{ text: '[', values: [] }, ...elements, { text: ']', values: [] }, ...others],
+              sizes,
+            );
+          },
+        ),
+        { numRuns },
+      );
+    });
+
+    test('broken over several lines in an indented array', async () => {
+      const breaks = fc.constantFrom(
+        (text) => text.replace(/: "/, ': "\nx'),
+        (text) => text.replace(',\n', '\n'),
+        (text) => text.replace(/[\]}],?\n/, '\n'),
+        (text) => text.replace(/: /, ': NaN'),
+        (text) => text.slice(0, text.lastIndexOf('}')),
+      );
+      await fc.assert(
+        fc.asyncProperty(
+          ...[objects, object, breaks, objects, fc.constantFrom(1, 2, '\t'), chunkSizes],
+          async (before, broken, breakIt, after, indent, sizes) => {
+            const layOut = (value) => ` ${JSON.stringify(value, null, indent).replaceAll('\n', '\n ')}`;
+            const texts = before.map(layOut);
+            const brokenText = breakIt(layOut(broken));
+            const text = [...texts, brokenText, ...after.map(layOut)].join(',\n');
+            const records = await read(`[\n${text}\n]\n{"end":1}\n`, { sizes });
+            const linesBefore = texts.reduce((sum, text) => sum + text.split('\n').length, 1);
+            const brokenLines = brokenText.split('\n').length;
+            const isOther = ({ line }) => line <= linesBefore || line > linesBefore + brokenLines;
+            const others = records.filter(isOther);
+            expect(others.map(({ error }) => error)).toEqual(others.map(() => undefined));
+            expect(JSON.stringify(others.map(({ value }) => value))).toBe(
+              JSON.stringify([...before, ...after, { end: 1 }]),
+            );
+          },
+        ),
+        { numRuns },
+      );
+    });
+  });
+
   test('a hundred thousand of them that look like the beginning of one take no more than a few passes', async () => {
     const records = await read('{"a":[\n'.repeat(100_000));
     expect(records).toHaveLength(100_000);
     expect(records.every(({ error }, at) => error !== undefined && records[at].line === at + 1)).toBe(true);
   });
+
+  test.each(['[\n', '[{"a":[\n', '[1,\n[2]\n', '[x\ny\n'])(
+    'nor do a hundred thousand times %j',
+    async (text) => {
+      const records = await read(`${text.repeat(100_000)}{"end":1}`);
+      expect(records.length).toBeGreaterThan(100_000 / 2);
+      expect(records.at(-1)).toMatchObject({ value: { end: 1 } });
+    },
+  );
 });

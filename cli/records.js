@@ -16,6 +16,7 @@ const RESCAN_LIMIT = 4 * DEFAULT_LIMIT;
 const LINE_COST = 256;
 
 const [TAB, NEWLINE, RETURN, SPACE] = [0x09, 0x0a, 0x0d, 0x20];
+const BLANKS = [TAB, NEWLINE, RETURN, SPACE];
 const [QUOTE, BACKSLASH, COMMA, COLON] = ['"', '\\', ',', ':'].map((character) => character.charCodeAt(0));
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'].map((character) =>
   character.charCodeAt(0),
@@ -38,7 +39,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  *
  * A line that begins with `[` begins an array, whose elements are the values; otherwise a line is a value, unless it leaves
  * brackets open: then the value goes on until they are closed. Blank lines are skipped. After a broken value reading goes on with
- * the next line that begins with a bracket.
+ * the next line that begins with a bracket, in an array with the next that is indented no further than the broken element.
  *
  * @param {AsyncIterable<Buffer>} chunks
  * @param {{ limit?: number }} [options]
@@ -46,7 +47,6 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  */
 async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
   const reader = new Reader(chunks);
-  let rescanned = 0;
   for (let byte = await reader.skipBlank(); byte !== undefined; byte = await reader.skipBlank()) {
     if (byte === OPEN_ARRAY) {
       yield* readElements(reader, limit);
@@ -56,12 +56,7 @@ async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
     const first = await reader.readLine(limit);
     const record = { line, index: null, ...parse(first, limit) };
     const nesting = new Nesting();
-    if (
-      record.error === undefined ||
-      first === null ||
-      !nesting.staysOpen(first) ||
-      rescanned > RESCAN_LIMIT
-    ) {
+    if (record.error === undefined || first === null || !nesting.staysOpen(first) || !reader.mayReadAgain) {
       yield record;
       continue;
     }
@@ -71,9 +66,8 @@ async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
       continue;
     }
     yield { line, index: null, size: first.length, error };
-    lines.shift();
-    rescanned += reader.unread(lines) + lines.length * LINE_COST;
-    await reader.skipToBracket();
+    reader.unread(lines.slice(1));
+    await reader.skipToBracket(0);
   }
 }
 
@@ -86,39 +80,72 @@ async function readOpenValue(reader, first, nesting, limit) {
     const next = await reader.readLine(limit - length);
     // A part of it is gone already, so that none is read again.
     if (next === null) return { lines: [], error: tooLong(limit) };
-    if (next === undefined) return { lines, error: 'not JSON: it is cut off' };
+    if (next === undefined) return { lines, error: CUT_OFF };
     lines.push(next);
     length += next.length;
     if (nesting.staysOpen(next)) continue;
     if (nesting.isClosed) return { lines, isComplete: true };
-    return { lines, error: `not JSON: it is cut off or broken before the end of line ${line}` };
+    return { lines, error: brokenBefore(line) };
   }
 }
 
-/** The elements of the array that the reader is at. */
+/**
+ * The elements of the array that the reader is at. Something may have been cut off, of an element or of the array itself; then
+ * what follows is in the array if a comma or the bracket comes after it, and otherwise stands for itself.
+ */
 async function* readElements(reader, limit) {
+  const cutOff = (line, index) => ({
+    line,
+    index,
+    size: 0,
+    error: `not JSON: the array that begins in line ${arrayLine} is cut off`,
+  });
   const arrayLine = reader.line;
   reader.skipByte();
+  let isWhole = true;
   for (let index = 0; ; index++) {
+    let separatorLine = reader.line;
     let byte = await reader.skipBlank();
     while (byte === COMMA) {
       reader.skipByte();
+      separatorLine = reader.line;
       byte = await reader.skipBlank();
     }
     if (byte === CLOSE_ARRAY) return reader.skipByte();
-    const { line } = reader;
+    const { line, indentation } = reader;
     if (byte === undefined) {
-      yield {
-        line,
-        index,
-        size: 0,
-        error: `not JSON: the array that begins in line ${arrayLine} is cut off`,
-      };
+      if (isWhole) yield cutOff(separatorLine, index);
       return;
     }
-    const element = { line, index, ...parse(await reader.readElement(limit), limit) };
-    yield element;
-    if (element.error !== undefined && (await reader.skipBlank()) === undefined) return;
+    // No trace in an array, but perhaps the next array.
+    if (byte === OPEN_ARRAY && !isWhole) return;
+
+    const { bytes, end } = await reader.readElement(limit, indentation);
+    const element = { line, index: isWhole ? index : null, ...parse(bytes, limit) };
+    if (end === END.separator) {
+      yield { ...element, index };
+      isWhole ||= element.error === undefined;
+    } else if (element.error !== undefined) {
+      isWhole = false;
+      const size = bytes === null ? 0 : 1 + bytes.indexOf(NEWLINE) || bytes.length;
+      const rest = bytes?.subarray(size) ?? NOTHING;
+      if (end === END.line && isBlank(rest)) {
+        yield element;
+        continue;
+      }
+      const error = end === END.input ? CUT_OFF : brokenBefore(reader.line - 1);
+      yield bytes === null ? element : { ...element, size, error };
+      reader.unread([rest]);
+      await reader.skipToBracket(indentation);
+    } else {
+      // It is whole, and the array is not.
+      const beginsLine = line > separatorLine;
+      if (isWhole && beginsLine) yield cutOff(separatorLine, index);
+      if (beginsLine && byte === OPEN_ARRAY) reader.unread([bytes], indentation);
+      else yield beginsLine ? { ...element, index: null } : element;
+      if (isWhole && !beginsLine) yield cutOff(line, index + 1);
+      return;
+    }
   }
 }
 
@@ -142,8 +169,16 @@ function parse(bytes, limit) {
   }
 }
 
-function tooLong(limit) {
-  return `longer than ${limit / 1024 / 1024} MB`;
+const NOTHING = Buffer.alloc(0);
+const isBlank = (bytes) => bytes.every((byte) => BLANKS.includes(byte));
+
+const CUT_OFF = 'not JSON: it is cut off';
+const brokenBefore = (line) => `not JSON: it is cut off or broken before the end of line ${line}`;
+const tooLong = (limit) => `longer than ${limit / 1024 / 1024} MB`;
+
+/** Whether a value may begin after this byte, be it in an array or in an object. */
+function mayBegin(before) {
+  return before === COLON || before === COMMA || before === OPEN_OBJECT || before === OPEN_ARRAY;
 }
 
 /** Follows the brackets of a value from line to line. */
@@ -169,7 +204,7 @@ class Nesting {
           continue;
         case OPEN_OBJECT:
         case OPEN_ARRAY:
-          if (!this.#mayBegin()) return false;
+          if (!mayBegin(this.#before)) return false;
           this.#depth++;
           break;
         case CLOSE_OBJECT:
@@ -177,7 +212,7 @@ class Nesting {
           this.#depth--;
           break;
         case QUOTE:
-          if (!this.#mayBegin()) return false;
+          if (!mayBegin(this.#before)) return false;
           inString = true;
       }
       this.#before = byte;
@@ -190,20 +225,23 @@ class Nesting {
   get isClosed() {
     return this.#depth === 0;
   }
-
-  #mayBegin() {
-    const before = this.#before;
-    return before === COLON || before === COMMA || before === OPEN_OBJECT || before === OPEN_ARRAY;
-  }
 }
+
+/** What an element ends at: a comma or bracket, a line that begins with something else, the end of the input, or nothing sound. */
+const END = { separator: 'separator', line: 'line', input: 'input', broken: 'broken' };
 
 /** Where the input has been read to. */
 class Reader {
   /** The line that the next byte is in, from 1. */
   line = 1;
+  /** How many blanks that line begins with, as far as it has been read. */
+  indentation = 0;
+  /** Whether something else than blanks has been read of it. */
+  isInLine = false;
   #chunks;
   #chunk = Buffer.alloc(0);
   #at = 0;
+  #readAgain = 0;
 
   constructor(chunks) {
     this.#chunks = chunks[Symbol.asyncIterator]();
@@ -220,8 +258,16 @@ class Reader {
     return true;
   }
 
+  #beginLine() {
+    this.line++;
+    this.indentation = 0;
+    this.isInLine = false;
+  }
+
+  /** Skips a byte that is not blank. */
   skipByte() {
     this.#at++;
+    this.isInLine = true;
   }
 
   /** Skips white space; returns the byte after it, which is still to be read, or undefined at the end. */
@@ -229,8 +275,9 @@ class Reader {
     for (;;) {
       if (this.#at === this.#chunk.length && !(await this.#more())) return undefined;
       const byte = this.#chunk[this.#at];
-      if (byte === NEWLINE) this.line++;
+      if (byte === NEWLINE) this.#beginLine();
       else if (byte !== SPACE && byte !== TAB && byte !== RETURN) return byte;
+      else if (!this.isInLine) this.indentation++;
       this.#at++;
     }
   }
@@ -246,54 +293,109 @@ class Reader {
       parts.push(this.#chunk.subarray(this.#at, end));
       this.#at = end;
       if (newline === -1) continue;
-      this.line++;
+      this.#beginLine();
       break;
     }
     return isEmpty ? undefined : parts.join();
   }
 
-  /** The element that the reader is at, up to the comma or bracket after it; null if it is longer than `limit`. */
-  async readElement(limit) {
+  /**
+   * The element that the reader is at, up to what it ends at; its bytes are null if they are more than `limit`. A line that is
+   * indented no further than `indentation` tells where one that is too long may be over.
+   */
+  async readElement(limit, indentation) {
     const parts = new Parts(limit);
     let depth = 0;
     let inString = false;
     let isEscaped = false;
-    while (await this.#more()) {
+    let before = COMMA;
+    let end;
+    this.isInLine = true;
+    while (end === undefined && (await this.#more())) {
       const chunk = this.#chunk;
       let at = this.#at;
       for (; at < chunk.length; at++) {
         const byte = chunk[at];
-        if (byte === NEWLINE) this.line++;
+        if (byte === NEWLINE) {
+          this.#beginLine();
+          // No string goes on in the next line.
+          if (!inString && (depth === 0 || this.mayReadAgain)) continue;
+          end = END.broken;
+          at++;
+          break;
+        }
         if (inString) {
           if (isEscaped) isEscaped = false;
           else if (byte === BACKSLASH) isEscaped = true;
           else if (byte === QUOTE) inString = false;
-        } else if (byte === QUOTE) inString = true;
-        else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) depth++;
-        else if (depth === 0 && (byte === COMMA || byte === CLOSE_ARRAY)) break;
-        else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth = Math.max(0, depth - 1);
+          continue;
+        }
+        if (byte === SPACE || byte === TAB || byte === RETURN) {
+          if (!this.isInLine) this.indentation++;
+          continue;
+        }
+        if (depth === 0) {
+          if (byte === COMMA || byte === CLOSE_ARRAY) end = END.separator;
+          else if (!this.isInLine) end = END.line;
+          if (end !== undefined) break;
+        }
+        if (byte === QUOTE) inString = true;
+        else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+          const isOver = parts.areTooMany ? this.indentation <= indentation : !mayBegin(before);
+          if (!this.isInLine && isOver) {
+            end = END.broken;
+            break;
+          }
+          depth++;
+        } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth = Math.max(0, depth - 1);
+        before = byte;
+        this.isInLine = true;
       }
       parts.push(chunk.subarray(this.#at, at));
       this.#at = at;
-      if (at < chunk.length) break;
     }
-    return parts.join();
+    return { bytes: parts.join(), end: end ?? END.input };
   }
 
-  /** Puts lines back, to be read again; returns how many bytes that are. */
-  unread(lines) {
-    const again = Buffer.concat(lines);
-    this.#chunk = Buffer.concat([again, this.#chunk.subarray(this.#at)]);
-    this.#at = 0;
-    this.line -= lines.filter((line) => line.at(-1) === NEWLINE).length;
-    return again.length;
+  /** Puts what was read last back, whole lines, or all that follows the `indentation` of the first one. */
+  unread(parts, indentation = 0) {
+    const length = parts.reduce((sum, part) => sum + part.length, 0);
+    if (length === 0) return;
+    const [first] = parts;
+    const start = this.#at - length;
+    // Copying what may be a large chunk for each of many broken values would take long.
+    const isInChunk =
+      start >= 0 &&
+      first.buffer === this.#chunk.buffer &&
+      first.byteOffset === this.#chunk.byteOffset + start;
+    if (isInChunk) {
+      this.#at = start;
+    } else {
+      this.#chunk = Buffer.concat([...parts, this.#chunk.subarray(this.#at)]);
+      this.#at = 0;
+    }
+    let lines = 0;
+    for (let at = this.#at; ; lines++) {
+      at = 1 + this.#chunk.indexOf(NEWLINE, at);
+      if (at === 0 || at > this.#at + length) break;
+    }
+    this.line -= lines;
+    this.indentation = indentation;
+    this.isInLine = false;
+    this.#readAgain += length + lines * LINE_COST;
   }
 
-  /** Skips lines up to one that begins with a bracket. */
-  async skipToBracket() {
-    while (await this.#more()) {
-      const byte = this.#chunk[this.#at];
-      if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) return;
+  /** Whether a broken value may still cost reading its lines again. */
+  get mayReadAgain() {
+    return this.#readAgain <= RESCAN_LIMIT;
+  }
+
+  /** Skips lines up to one that begins with a bracket and is indented no further. */
+  async skipToBracket(indentation) {
+    for (;;) {
+      const byte = await this.skipBlank();
+      const isBracket = byte === OPEN_OBJECT || byte === OPEN_ARRAY;
+      if (byte === undefined || (isBracket && this.indentation <= indentation)) return;
       await this.readLine(0);
     }
   }
@@ -311,12 +413,16 @@ class Parts {
 
   push(part) {
     this.#length += part.length;
-    if (this.#length > this.#limit) this.#parts = [];
+    if (this.areTooMany) this.#parts = [];
     else this.#parts.push(part);
   }
 
+  get areTooMany() {
+    return this.#length > this.#limit;
+  }
+
   join() {
-    if (this.#length > this.#limit) return null;
+    if (this.areTooMany) return null;
     return this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts);
   }
 }
