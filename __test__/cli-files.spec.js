@@ -2,7 +2,7 @@
 
 // The files that `kp-score` writes: what is in them, that they are whole or not there, and what is left when it is interrupted.
 
-const { spawn } = require('node:child_process');
+const { execFileSync, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
@@ -297,7 +297,7 @@ async function until({ child, output }, condition) {
     return running;
   }
 
-  test.each(['SIGINT', 'SIGTERM'])(
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
     '%s: what was scored is written, as whole files: code 130',
     async (signal) => {
       const directory = emptyDirectory();
@@ -357,9 +357,32 @@ async function until({ child, output }, condition) {
     await until(running, () => output.stderr.includes('once more'));
     expect(child.exitCode).toBeNull();
     child.kill('SIGINT');
-    expect((await ended).code).toBe(130);
+    // A shell calls that 130.
+    expect(await ended).toMatchObject({ code: null, signal: 'SIGINT' });
     expect(fs.readFileSync(out, 'utf8')).toBe('old');
     expect(fs.readdirSync(directory)).toEqual(['out']);
+  });
+
+  // Opening it does not return before somebody opens its other end.
+  test.each([
+    ['read', (fifo, out) => ['--out', out, fifo]],
+    ['written', (fifo, out) => ['--report', out, '--out', fifo, examples]],
+  ])('twice while a pipe waits to be %s: it ends at once', async (_, argsOf) => {
+    const directory = emptyDirectory();
+    const fifo = path.join(directory, 'fifo');
+    execFileSync('mkfifo', [fifo]);
+    const out = write(directory, 'out', 'old');
+    const running = start(['--verbose', ...argsOf(fifo, out)]);
+    const { child, ended, output } = running;
+    await until(running, () => output.stderr.includes('ONNX Runtime:'));
+    child.kill('SIGTERM');
+    await until(running, () => output.stderr.includes('once more') || child.exitCode !== null);
+    child.kill('SIGTERM');
+    const { code, signal } = await ended;
+    // Bun does not wait to read it.
+    expect([130, 'SIGTERM']).toContain(code ?? signal);
+    expect(fs.readFileSync(out, 'utf8')).toBe('old');
+    expect(fs.readdirSync(directory).sort()).toEqual(['fifo', 'out']);
   });
 });
 

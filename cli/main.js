@@ -6,6 +6,7 @@ const { version } = require('../package.json');
 const { CommandError, EXIT } = require('./errors.js');
 const { Messages } = require('./messages.js');
 const { readOptions, USAGE } = require('./options.js');
+const { removeTemporaryFiles } = require('./output.js');
 
 /** Runs the command; settles with its exit code. */
 async function main(args) {
@@ -46,20 +47,34 @@ function showWarnings(messages) {
   });
 }
 
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
 function handleSignals(run, messages) {
   let isInterrupted = false;
-  const interrupt = () => {
+  const interrupt = (signal) => {
     if (isInterrupted) {
       messages.stopProgress();
-      // Temporary files are removed on the way out.
-      process.exit(EXIT.interrupted);
+      return endAtOnce(signal);
     }
     isInterrupted = true;
     messages.warning('interrupted: finishing what was begun; once more to end at once');
     run.interrupt();
   };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  for (const signal of SIGNALS) process.on(signal, interrupt);
+}
+
+/** Dies of the signal, as if it had not been handled: `process.exit` would wait for a file that waits to be opened. */
+function endAtOnce(signal) {
+  removeTemporaryFiles();
+  // It knows no death of a signal.
+  if (process.platform === 'win32') process.exit(EXIT.interrupted);
+  leaveSignals();
+  process.kill(process.pid, signal);
+}
+
+/** From now on a signal ends the process, even one that is about to exit and waits. */
+function leaveSignals() {
+  for (const signal of SIGNALS) process.removeAllListeners(signal);
 }
 
 /** Runs the command of this process, and ends it. */
@@ -69,6 +84,7 @@ async function runProcess() {
   const code = await main(process.argv.slice(2));
   // What was written to a pipe may still be on its way.
   await new Promise((resolve) => process.stderr.write('', resolve));
+  leaveSignals();
   process.exit(code);
 }
 

@@ -17,7 +17,13 @@ const temporaryFiles = new Set();
 process.on('exit', removeTemporaryFiles);
 
 function removeTemporaryFiles() {
-  for (const file of temporaryFiles) fs.rmSync(file, { force: true });
+  for (const file of temporaryFiles) {
+    try {
+      fs.rmSync(file, { force: true });
+    } catch {
+      // There is nobody to tell.
+    }
+  }
 }
 
 /**
@@ -46,6 +52,7 @@ class OutputFile {
     try {
       await file.#open();
     } catch (error) {
+      await file.discard().catch(() => {});
       throw cannotWrite(name, error);
     }
     return file;
@@ -61,8 +68,8 @@ class OutputFile {
       if (existing) await fs.promises.access(this.#path, fs.constants.W_OK);
       const { dir, base } = path.parse(this.#path);
       this.#temporary = path.join(dir, `.${base}.${randomBytes(6).toString('hex')}.tmp`);
-      this.#descriptor = await open(this.#temporary, 'wx', existing?.mode);
       temporaryFiles.add(this.#temporary);
+      this.#descriptor = await open(this.#temporary, 'wx', existing?.mode);
       // Without what the umask takes away.
       if (existing) await fs.promises.chmod(this.#temporary, existing.mode);
     } else {
@@ -117,7 +124,7 @@ class OutputFile {
   async discard() {
     if (!this.#temporary) return;
     if (this.#descriptor !== undefined) {
-      this.#first.destroy();
+      this.#first?.destroy();
       await close(this.#descriptor).catch(() => {});
     }
     await fs.promises.rm(this.#temporary, { force: true });
