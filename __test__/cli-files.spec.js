@@ -139,6 +139,51 @@ describe('--out', () => {
     expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
   });
 
+  describe('from standard input', () => {
+    /** Runs it with a file as standard input, as a shell does for `<`. */
+    async function readingFrom(file, args) {
+      const descriptor = fs.openSync(file);
+      const child = spawn(process.execPath, [command, NO_EMBEDDER, ...args], {
+        stdio: [descriptor, 'ignore', 'pipe'],
+      });
+      fs.closeSync(descriptor);
+      let stderr = '';
+      child.stderr.on('data', (chunk) => {
+        stderr += chunk;
+      });
+      const [code] = await once(child, 'close');
+      return { code, stderr };
+    }
+
+    test('may be that file, and is left as it was if it would lose lines', async () => {
+      const directory = emptyDirectory();
+      const file = write(directory, 'traces.jsonl', input);
+      expect((await readingFrom(file, ['--out', file])).code).toBe(0);
+      expect(JSON.parse(readLines(file)[1]).metadata.quality_score).toBeGreaterThan(0);
+      const contents = `${input}nonsense\n`;
+      fs.writeFileSync(file, contents);
+      const { code, stderr } = await readingFrom(file, ['--out', file, '-']);
+      expect(code).toBe(3);
+      expect(stderr).toMatch(/left as it was.* the bad lines; write to another file$/m);
+      expect(fs.readFileSync(file, 'utf8')).toBe(contents);
+      expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
+    });
+
+    test.each(['dropped', 'report'])('--%s may not', async (name) => {
+      const file = write(emptyDirectory(), 'traces.jsonl', input);
+      const { code, stderr } = await readingFrom(file, ['--threshold', '0.5', `--${name}`, file]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`--${name} must not be a file of traces: stdin`);
+      expect(fs.readFileSync(file, 'utf8')).toBe(input);
+    });
+  });
+
+  (isWindows ? test.skip : test)('may have a name as long as names can be', async () => {
+    const out = path.join(emptyDirectory(), 'x'.repeat(255));
+    expect(await kpScore([NO_EMBEDDER, '--out', out], { input })).toMatchObject({ code: 0 });
+    expect(readLines(out)).toHaveLength(scored.length);
+  });
+
   (isWindows ? test.skip : test)(
     'keeps links and permissions; what is no ordinary file is written to',
     async () => {
@@ -269,6 +314,22 @@ describe('--memory', () => {
     expect(fs.readFileSync(memory).equals(before)).toBe(true);
     expect(fs.readFileSync(out, 'utf8')).toBe('old');
     expect(fs.readdirSync(directory).sort()).toEqual(['memory', 'out']);
+  });
+
+  test.each([
+    ['in no directory', 'none/memory', 'ENOENT'],
+    ['in a file', 'file/memory', ''],
+  ])('%s is refused before anything is scored', async (_, name, reason) => {
+    const directory = emptyDirectory();
+    const out = write(directory, 'out', 'old');
+    write(directory, 'file', '');
+    const memory = path.join(directory, name);
+    const args = ['--format', 'jsonl', '--memory', memory, '--out', out];
+    const { code, stdout, stderr } = await kpScore(args, { input });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    for (const part of [memory, reason]) expect(stderr).toContain(part);
+    expect(fs.readFileSync(out, 'utf8')).toBe('old');
+    expect(fs.readdirSync(directory).sort()).toEqual(['file', 'out']);
   });
 
   test('is not saved where the traces could not be written', async () => {

@@ -26,6 +26,14 @@ function identityOf(file) {
   }
 }
 
+/** Whether an input is this file, under whatever name. Before it is read: standard input is closed then. */
+function isSameFile(source, file) {
+  if (source !== STDIN) return identityOf(source) === identityOf(file);
+  // It has no name; where it is a terminal or a pipe, nothing of it can be overwritten.
+  const [input, other] = [statOf(source), statOf(file)];
+  return Boolean(input?.isFile()) && input.dev === other?.dev && input.ino === other?.ino;
+}
+
 /**
  * The contents of a file or of standard input, decompressed if they begin as gzip does, without a byte order mark.
  *
@@ -86,18 +94,20 @@ function totalSize(sources) {
   for (const source of sources) {
     const stat = statOf(source);
     if (stat === undefined || !stat.isFile()) return null;
-    total += stat.size;
+    total += Number(stat.size);
   }
   return total;
 }
 
 function statOf(source) {
   try {
-    return source === STDIN ? fs.fstatSync(0) : fs.statSync(source);
+    // As numbers, two files could look the same.
+    const options = { bigint: true };
+    return source === STDIN ? fs.fstatSync(0, options) : fs.statSync(source, options);
   } catch {
     // Reading it will tell what is wrong.
     return undefined;
   }
 }
 
-module.exports = { identityOf, nameOf, readChunks, STDIN, totalSize };
+module.exports = { identityOf, isSameFile, nameOf, readChunks, STDIN, totalSize };

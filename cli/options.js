@@ -5,7 +5,7 @@
 const { parseArgs } = require('node:util');
 
 const { CommandError, EXIT } = require('./errors.js');
-const { identityOf, STDIN } = require('./input.js');
+const { identityOf, isSameFile, nameOf, STDIN } = require('./input.js');
 
 /** Scores of at least this are kept, unless `--threshold` says otherwise; only the summary and the results tell then. */
 const DEFAULT_THRESHOLD = 0.75;
@@ -206,9 +206,11 @@ function refuseSameFile(values, sources) {
     named.set(file, name);
   }
   for (const source of sources) {
-    const name = source === STDIN ? undefined : named.get(identityOf(source));
-    if (name !== undefined && name !== 'out')
-      throw misused(`--${name} must not be a file of traces: ${source}`);
+    for (const [file, name] of named) {
+      if (name !== 'out' && isSameFile(source, file)) {
+        throw misused(`--${name} must not be a file of traces: ${nameOf(source)}`);
+      }
+    }
   }
 }
 

@@ -9,6 +9,7 @@ const { promisify } = require('node:util');
 const { createGzip } = require('node:zlib');
 
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
+const { identityOf } = require('./input.js');
 
 const [close, open, sync] = [fs.close, fs.open, fs.fsync].map(promisify);
 
@@ -66,8 +67,7 @@ class OutputFile {
       this.#path = existing ? await fs.promises.realpath(this.name) : path.resolve(this.name);
       // Where the old file may not be written to, it may not be replaced either.
       if (existing) await fs.promises.access(this.#path, fs.constants.W_OK);
-      const { dir, base } = path.parse(this.#path);
-      this.#temporary = path.join(dir, `.${base}.${randomBytes(6).toString('hex')}.tmp`);
+      this.#temporary = temporaryBeside(this.#path);
       temporaryFiles.add(this.#temporary);
       this.#descriptor = await open(this.#temporary, 'wx', existing?.mode);
       // Without what the umask takes away.
@@ -129,6 +129,30 @@ class OutputFile {
     }
     await fs.promises.rm(this.#temporary, { force: true });
     temporaryFiles.delete(this.#temporary);
+  }
+}
+
+/** The name does not depend on that of the file, which may be as long as names can be. */
+function temporaryBeside(file) {
+  return path.join(path.dirname(file), `.kp-score-${randomBytes(6).toString('hex')}.tmp`);
+}
+
+/**
+ * Makes sure that a file can be made where this one is to be written at last.
+ *
+ * @param {string} name
+ * @throws {CommandError}
+ */
+async function requireRoomFor(name) {
+  const temporary = temporaryBeside(identityOf(name));
+  temporaryFiles.add(temporary);
+  try {
+    await close(await open(temporary, 'wx'));
+    await fs.promises.rm(temporary, { force: true });
+  } catch (error) {
+    throw cannotWrite(name, error);
+  } finally {
+    temporaryFiles.delete(temporary);
   }
 }
 
@@ -201,4 +225,4 @@ class StandardOutput {
   }
 }
 
-module.exports = { OutputFile, removeTemporaryFiles, StandardOutput };
+module.exports = { OutputFile, removeTemporaryFiles, requireRoomFor, StandardOutput };

@@ -6,8 +6,8 @@ const { configureEmbedder, embedderStatus, Scorer, VectorCache } = require('../i
 const { version } = require('../package.json');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
-const { identityOf, nameOf, readChunks, totalSize } = require('./input.js');
-const { OutputFile, StandardOutput } = require('./output.js');
+const { isSameFile, nameOf, readChunks, totalSize } = require('./input.js');
+const { OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
 const { DEFAULT_LIMIT, readRecords } = require('./records.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
@@ -42,6 +42,8 @@ class Run {
   #stdout;
   #format;
   #out = null;
+  /** Whether `--out` is an input too. */
+  #replacesInput;
   #dropped = null;
   #report = null;
   #written = new Map();
@@ -53,6 +55,8 @@ class Run {
   constructor(options, messages) {
     this.#options = options;
     this.#messages = messages;
+    const { out, sources } = options;
+    this.#replacesInput = out !== null && sources.some((source) => isSameFile(source, out));
     // Without files to write there is nobody left to score for.
     this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
   }
@@ -160,6 +164,7 @@ class Run {
       } catch (error) {
         if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, error.message);
       }
+      await requireRoomFor(file);
       this.#memory = { file, before: cache?.size ?? 0 };
     }
     // Otherwise the scorer knows best how large it should be.
@@ -317,18 +322,17 @@ class Run {
    * there is no reason.
    */
   #whyNotWrite() {
-    const { out, sources } = this.#options;
     const isCutShort = this.#interrupted || this.#unread > 0 || this.#storeFailure !== null;
     if (isCutShort && this.#summary.scored === 0) {
       return this.#hasFiles ? 'nothing was scored, so no file was written' : null;
     }
-    if (out === null || !sources.some((source) => identityOf(source) === identityOf(out))) return null;
+    if (!this.#replacesInput) return null;
     const lost = [];
     if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
     if (lost.length === 0) return null;
-    return `${out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
+    return `${this.#options.out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
   }
 
   /** Puts the files in their places, the memory last: with traces in it that were not written, they would not be new next time. */
