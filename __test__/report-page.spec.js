@@ -321,6 +321,51 @@ describeOnce('the page of a report', () => {
     await close();
   });
 
+  test('keeps what scores 1 at a threshold of 1', async () => {
+    const best = makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcome: 1 });
+    const traces = [
+      ...ordinary.slice(0, 50),
+      ...Array.from({ length: 3 }, (_, i) => makeScored(50 + i, { breakdown: best })),
+    ];
+    /** How many bars there are of a colour. */
+    const bars = (page, colour) => page.locator(`figure svg [fill="var(--${colour})"] rect`).count();
+    const { page, faults, close } = await open(render(traces));
+    await page.locator('#threshold').focus();
+    await page.keyboard.press('End');
+    const expectKept = async ({ page }) => {
+      expect(await page.locator('h1').textContent()).toBe('3 of 53 traces score 1.00 or more');
+      expect(await page.locator('.verdict').textContent()).toContain('3 kept');
+      expect(await bars(page, 'kept')).toBe(1);
+      expect(await bars(page, 'dropped')).toBeGreaterThan(5);
+    };
+    await expectKept({ page });
+    await close();
+    const initial = await open(render(traces, { options: { threshold: 1 } }));
+    await expectKept(initial);
+    expect([...faults, ...initial.faults]).toEqual([]);
+    await initial.close();
+    const alone = await open(render(traces.slice(50), { options: { threshold: 1 } }));
+    expect([await bars(alone.page, 'kept'), await bars(alone.page, 'dropped')]).toEqual([1, 0]);
+    await alone.close();
+  });
+
+  test('takes nothing where nothing is left of it', async () => {
+    const takes = [['single-tool-penalty', (score) => score - 0.001]];
+    const breakdowns = [
+      { novelty: -0.001 },
+      { overrides: takes },
+      { overrides: [['single-thought', () => 0.1], ...takes] },
+    ];
+    const traces = breakdowns.map((given, i) => makeScored(i, { breakdown: makeBreakdown(given) }));
+    const { page, close } = await open(render(traces));
+    const sums = await page.locator('.sum').allTextContents();
+    expect(sums).toHaveLength(3);
+    expect(sums.join()).toMatch(/\+\s0\.00 novelty/);
+    expect(sums.join()).toMatch(/\+\s0\.00 for using only one tool/);
+    expect(sums.join()).not.toMatch(/−\s0\.00/);
+    await close();
+  });
+
   test('explains scores by sums that add up', async () => {
     const traces = OVERRIDES.flatMap((overrides, i) => {
       const random = randomNumbers(i);
@@ -575,6 +620,21 @@ describeOnce('the page of a report', () => {
       /\d+/.exec(getComputedStyle(document.documentElement).backgroundColor),
     );
     expect(Number(red)).toBe(255);
+    // Browsers leave backgrounds out, and these are all there is of a colour's key.
+    const swatches = await page.evaluate(() =>
+      [...document.querySelectorAll('.swatch')].map((swatch) =>
+        getComputedStyle(swatch).getPropertyValue('-webkit-print-color-adjust'),
+      ),
+    );
+    expect(new Set(swatches)).toEqual(new Set(['exact']));
+    // They were drawn for one of two columns of a screen.
+    const bars = await page.evaluate(() =>
+      [...document.querySelectorAll('.trace svg')].map((svg) => {
+        svg.setAttribute('width', '100');
+        return svg.getBoundingClientRect().width / svg.parentElement.clientWidth;
+      }),
+    );
+    expect(bars).toEqual(bars.map(() => expect.closeTo(1, 2)));
     const pdf = await page.pdf({ format: 'A4' });
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));

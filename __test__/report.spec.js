@@ -63,12 +63,13 @@ describe('the statistics', () => {
     }
   });
 
-  test('what lies outside 0 to 1 counts in the bins at the ends', () => {
+  test('what lies outside 0 to 1 counts in the bins at the ends, and 1 in one of its own', () => {
     const histogram = new Histogram(10);
-    for (const value of [-0.2, 1, 1.3]) histogram.add(value);
+    for (const value of [-0.2, 1 - Number.EPSILON, 1, 1.3]) histogram.add(value);
     expect(histogram.filledBins).toEqual([
       [0, 1],
-      [9, 2],
+      [9, 1],
+      [10, 2],
     ]);
     expect(histogram.summary()).toMatchObject({ min: -0.2, max: 1.3 });
   });
@@ -146,7 +147,11 @@ describe('a report has', () => {
   });
 
   test('bins that tell exactly what each step of the slider keeps', () => {
-    const { bins, filled } = summary.scoreBins;
+    const best = makeBreakdown({ complexity: 1, novelty: 1, toolDiversity: 1, outcome: 1 });
+    const all = [...traces, makeScored(traces.length, { breakdown: best })];
+    const scores = all.map(({ breakdown }) => breakdown.score);
+    expect(scores.at(-1)).toBe(1);
+    const { bins, filled } = summaryOf(all).scoreBins;
     for (let step = 0; step <= 100; step++) {
       const kept = filled.reduce(
         (sum, [bin, number]) => (bin >= (step * bins) / 100 ? sum + number : sum),

@@ -2,8 +2,12 @@
 
 // Statistics in bounded memory, however many values they are given.
 
-/** Counts values of 0 to 1 in bins of equal width; what lies outside counts in the first or the last. */
+/**
+ * Counts values of 0 to 1 in bins of equal width, and in one more what is 1, which no other of them reaches; what lies
+ * outside counts in the first or the last.
+ */
 class Histogram {
+  #bins;
   #counts;
   #sums;
   #sum = 0;
@@ -12,8 +16,9 @@ class Histogram {
   max = Number.NEGATIVE_INFINITY;
 
   constructor(bins) {
-    this.#counts = new Float64Array(bins);
-    this.#sums = new Float64Array(bins);
+    this.#bins = bins;
+    this.#counts = new Float64Array(bins + 1);
+    this.#sums = new Float64Array(bins + 1);
   }
 
   add(value) {
@@ -28,10 +33,10 @@ class Histogram {
 
   /** The bin `k` with `k / bins <= value < (k + 1) / bins`, in just these terms: `value * bins` alone may round up. */
   #binOf(value) {
-    const bins = this.#counts.length;
-    let bin = Math.min(bins - 1, Math.max(0, Math.floor(value * bins)));
+    const bins = this.#bins;
+    let bin = Math.min(bins, Math.max(0, Math.floor(value * bins)));
     if (bin > 0 && value < bin / bins) bin -= 1;
-    if (bin < bins - 1 && value >= (bin + 1) / bins) bin += 1;
+    if (bin < bins && value >= (bin + 1) / bins) bin += 1;
     return bin;
   }
 

@@ -13,12 +13,12 @@ function stepFor(scored, width) {
   return width < 600 || scored < 20_000 ? 2 : 1;
 }
 
-/** The bins, several as one. */
+/** The bins, several as one; the last bar has what is 1 too. */
 function barsOf({ bins, filled }, hundredths) {
   const perBar = (bins * hundredths) / 100;
   const bars = new Map();
   for (const [bin, number] of filled) {
-    const bar = Math.floor(bin / perBar);
+    const bar = Math.floor(Math.min(bin, bins - 1) / perBar);
     bars.set(bar, (bars.get(bar) ?? 0) + number);
   }
   return [...bars]
@@ -28,12 +28,33 @@ function barsOf({ bins, filled }, hundredths) {
     });
 }
 
+/** The parts of the bars that a threshold drops and keeps. */
+function sidesOf(bars, bar, { bins, filled }) {
+  const stacked = bars.map((b) => ({ ...b, low: 0, high: b.count }));
+  if (bar < 1) {
+    return {
+      dropped: stacked.filter(({ from }) => from < bar).map((b) => ({ ...b, to: Math.min(b.to, bar) })),
+      kept: stacked.filter(({ to }) => to > bar).map((b) => ({ ...b, from: Math.max(b.from, bar) })),
+    };
+  }
+  // What is 1 has no width of its own: it stands on the rest of its bar.
+  const kept = filled.find(([bin]) => bin === bins)?.[1] ?? 0;
+  const last = stacked.at(-1);
+  return kept === 0
+    ? { dropped: stacked, kept: [] }
+    : {
+        dropped: [...stacked.slice(0, -1), { ...last, high: last.count - kept }].filter(
+          ({ high }) => high > 0,
+        ),
+        kept: [{ ...last, low: last.count - kept }],
+      };
+}
+
 function histogram(report, threshold, width) {
   const bar = threshold.value;
   const bars = barsOf(report.scoreBins, stepFor(report.count, width));
-  const dropped = bars.filter(({ from }) => from < bar).map((b) => ({ ...b, to: Math.min(b.to, bar) }));
-  const kept = bars.filter(({ to }) => to > bar).map((b) => ({ ...b, from: Math.max(b.from, bar) }));
-  const sides = { x1: 'from', x2: 'to', y: 'count', insetLeft: 0.5, insetRight: 0.5 };
+  const { dropped, kept } = sidesOf(bars, bar, report.scoreBins);
+  const sides = { x1: 'from', x2: 'to', y1: 'low', y2: 'high', insetLeft: 0.5, insetRight: 0.5 };
   const highest = Math.max(1, ...bars.map((b) => b.count));
   const ticks = wholeTicks(highest);
   const label = `Histogram of ${count(report.count, 'score')}; ${integer(threshold.kept(report))} of them are ${plain(bar)} or more.`;

@@ -14,6 +14,12 @@ const EFFECTS = {
 /** What the other rules do, which replace the sum; the result goes after them. */
 const REPLACEMENTS = { 'single-thought': ', but a single thought scores', clamp: ', brought back to' };
 
+/** What is added or taken; nothing, once it is rounded, is not taken. */
+function signed(value) {
+  const text = decimal(value);
+  return text.startsWith('−') ? `−\u00a0${text.slice(1)}` : `+\u00a0${text}`;
+}
+
 /** How a score comes about, as one line of arithmetic, in rounded numbers that add up. */
 export function sumInWords({ contributions, overrides, score }) {
   const terms = DIMENSIONS.map(({ key, noun }) => ({ value: contributions[key], words: noun }));
@@ -25,15 +31,14 @@ export function sumInWords({ contributions, overrides, score }) {
     2,
   );
   const sum = terms.map(({ words }, i) => {
-    const sign = rounded[i] < 0 || terms[i].value < 0 ? '−' : '+';
-    return `${i === 0 ? '' : ` ${sign}\u00a0`}${decimal(Math.abs(rounded[i]))} ${words}`;
+    return `${i === 0 ? decimal(rounded[i]) : ` ${signed(rounded[i])}`} ${words}`;
   });
   const total = decimal(rounded.reduce((a, b) => a + b, 0));
   if (replaced < 0) return `${sum.join('')} =\u00a0${decimal(score)}`;
   // Whatever follows a rule that replaces the sum is told as steps.
   const steps = overrides.slice(replaced).map(({ rule, before, after }) => {
     if (Object.hasOwn(EFFECTS, rule)) {
-      return `, ${after < before ? '−' : '+'}\u00a0${decimal(Math.abs(after - before))} ${EFFECTS[rule]} = ${decimal(after)}`;
+      return `, ${signed(after - before)} ${EFFECTS[rule]} = ${decimal(after)}`;
     }
     return `${REPLACEMENTS[rule] ?? `, after the rule ${rule}`} ${decimal(after)}`;
   });
