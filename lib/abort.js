@@ -88,4 +88,4 @@ function reasonOf(signal) {
   return reason === undefined ? new DOMException('This operation was aborted', 'AbortError') : reason;
 }
 
-module.exports = { cancellable, onAbort, throwIfAborted };
+module.exports = { cancellable, isAborted, onAbort, reasonOf, throwIfAborted };

@@ -9,7 +9,7 @@ const { isArray, readFrom } = require('./reading.js');
  * Reads `signal`, and the options that `others` names with their types.
  *
  * @param {unknown} options
- * @param {Record<string, 'boolean' | 'function'>} [others]
+ * @param {Record<string, 'boolean' | 'function' | 'string'>} [others]
  */
 function readCallOptions(options, others = {}) {
   if (options === undefined) return {};

@@ -6,14 +6,16 @@
 const DIMENSIONS = 384;
 
 /** Goes up with every change to the tables or functions below. */
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 
 /** What the functions raise, besides PostgreSQL's own conditions. */
-const RAISED = { schema: 'KP001', otherModel: 'KP002', tooLate: 'KP003' };
+const RAISED = { schema: 'KP001', otherModel: 'KP002', tooLate: 'KP003', otherLimits: 'KP004' };
 
 /** What is made for a store besides its table, by what is appended to the table's name. */
 const SUFFIXES = {
   meta: '_meta',
+  call: '_call',
+  find: '_find',
   look: '_look',
   lookAll: '_look_all',
   add: '_add',
@@ -26,8 +28,17 @@ const SUFFIXES = {
 /** PostgreSQL cuts longer names, after which two could be the same. */
 const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => suffix.length));
 
+/** How long a vector can live in milliseconds, six thousand years: the calendar of PostgreSQL begins in 4713 BC. */
+const MAX_TTL_MS = 2e14;
+
+/**
+ * So many vectors at most are compared again under the lock, which takes some ten milliseconds. Where it would be more,
+ * the call is made again.
+ */
+const LOCKED_COMPARISONS = 10_000;
+
 /** The functions, for a look whether they are all there. */
-const FUNCTIONS = ['look', 'lookAll', 'add', 'nearest', 'size', 'sweep'];
+const FUNCTIONS = ['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep'];
 
 /**
  * The tables.
@@ -35,16 +46,18 @@ const FUNCTIONS = ['look', 'lookAll', 'add', 'nearest', 'size', 'sweep'];
  * Positions are given out under the lock of the single row of the meta table, so they have no gaps, and are in the
  * order of the commits: the newest `n` vectors are those of the `n` highest positions.
  */
-const tables = ({ table, meta, type }) => `
+const tables = ({ table, meta, type, callIndexName }) => `
 CREATE TABLE IF NOT EXISTS ${meta} (
   id integer PRIMARY KEY CHECK (id = 1),
   version integer NOT NULL,
   model text,
   dtype text,
-  next_position bigint NOT NULL
+  next_position bigint NOT NULL,
+  -- The limits of all who share the table. "Infinity": for ever.
+  max_elements bigint NOT NULL,
+  ttl_ms double precision NOT NULL
 -- Every addition updates the row: room for that on its page keeps it out of the index.
 ) WITH (fillfactor = 10);
-INSERT INTO ${meta} (id, version, next_position) VALUES (1, ${SCHEMA_VERSION}, 0) ON CONFLICT DO NOTHING;
 CREATE TABLE IF NOT EXISTS ${table} (
   position bigint PRIMARY KEY,
   added timestamptz NOT NULL,
@@ -54,7 +67,18 @@ CREATE TABLE IF NOT EXISTS ${table} (
 );
 -- In the row whatever the length of the label: a scan reads it.
 ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
+CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
 `;
+
+/** The row of the meta table, unless it is there. */
+const metaRow = ({ meta }) =>
+  `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2) ` +
+  'ON CONFLICT DO NOTHING';
+
+/** Sets the limits that are not null, and returns all. */
+const setLimits = ({ meta }) =>
+  `UPDATE ${meta} SET max_elements = coalesce($2, max_elements), ttl_ms = coalesce($3, ttl_ms) ` +
+  'WHERE id = 1 AND version = $1 RETURNING max_elements, ttl_ms';
 
 const hnswIndex = ({ table, indexName, extension }) =>
   `CREATE INDEX ${indexName} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
@@ -62,14 +86,31 @@ const hnswIndex = ({ table, indexName, extension }) =>
 /** Names in the functions mean what they did when these were made; compiling a scan takes longer than it saves. */
 const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off';
 
-/** The store's row, checked. Expects variables `known` and parameters `expected_version`, `new_model`, `new_dtype`. */
+/** What the store's row says. */
+const META_COLUMNS = 'm.version, m.model, m.dtype, m.next_position, m.max_elements, m.ttl_ms';
+
+/** The parameters of {@link checkVersion}; limits that are null are whatever the table has. */
+const EXPECTED = `
+  expected_version integer,
+  expected_elements bigint,
+  expected_ttl_ms double precision`;
+
+/** The store's row, checked. Expects a variable `known`. */
 const checkVersion = ({ meta }) => `
-  SELECT m.version, m.model, m.dtype, m.next_position INTO known FROM ${meta} m WHERE m.id = 1;
+  SELECT ${META_COLUMNS} INTO known FROM ${meta} m WHERE m.id = 1;
   IF known.version IS DISTINCT FROM expected_version THEN
     RAISE EXCEPTION USING ERRCODE = '${RAISED.schema}', MESSAGE =
       format('the schema is of version %s, not %s', coalesce(known.version::text, 'unknown'), expected_version);
+  END IF;
+  IF known.max_elements <> expected_elements OR known.ttl_ms <> expected_ttl_ms THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.otherLimits}', MESSAGE = format(
+      'the table has maxElements %s and ttlMs %s, not %s and %s',
+      known.max_elements, known.ttl_ms,
+      coalesce(expected_elements, known.max_elements), coalesce(expected_ttl_ms, known.ttl_ms)
+    );
   END IF;`;
 
+/** Expects parameters `new_model` and `new_dtype`. */
 const checkModel = `
   IF known.model <> new_model OR known.dtype <> new_dtype THEN
     RAISE EXCEPTION USING ERRCODE = '${RAISED.otherModel}', MESSAGE =
@@ -84,8 +125,13 @@ const prepareSearch = `
     PERFORM set_config('hnsw.iterative_scan', 'strict_order', true);
   END IF;`;
 
-const OLDEST =
-  "CASE WHEN ttl_ms IS NULL THEN '-infinity' ELSE clock_timestamp() - ttl_ms * interval '1 ms' END";
+const OLDEST = `CASE WHEN known.ttl_ms > ${MAX_TTL_MS} THEN '-infinity' ELSE clock_timestamp() - known.ttl_ms * interval '1 ms' END`;
+
+/** Expects a variable `began` and a parameter `patience_ms`. */
+const checkTime = `
+  IF extract(epoch FROM clock_timestamp() - began) * 1000 > patience_ms THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
+  END IF;`;
 
 /** Vectors have length 1, so the negative inner product (`<#>`) orders them as the cosine does, and is cheaper. */
 const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extension}.<#>) ${vector})`;
@@ -93,23 +139,55 @@ const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extens
 /** As `distance`, in a form that no index can serve. */
 const exactDistance = (names, vector) => `(${distance(names, vector)} + 0)`;
 
+/**
+ * Where the vectors of a call begin; null if it is not stored. From the last one: the first ones may have been swept
+ * already.
+ */
+const findFunction = (names) => `
+CREATE OR REPLACE FUNCTION ${names.find}(wanted uuid, amount integer) RETURNS bigint
+-- With the value, the planner knows that it is rare.
+${ATTRIBUTES} SET plan_cache_mode = force_custom_plan AS ${names.quote}
+DECLARE
+  last bigint;
+  stored_amount bigint;
+BEGIN
+  -- The sum keeps the planner from going through the positions instead of the index on calls.
+  SELECT max(stored.position + 0), count(*) INTO last, stored_amount FROM ${names.table} stored
+    WHERE stored.call = wanted;
+  IF stored_amount > amount THEN
+    RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value', MESSAGE =
+      format('call %s is stored already, with other entries', wanted);
+  END IF;
+  RETURN last - amount + 1;
+END
+${names.quote};
+`;
+
 /** The position of the vector nearest to `query`, from `lowest` on and below `beyond` if there is one. */
 const lookFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.look}(
   query ${names.type}, lowest bigint, beyond bigint, oldest timestamptz, by_index boolean
 ) RETURNS bigint
 ${ATTRIBUTES} SET plan_cache_mode = force_custom_plan SET enable_sort = on AS ${names.quote}
+DECLARE
+  nearest bigint;
 BEGIN
-  -- Of PL/pgSQL's statements, RETURN is one that lets a scan use parallel workers.
   IF by_index THEN
     -- Ends with the function. Without, the planner leaves out the index of a table that it thinks is small.
     PERFORM set_config('enable_sort', 'off', true);
-    RETURN (
+    nearest := (
       SELECT stored.position FROM ${names.table} stored
       WHERE stored.position >= lowest AND stored.added > oldest
       ORDER BY ${distance(names, 'query')} LIMIT 1
     );
-  ELSIF beyond IS NULL THEN
+    IF nearest IS NOT NULL THEN
+      RETURN nearest;
+    END IF;
+    -- The index gives up after some thousands that do not count any more and are not swept yet.
+    PERFORM set_config('enable_sort', 'on', true);
+  END IF;
+  -- Of PL/pgSQL's statements, RETURN is one that lets a scan use parallel workers.
+  IF beyond IS NULL THEN
     RETURN (
       SELECT stored.position FROM ${names.table} stored
       WHERE stored.position >= lowest AND stored.added > oldest
@@ -127,20 +205,21 @@ ${names.quote};
 `;
 
 /**
- * The positions of the vectors nearest to several, exactly, in two scans for each 64 of them: one for the distances, one
+ * The positions, from `lowest` on and below `beyond`, of the vectors nearest to several, exactly, in two scans for each 64 of them: one for the distances, one
  * for who is at them. Reading a row costs more than comparing it, so 64 take about as long as ten scans of one.
  *
  * -1 stands for one that was deleted between the scans.
  */
 const lookAllFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.lookAll}(
-  queries ${names.type}[], lowest bigint, oldest timestamptz
+  queries ${names.type}[], lowest bigint, beyond bigint, oldest timestamptz
 ) RETURNS bigint[]
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   distance constant text := 'stored.embedding OPERATOR(' || ${names.extensionLiteral} || '.<#>) $1[';
   source constant text :=
-    '] FROM ' || ${names.tableLiteral} || ' stored WHERE stored.position >= $2 AND stored.added > $3';
+    '] FROM ' || ${names.tableLiteral} ||
+    ' stored WHERE stored.position >= $2 AND stored.position < $3 AND stored.added > $4';
   part ${names.type}[];
   distances double precision[];
   positions bigint[];
@@ -150,11 +229,11 @@ BEGIN
     part := queries[start:start + 63];
     EXECUTE 'SELECT ARRAY[' || (
       SELECT string_agg('min(' || distance || i || '])', ', ' ORDER BY i) FROM generate_series(1, cardinality(part)) i
-    ) || source INTO distances USING part, lowest, oldest;
+    ) || source INTO distances USING part, lowest, beyond, oldest;
     EXECUTE 'SELECT ARRAY[' || (
-      SELECT string_agg('min(stored.position) FILTER (WHERE ' || distance || i || '] = $4[' || i || '])', ', ' ORDER BY i)
+      SELECT string_agg('min(stored.position) FILTER (WHERE ' || distance || i || '] = $5[' || i || '])', ', ' ORDER BY i)
       FROM generate_series(1, cardinality(part)) i
-    ) || source INTO positions USING part, lowest, oldest, distances;
+    ) || source INTO positions USING part, lowest, beyond, oldest, distances;
     found := found || ARRAY(
       SELECT coalesce(best.position, CASE WHEN best.distance IS NOT NULL THEN -1 END)
       FROM unnest(positions, distances) WITH ORDINALITY AS best(position, distance, index) ORDER BY best.index
@@ -171,90 +250,108 @@ ${names.quote};
  * the commit. READ COMMITTED gives each statement a snapshot of its own, so those after the lock see everything that
  * was committed before it was granted: of two calls that add the same, one sees the other's. Where the
  * snapshot is the transaction's (REPEATABLE READ, SERIALIZABLE) the lock fails with a serialization failure instead.
+ *
+ * A call that is stored already, because its answer was lost, is only compared, and needs no lock. An earlier attempt may
+ * still be under way when the next one begins, so each looks for the other once more under the lock. Whatever takes
+ * long there is left to another attempt, for which a serialization failure asks.
  */
 const addFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.add}(
-  expected_version integer,
+CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
   new_model text,
   new_dtype text,
   -- One for each call, and the same when it is made again.
   new_call uuid,
-  -- Where an earlier attempt of the call can have been stored, from this position on; null at the first attempt.
-  repeated_from bigint,
   new_embeddings text[],
   new_labels text[],
   -- How many of these vectors belong to entries before that of each.
   befores integer[],
-  max_elements bigint,
-  ttl_ms double precision,
   ef_search integer,
   patience_ms double precision
-) RETURNS TABLE (first_position bigint, similarity double precision, nearest_label text)
+) RETURNS TABLE (similarity double precision, nearest_label text)
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   began constant timestamptz := clock_timestamp();
   queries constant ${names.type}[] := new_embeddings::${names.type}[];
   amount constant integer := cardinality(new_embeddings);
   known record;
+  previous record;
   oldest timestamptz;
+  -- Where the vectors of the call begin, and what comes from where on was not looked at before the lock.
+  beginning bigint;
   seen bigint;
   lowest bigint;
-  beginning bigint;
   remaining double precision;
   candidates bigint[];
+  stale integer[] := '{}';
 BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
 
-  seen := known.next_position;
   oldest := ${OLDEST};
+  beginning := ${names.find}(new_call, amount);
+  seen := coalesce(beginning, known.next_position);
   candidates := array_fill(NULL::bigint, ARRAY[amount]);
-  IF repeated_from IS NULL AND ef_search IS NULL AND amount > 2 THEN
-    -- From where the first entry is compared; what that finds too old for a later one is looked for again below.
-    candidates := ${names.lookAll}(queries, seen - max_elements, oldest);
-  ELSIF repeated_from IS NULL THEN
+  IF amount > 2 AND (ef_search IS NULL OR beginning IS NOT NULL) THEN
+    -- From where the first entry is compared.
+    candidates := ${names.lookAll}(queries, seen - known.max_elements, seen, oldest);
     FOR i IN 1..amount LOOP
-      candidates[i] :=
-        ${names.look}(queries[i], seen + befores[i] - max_elements, NULL, oldest, ef_search IS NOT NULL);
+      lowest := seen + befores[i] - known.max_elements;
+      -- Those that are too old for a later entry, or were deleted in between.
+      IF candidates[i] < greatest(lowest, 0) THEN${checkTime}
+        candidates[i] := ${names.look}(queries[i], lowest, seen, oldest, false);
+      END IF;
+    END LOOP;
+  ELSE
+    FOR i IN 1..amount LOOP${checkTime}
+      candidates[i] := ${names.look}(
+        queries[i], seen + befores[i] - known.max_elements, beginning, oldest,
+        ef_search IS NOT NULL AND beginning IS NULL
+      );
     END LOOP;
   END IF;
 
-  remaining := patience_ms - extract(epoch FROM clock_timestamp() - began) * 1000;
-  IF remaining < 1 THEN
-    RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
-  END IF;
-  PERFORM set_config('lock_timeout', least(remaining, 2147483647)::integer::text, true);
-  SELECT m.version, m.model, m.dtype, m.next_position INTO STRICT known FROM ${names.meta} m WHERE m.id = 1 FOR UPDATE;
-  IF extract(epoch FROM clock_timestamp() - began) * 1000 > patience_ms THEN
-    RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
-  END IF;${checkModel}
-
-  oldest := ${OLDEST};
-  IF repeated_from IS NOT NULL THEN
-    -- From the last one: the first ones may have been swept already.
-    SELECT max(stored.position) - amount + 1 INTO beginning FROM ${names.table} stored
-      WHERE stored.position >= repeated_from AND stored.call = new_call;
-    seen := coalesce(beginning, known.next_position);
-  END IF;
   IF beginning IS NULL THEN
+    remaining := patience_ms - extract(epoch FROM clock_timestamp() - began) * 1000;
+    IF remaining < 1 THEN
+      RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
+    END IF;
+    PERFORM set_config('lock_timeout', least(remaining, 2147483647)::integer::text, true);
+    previous := known;
+    SELECT ${META_COLUMNS} INTO STRICT known FROM ${names.meta} m WHERE m.id = 1 FOR UPDATE;${checkTime}${checkModel}
+    IF known.max_elements <> previous.max_elements OR known.ttl_ms <> previous.ttl_ms THEN
+      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'the limits have changed';
+    END IF;
+    IF ${names.find}(new_call, amount) IS NOT NULL THEN
+      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'another attempt has stored the call';
+    END IF;
     beginning := known.next_position;
+    oldest := ${OLDEST};
+
+    -- Look again for those whose nearest has expired or been displaced since.
+    FOR i IN 1..amount LOOP
+      lowest := beginning + befores[i] - known.max_elements;
+      IF candidates[i] IS NOT NULL AND NOT EXISTS (
+        SELECT FROM ${names.table} stored
+        WHERE stored.position = candidates[i] AND stored.position >= lowest AND stored.added > oldest
+      ) THEN
+        stale := stale || i;
+      END IF;
+    END LOOP;
+    IF cardinality(stale) * least(beginning, known.max_elements) > ${LOCKED_COMPARISONS} THEN
+      RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'what is nearest does not count any more';
+    END IF;
+    FOR i IN 1..cardinality(stale) LOOP
+      candidates[stale[i]] := ${names.look}(
+        queries[stale[i]], beginning + befores[stale[i]] - known.max_elements, beginning, oldest, false
+      );
+    END LOOP;${checkTime}
+
     UPDATE ${names.meta} m SET next_position = beginning + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
     INSERT INTO ${names.table} (position, added, call, embedding, label)
       SELECT beginning + new.index - 1, clock_timestamp(), new_call, new.embedding, new.label
       FROM unnest(queries, new_labels) WITH ORDINALITY AS new(embedding, label, index);
   END IF;
 
-  -- Look again for those whose nearest has expired or been displaced since, and where nobody has looked yet.
-  FOR i IN 1..amount LOOP
-    lowest := beginning + befores[i] - max_elements;
-    IF repeated_from IS NOT NULL OR candidates[i] IS NOT NULL AND NOT EXISTS (
-      SELECT FROM ${names.table} stored
-      WHERE stored.position = candidates[i] AND stored.position >= lowest AND stored.added > oldest
-    ) THEN
-      candidates[i] := ${names.look}(queries[i], lowest, beginning, oldest, false);
-    END IF;
-  END LOOP;
-
   RETURN QUERY
-  SELECT beginning, nearest.similarity, nearest.label
+  SELECT nearest.similarity, nearest.label
   FROM unnest(queries, befores, candidates) WITH ORDINALITY AS new(embedding, before, candidate, index)
   LEFT JOIN LATERAL (
     SELECT -compared.distance AS similarity, compared.label
@@ -266,7 +363,7 @@ BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
       -- Those of other calls since the look, and of the entries before.
       SELECT ${exactDistance(names, 'new.embedding')}, stored.position, stored.label
       FROM ${names.table} stored
-      WHERE stored.position >= greatest(seen, beginning + new.before - max_elements)
+      WHERE stored.position >= greatest(seen, beginning + new.before - known.max_elements)
         AND stored.position < beginning + new.before AND stored.added > oldest
     ) compared
     ORDER BY compared.distance, compared.position LIMIT 1
@@ -277,53 +374,58 @@ ${names.quote};
 `;
 
 const nearestFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.nearest}(
-  expected_version integer,
+CREATE OR REPLACE FUNCTION ${names.nearest}(${EXPECTED},
   new_model text,
   new_dtype text,
   new_embedding text,
   amount integer,
-  max_elements bigint,
-  ttl_ms double precision,
   ef_search integer
 ) RETURNS TABLE (similarity double precision, nearest_label text)
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   query constant ${names.type} := new_embedding::${names.type};
   known record;
-  oldest constant timestamptz := ${OLDEST};
+  oldest timestamptz;
   lowest bigint;
+  positions bigint[];
 BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
-  lowest := known.next_position - max_elements;
-  IF ef_search IS NULL THEN
-    RETURN QUERY
-    SELECT -${distance(names, 'query')}, stored.label FROM ${names.table} stored
-    WHERE stored.position >= lowest AND stored.added > oldest
-    ORDER BY ${exactDistance(names, 'query')}, stored.position LIMIT amount;
-  ELSE
-    RETURN QUERY
-    SELECT -${distance(names, 'query')}, stored.label FROM ${names.table} stored
-    WHERE stored.position >= lowest AND stored.added > oldest
-    ORDER BY ${distance(names, 'query')} LIMIT amount;
+  oldest := ${OLDEST};
+  lowest := known.next_position - known.max_elements;
+  IF ef_search IS NOT NULL THEN
+    positions := ARRAY(
+      SELECT stored.position FROM ${names.table} stored
+      WHERE stored.position >= lowest AND stored.added > oldest
+      ORDER BY ${distance(names, 'query')} LIMIT amount
+    );
+    -- It gives up after some thousands that do not count any more and are not swept yet.
+    IF cardinality(positions) = amount THEN
+      RETURN QUERY
+      SELECT -${distance(names, 'query')}, stored.label FROM ${names.table} stored
+      WHERE stored.position = ANY(positions)
+      ORDER BY ${exactDistance(names, 'query')}, stored.position;
+      RETURN;
+    END IF;
   END IF;
+  RETURN QUERY
+  SELECT -${distance(names, 'query')}, stored.label FROM ${names.table} stored
+  WHERE stored.position >= lowest AND stored.added > oldest
+  ORDER BY ${exactDistance(names, 'query')}, stored.position LIMIT amount;
 END
 ${names.quote};
 `;
 
 const sizeFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.size}(
-  expected_version integer,
-  max_elements bigint,
-  ttl_ms double precision
+CREATE OR REPLACE FUNCTION ${names.size}(${EXPECTED}
 ) RETURNS bigint
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
-  oldest constant timestamptz := ${OLDEST};
+  oldest timestamptz;
 BEGIN${checkVersion(names)}
+  oldest := ${OLDEST};
   RETURN (
     SELECT count(*) FROM ${names.table} stored
-    WHERE stored.position >= known.next_position - max_elements AND stored.added > oldest
+    WHERE stored.position >= known.next_position - known.max_elements AND stored.added > oldest
   );
 END
 ${names.quote};
@@ -334,18 +436,16 @@ ${names.quote};
  * Vectors expire in the order of their positions, so that nothing but the oldest has to be looked at.
  */
 const sweepFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.sweep}(
-  expected_version integer,
-  max_elements bigint,
-  ttl_ms double precision,
+CREATE OR REPLACE FUNCTION ${names.sweep}(${EXPECTED},
   amount integer
 ) RETURNS bigint
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
-  oldest constant timestamptz := ${OLDEST};
+  oldest timestamptz;
   deleted bigint;
 BEGIN${checkVersion(names)}
+  oldest := ${OLDEST};
   -- The lock of this store: the object id of its table.
   IF NOT pg_try_advisory_xact_lock(${SWEEP_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer) THEN
     RETURN NULL;
@@ -354,7 +454,7 @@ BEGIN${checkVersion(names)}
     SELECT stored.position, stored.added FROM ${names.table} stored ORDER BY stored.position LIMIT amount
   ) first
   WHERE leaving.position = first.position
-    AND (first.position < known.next_position - max_elements OR first.added <= oldest);
+    AND (first.position < known.next_position - known.max_elements OR first.added <= oldest);
   GET DIAGNOSTICS deleted = ROW_COUNT;
   RETURN deleted;
 END
@@ -368,7 +468,7 @@ const SWEEP_LOCK = 0x6b706e73;
 const MIGRATE_LOCK = '7741340157230116965';
 
 const functions = (names) =>
-  [lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction, sweepFunction]
+  [findFunction, lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction, sweepFunction]
     .map((make) => make(names))
     .join('');
 
@@ -376,11 +476,14 @@ module.exports = {
   DIMENSIONS,
   FUNCTIONS,
   MAX_NAME_BYTES,
+  MAX_TTL_MS,
   MIGRATE_LOCK,
   RAISED,
   SCHEMA_VERSION,
   SUFFIXES,
   functions,
   hnswIndex,
+  metaRow,
+  setLimits,
   tables,
 };

@@ -2,7 +2,7 @@
 
 // One statement on a connection of a `pg` pool: within a time limit, cancellable, with errors that have our codes.
 
-const { onAbort } = require('./abort.js');
+const { isAborted, onAbort, reasonOf } = require('./abort.js');
 const { codedError } = require('./errors.js');
 const { RAISED } = require('./pg-schema.js');
 
@@ -11,7 +11,10 @@ const ignore = () => {};
 /** What a connection is told to send: strings, whatever type parsers the process has registered. */
 const types = { getTypeParser: () => (value) => value };
 
-/** An error with how it came about: `phase` is `connect` until the statement has been sent. */
+/**
+ * An error with how it came about: `phase` is `connect` until the statement has been sent, then `query`; or it is
+ * `aborted`, and the error the signal's reason.
+ */
 class Failure {
   constructor(error, phase) {
     this.error = error;
@@ -99,8 +102,9 @@ function rejection(signal) {
   if (signal === undefined) return { promise: new Promise(ignore), forget: ignore };
   let forget;
   const promise = new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    forget = onAbort(signal, () => reject(signal.reason));
+    const abort = () => reject(new Failure(reasonOf(signal), 'aborted'));
+    if (isAborted(signal)) abort();
+    forget = onAbort(signal, abort);
   });
   promise.catch(ignore);
   return { promise, forget };
@@ -128,10 +132,11 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
     release(false);
     return rows;
   } catch (error) {
-    if (error === TIME_UP) cancellation ??= cancel(pool, tag);
+    if (error === TIME_UP) cancellation ??= tag && cancel(pool, tag);
     else await cancellation?.withdraw();
     release(error === TIME_UP || isBroken(error));
-    throw new Failure(signal?.aborted && error.code === CANCELLED ? signal.reason : error, 'query');
+    const isCancelled = signal !== undefined && isAborted(signal) && sqlState(error) === CANCELLED;
+    throw isCancelled ? new Failure(reasonOf(signal), 'aborted') : new Failure(error, 'query');
   }
 }
 
@@ -147,23 +152,10 @@ const CANCEL_MS = 2000;
 function cancel(pool, tag) {
   let isSent = false;
   let isWithdrawn = false;
-  const send = async () => {
-    const timer = startTimer(performance.now() + CANCEL_MS);
-    try {
-      const connection = await connect(pool, timer);
-      if (isWithdrawn) return connection.release();
-      isSent = true;
-      // By its tag and not by the number of its process, which behind a connection pooler is another one's.
-      const text =
-        'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND pid <> pg_backend_pid()';
-      await query(pool, connection, { text, values: [`/* ${tag} */`], tag: 'knowledgepulse' }, timer);
-    } catch {
-      // The server cannot be reached, or is slow: the statement has a time limit of its own there.
-    } finally {
-      timer.stop();
-    }
-  };
-  const sending = send();
+  const sending = stopStatement(pool, tag, Number.POSITIVE_INFINITY, () => {
+    isSent = !isWithdrawn;
+    return isSent;
+  });
   return {
     withdraw() {
       isWithdrawn = true;
@@ -173,13 +165,35 @@ function cancel(pool, tag) {
   };
 }
 
+/**
+ * Has the server cancel the statement with this tag, and settles, without an error, when it has been told to or cannot be
+ * told in time. `isWanted` is asked when there is a connection to tell it.
+ */
+async function stopStatement(pool, tag, deadline, isWanted = () => true) {
+  const timer = startTimer(Math.min(deadline, performance.now() + CANCEL_MS));
+  try {
+    const connection = await connect(pool, timer);
+    if (!isWanted()) return connection.release();
+    // By its tag and not by the number of its process, which behind a connection pooler is another one's.
+    const text =
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND state = 'active' " +
+      'AND pid <> pg_backend_pid()';
+    await query(pool, connection, { text, values: [`/* ${tag} */`] }, timer);
+  } catch {
+    // The server cannot be reached, or is slow: the statement has a time limit of its own there.
+  } finally {
+    timer.stop();
+  }
+}
+
 /** Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get. */
 const CODES = [
   ['ERR_STORE_OTHER_MODEL', [RAISED.otherModel]],
+  ['ERR_STORE_OTHER_LIMITS', [RAISED.otherLimits]],
   // undefined table, function, column, object, schema
   ['ERR_STORE_SCHEMA', [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000']],
-  // cancelled (by statement_timeout), lock_timeout, idle and transaction timeouts
-  ['ERR_STORE_TIMEOUT', [RAISED.tooLate, CANCELLED, '55P03', '25P03', '25P04', '57P05']],
+  // cancelled (by statement_timeout), lock_timeout, idle and transaction timeouts; conflicts until the time was up
+  ['ERR_STORE_TIMEOUT', [RAISED.tooLate, CANCELLED, '55P03', '25P03', '25P04', '57P05', '40001', '40P01']],
   ['ERR_STORE_READ_ONLY', ['25006']],
   ['ERR_STORE_FULL', ['53100']],
   // connection exceptions, too many connections, shutting down, crashed, starting up, database dropped
@@ -194,18 +208,25 @@ const MESSAGES = {
   ERR_STORE_SCHEMA: 'the schema of the store is missing or of another version; call migrate()',
   ERR_STORE_OTHER_MODEL:
     'the store holds vectors of another model or dtype; use that one, or give this one a table of its own',
+  ERR_STORE_OTHER_LIMITS:
+    'the store has other limits than the options; leave them out to take those of the table, or change them with setLimits()',
   ERR_STORE: 'the store failed',
 };
 
+/** The error of a table with other limits, for whoever finds that out without the server. */
+function otherLimits(message) {
+  return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
+}
+
 /** The typed error for what {@link runStatement} threw; a signal's reason stays what it is. */
-function storeError(failure, signal) {
+function storeError(failure) {
   if (!(failure instanceof Failure)) return failure;
   const { error, phase } = failure;
+  if (phase === 'aborted') return error;
   if (error === TIME_UP) {
     const where = phase === 'connect' ? 'no connection was to be had' : 'the database did not reply';
     return codedError(Error, 'ERR_STORE_TIMEOUT', `${MESSAGES.ERR_STORE_TIMEOUT}: ${where}`);
   }
-  if (signal?.aborted && error === signal.reason) return error;
   const code = codeOf(error, phase);
   return codedError(Error, code, `${MESSAGES[code]}: ${error?.message || error?.code || error}`, error);
 }
@@ -237,8 +258,17 @@ function isLost(failure) {
 }
 
 /** Whether the database refused to order a statement among others, and will not if it comes again. */
-function isConflict({ error }) {
-  return ['40001', '40P01'].includes(sqlState(error));
+function isConflict({ error, phase }) {
+  return phase === 'query' && ['40001', '40P01'].includes(sqlState(error));
 }
 
-module.exports = { Failure, isConflict, isLost, openConnection, runStatement, storeError };
+module.exports = {
+  Failure,
+  isConflict,
+  isLost,
+  openConnection,
+  otherLimits,
+  runStatement,
+  stopStatement,
+  storeError,
+};

@@ -5,8 +5,8 @@
 const { randomUUID } = require('node:crypto');
 const { isFloat32Array } = require('node:util').types;
 
-const { throwIfAborted } = require('./abort.js');
-const { invalidOption, readCallOptions, readOption } = require('./call-options.js');
+const { isAborted, throwIfAborted } = require('./abort.js');
+const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
 const { codedError } = require('./errors.js');
 const schema = require('./pg-schema.js');
 const {
@@ -14,18 +14,20 @@ const {
   isConflict,
   isLost,
   openConnection,
+  otherLimits,
   runStatement,
+  stopStatement,
   storeError,
 } = require('./pg-statement.js');
 const { isArray, readFrom } = require('./reading.js');
 
-const { DIMENSIONS, SCHEMA_VERSION } = schema;
+const { DIMENSIONS, MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
 /** The longest delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The age of everything: a hundred thousand years. */
-const MAX_TTL_MS = 3e15;
+/** The limits of a table that is made without any. */
+const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY };
 
 /** So many rows at most are deleted by one statement, whose transaction is short then. */
 const SWEEP_ROWS = 10_000;
@@ -43,21 +45,24 @@ class PgVectorStore {
   #toSql;
   #settings;
   #names;
+  /** The limits that the table is to have; null where any will do. */
+  #limits;
   #sweeper = null;
   #closed = false;
   #hasWarned = false;
-  /** The highest position that this store was told of. What it adds comes after that. */
-  #position = 0n;
 
-  constructor(options) {
+  /** The package pgvector is only for kp-score, which looks for it elsewhere. */
+  constructor(options, pgvector = undefined) {
     this.#settings = readOptions(options);
     this.#pool = this.#settings.pool;
-    this.#toSql = loadDriver().toSql;
+    this.#limits = this.#settings.limits;
+    this.#toSql = (pgvector ?? loadDriver()).toSql;
     this.#names = namesOf(this.#settings);
     ignoreIdleErrors(this.#pool);
   }
 
   async migrate() {
+    this.#refuseClosed();
     try {
       await this.#migrate();
     } catch (error) {
@@ -70,13 +75,13 @@ class PgVectorStore {
   }
 
   async compareAndAdd(entry, options) {
-    const { signal } = readCallOptions(options);
-    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#toSql)], signal);
+    const read = readAddOptions(options);
+    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#toSql)], read);
     return comparison;
   }
 
   async compareAndAddBatch(entries, options) {
-    const { signal } = readCallOptions(options);
+    const { signal, call } = readAddOptions(options);
     if (!isArray(entries)) throw invalidEntry(TypeError, 'entries must be an array');
     const length = readFrom(entries, 'length', 'entries.length', 'ERR_INVALID_ENTRY');
     const read = Array.from({ length }, (_, index) => {
@@ -87,7 +92,7 @@ class PgVectorStore {
       throwIfAborted(signal);
       return [];
     }
-    return this.#compareAndAdd(read, signal);
+    return this.#compareAndAdd(read, { signal, call });
   }
 
   async nearest(vector, count, model, options) {
@@ -97,10 +102,10 @@ class PgVectorStore {
     if (!Number.isSafeInteger(count) || count < 0) {
       throw invalidOption(RangeError, 'count must be a safe integer of at least 0');
     }
-    const { maxElements, ttlMs, efSearch } = this.#settings;
+    const { efSearch } = this.#settings;
     const values = [
-      ...[SCHEMA_VERSION, name, dtype, this.#toSql(Array.from(vector)), Math.min(count, MAX_TIMER_MS)],
-      ...[maxElements, ttlMs, efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH))],
+      ...[...this.#expected(), name, dtype, this.#toSql(Array.from(vector)), Math.min(count, MAX_TIMER_MS)],
+      efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
     const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8)`;
     const rows = await this.#ask(text, values, signal);
@@ -113,22 +118,34 @@ class PgVectorStore {
 
   async size(options) {
     const { signal } = readCallOptions(options);
-    const { maxElements, ttlMs } = this.#settings;
     const text = `SELECT ${this.#names.size}($1, $2, $3)`;
-    const [[size]] = await this.#ask(text, [SCHEMA_VERSION, maxElements, ttlMs], signal);
+    const [[size]] = await this.#ask(text, this.#expected(), signal);
     return Number(size);
   }
 
   async sweep(options) {
     const { signal } = readCallOptions(options);
-    const { maxElements, ttlMs } = this.#settings;
     const text = `SELECT ${this.#names.sweep}($1, $2, $3, $4)`;
     for (let total = 0; ; ) {
-      const [[deleted]] = await this.#ask(text, [SCHEMA_VERSION, maxElements, ttlMs, SWEEP_ROWS], signal);
+      const [[deleted]] = await this.#ask(text, [...this.#expected(), SWEEP_ROWS], signal);
       // Null: another process is at it.
       total += Number(deleted);
       if (Number(deleted) < SWEEP_ROWS) return total;
     }
+  }
+
+  async setLimits(limits, options) {
+    const { signal } = readCallOptions(options);
+    requireObject(limits, 'limits');
+    const { maxElements, ttlMs } = readLimits(limits, 'limits');
+    const rows = await this.#ask(schema.setLimits(this.#names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
+    if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
+    const [[newElements, newTtl]] = rows;
+    // Whoever wants certain limits gets to know when they change, also by a later call.
+    if (maxElements !== null || this.#limits.maxElements !== null)
+      this.#limits.maxElements = Number(newElements);
+    if (ttlMs !== null || this.#limits.ttlMs !== null) this.#limits.ttlMs = Number(newTtl);
+    return { maxElements: Number(newElements), ttlMs: Number(newTtl) };
   }
 
   close() {
@@ -137,7 +154,7 @@ class PgVectorStore {
     this.#sweeper = null;
   }
 
-  async #compareAndAdd(entries, signal) {
+  async #compareAndAdd(entries, { signal, call = randomUUID() }) {
     const { model, dtype } = entries[0].model;
     const vectors = [];
     const labels = [];
@@ -157,65 +174,65 @@ class PgVectorStore {
         befores.push(before);
       }
     }
-    const { maxElements, ttlMs, efSearch, timeoutMs } = this.#settings;
-    const call = randomUUID();
-    const position = this.#position;
+    const { efSearch } = this.#settings;
     const text =
-      'SELECT first_position, similarity, nearest_label ' +
-      `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
-    const rows = await this.#withRetries(timeoutMs, signal, (deadline, isRepeated) => {
-      const valuesAt = (now) => [
-        ...[SCHEMA_VERSION, model, dtype, call, isRepeated ? position : null, vectors, labels, befores],
-        ...[maxElements, ttlMs, efSearch, patienceFor(deadline - now)],
-      ];
-      return runStatement(
-        this.#pool,
-        { text, valuesAt, tag: `knowledgepulse ${call}` },
-        { deadline, signal },
-      );
-    });
-    this.#remember(BigInt(rows[0][0]));
+      'SELECT similarity, nearest_label ' +
+      `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
+    const valuesAt = (remaining) => [
+      ...[...this.#expected(), model, dtype, call, vectors, labels, befores],
+      ...[efSearch, patienceFor(remaining)],
+    ];
+    const rows = await this.#run({ text, valuesAt, tag: `knowledgepulse ${call}` }, signal);
     this.#scheduleSweep();
-    const found = rows.map(([, similarity, label]) =>
+    const found = rows.map(([similarity, label]) =>
       similarity === null ? null : { label, similarity: Number(similarity) },
     );
     return entries.map((entry) => found.splice(0, entry.vectors.length));
   }
 
-  #remember(position) {
-    if (position > this.#position) this.#position = position;
+  /** What the functions take first. */
+  #expected() {
+    const { maxElements, ttlMs } = this.#limits;
+    return [SCHEMA_VERSION, maxElements, ttlMs];
   }
 
-  /** Runs a statement that changes nothing which doing it twice would not. */
+  #refuseClosed() {
+    if (this.#closed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
+  }
+
   #ask(text, values, signal) {
-    return this.#withRetries(this.#settings.timeoutMs, signal, (deadline) =>
-      runStatement(
-        this.#pool,
-        { text, valuesAt: () => values, tag: `knowledgepulse ${randomUUID()}` },
-        { deadline, signal },
-      ),
-    );
+    return this.#run({ text, valuesAt: () => values, tag: `knowledgepulse ${randomUUID()}` }, signal);
   }
 
   /**
-   * Makes an attempt, and others within the time: after conflicts, and once after the connection was lost, as the idle
-   * ones of a pool are when the server restarts.
+   * Runs a statement that does nothing more when it is run twice: again within the time after conflicts, and once after
+   * the connection was lost, as the idle ones of a pool are when the server restarts.
    */
-  async #withRetries(timeoutMs, signal, attempt) {
+  async #run({ text, valuesAt, tag }, signal) {
     throwIfAborted(signal);
-    if (this.#closed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
-    const deadline = performance.now() + timeoutMs;
+    this.#refuseClosed();
+    const deadline = performance.now() + this.#settings.timeoutMs;
+    const statement = { text, valuesAt: (now) => valuesAt(deadline - now), tag };
     let lost = 0;
     for (let conflicts = 0; ; ) {
       try {
-        return await attempt(deadline, lost > 0);
+        return await runStatement(this.#pool, statement, { deadline, signal });
       } catch (failure) {
         if (!(failure instanceof Failure)) throw failure;
-        if (isConflict(failure)) conflicts++;
-        else if (isLost(failure) && lost === 0) lost++;
-        else throw storeError(failure, signal);
+        if (isConflict(failure)) {
+          conflicts++;
+          throwIfAborted(signal);
+        } else if (isLost(failure)) {
+          lost++;
+          // The server may not have noticed, and still be at it.
+          const stopping = stopStatement(this.#pool, tag, deadline);
+          if (lost > 1) throw storeError(failure);
+          await stopping;
+          // What became of the first attempt is not known, so this is no cancelled call.
+          if (signal !== undefined && isAborted(signal)) throw storeError(failure);
+        } else throw storeError(failure);
         const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
-        if (performance.now() + pause >= deadline || signal?.aborted) throw storeError(failure, signal);
+        if (performance.now() + pause >= deadline) throw storeError(failure);
         await new Promise((resolve) => setTimeout(resolve, pause));
       }
     }
@@ -265,6 +282,11 @@ class PgVectorStore {
 const ignore = () => {};
 const MAX_EF_SEARCH = 1000;
 
+/** The settings by which PostgreSQL would end a migration that takes its time. */
+const TIME_LIMITS = [
+  ...['statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'],
+];
+
 /** Makes what a store needs, as far as it is not there. */
 class Migration {
   #client;
@@ -276,9 +298,19 @@ class Migration {
   }
 
   async run() {
+    const [[encoding]] = await this.#query("SELECT current_setting('server_encoding')");
+    if (encoding !== 'UTF8') {
+      throw schemaError(
+        `the database has the encoding ${encoding}, in which not all labels can be stored, not UTF8`,
+      );
+    }
     // Whoever may not make anything can still call this where there is nothing to make.
     if (await this.#isComplete()) return;
     await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    // Those that are known to the version of the server.
+    await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
+      TIME_LIMITS,
+    ]);
     await this.#query('SELECT pg_advisory_xact_lock($1)', [schema.MIGRATE_LOCK]);
     if (!(await this.#isComplete())) await this.#make();
     await this.#query('COMMIT');
@@ -289,8 +321,8 @@ class Migration {
     const namespace = await this.#namespace();
     if (namespace === null) return false;
     const found = await this.#relations(namespace);
-    if (!found.has(table + schema.SUFFIXES.meta)) {
-      if (found.has(table)) {
+    if (!found.has('meta')) {
+      if (found.has('table')) {
         throw schemaError(`there is a table ${table} that belongs to no store; name another table`);
       }
       return false;
@@ -303,15 +335,29 @@ class Migration {
           'install the version of the package that made them, or name another table',
       );
     }
+    await this.#checkLimits(meta);
     const [[functions]] = await this.#query(
       'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
       [quoted(namespace), schema.FUNCTIONS.map((name) => table + schema.SUFFIXES[name])],
     );
     return (
-      found.has(table) &&
+      found.has('table') &&
+      found.has('call') &&
       Number(functions) === schema.FUNCTIONS.length &&
-      (index === 'exact' || found.has(table + schema.SUFFIXES.hnsw))
+      (index === 'exact' || found.has('hnsw'))
     );
+  }
+
+  async #checkLimits(meta) {
+    const { maxElements, ttlMs } = this.#settings.limits;
+    const [[elements, ttl]] = await this.#query(`SELECT max_elements, ttl_ms FROM ${meta} WHERE id = 1`);
+    const limits = { maxElements: Number(elements), ttlMs: Number(ttl) };
+    const expected = { maxElements: maxElements ?? limits.maxElements, ttlMs: ttlMs ?? limits.ttlMs };
+    if (expected.maxElements !== limits.maxElements || expected.ttlMs !== limits.ttlMs) {
+      throw otherLimits(
+        `the table has maxElements ${limits.maxElements} and ttlMs ${limits.ttlMs}, not ${expected.maxElements} and ${expected.ttlMs}`,
+      );
+    }
   }
 
   /** The schema of the tables; null if there is none. */
@@ -326,18 +372,40 @@ class Migration {
     return found.length > 0 ? named : null;
   }
 
-  /** The tables and indexes in a schema that have names of ours. */
+  /** Which of the store's tables and indexes are in a schema. */
   async #relations(namespace) {
-    const { table } = this.#settings;
+    const { table, index } = this.#settings;
+    const names = { table, meta: table + schema.SUFFIXES.meta, call: table + schema.SUFFIXES.call };
+    if (index === 'hnsw') names.hnsw = table + schema.SUFFIXES.hnsw;
     const rows = await this.#query(
-      'SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relname = ANY($2)',
-      [quoted(namespace), [table, table + schema.SUFFIXES.meta, table + schema.SUFFIXES.hnsw]],
+      'SELECT c.relname, c.relkind, i.indisvalid, t.relname, m.amname FROM pg_class c ' +
+        'LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid ' +
+        'LEFT JOIN pg_am m ON m.oid = c.relam WHERE c.relnamespace = $1::regnamespace AND c.relname = ANY($2)',
+      [quoted(namespace), Object.values(names)],
     );
-    return new Set(rows.map(([name]) => name));
+    const found = new Map(rows.map(([name, ...what]) => [name, what]));
+    for (const [part, method] of [
+      ['call', 'btree'],
+      ['hnsw', 'hnsw'],
+    ]) {
+      const [kind, isValid, owner, usedMethod] = found.get(names[part]) ?? [];
+      if (kind === undefined) continue;
+      if (kind !== 'i' || owner !== table || usedMethod !== method) {
+        throw schemaError(
+          `${names[part]} is not the index of ${table} that it should be; name another table`,
+        );
+      }
+      if (!isValid) {
+        throw schemaError(
+          `the index ${names[part]} is not valid: it is still being built, or that has failed; drop it then, and call migrate() again`,
+        );
+      }
+    }
+    return new Set(Object.keys(names).filter((part) => found.has(names[part])));
   }
 
   async #make() {
-    const { table, schema: named, index } = this.#settings;
+    const { table, schema: named, index, limits } = this.#settings;
     let namespace = await this.#namespace();
     if (namespace === null) {
       await this.#query(`CREATE SCHEMA ${quoted(named)}`);
@@ -353,15 +421,18 @@ class Migration {
       table: whole,
       tableLiteral: literal(whole),
       indexName: quoted(table + schema.SUFFIXES.hnsw),
+      callIndexName: quoted(table + schema.SUFFIXES.call),
     };
     for (const part of ['meta', ...schema.FUNCTIONS]) names[part] = name(part);
     names.quote = dollarQuote(Object.values(names));
     await this.#query(schema.tables(names));
+    await this.#query(schema.metaRow(names), [
+      limits.maxElements ?? DEFAULT_LIMITS.maxElements,
+      limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,
+    ]);
     await this.#query(schema.functions(names));
     const relations = await this.#relations(namespace);
-    if (index === 'hnsw' && !relations.has(table + schema.SUFFIXES.hnsw)) {
-      await this.#query(schema.hnswIndex(names));
-    }
+    if (index === 'hnsw' && !relations.has('hnsw')) await this.#query(schema.hnswIndex(names));
   }
 
   /** Sees to it that pgvector is there; returns the schema that it is in. */
@@ -391,7 +462,9 @@ class Migration {
 
   async #query(text, values) {
     try {
-      const { rows } = await this.#client.query({ text, values, rowMode: 'array' });
+      // The time limit of the pool is for calls.
+      const limit = { query_timeout: MAX_TIMER_MS };
+      const { rows } = await this.#client.query({ text, values, rowMode: 'array', ...limit });
       return rows;
     } catch (error) {
       throw new Failure(error, 'query');
@@ -423,7 +496,10 @@ function dollarQuote(names) {
 /** The names that the statements call, of which the search path says where they are if no schema was named. */
 function namesOf({ table, schema: named }) {
   const prefix = named === undefined ? [] : [named];
-  const entries = schema.FUNCTIONS.map((name) => [name, quoted(...prefix, table + schema.SUFFIXES[name])]);
+  const entries = ['meta', ...schema.FUNCTIONS].map((name) => [
+    name,
+    quoted(...prefix, table + schema.SUFFIXES[name]),
+  ]);
   return Object.fromEntries(entries);
 }
 
@@ -523,7 +599,7 @@ function readOptions(options) {
     throw invalidOption(TypeError, 'options must be an object with a pool');
   }
   const pool = readOption(options, 'pool');
-  if (pool === null || typeof pool !== 'object' || typeof pool.connect !== 'function') {
+  if (!isPool(pool)) {
     throw invalidOption(TypeError, 'options.pool must be a Pool of the package pg');
   }
   const index = readOption(options, 'index') ?? 'exact';
@@ -537,30 +613,57 @@ function readOptions(options) {
     to: MAX_EF_SEARCH,
     whole: true,
   });
-  const ttlMs = readNumber(options, 'ttlMs', { fallback: forever, from: 0, to: forever });
   return {
     pool,
     index,
     table: readName(options, 'table', schema.MAX_NAME_BYTES) ?? 'knowledgepulse_novelty',
     schema: readName(options, 'schema', 63),
-    maxElements: readNumber(options, 'maxElements', {
-      ...{ fallback: 100_000, from: 1, to: Number.MAX_SAFE_INTEGER, whole: true },
-    }),
-    // What does not expire is asked for with null.
-    ttlMs: ttlMs > MAX_TTL_MS ? null : ttlMs,
+    limits: readLimits(options),
     efSearch: index === 'hnsw' ? efSearch : null,
     timeoutMs: readNumber(options, 'timeoutMs', { fallback: 5000, from: 1, to: MAX_TIMER_MS }),
     sweepIntervalMs: readNumber(options, 'sweepIntervalMs', { fallback: 60_000, from: 1, to: forever }),
   };
 }
 
-function readNumber(options, name, { fallback, from, to, whole = false }) {
-  const value = readOption(options, name) ?? fallback;
-  if (typeof value !== 'number') throw invalidOption(TypeError, `options.${name} must be a number`);
+/** A connection has both methods too, and a pool may be anything that hands out connections. */
+function isPool(value) {
+  try {
+    const isConnection = typeof value.query === 'function' && value.totalCount === undefined;
+    return typeof value === 'object' && typeof value.connect === 'function' && !isConnection;
+  } catch {
+    return false;
+  }
+}
+
+/** The limits that are named; null for those that are not. */
+function readLimits(options, path = 'options') {
+  const { POSITIVE_INFINITY: forever, MAX_SAFE_INTEGER } = Number;
+  const elements = { fallback: null, from: 1, to: MAX_SAFE_INTEGER, whole: true, path };
+  const ttlMs = readNumber(options, 'ttlMs', { fallback: null, from: 0, to: forever, path });
+  return {
+    maxElements: readNumber(options, 'maxElements', elements),
+    ttlMs: ttlMs > MAX_TTL_MS ? forever : ttlMs,
+  };
+}
+
+const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+
+function readAddOptions(options) {
+  const read = readCallOptions(options, { call: 'string' });
+  if (read.call !== undefined && !UUID.test(read.call)) {
+    throw invalidOption(RangeError, 'options.call must be a UUID');
+  }
+  return read;
+}
+
+function readNumber(options, name, { fallback, from, to, whole = false, path = 'options' }) {
+  const value = readFrom(options, name, `${path}.${name}`, 'ERR_INVALID_OPTION') ?? fallback;
+  if (value === null) return null;
+  if (typeof value !== 'number') throw invalidOption(TypeError, `${path}.${name} must be a number`);
   // NaN fails every comparison.
   if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
     const kind = whole ? 'a safe integer' : 'a number';
-    throw invalidOption(RangeError, `options.${name} must be ${kind} from ${from} to ${to}, got ${value}`);
+    throw invalidOption(RangeError, `${path}.${name} must be ${kind} from ${from} to ${to}, got ${value}`);
   }
   return value;
 }

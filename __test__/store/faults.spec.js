@@ -59,6 +59,82 @@ describeWithPostgres('faults', () => {
       });
   }
 
+  /**
+   * Puts a body around a function of a store: PL/pgSQL in which `looked` is what the function has returned, and a name
+   * with `$` before it is one of the table's.
+   */
+  async function wrap(table, name, body) {
+    const database = pool();
+    const { rows } = await database.query(
+      `SELECT pg_get_function_arguments(oid) AS parameters, pg_get_function_result(oid) AS result,
+              array_to_string(proargnames, ', ') AS passed
+       FROM pg_proc WHERE proname = $1`,
+      [`${table}_${name}`],
+    );
+    const [{ parameters, result, passed }] = rows;
+    await database.query(`
+      ALTER FUNCTION ${table}_${name} RENAME TO ${table}_${name}_itself;
+      CREATE FUNCTION ${table}_${name}(${parameters.replaceAll(/\bvector/g, 'public.vector')}) RETURNS ${result}
+      LANGUAGE plpgsql AS $wrapped$
+      DECLARE
+        looked ${result} := public.${table}_${name}_itself(${passed});
+      BEGIN
+        ${body.replaceAll('$', `public.${table}_`)}
+        RETURN looked;
+      END
+      $wrapped$`);
+  }
+
+  /** The first look waits until `unlock` of {@link holdLooks} is called. */
+  const waitOnce = (atCancel) => `
+    IF nextval('$looks') = 1 THEN
+      LOOP
+        BEGIN
+          PERFORM pg_advisory_xact_lock(1);
+          EXIT;
+        EXCEPTION WHEN query_canceled THEN ${atCancel};
+        END;
+      END LOOP;
+    END IF;`;
+
+  const refuseUnderLock = `
+    IF EXISTS (
+      SELECT FROM pg_locks
+      WHERE pid = pg_backend_pid() AND relation = '$meta'::regclass AND mode = 'RowShareLock'
+    ) THEN
+      RAISE EXCEPTION 'looked under the lock';
+    END IF;`;
+
+  async function holdLooks(table) {
+    const client = await pool().connect();
+    await client.query(`CREATE SEQUENCE ${table}_looks`);
+    await client.query('SELECT pg_advisory_lock(1)');
+    return async () => {
+      await client.query('SELECT pg_advisory_unlock(1)');
+      client.release();
+    };
+  }
+
+  /** Waits until none of the server's processes is at an addition to a table. */
+  async function waitForAdditions(table) {
+    const observer = pool();
+    const busy = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%${table}_add%' AND state = 'active' AND pid <> pg_backend_pid()`;
+    while ((await observer.query(busy)).rows.length > 0) await sleep(10);
+  }
+
+  const lostConnection = () => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+
+  /** Loses the next connection; `when` is given what sends the statement, and settles when it is to be lost. */
+  function loseNext(database, when) {
+    let isLost = false;
+    changeQueries(database, (query) => async (config) => {
+      if (isLost) return query(config);
+      isLost = true;
+      await when(() => query(config).catch(() => {}));
+      throw lostConnection();
+    });
+  }
+
   test('down at the start: each call rejects at once, and works when the server is there', async () => {
     const { made } = await stored();
     await context.server.stop();
@@ -150,6 +226,151 @@ describeWithPostgres('faults', () => {
     expect(await made.size()).toBe(4);
   });
 
+  test.each([
+    ['that the server cancels', 'RAISE'],
+    ['that goes on', 'NULL'],
+  ])('a lost attempt %s: the call is stored once', async (_, atCancel) => {
+    const table = `orphan_${atCancel.toLowerCase()}`;
+    const { made, database } = await stored({ table });
+    await wrap(table, 'look', waitOnce(atCancel));
+    const unlock = await holdLooks(table);
+    // The server does not notice: it is looking.
+    loseNext(database, async (send) => {
+      send();
+      await waitForLocks();
+    });
+    const [neighbour] = await made.compareAndAdd(entry('once', randomVector(2)));
+    expect(neighbour.label).toBe('first');
+    if (atCancel === 'RAISE') await waitForAdditions(table);
+    await unlock();
+    await waitForAdditions(table);
+    expect(await made.size()).toBe(2);
+    const { rows } = await pool().query(`SELECT next_position FROM ${table}_meta`);
+    expect(rows).toEqual([{ next_position: '2' }]);
+  });
+
+  test('what is made again looks without the lock', async () => {
+    const table = 'unlocked';
+    const { made, database } = await stored({ table });
+    for (const name of ['look', 'look_all']) await wrap(table, name, refuseUnderLock);
+    loseNext(database, async () => {});
+    expect(await made.compareAndAdd(entry('a', randomVector(1)))).toEqual([
+      { label: 'first', similarity: expect.closeTo(1, 6) },
+    ]);
+    loseNext(database, async () => {});
+    const seeds = [2, 3, 4];
+    const batch = seeds.map((seed) => entry(`b${seed}`, randomVector(seed)));
+    expect(await made.compareAndAddBatch(batch)).toHaveLength(3);
+    expect(await made.size()).toBe(5);
+  });
+
+  test('what was stored is answered without the lock', async () => {
+    const table = 'answered';
+    const { made, database } = await stored({ table });
+    let unlock;
+    loseNext(database, async (send) => {
+      await send();
+      unlock = await lock(table);
+    });
+    const seeds = [1, 2, 2];
+    const comparisons = await made.compareAndAddBatch(
+      seeds.map((seed, index) => entry(`${index}`, randomVector(seed))),
+    );
+    expect(comparisons.map(([{ label }]) => label)).toEqual(['first', expect.any(String), '1']);
+    await unlock();
+    expect(await made.size()).toBe(4);
+  });
+
+  test('what is displaced while a call waits is not looked for under the lock where that takes long', async () => {
+    const table = 'displaced';
+    const { made, database } = await stored({ table, maxElements: 20_000 });
+    await made.compareAndAdd(entry('filling', randomVector(2)));
+    await database.query(`
+      INSERT INTO ${table} SELECT 1 + i, clock_timestamp(), gen_random_uuid(), embedding, label
+        FROM ${table}, generate_series(1, 19998) i WHERE position = 1;
+      UPDATE ${table}_meta SET next_position = 20000`);
+    await wrap(table, 'look', waitOnce('RAISE') + refuseUnderLock);
+    const unlock = await holdLooks(table);
+    const adding = made.compareAndAdd(entry('a', randomVector(1)));
+    await waitForLocks();
+    await made.compareAndAdd(entry('next', randomVector(3)));
+    await unlock();
+    expect((await adding)[0].label).not.toBe('first');
+    expect(await made.size()).toBe(20_000);
+  });
+
+  describe('a call with a name', () => {
+    const call = '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11';
+    const batch = [entry('a', randomVector(1)), entry('b', randomVector(1), randomVector(3))];
+
+    test('is stored once, and answered as the first time', async () => {
+      const { made } = await stored({ table: 'named' });
+      const other = store({ table: 'named' });
+      const answer = await made.compareAndAddBatch(batch, { call });
+      expect(answer[1][0].label).toBe('first');
+      await made.compareAndAdd(entry('later', randomVector(3)));
+      for (const again of [made, other])
+        expect(await again.compareAndAddBatch(batch, { call })).toEqual(answer);
+      expect(await made.size()).toBe(5);
+      const single = '0C7F3C39-6B36-4D64-9A0E-6A53D9D7C0F3';
+      await made.compareAndAdd(entry('single', randomVector(4)), { call: single });
+      await other.compareAndAdd(entry('single', randomVector(4)), { call: single.toLowerCase() });
+      expect(await made.size()).toBe(6);
+    });
+
+    test('is stored once when it is made many times at once', async () => {
+      const { made } = await stored({ table: 'named_crowd' });
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () => made.compareAndAddBatch(batch, { call })),
+      );
+      for (const answer of answers) expect(answer).toEqual(answers[0]);
+      expect(await made.size()).toBe(4);
+    });
+
+    test('is that of its entries', async () => {
+      const { made } = await stored({ table: 'named_other' });
+      await made.compareAndAddBatch(batch, { call });
+      const error = await rejection(made.compareAndAdd(batch[0], { call }));
+      expect(error.code).toBe('ERR_STORE');
+      expect(error.message).toContain(call);
+      expect(await made.size()).toBe(4);
+    });
+
+    test.each([
+      ['a name that is no UUID', 'my call', RangeError],
+      ['a number', 7, TypeError],
+    ])('%s is refused', async (_, wrong, Class) => {
+      const made = store({ pool: { connect() {} } });
+      for (const adding of [
+        made.compareAndAdd(batch[0], { call: wrong }),
+        made.compareAndAddBatch([], { call: wrong }),
+      ]) {
+        const error = await rejection(adding);
+        expect(error).toBeInstanceOf(Class);
+        expect(error.code).toBe('ERR_INVALID_OPTION');
+      }
+    });
+  });
+
+  test('what has expired and is not swept yet hides nothing from an index that gives up', async () => {
+    const table = 'hidden';
+    const settings = { table, index: 'hnsw', efSearch: 1, ttlMs: 86_400_000 };
+    const { made, database } = await stored({
+      ...settings,
+      connection: { options: '-c hnsw.max_scan_tuples=1 -c max_parallel_workers_per_gather=0' },
+    });
+    await database.query(`
+      INSERT INTO ${table} SELECT i, clock_timestamp() - interval '2 days', gen_random_uuid(), embedding, 'old'
+        FROM ${table}, generate_series(-2000, -1) i WHERE position = 0`);
+    await database.query(
+      `UPDATE ${table} SET embedding = (SELECT embedding FROM ${table} WHERE position = -1)`,
+    );
+    await made.compareAndAdd(entry('far', randomVector(2)));
+    await database.query(`DELETE FROM ${table} WHERE position = 0`);
+    expect((await made.nearest(randomVector(1), 1, MODEL))[0]?.label).toBe('far');
+    expect((await made.compareAndAdd(entry('near', randomVector(1))))[0]?.label).toBe('far');
+  });
+
   test('an answer that is lost twice rejects', async () => {
     const { made, database } = await stored();
     changeQueries(database, () => async () => {
@@ -219,6 +440,32 @@ describeWithPostgres('faults', () => {
     await unlock();
     expect(await made.size()).toBe(1);
     expect(database.totalCount).toBe(database.idleCount);
+  });
+
+  test('a signal that has no reason rejects with one all the same', async () => {
+    const { made, database } = await stored({ table: 'reasonless', connection: { max: 2 } });
+    /** Aborts a call when `isWaiting` settles. */
+    const abortWhen = async (isWaiting) => {
+      let abort;
+      const signal = {
+        aborted: false,
+        addEventListener: (_, listener) => {
+          abort = listener;
+        },
+      };
+      const adding = rejection(made.compareAndAdd(entry('x', randomVector(2)), { signal }));
+      await isWaiting();
+      signal.aborted = true;
+      abort();
+      expect((await adding)?.name).toBe('AbortError');
+    };
+    const unlock = await lock('reasonless');
+    await abortWhen(waitForLocks);
+    await unlock();
+    const clients = [await database.connect(), await database.connect()];
+    await abortWhen(() => sleep(20));
+    for (const client of clients) client.release();
+    expect(await made.size()).toBe(1);
   });
 
   test("the time limit of the user's own connection is one too", async () => {

@@ -128,7 +128,7 @@ describeWithPostgres('migrate', () => {
     const database = pool();
     const made = await migrated({ table: 'newer' });
     await made.compareAndAdd(entry('a', randomVector(1)));
-    await database.query('UPDATE newer_meta SET version = 2');
+    await database.query('UPDATE newer_meta SET version = version + 1');
     for (const call of [
       () => made.migrate(),
       () => made.compareAndAdd(entry('b', randomVector(2))),
