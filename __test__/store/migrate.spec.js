@@ -2,6 +2,11 @@
 
 // Making the schema of a store: by many at once, under any name, with few privileges.
 
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const pg = require('pg');
+
+const { MIGRATE_LOCK } = require('../../lib/pg-schema.js');
 const { PgVectorStore } = require('../../pgvector.js');
 const {
   MODEL,
@@ -18,6 +23,7 @@ describe('options', () => {
     ['undefined', undefined, TypeError],
     ['no pool', {}, TypeError],
     ['a pool that is none', { pool: {} }, TypeError],
+    ['a connection in place of a pool', { pool: new pg.Client() }, TypeError],
     ['an empty table name', { pool, table: '' }, RangeError],
     ['a table name that PostgreSQL would cut', { pool, table: 'x'.repeat(55) }, RangeError],
     ['a zero byte in a name', { pool, schema: 'a\0b' }, RangeError],
@@ -150,6 +156,168 @@ describeWithPostgres('migrate', () => {
     expect(error.cause.code).toBe('42883');
   });
 
+  test('the time limits of the connection are not those of migrate', async () => {
+    const client = await pool().connect();
+    // As if another process were making an index.
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATE_LOCK]);
+    const limits = '-c statement_timeout=500 -c lock_timeout=500';
+    const impatient = pool({ options: limits, query_timeout: 500, max: 1 });
+    const migrating = store({ pool: impatient, table: 'unhurried' }).migrate();
+    migrating.catch(() => {});
+    await sleep(800);
+    await client.query('SELECT pg_advisory_unlock($1)', [MIGRATE_LOCK]);
+    client.release();
+    await migrating;
+    const { rows } = await impatient.query('SHOW statement_timeout');
+    expect(rows).toEqual([{ statement_timeout: '500ms' }]);
+  });
+
+  test('an index that is not valid is not taken for one', async () => {
+    const database = pool();
+    const made = await migrated({ table: 'invalid', index: 'hnsw' });
+    await database.query(
+      "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'invalid_hnsw'::regclass",
+    );
+    const error = await rejection(made.migrate());
+    expect(error.code).toBe('ERR_STORE_SCHEMA');
+    expect(error.message).toContain('invalid_hnsw');
+    // Whoever does not use it is not concerned.
+    await store({ table: 'invalid' }).migrate();
+    await database.query('DROP INDEX invalid_hnsw');
+    await made.migrate();
+    await works(made);
+  });
+
+  test.each([
+    ['a table', 'CREATE TABLE $ ()'],
+    ['an index of another table', 'CREATE TABLE others (id integer); CREATE INDEX $ ON others (id)'],
+    ['an index of another kind', 'CREATE INDEX $ ON @ (label)'],
+  ])('%s with the name of the index is not taken for it', async (what, statement) => {
+    const table = `namesake_${what.length}`;
+    await migrated({ table });
+    await pool().query(statement.replace('$', `${table}_hnsw`).replace('@', table));
+    const error = await rejection(store({ table, index: 'hnsw' }).migrate());
+    expect(error.code).toBe('ERR_STORE_SCHEMA');
+    expect(error.message).toContain(`${table}_hnsw`);
+  });
+
+  test('a store that is closed makes nothing', async () => {
+    const made = store({ table: 'closed' });
+    made.close();
+    expect((await rejection(made.migrate())).code).toBe('ERR_STORE_UNAVAILABLE');
+    const { rows } = await pool().query("SELECT 1 FROM pg_class WHERE relname = 'closed'");
+    expect(rows).toEqual([]);
+  });
+
+  test.each(['LATIN1', 'SQL_ASCII'])('a database in %s is refused', async (encoding) => {
+    await pool().query(`CREATE DATABASE in_${encoding} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
+    const error = await rejection(
+      store({ pool: pool({ database: `in_${encoding.toLowerCase()}` }) }).migrate(),
+    );
+    expect(error.code).toBe('ERR_STORE_SCHEMA');
+    expect(error.message).toContain(encoding);
+  });
+
+  test.each([0, 1, 1.5, 1e14, 2e14, 2.2e14, 3e15, 1e300, Number.POSITIVE_INFINITY])(
+    'a vector may live %d ms',
+    async (ttlMs) => {
+      const made = await migrated({ ttlMs });
+      expect(await made.compareAndAdd(entry('a', randomVector(1)))).toEqual([null]);
+      if (ttlMs > 1e6) expect(await made.size()).toBe(1);
+      await made.migrate();
+    },
+  );
+
+  describe('limits', () => {
+    const fill = async (made, count) => {
+      const seeds = Array.from({ length: count }, (_, seed) => seed);
+      await made.compareAndAddBatch(seeds.map((seed) => entry(`${seed}`, randomVector(seed))));
+    };
+    const calls = (made) => [
+      made.compareAndAdd(entry('x', randomVector(99))),
+      made.nearest(randomVector(1), 1, MODEL),
+      made.size(),
+      made.sweep(),
+      made.migrate(),
+    ];
+
+    test('who names others changes and deletes nothing', async () => {
+      const made = await migrated({ table: 'bounded', maxElements: 8 });
+      await fill(made, 8);
+      for (const [wrong, ...parts] of [
+        [{ maxElements: 3 }, 'maxElements 8', ' 3 '],
+        [{ maxElements: 9 }, 'maxElements 8', ' 9 '],
+        [{ ttlMs: 1 }, 'ttlMs Infinity', ' 1'],
+        [{ maxElements: 8, ttlMs: 0 }, 'ttlMs Infinity', ' 0'],
+      ]) {
+        for (const call of calls(store({ table: 'bounded', ...wrong }))) {
+          const error = await rejection(call);
+          expect(error.code).toBe('ERR_STORE_OTHER_LIMITS');
+          for (const part of parts) expect(error.message).toContain(part);
+        }
+      }
+      const { rows } = await pool().query('SELECT count(*)::int AS count FROM bounded');
+      expect(rows).toEqual([{ count: 8 }]);
+    });
+
+    test('who names none takes those of the table', async () => {
+      const made = await migrated({ table: 'adopted', maxElements: 3 });
+      const other = await migrated({ table: 'adopted' });
+      await fill(other, 8);
+      for (const each of [made, other, store({ table: 'adopted', ttlMs: Number.POSITIVE_INFINITY })]) {
+        expect(await each.size()).toBe(3);
+        expect(await each.nearest(randomVector(1), 9, MODEL)).toHaveLength(3);
+      }
+      expect(await other.sweep()).toBe(5);
+    });
+
+    test('they can be changed, for all', async () => {
+      const made = await migrated({ table: 'changed', maxElements: 3 });
+      const silent = store({ table: 'changed' });
+      await fill(made, 8);
+      expect(await made.setLimits({ maxElements: 6 })).toEqual({
+        maxElements: 6,
+        ttlMs: Number.POSITIVE_INFINITY,
+      });
+      for (const each of [made, silent, await migrated({ table: 'changed', maxElements: 6 })]) {
+        expect(await each.size()).toBe(6);
+      }
+      // Who was given the limits of before notices.
+      expect(await silent.setLimits({ maxElements: 7, ttlMs: 86_400_000 })).toEqual({
+        maxElements: 7,
+        ttlMs: 86_400_000,
+      });
+      expect((await rejection(made.size())).code).toBe('ERR_STORE_OTHER_LIMITS');
+      expect(await silent.size()).toBe(7);
+      expect(await made.setLimits({})).toEqual({ maxElements: 7, ttlMs: 86_400_000 });
+      expect(await made.size()).toBe(7);
+      await silent.setLimits({ ttlMs: 0 });
+      expect(await silent.size()).toBe(0);
+      await silent.setLimits({ ttlMs: Number.POSITIVE_INFINITY });
+      expect(await silent.size()).toBe(7);
+    });
+
+    test.each([
+      ['nothing', undefined, TypeError],
+      ['no elements', { maxElements: 0 }, RangeError],
+      ['a time that is none', { ttlMs: '5' }, TypeError],
+    ])('they cannot be changed to %s', async (_, limits, Class) => {
+      const error = await rejection(store({ pool: { connect() {} } }).setLimits(limits));
+      expect(error).toBeInstanceOf(Class);
+      expect(error.code).toBe('ERR_INVALID_OPTION');
+      expect(error.message).toMatch(/^limits/);
+    });
+
+    test('of many who make the table with limits of their own, one has it', async () => {
+      const stores = Array.from({ length: 8 }, (_, index) =>
+        store({ table: 'contested', maxElements: 10 + index }),
+      );
+      const outcomes = await Promise.allSettled(stores.map((each) => each.migrate()));
+      const failures = outcomes.filter(({ status }) => status === 'rejected');
+      expect(failures.map(({ reason }) => reason.code)).toEqual(Array(7).fill('ERR_STORE_OTHER_LIMITS'));
+    });
+  });
+
   test("somebody else's table is not taken for a store's", async () => {
     await pool().query('CREATE TABLE invoices (number integer)');
     const error = await rejection(store({ table: 'invoices' }).migrate());
@@ -191,6 +359,7 @@ describeWithPostgres('migrate', () => {
         'DELETE FROM fleet.knowledgepulse_novelty',
         'UPDATE fleet.knowledgepulse_novelty SET label = NULL',
         'UPDATE fleet.knowledgepulse_novelty_meta SET version = 0',
+        'UPDATE fleet.knowledgepulse_novelty_meta SET max_elements = 1',
         'TRUNCATE fleet.knowledgepulse_novelty',
         'DROP TABLE fleet.knowledgepulse_novelty',
         'CREATE TABLE fleet.more ()',
