@@ -40,7 +40,8 @@ Scoring:
                        pgvector. A password can come from PGPASSWORD
   --store-table NAME   the table there (knowledgepulse_novelty)
   --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
-                       with --novelty full, or what FILE was saved with
+                       with --novelty full, or what FILE was saved with; with --store
+                       100000 where it makes the table, which keeps what it was made with
   --novelty METHOD     prefix compares the first 512 tokens, full all of a trace (prefix)
   --weights FILE       a JSON object of profiles: by domain, the weights of complexity,
                        novelty, toolDiversity and outcome

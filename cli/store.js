@@ -11,16 +11,24 @@ const { CommandError, EXIT } = require('./errors.js');
 const CONNECTIONS = 2;
 
 /**
- * Connects to the store at `url`, and makes its table where there is none.
+ * Connects to the store at `url`, and makes its table where there is none. One that is there keeps its limits, which are
+ * those of all who share it.
  *
  * @param {{ url: string, table: string | undefined, maxElements: number | undefined }} options
  * @throws {CommandError} if a driver is missing; errors of the store
  */
 async function openStore({ url, table, maxElements }) {
   const { Pool } = requireDriver('pg');
+  const pgvector = requireDriver('pgvector');
   const { PgVectorStore } = require('../pgvector.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
-  const store = new PgVectorStore({ pool, table, maxElements });
+  let store;
+  try {
+    store = new PgVectorStore({ pool, table, maxElements }, pgvector);
+  } catch (error) {
+    await pool.end();
+    throw new CommandError(EXIT.usage, error.message.replace('options.table', '--store-table'));
+  }
   const close = async () => {
     store.close();
     await pool.end();
@@ -29,7 +37,8 @@ async function openStore({ url, table, maxElements }) {
     return { store, close, size: await sizeOf(store) };
   } catch (error) {
     await close();
-    throw error;
+    if (error.code !== 'ERR_STORE_OTHER_LIMITS') throw error;
+    throw new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
   }
 }
 

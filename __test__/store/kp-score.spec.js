@@ -53,6 +53,59 @@ describeWithPostgres('kp-score --store', () => {
     expect(results[0].breakdown.noveltyBasis).toBe('empty-store');
   });
 
+  test('a table that is there keeps its limits and what is in it', async () => {
+    const table = 'theirs';
+    const theirs = await context.migrated({ table, maxElements: 200_000, ttlMs: 86_400_000 });
+    expect((await score('--store', url(), '--store-table', table)).code).toBe(0);
+    expect(await theirs.size()).toBe(3);
+    const { code, stderr, results } = await score(
+      ...['--store', url(), '--store-table', table, '--memory-size', '1'],
+    );
+    expect({ code, results }).toEqual({ code: 2, results: [] });
+    expect(stderr).toContain('--memory-size');
+    expect(stderr).toContain('200000');
+    expect(await theirs.size()).toBe(3);
+    const same = await score('--store', url(), '--store-table', table, '--memory-size', '200000');
+    expect(same.code).toBe(0);
+  });
+
+  test('--memory-size is the limit of a table that it makes', async () => {
+    const args = ['--store', url(), '--store-table', 'small', '--memory-size', '2'];
+    const { code, stderr } = await score(...args);
+    expect(code).toBe(0);
+    expect(stderr).toContain('0 → 2 vectors');
+    const { maxElements } = await context.store({ table: 'small' }).setLimits({});
+    expect(maxElements).toBe(2);
+  });
+
+  test('a name that cannot be a table is told by the option', async () => {
+    const { code, stderr } = await score('--store', url(), '--store-table', 'x'.repeat(55));
+    expect(code).toBe(2);
+    expect(stderr).toContain('--store-table must be a name of 1 to 54 bytes');
+  });
+
+  test('both packages may be those of the directory in which it runs', async () => {
+    const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-driver-'));
+    try {
+      for (const name of ['pg', 'pgvector']) {
+        const home = path.join(directory, 'node_modules', name);
+        fs.mkdirSync(home, { recursive: true });
+        fs.writeFileSync(
+          path.join(home, 'index.js'),
+          `process.stderr.write('their ${name}\\n'); module.exports = require(${JSON.stringify(require.resolve(name))});`,
+        );
+      }
+      const { code, stderr } = await kpScore(['--store', url(), '--store-table', 'driven'], {
+        input,
+        cwd: directory,
+      });
+      expect(code).toBe(0);
+      for (const name of ['pg', 'pgvector']) expect(stderr).toContain(`their ${name}\n`);
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
   test('a server that does not answer is an error before anything is read', async () => {
     const { code, stderr, results } = await score('--store', 'postgres://nobody@127.0.0.1:1/none');
     expect({ code, results }).toEqual({ code: 3, results: [] });
