@@ -300,6 +300,15 @@ export interface VectorModel {
   dtype: string;
 }
 
+/** Options of a call that adds to a {@link NoveltyStore}. */
+export interface AddOptions extends CallOptions {
+  /**
+   * A UUID that names the call. A call that is made again, because it is not known whether the first one was carried out, has the same
+   * name and the same entries; a store that can tell stores them once. Others may ignore it.
+   */
+  call?: string;
+}
+
 /** A trace for a {@link NoveltyStore}. */
 export interface NoveltyEntry {
   /** What the trace is known by; null if it has no `id` that is a string of at most 1,024 bytes. */
@@ -334,12 +343,12 @@ export interface NoveltyStore {
    * Compares an entry with everything stored before it, then stores it: one atomic step, also among processes. If
    * two submit the same trace at once, one of them sees the other's.
    */
-  compareAndAdd(entry: NoveltyEntry, options?: CallOptions): Promise<NoveltyComparison>;
+  compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
   /**
    * As one {@link NoveltyStore.compareAndAdd} after another, all or nothing. The scorer gives it up to 64 entries,
    * and makes one call at a time.
    */
-  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: CallOptions): Promise<NoveltyComparison[]>;
+  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
   /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
   nearest(
     vector: Float32Array,

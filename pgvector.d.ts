@@ -5,6 +5,7 @@
  */
 
 import type {
+  AddOptions,
   CallOptions,
   NoveltyComparison,
   NoveltyEntry,
@@ -29,7 +30,18 @@ export interface PgPool {
   ): void;
 }
 
-/** Options of {@link PgVectorStore}. All who share a table must give the same `maxElements` and `ttlMs`. */
+/** What counts in a table, for all who share it: the table keeps it. */
+export interface PgVectorStoreLimits {
+  /** So many vectors count, the newest ones: a safe integer of at least 1. Exact, whether or not the others are deleted yet. */
+  maxElements: number;
+  /** How many milliseconds a vector counts, by the clock of the database: 0 or more; `Infinity`, for ever. */
+  ttlMs: number;
+}
+
+/**
+ * Options of {@link PgVectorStore}. The limits, `maxElements` and `ttlMs`, are those with which the first `migrate()` makes the
+ * table. A table that is there has its own: whoever gives none takes those, and the calls of whoever gives others reject.
+ */
 export interface PgVectorStoreOptions {
   /** Where connections come from. It stays yours: the store never ends it. */
   pool: PgPool;
@@ -46,15 +58,15 @@ export interface PgVectorStoreOptions {
    */
   schema?: string;
   /**
-   * So many vectors count, the newest ones: a safe integer of at least 1. Exact, whether or not the others are deleted yet.
+   * So many vectors count, the newest ones: a safe integer of at least 1.
    *
-   * @defaultValue 100000
+   * @defaultValue what the table has; 100000 where it is made
    */
   maxElements?: number;
   /**
-   * How many milliseconds a vector counts, by the clock of the database: 0 or more.
+   * How many milliseconds a vector counts: 0 or more; more than 2e14, six thousand years, is for ever.
    *
-   * @defaultValue `Infinity`, for ever
+   * @defaultValue what the table has; `Infinity` where it is made
    */
   ttlMs?: number;
   /**
@@ -91,7 +103,7 @@ export interface PgVectorStoreOptions {
  * `index: 'hnsw'`, and the packages `pg` and `pgvector`.
  *
  * Its calls reject with an `Error` whose `code` is one of those of a {@link NoveltyStore} and whose `cause` is the
- * driver's error; with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense.
+ * driver's error; with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options; with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense.
  *
  * @example
  * ```ts
@@ -118,24 +130,27 @@ export class PgVectorStore implements NoveltyStore {
 
   /**
    * Makes the extension, the tables, the functions and the index, as far as they are not there: any number of processes
-   * may call it, at once and every time they start. Where everything is there it only looks. It has no time limit: an
-   * index on a full table takes minutes, in which nothing can be added.
+   * may call it, at once and every time they start. Where everything is there it only looks. What it makes has no time
+   * limit, also where the connection has one: an index on a full table takes minutes, in which nothing can be added.
    *
-   * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the tables are of another version.
+   * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the tables are of another version, what has the name of an
+   * index is none that can be used, or the database is not in UTF8.
+   * @throws `Error` with `code` `ERR_STORE_OTHER_LIMITS`, as a rejection, if the table has other limits than the options.
    */
   migrate(): Promise<void>;
 
   /**
    * Compares an entry with everything stored before it, and stores it. If the connection is lost on the way, the call is
-   * made once more, and stored once even so.
+   * made once more, and stored once even so, also if the server is still at the first one. Calls that have the same `call` and the
+   * same entries are stored once, as long as their vectors are in the table, and answered as the first of them.
    *
    * @throws `Error` with `code` `ERR_STORE_TIMEOUT`, as a rejection, if the time is up. Nothing is stored then, unless it is
    * the network or the disk of the server that is slow.
    */
-  compareAndAdd(entry: NoveltyEntry, options?: CallOptions): Promise<NoveltyComparison>;
+  compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
 
   /** As one {@link PgVectorStore.compareAndAdd} after another, all or nothing, in one round trip. */
-  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: CallOptions): Promise<NoveltyComparison[]>;
+  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
 
   /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
   nearest(
@@ -154,6 +169,13 @@ export class PgVectorStore implements NoveltyStore {
    * @returns how many it has deleted
    */
   sweep(options?: CallOptions): Promise<number>;
+
+  /**
+   * Changes the limits of the table, for all who share it, and returns all of them; `setLimits({})` only returns them. Needs the
+   * privilege to update them. What counts no more is deleted by the next sweep. Others that were given limits as
+   * options reject with `ERR_STORE_OTHER_LIMITS` from then on, unless they were given the new ones.
+   */
+  setLimits(limits: Partial<PgVectorStoreLimits>, options?: CallOptions): Promise<PgVectorStoreLimits>;
 
   /** Stops the sweeps; calls reject from now on. The pool is yours to end. */
   close(): void;

@@ -13,6 +13,8 @@ import { type PgPool, PgVectorStore, type PgVectorStoreOptions } from '@knowledg
 declare const pool: PgPool;
 const settings: PgVectorStoreOptions = { pool, table: 'memory', ttlMs: 1000, index: 'hnsw' };
 const store: PgVectorStore = new PgVectorStore(settings);
+store.compareAndAddBatch([], { call: '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11', signal: null });
+export const limits: Promise<{ maxElements: number; ttlMs: number }> = store.setLimits({ ttlMs: 1000 });
 
 export const stores: NoveltyStore[] = [store, new LocalStore()];
 export const scorer: Scorer = new Scorer({ store, onStoreError: 'local' });
