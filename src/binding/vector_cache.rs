@@ -72,14 +72,12 @@ pub struct Sequence {
 }
 
 /// The model that vectors come from.
-#[napi(object, use_nullable = true)]
+#[napi(object)]
 pub struct NativeModelIdentity {
     /// Its name.
     pub model: String,
     /// What its weights are stored in.
     pub dtype: String,
-    /// The SHA-256 of the model file.
-    pub sha256: Option<String>,
 }
 
 impl NativeVectorCache {
@@ -406,7 +404,6 @@ impl From<ModelIdentity> for NativeModelIdentity {
         Self {
             model: identity.model,
             dtype: identity.dtype,
-            sha256: identity.sha256,
         }
     }
 }
