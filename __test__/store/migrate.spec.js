@@ -250,8 +250,8 @@ describeWithPostgres('migrate', () => {
         [{ ttlMs: 1 }, 'ttlMs Infinity', ' 1'],
         [{ maxElements: 8, ttlMs: 0 }, 'ttlMs Infinity', ' 0'],
       ]) {
-        for (const call of calls(store({ table: 'bounded', ...wrong }))) {
-          const error = await rejection(call);
+        for (const failing of calls(store({ table: 'bounded', ...wrong })).map(rejection)) {
+          const error = await failing;
           expect(error.code).toBe('ERR_STORE_OTHER_LIMITS');
           for (const part of parts) expect(error.message).toContain(part);
         }

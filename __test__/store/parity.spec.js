@@ -54,10 +54,13 @@ describeWithPostgres('parity with VectorCache', () => {
     // Some come again.
     for (let index = 50; index < COUNT; index += 50) vectors[index] = vectors[index - 37];
     const table = 'ten_thousand';
-    const store = await migrated({ table, timeoutMs: 60_000 });
+    const store = await migrated({ table, timeoutMs: 60_000, sweepIntervalMs: Number.POSITIVE_INFINITY });
     const comparisons = await addAll(store, vectors.slice(0, 1000));
-    // Most are added by one who compares them with one other only: to compare all takes half a minute.
-    await addAll(await migrated({ table, maxElements: 1 }), vectors.slice(1000, 9000), 1000);
+    // Most are compared with one other only: to compare all takes half a minute.
+    const { maxElements } = await store.setLimits({});
+    await store.setLimits({ maxElements: 1 });
+    await addAll(store, vectors.slice(1000, 9000), 1000);
+    await store.setLimits({ maxElements });
     const later = await addAll(store, vectors.slice(9000), 9000);
     expect(await store.size()).toBe(COUNT);
     const expected = inCache(vectors, { maxElements: COUNT });
