@@ -360,7 +360,12 @@ export interface NoveltyStore {
   size(options?: CallOptions): Promise<number>;
 }
 
-/** A {@link VectorCache} as a {@link NoveltyStore}. */
+/**
+ * A {@link VectorCache} as a {@link NoveltyStore}. The cache may have other dimensions than an embedding; it gets the model of the
+ * entries.
+ *
+ * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense, and with `ERR_STORE_OTHER_MODEL`.
+ */
 export class LocalStore implements NoveltyStore {
   /**
    * @param cache - what to store in; a new one for 1,000 vectors by default
@@ -663,7 +668,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   get ttlMs(): number;
 
   /**
-   * The model that the vectors come from, if the scorer added any: its name, and what its weights are stored in.
+   * The model that the vectors come from, if the scorer or a {@link LocalStore} added any: its name, and what its weights are stored in.
    * Vectors of different models do not compare, so the scorer refuses a cache with those of another one.
    */
   get model(): { model: string; dtype: string } | null;

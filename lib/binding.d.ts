@@ -69,6 +69,8 @@ export declare class NativeVectorCache {
   get ttlMs(): number
   /** The model that the vectors come from, if that was said. */
   get model(): NativeModelIdentity | null
+  /** Says that the vectors come from this model, as far as no other was said before. */
+  bindModel(model: string, dtype: string): void
   /** Drops expired vectors. */
   evictExpired(): void
   /** Drops every vector. */

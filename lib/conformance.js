@@ -168,6 +168,32 @@ function noveltyStoreConformance(options) {
     assert.equal(await store.size(), 1);
   });
 
+  add('a batch of two models is refused, by an empty store too', async (store) => {
+    const other = { ...entryOf('b', 2), model: { ...MODEL, dtype: 'q8' } };
+    const batch = [entryOf('a', 1), other];
+    await assert.rejects(store.compareAndAddBatch(batch), { code: 'ERR_STORE_OTHER_MODEL' });
+    assert.equal(await store.size(), 0);
+    // Neither is the one that the store is bound to now.
+    assert.deepEqual(await store.compareAndAdd(other), [null]);
+  });
+
+  add('what is no entry is refused, and the batch with it', async (store) => {
+    const whole = entryOf('whole', 1);
+    const { vectors, ...without } = whole;
+    for (const broken of [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }]) {
+      await assert.rejects(store.compareAndAdd(broken), Error);
+      await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
+    }
+    assert.equal(await store.size(), 0);
+    // It may be taken or not, but only with what comes along.
+    const long = { ...whole, id: 'a'.repeat(1025) };
+    const isTaken = await store.compareAndAddBatch([whole, long]).then(
+      () => true,
+      () => false,
+    );
+    assert.equal(await store.size(), isTaken ? 2 : 0);
+  });
+
   add('what is no vector is refused, and the batch with it', async (store) => {
     const broken = [
       new Float32Array(DIMENSIONS - 1).fill(0.05),

@@ -1,13 +1,14 @@
 'use strict';
 
 const { throwIfAborted } = require('./abort.js');
+const { readCallOptions } = require('./call-options.js');
 const { codedError } = require('./errors.js');
+const { isSameModel, nameOf, readEntries, readEntry, readModel, readVector } = require('./novelty-entry.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
 /** A `VectorCache` as a novelty store. It lives in this process, so all its calls are atomic. */
 class LocalStore {
   #cache;
-  #model = null;
 
   constructor(cache = new VectorCache()) {
     if (nativeOf(cache) === undefined) {
@@ -21,31 +22,46 @@ class LocalStore {
   }
 
   async compareAndAdd(entry, options) {
-    return (await this.compareAndAddBatch([entry], options))[0];
+    const { signal } = readCallOptions(options);
+    const [comparison] = this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
+    return comparison;
   }
 
   async compareAndAddBatch(entries, options) {
-    throwIfAborted(options?.signal);
-    for (const { model } of entries) this.#check(model);
-    // All or nothing: a cache without room checks them all.
-    const { dimensions } = this.#cache;
-    new VectorCache({ maxElements: 0, dimensions }).addBatch(entries.flatMap(({ vectors }) => [...vectors]));
-    return entries.map((entry) => {
-      const comparison = Array.from(entry.vectors, (vector) => this.#nearest(vector, 1)[0] ?? null);
-      for (const vector of entry.vectors) this.#cache.add(vector, entry.id ?? undefined);
-      return comparison;
-    });
+    const { signal } = readCallOptions(options);
+    return this.#compareAndAdd(readEntries(entries, this.#kind), signal);
   }
 
   async nearest(vector, count, model, options) {
-    throwIfAborted(options?.signal);
-    this.#check(model);
-    return this.#nearest(vector, count);
+    const { signal } = readCallOptions(options);
+    const { vector: query } = readVector(vector, 'vector', this.#cache.dimensions);
+    const identity = readModel(model, 'model');
+    throwIfAborted(signal);
+    this.#check(identity);
+    return this.#nearest(query, count);
   }
 
   async size(options) {
-    throwIfAborted(options?.signal);
+    throwIfAborted(readCallOptions(options).signal);
     return this.#cache.size;
+  }
+
+  get #kind() {
+    return { dimensions: this.#cache.dimensions };
+  }
+
+  /** All or nothing: there is nothing left to refuse once it begins. */
+  #compareAndAdd(entries, signal) {
+    throwIfAborted(signal);
+    if (entries.length === 0) return [];
+    const [{ model }] = entries;
+    this.#check(model);
+    nativeOf(this.#cache).bindModel(model.model, model.dtype);
+    return entries.map(({ id, vectors }) => {
+      const comparison = vectors.map((vector) => this.#nearest(vector, 1)[0] ?? null);
+      for (const vector of vectors) this.#cache.add(vector, id ?? undefined);
+      return comparison;
+    });
   }
 
   #nearest(vector, count) {
@@ -55,13 +71,11 @@ class LocalStore {
   }
 
   /** The first model is the one that all vectors must be of. */
-  #check({ model, dtype }) {
-    if (this.#cache.size === 0) this.#model = null;
-    this.#model ??= this.#cache.model ?? { model, dtype };
-    if (this.#model.model !== model || this.#model.dtype !== dtype) {
-      const message = `the store holds vectors of ${this.#model.model} (${this.#model.dtype}), not of ${model} (${dtype})`;
-      throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
-    }
+  #check(model) {
+    const held = this.#cache.size === 0 ? null : this.#cache.model;
+    if (held === null || isSameModel(held, model)) return;
+    const message = `the store holds vectors of ${nameOf(held)}, not of ${nameOf(model)}`;
+    throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
   }
 }
 

@@ -3,11 +3,11 @@
 // A novelty memory in PostgreSQL, shared by all who use its table. pg-schema.js says how it compares and adds.
 
 const { randomUUID } = require('node:crypto');
-const { isFloat32Array } = require('node:util').types;
 
 const { isAborted, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
 const { codedError } = require('./errors.js');
+const { readEntries, readEntry, readModel, readVector } = require('./novelty-entry.js');
 const schema = require('./pg-schema.js');
 const {
   Failure,
@@ -28,6 +28,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The limits of a table that is made without any. */
 const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY };
+
+/** What is stored: embeddings, whose inner product is their cosine. */
+const KIND = { dimensions: DIMENSIONS, isUnit: true };
 
 /** So many rows at most are deleted by one statement, whose transaction is short then. */
 const SWEEP_ROWS = 10_000;
@@ -76,19 +79,14 @@ class PgVectorStore {
 
   async compareAndAdd(entry, options) {
     const read = readAddOptions(options);
-    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#toSql)], read);
+    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', KIND)], read);
     return comparison;
   }
 
   async compareAndAddBatch(entries, options) {
     const { signal, call } = readAddOptions(options);
-    if (!isArray(entries)) throw invalidEntry(TypeError, 'entries must be an array');
-    const length = readFrom(entries, 'length', 'entries.length', 'ERR_INVALID_ENTRY');
-    const read = Array.from({ length }, (_, index) => {
-      const path = `entries[${index}]`;
-      return readEntry(readFrom(entries, index, path, 'ERR_INVALID_ENTRY'), path, this.#toSql);
-    });
-    if (length === 0) {
+    const read = readEntries(entries, KIND);
+    if (read.length === 0) {
       throwIfAborted(signal);
       return [];
     }
@@ -97,14 +95,14 @@ class PgVectorStore {
 
   async nearest(vector, count, model, options) {
     const { signal } = readCallOptions(options);
-    const length = lengthOf(vector, 'vector');
+    const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
     const { model: name, dtype } = readModel(model, 'model');
     if (!Number.isSafeInteger(count) || count < 0) {
       throw invalidOption(RangeError, 'count must be a safe integer of at least 0');
     }
     const { efSearch } = this.#settings;
     const values = [
-      ...[...this.#expected(), name, dtype, this.#toSql(Array.from(vector)), Math.min(count, MAX_TIMER_MS)],
+      ...[...this.#expected(), name, dtype, this.#toSql(Array.from(query)), Math.min(count, MAX_TIMER_MS)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
     const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8)`;
@@ -159,18 +157,12 @@ class PgVectorStore {
     const vectors = [];
     const labels = [];
     const befores = [];
-    for (const [index, entry] of entries.entries()) {
-      if (entry.model.model !== model || entry.model.dtype !== dtype) {
-        throw codedError(
-          Error,
-          'ERR_STORE_OTHER_MODEL',
-          `entries[${index}] is of another model than entries[0]: of ${entry.model.model} (${entry.model.dtype}), not of ${model} (${dtype})`,
-        );
-      }
+    for (const entry of entries) {
+      const label = storable(entry.id);
       const before = vectors.length;
       for (const vector of entry.vectors) {
-        vectors.push(vector);
-        labels.push(entry.id);
+        vectors.push(this.#toSql(Array.from(vector)));
+        labels.push(label);
         befores.push(before);
       }
     }
@@ -527,71 +519,9 @@ function ignoreIdleErrors(pool) {
   pool.on('error', ignore);
 }
 
-function readEntry(entry, path, toSql) {
-  if (entry === null || typeof entry !== 'object') {
-    throw invalidEntry(TypeError, `${path} must be an object`);
-  }
-  const read = (object, key, where) => readFrom(object, key, where, 'ERR_INVALID_ENTRY');
-  const id = read(entry, 'id', `${path}.id`);
-  if (id !== null && typeof id !== 'string') {
-    throw invalidEntry(TypeError, `${path}.id must be a string or null`);
-  }
-  const vectors = read(entry, 'vectors', `${path}.vectors`);
-  if (!isArray(vectors) || vectors.length === 0) {
-    throw invalidEntry(TypeError, `${path}.vectors must be an array of at least one`);
-  }
-  return {
-    // PostgreSQL has no character for it, and none for half a surrogate pair.
-    id: id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null,
-    vectors: Array.from({ length: vectors.length }, (_, index) => {
-      const where = `${path}.vectors[${index}]`;
-      const vector = read(vectors, index, where);
-      const length = lengthOf(vector, where);
-      if (Math.abs(length - 1) > LENGTH_TOLERANCE) {
-        throw invalidVector(RangeError, `${where} must have length 1, got ${length}`);
-      }
-      return toSql(Array.from(vector));
-    }),
-    model: readModel(read(entry, 'model', `${path}.model`), `${path}.model`),
-  };
-}
-
-/** How much the length of a vector may differ from 1: in single precision a computed one does, by less. */
-const LENGTH_TOLERANCE = 1e-5;
-
-/** The Euclidean length of a vector, after a look whether it is one. */
-function lengthOf(vector, path) {
-  if (!isFloat32Array(vector)) throw invalidVector(TypeError, `${path} must be a Float32Array`);
-  if (vector.length !== DIMENSIONS) {
-    throw invalidVector(
-      RangeError,
-      `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${vector.length}`,
-    );
-  }
-  let sum = 0;
-  for (const component of vector) sum += component * component;
-  if (!Number.isFinite(sum)) throw invalidVector(RangeError, `${path} must have finite components`);
-  return Math.sqrt(sum);
-}
-
-function readModel(identity, path) {
-  if (identity === null || typeof identity !== 'object') {
-    throw invalidEntry(TypeError, `${path} must be an object`);
-  }
-  const read = (key) => {
-    const value = readFrom(identity, key, `${path}.${key}`, 'ERR_INVALID_ENTRY');
-    if (typeof value !== 'string') throw invalidEntry(TypeError, `${path}.${key} must be a string`);
-    return value;
-  };
-  return { model: read('model'), dtype: read('dtype') };
-}
-
-function invalidEntry(Class, message) {
-  return codedError(Class, 'ERR_INVALID_ENTRY', message);
-}
-
-function invalidVector(Class, message) {
-  return codedError(Class, 'ERR_INVALID_VECTOR', message);
+/** PostgreSQL has no character for NUL, and none for half a surrogate pair. */
+function storable(id) {
+  return id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 }
 
 function readOptions(options) {

@@ -95,6 +95,22 @@ describe('the tests find a store that', () => {
         return comparisons;
       }
     },
+    'takes two models at once while it is empty': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        if ((await this.size()) > 0) return super.compareAndAddBatch(entries, options);
+        return super.compareAndAddBatch(
+          entries.map((entry) => ({ ...entry, model: entries[0].model })),
+          options,
+        );
+      }
+    },
+    'stores what is before an id that it refuses': class extends Faulty {
+      async compareAndAddBatch(entries, options) {
+        const index = entries.findIndex((entry) => typeof entry?.id === 'number');
+        if (index > 0) await super.compareAndAddBatch(entries.slice(0, index), options);
+        return super.compareAndAddBatch(entries, options);
+      }
+    },
     'forgets labels': class extends Faulty {
       async compareAndAddBatch(entries, options) {
         return super.compareAndAddBatch(

@@ -267,6 +267,18 @@ impl NativeVectorCache {
         lock(&self.cache).model().cloned().map(Into::into)
     }
 
+    /// Says that the vectors come from this model, as far as no other was said before.
+    #[napi(catch_unwind)]
+    pub fn bind_model(&self, env: &Env, model: String, dtype: String) -> Result<()> {
+        let identity = ModelIdentity {
+            model,
+            dtype,
+            sha256: None,
+        };
+        let bound = lock(&self.cache).bind_model(&identity, Instant::now());
+        bound.map_err(|error| throw(env, &error))
+    }
+
     /// Drops expired vectors.
     #[napi(catch_unwind)]
     pub fn evict_expired(&self, env: &Env) -> Result<()> {

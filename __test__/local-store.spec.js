@@ -1,0 +1,175 @@
+'use strict';
+
+// A cache as a store: what it refuses, and that it is as it was then.
+
+const path = require('node:path');
+
+const { LocalStore, VectorCache } = require('..');
+const { revoked, throwingGetter } = require('./support/hostile.js');
+const { scratchDirectory } = require('./support/scratch.js');
+const { randomVector } = require('./support/vectors.js');
+
+const scratch = scratchDirectory('local-store');
+
+const MODEL = { model: 'm', dtype: 'fp32' };
+const entry = (id, ...seeds) => ({ id, vectors: seeds.map(randomVector), model: MODEL });
+const errorOf = (promise) => promise.then(() => undefined).catch((reason) => reason);
+
+const broken = [
+  ['null', null, TypeError, 'ERR_INVALID_ENTRY', 'entries[1] must be an object'],
+  [
+    'a revoked proxy',
+    revoked({}),
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].id could not be read: it threw',
+  ],
+  [
+    'a getter that throws',
+    throwingGetter({ id: null, vectors: [randomVector(1)] }, 'model', 'thrown'),
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].model could not be read: it threw',
+  ],
+  [
+    'a number for an id',
+    entry(7, 1),
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].id must be a string or null',
+  ],
+  [
+    'a long id',
+    entry('é'.repeat(513), 1),
+    RangeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].id must be of at most 1024 bytes, got 1026',
+  ],
+  [
+    'no vectors',
+    { id: 'a', model: MODEL },
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].vectors must be an array of at least one',
+  ],
+  [
+    'no vector',
+    entry('a'),
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].vectors must be an array of at least one',
+  ],
+  [
+    'a plain array',
+    { ...entry('a'), vectors: [[1, 2]] },
+    TypeError,
+    'ERR_INVALID_VECTOR',
+    'entries[1].vectors[0] must be a Float32Array',
+  ],
+  [
+    'other dimensions',
+    { ...entry('a'), vectors: [new Float32Array(3)] },
+    RangeError,
+    'ERR_INVALID_VECTOR',
+    'entries[1].vectors[0] must have 384 dimensions, got 3',
+  ],
+  [
+    'no number',
+    { ...entry('a'), vectors: [new Float32Array(384).fill(Number.NaN)] },
+    RangeError,
+    'ERR_INVALID_VECTOR',
+    'entries[1].vectors[0] must have finite components',
+  ],
+  [
+    'no model',
+    { id: 'a', vectors: [randomVector(1)] },
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].model must be an object',
+  ],
+  [
+    'another model',
+    { ...entry('a', 1), model: { ...MODEL, dtype: 'q8' } },
+    Error,
+    'ERR_STORE_OTHER_MODEL',
+    'entries[1] is of another model than entries[0]: of m (q8), not of m (fp32)',
+  ],
+];
+
+test.each(broken)('%s: the batch is refused as a whole', async (_, second, Class, code, message) => {
+  const store = new LocalStore();
+  const error = await errorOf(store.compareAndAddBatch([entry('a', 1), second]));
+  expect(error).toBeInstanceOf(Class);
+  expect(error).toMatchObject({ code, message });
+  expect(await store.size()).toBe(0);
+  expect(store.cache.model).toBe(null);
+});
+
+test('what is no entry, or no list of them, is refused', async () => {
+  const store = new LocalStore();
+  for (const [call, message] of [
+    [store.compareAndAdd(null), 'entry must be an object'],
+    [store.compareAndAdd(entry(7, 1)), 'entry.id must be a string or null'],
+    [store.compareAndAddBatch(null), 'entries must be an array'],
+    [store.compareAndAddBatch({ length: 1 }), 'entries must be an array'],
+    [store.nearest(randomVector(1), 1, null), 'model must be an object'],
+    [store.nearest(randomVector(1), 1), 'model must be an object'],
+  ]) {
+    const error = await errorOf(call);
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_INVALID_ENTRY', message });
+  }
+  expect((await errorOf(store.nearest('no', 1, MODEL))).code).toBe('ERR_INVALID_VECTOR');
+  expect((await errorOf(store.nearest(randomVector(1), -1, MODEL))).code).toBe('ERR_INVALID_OPTION');
+});
+
+test('what is no signal is refused', async () => {
+  const store = new LocalStore();
+  for (const call of [
+    store.compareAndAdd(entry('a', 1), { signal: 42 }),
+    store.compareAndAddBatch([], { signal: 42 }),
+    store.nearest(randomVector(1), 1, MODEL, { signal: 42 }),
+    store.size({ signal: 42 }),
+  ]) {
+    expect(await errorOf(call)).toMatchObject({ code: 'ERR_INVALID_OPTION', name: 'TypeError' });
+  }
+});
+
+test('the cache may have other dimensions, and vectors any length', async () => {
+  const store = new LocalStore(new VectorCache({ dimensions: 3 }));
+  const vectors = [new Float32Array([3, 0, 0])];
+  expect(await store.compareAndAdd({ id: 'a', vectors, model: MODEL })).toEqual([null]);
+  expect(await store.nearest(new Float32Array([1, 0, 0]), 1, MODEL)).toEqual([{ label: 'a', similarity: 1 }]);
+});
+
+test('the cache knows the model, also when it is opened again', async () => {
+  const store = new LocalStore();
+  await store.compareAndAdd(entry('a', 1));
+  expect(store.cache.model).toEqual(MODEL);
+  const again = new LocalStore(store.cache);
+  const other = { ...entry('b', 2), model: { model: 'other', dtype: 'q8' } };
+  expect(await errorOf(again.compareAndAdd(other))).toMatchObject({
+    code: 'ERR_STORE_OTHER_MODEL',
+    message: 'the store holds vectors of m (fp32), not of other (q8)',
+  });
+  store.cache.clear();
+  expect(await again.compareAndAdd(other)).toEqual([null]);
+  expect(store.cache.model).toEqual(other.model);
+});
+
+test('a file of the cache keeps the model', async () => {
+  const store = new LocalStore();
+  await store.compareAndAdd(entry('a', 1));
+  const file = path.join(scratch, 'local.safetensors');
+  await store.cache.save(file);
+  expect((await VectorCache.load(file, { model: 'any' })).model).toEqual(MODEL);
+});
+
+test('to look does not say what model the cache is of', async () => {
+  const store = new LocalStore();
+  store.cache.add(randomVector(1), 'mine');
+  await store.nearest(randomVector(1), 1, { model: 'other', dtype: 'q8' });
+  expect(store.cache.model).toBe(null);
+  await store.compareAndAdd(entry('a', 1));
+  expect(store.cache.model).toEqual(MODEL);
+});
