@@ -165,8 +165,9 @@ export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promis
 export interface CallOptions {
   /**
    * Cancels the call, which then rejects with the signal's `reason` (an `AbortError` if it has none) and leaves the
-   * memory, or the file, as if it had never been made. A call whose trace is remembered already goes on instead; a batch can
-   * be cancelled until its last trace is told to `onProgress`. One signal may serve any number of calls.
+   * memory, or the file, as if it had never been made. A call whose trace is remembered already goes on instead, and so does one that has
+   * given its trace to a store; a batch can be cancelled until its last trace is told to `onProgress`. One signal may
+   * serve any number of calls.
    */
   signal?: AbortSignalLike | null;
 }
@@ -222,7 +223,9 @@ export interface ScorerOptions {
   /**
    * What becomes of a call when the store fails: `reject` rejects it with the store's error. `local` compares with the
    * cache instead, which then also remembers what goes to the store; the process emits one `KnowledgePulseWarning` each time the store begins
-   * to fail, and the store gets what it has missed (the last 10,000 traces) when it answers again.
+   * to fail. What the store has missed it gets when it answers again, a batch at a time between calls: the last 10,000 vectors, a
+   * trace or with `novelty: 'full'` up to 32 of them for each. It lies in the memory of the process until then: see
+   * {@link Scorer.flush}. A trace that the store refuses for good is given up, with a warning.
    *
    * @defaultValue `'reject'`
    */
@@ -287,6 +290,15 @@ export class Scorer {
 
   /** Scores a trace and tells how the score came about: see {@link explain}. */
   explain(trace: ReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+
+  /**
+   * Gives the store what it has missed, with `onStoreError: 'local'`, at once: to be called before the process ends, which does not wait
+   * for it. Resolves when the store has all that was scored before, at once if it has missed nothing or there is none.
+   *
+   * @throws what the store fails with, as a rejection; with `code` `ERR_STORE` if that has none. What it has missed is kept and sent
+   * later, except for traces that it refuses for good.
+   */
+  flush(options?: CallOptions): Promise<void>;
 }
 
 /** The scorer behind {@link evaluateValue}: one per process, shared by all threads. */
@@ -336,7 +348,10 @@ export type NoveltyComparison = Array<StoredNeighbour | null>;
  *
  * A store fails by rejecting with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
  * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, or `ERR_STORE`. Nothing is stored
- * then, or it is not known whether it is.
+ * then, or it is not known whether it is. With `onStoreError: 'local'` a scorer makes the call again after the first five and
+ * after errors without such a code; the others are refusals, also `ERR_INVALID_…`.
+ *
+ * Every call needs a time limit of the store's own: a scorer has none, and waits for one that never settles for ever.
  */
 export interface NoveltyStore {
   /**
@@ -374,8 +389,8 @@ export class LocalStore implements NoveltyStore {
   constructor(cache?: VectorCache);
   /** Where it stores: the live one. */
   get cache(): VectorCache;
-  compareAndAdd(entry: NoveltyEntry, options?: CallOptions): Promise<NoveltyComparison>;
-  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: CallOptions): Promise<NoveltyComparison[]>;
+  compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
+  compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
   nearest(
     vector: Float32Array,
     count: number,

@@ -70,6 +70,27 @@ function throwIfAborted(signal) {
   if (signal !== undefined && isAborted(signal)) throw reasonOf(signal);
 }
 
+/**
+ * What a promise gives, unless the signal aborts before: then a rejection with its reason, whatever becomes of the promise.
+ *
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<T>}
+ */
+function untilAborted(promise, signal) {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const forget = onAbort(signal, () => reject(reasonOf(signal)));
+    const settle = (take) => (value) => {
+      forget();
+      take(value);
+    };
+    promise.then(settle(resolve), settle(reject));
+    if (isAborted(signal)) settle(reject)(reasonOf(signal));
+  });
+}
+
 /** A signal that cannot say any more whether it is aborted will not abort anything. */
 function isAborted(signal) {
   try {
@@ -88,4 +109,4 @@ function reasonOf(signal) {
   return reason === undefined ? new DOMException('This operation was aborted', 'AbortError') : reason;
 }
 
-module.exports = { cancellable, isAborted, onAbort, reasonOf, throwIfAborted };
+module.exports = { cancellable, isAborted, onAbort, reasonOf, throwIfAborted, untilAborted };

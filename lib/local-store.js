@@ -2,7 +2,7 @@
 
 const { throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
-const { codedError } = require('./errors.js');
+const { codedError, fromAddon } = require('./errors.js');
 const { isSameModel, nameOf, readEntries, readEntry, readModel, readVector } = require('./novelty-entry.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
@@ -56,7 +56,7 @@ class LocalStore {
     if (entries.length === 0) return [];
     const [{ model }] = entries;
     this.#check(model);
-    nativeOf(this.#cache).bindModel(model.model, model.dtype);
+    fromAddon(() => nativeOf(this.#cache).bindModel(model.model, model.dtype));
     return entries.map(({ id, vectors }) => {
       const comparison = vectors.map((vector) => this.#nearest(vector, 1)[0] ?? null);
       for (const vector of vectors) this.#cache.add(vector, id ?? undefined);
@@ -79,4 +79,26 @@ class LocalStore {
   }
 }
 
-module.exports = { LocalStore };
+/** Adds entries of one model to a cache, with nothing to compare them with. */
+function addEntries(cache, entries) {
+  const [{ model }] = entries;
+  fromAddon(() => nativeOf(cache).bindModel(model.model, model.dtype));
+  const labels = entries.flatMap(({ id, vectors }) => Array.from(vectors, () => id ?? undefined));
+  cache.addBatch(
+    entries.flatMap(({ vectors }) => [...vectors]),
+    labels,
+  );
+}
+
+/** Throws if vectors of a model do not compare with those in a cache. */
+function requireModelOf(cache, model) {
+  const held = cache.size === 0 ? null : cache.model;
+  if (held === null || isSameModel(held, model)) return;
+  throw codedError(
+    Error,
+    'ERR_CACHE_OTHER_MODEL',
+    `the cache holds vectors of ${nameOf(held)}, which do not compare with those of ${nameOf(model)}: clear it, or use another`,
+  );
+}
+
+module.exports = { LocalStore, addEntries, requireModelOf };

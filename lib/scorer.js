@@ -3,7 +3,7 @@
 const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
-const { cancellable, throwIfAborted } = require('./abort.js');
+const { cancellable, throwIfAborted, untilAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, fromAddon } = require('./errors.js');
@@ -56,6 +56,14 @@ class Scorer {
       }
       return toBreakdown(await this.#explainWithStore(prepared, remember, call, signal));
     });
+  }
+
+  async flush(options) {
+    const { signal } = readCallOptions(options);
+    throwIfAborted(signal);
+    // What the calls before this one have found missing is part of it.
+    if (this.#lastReply !== undefined) await untilAborted(this.#lastReply, signal);
+    await this.#storeMemory?.flush(signal);
   }
 
   async evaluateValues(traces, options) {

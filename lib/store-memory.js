@@ -2,41 +2,77 @@
 
 // What stands between a scorer and its store: order, batches, and a memory of its own for when the store fails.
 
-const { cancellable, throwIfAborted } = require('./abort.js');
+const { randomUUID } = require('node:crypto');
+
+const { cancellable, isAborted, throwIfAborted, untilAborted } = require('./abort.js');
 const { codedError } = require('./errors.js');
-const { LocalStore } = require('./local-store.js');
+const { LocalStore, addEntries, requireModelOf } = require('./local-store.js');
 const { isArray, readFrom } = require('./reading.js');
 
 /** The most entries that go to a store in one call. */
 const MOST_ENTRIES = 64;
 
-/** The most entries that are kept for a store that fails; then the oldest are given up. */
-const MOST_UNSENT = 10_000;
+/** The most vectors that are kept for a store that fails, 15 MB; then the oldest are given up. */
+const MOST_MISSED = 10_000;
 
 /** How long a store that has failed is left alone, in milliseconds: doubled each time, up to the second number. */
 const PATIENCE = [1_000, 30_000];
+
+/** After so many refusals on end it is taken to be the store, and not what it refuses. */
+const MOST_REFUSALS = 3;
 
 /**
  * @typedef {object} Question
  * @property {import('..').NoveltyEntry} entry
  * @property {boolean} remember
  * @property {{ complete(): boolean } | undefined} call
- * @property {(answer: { comparison: import('..').NoveltyComparison, isLocal: boolean }) => void} resolve
+ * @property {AbortSignal | undefined} signal
+ * @property {(answer: Answer) => void} resolve
  * @property {(reason: unknown) => void} reject
+ */
+
+/** @typedef {{ comparison: import('..').NoveltyComparison, isLocal: boolean }} Answer */
+
+/**
+ * What goes to the store in one call. If that has to be made again it is the same call of the same entries, which a store
+ * can tell from others by its id.
+ *
+ * @typedef {object} Batch
+ * @property {string} call
+ * @property {import('..').NoveltyEntry[]} entries
+ * @property {boolean} isSent
+ * @property {number | undefined} failedAfter how many calls the store had answered when this one failed last
  */
 
 class StoreMemory {
   #store;
-  /** What answers while the store fails; undefined if nothing does. */
+  #cache;
+  /** What answers while the store fails, from the cache; undefined if nothing does. */
   #local;
   /** @type {Question[]} */
   #questions = [];
   #isWorking = false;
-  /** Entries that the store has not got yet. */
-  #unsent = [];
-  /** When the store is asked again, in milliseconds of a monotonic clock, and for how long it is left alone next. */
+  /** How many calls the store has answered. */
+  #answered = 0;
+  /** When the store is asked again, in milliseconds of a monotonic clock; 0 while it works. */
   #retryAt = 0;
-  #patience = PATIENCE[0];
+  #patience = new Patience();
+  /** Refusals since the store has last answered. */
+  #refusals = 0;
+  /**
+   * What the store has not got, or may not have, oldest first.
+   *
+   * @type {Batch[]}
+   */
+  #missed = [];
+  /** How many vectors that is, with what is on its way. */
+  #missedVectors = 0;
+  /** When that is sent again at the earliest. It must not keep the scorer from its store, so it has a time of its own. */
+  #resendAt = 0;
+  #resendPatience = new Patience();
+  #timer;
+  /** Who waits for the store to have all. */
+  #flushes = [];
 
   /**
    * @param {import('..').NoveltyStore} store
@@ -45,6 +81,7 @@ class StoreMemory {
    */
   constructor(store, cache, onError) {
     this.#store = store;
+    this.#cache = cache;
     this.#local = onError === 'local' ? new LocalStore(cache) : undefined;
   }
 
@@ -53,7 +90,7 @@ class StoreMemory {
     throwIfAborted(signal);
     const begin = () => {
       const answer = new Promise((resolve, reject) => {
-        this.#questions.push({ entry, remember, call, resolve, reject });
+        this.#questions.push({ entry, remember, call, signal, resolve, reject });
       });
       this.#work();
       return answer;
@@ -61,16 +98,34 @@ class StoreMemory {
     return cancellable(begin, call, signal);
   }
 
+  /** Resolves when the store has all that it has missed, and rejects when it does not take that now. */
+  flush(signal) {
+    const flushed = new Promise((resolve, reject) => {
+      this.#flushes.push({ resolve, reject, refusal: undefined });
+    });
+    this.#work();
+    return untilAborted(flushed, signal);
+  }
+
   async #work() {
     if (this.#isWorking) return;
     this.#isWorking = true;
+    clearTimeout(this.#timer);
     try {
       // What else is asked at this moment goes along.
       await null;
-      while (this.#questions.length > 0) await this.#answer(this.#take());
+      // One call after another: the store gets what it has missed in between.
+      for (;;) {
+        if (this.#questions.length > 0) await this.#answer(this.#take());
+        if (this.#isResendDue) await this.#resend();
+        else if (this.#questions.length === 0) break;
+        this.#settleFlushes();
+      }
     } finally {
       this.#isWorking = false;
     }
+    this.#settleFlushes();
+    this.#scheduleResend();
   }
 
   /** The next questions that one call can answer: several to remember, or one that is only asked. */
@@ -84,9 +139,11 @@ class StoreMemory {
     ) {
       count++;
     }
-    // From here on the memory may have them.
-    return this.#questions.splice(0, count).filter(({ call, reject }) => {
-      const isWanted = call === undefined || call.complete();
+    return this.#questions.splice(0, count).filter(({ call, signal, reject }) => {
+      // From here on the memory may have what is to be remembered; what is only asked can be aborted to its end.
+      const isWanted = remember
+        ? call === undefined || call.complete()
+        : signal === undefined || !isAborted(signal);
       // Nobody sees it, but the calls that come later wait for an answer.
       if (!isWanted) reject(codedError(Error, 'ERR_ABORTED', 'the call was cancelled'));
       return isWanted;
@@ -96,102 +153,292 @@ class StoreMemory {
   /** @param {Question[]} questions */
   async #answer(questions) {
     if (questions.length === 0) return;
-    const entries = questions.map(({ entry }) => entry);
-    const [{ remember }] = questions;
+    const [{ entry, remember, signal }] = questions;
     try {
-      const { comparisons, isLocal } = await this.#compare(entries, remember);
-      for (const [index, { resolve }] of questions.entries()) {
-        resolve({ comparison: comparisons[index], isLocal });
-      }
+      const answers = remember
+        ? await this.#compareAndAdd(questions.map((question) => question.entry))
+        : [await this.#look(entry, signal)];
+      for (const [index, { resolve }] of questions.entries()) resolve(answers[index]);
     } catch (error) {
       for (const { reject } of questions) reject(error);
     }
   }
 
-  async #compare(entries, remember) {
+  /**
+   * @param {import('..').NoveltyEntry[]} entries
+   * @returns {Promise<Answer[]>}
+   */
+  async #compareAndAdd(entries) {
+    const batch = batchOf(entries);
     if (this.#local === undefined) {
-      return { comparisons: await compareIn(this.#store, entries, remember), isLocal: false };
+      return answersOf(readComparisons(await this.#send(batch), entries), false);
     }
-    const comparisons = await this.#tryStore(entries, remember);
-    if (comparisons !== undefined) {
-      // What was scored last is at hand when the store fails.
-      if (remember) await this.#local.compareAndAddBatch(entries);
-      return { comparisons, isLocal: false };
-    }
-    const found = await compareIn(this.#local, entries, remember);
-    if (remember) this.#keep(entries);
-    return { comparisons: found, isLocal: true };
-  }
-
-  /** What the store answers; undefined if it fails, or has failed not long ago. */
-  async #tryStore(entries, remember) {
-    if (performance.now() < this.#retryAt) return undefined;
+    // Before the store has them, and an answer that could not be given here.
+    requireModelOf(this.#cache, entries[0].model);
+    if (performance.now() < this.#retryAt) return this.#answerLocally(batch, { keep: true });
+    let answer;
     try {
-      await this.#sendUnsent();
-      const comparisons = await compareIn(this.#store, entries, remember);
-      this.#patience = PATIENCE[0];
-      return comparisons;
+      answer = await this.#send(batch);
     } catch (error) {
-      this.#leaveAlone(error);
-      return undefined;
+      if (!isRefusal(error)) {
+        this.#leaveAlone(error);
+        batch.failedAfter = this.#answered;
+        return this.#answerLocally(batch, { keep: true });
+      }
+      if (entries.length > 1) return this.#compareAndAddEach(entries);
+      this.#tellRefusal(error);
+      return this.#answerLocally(batch, { keep: false });
     }
+    let comparisons;
+    try {
+      comparisons = readComparisons(answer, entries);
+    } catch (error) {
+      // It has them all the same.
+      this.#tellRefusal(error);
+      return this.#answerLocally(batch, { keep: false });
+    }
+    this.#markWorking();
+    try {
+      // What was scored last is at hand when the store fails.
+      addEntries(this.#cache, entries);
+    } catch {
+      // Somebody else has filled the cache meanwhile with vectors of another model, or the memory: the answer stands.
+    }
+    return answersOf(comparisons, false);
   }
 
-  #keep(entries) {
-    this.#unsent.push(...entries);
-    if (this.#unsent.length > MOST_UNSENT) this.#unsent.splice(0, this.#unsent.length - MOST_UNSENT);
+  /** One call for each, to find out which of them the store does not take. */
+  async #compareAndAddEach(entries) {
+    const answers = [];
+    for (const entry of entries) answers.push(...(await this.#compareAndAdd([entry])));
+    return answers;
   }
 
-  async #sendUnsent() {
-    while (this.#unsent.length > 0) {
-      const entries = this.#unsent.slice(0, MOST_ENTRIES);
-      await this.#store.compareAndAddBatch(entries);
-      this.#unsent.splice(0, entries.length);
+  async #answerLocally(batch, { keep }) {
+    const comparisons = await this.#local.compareAndAddBatch(batch.entries);
+    if (keep) this.#keep(batch);
+    return answersOf(comparisons, true);
+  }
+
+  /** @returns {Promise<Answer>} */
+  async #look({ vectors, model }, signal) {
+    if (this.#local === undefined) {
+      return { comparison: await lookIn(this.#store, vectors, model, signal), isLocal: false };
     }
+    requireModelOf(this.#cache, model);
+    if (performance.now() >= this.#retryAt) {
+      try {
+        const comparison = await lookIn(this.#store, vectors, model, signal);
+        this.#markWorking();
+        return { comparison, isLocal: false };
+      } catch (error) {
+        throwIfAborted(signal);
+        if (isRefusal(error)) this.#tellRefusal(error);
+        else this.#leaveAlone(error);
+      }
+    }
+    return { comparison: await lookIn(this.#local, vectors, model), isLocal: true };
+  }
+
+  #send(batch) {
+    batch.isSent = true;
+    return this.#store.compareAndAddBatch(batch.entries, { call: batch.call });
+  }
+
+  #markWorking() {
+    this.#answered++;
+    this.#refusals = 0;
+    if (this.#retryAt === 0) return;
+    this.#retryAt = 0;
+    this.#patience = new Patience();
+    this.#resendAt = 0;
   }
 
   #leaveAlone(error) {
-    const isFirst = this.#retryAt === 0 || this.#patience === PATIENCE[0];
-    this.#retryAt = performance.now() + this.#patience;
-    this.#patience = Math.min(this.#patience * 2, PATIENCE[1]);
+    const isFirst = this.#retryAt === 0;
+    this.#retryAt = performance.now() + this.#patience.next();
     if (!isFirst) return;
-    const { message, code } = tell(error);
-    process.emitWarning(
-      `The novelty store does not work, so traces are compared with this process's own memory: ${message}`,
-      { type: 'KnowledgePulseWarning', code },
+    warn(
+      "The novelty store does not work, so traces are compared with this process's own memory until it does",
+      error,
     );
+  }
+
+  #tellRefusal(error) {
+    this.#refusals++;
+    if (this.#refusals === 1) {
+      warn(
+        "A trace is compared with this process's own memory alone, and not sent to the novelty store again",
+        error,
+      );
+    }
+    if (this.#refusals >= MOST_REFUSALS) this.#leaveAlone(error);
+  }
+
+  /** @param {Batch} batch */
+  #keep(batch) {
+    const last = this.#missed[this.#missed.length - 1];
+    const isRoomInLast =
+      last !== undefined && !last.isSent && last.entries.length + batch.entries.length <= MOST_ENTRIES;
+    if (isRoomInLast && !batch.isSent) last.entries.push(...batch.entries);
+    else this.#missed.push(batch);
+    this.#missedVectors += sizeOf(batch);
+    while (this.#missedVectors > MOST_MISSED) this.#missedVectors -= sizeOf(this.#missed.shift());
+  }
+
+  get #isResendDue() {
+    return this.#missed.length > 0 && (this.#flushes.length > 0 || performance.now() >= this.#nextResend);
+  }
+
+  get #nextResend() {
+    return Math.max(this.#retryAt, this.#resendAt);
+  }
+
+  /** Sees to it that the store gets what it has missed also when nothing more is asked. */
+  #scheduleResend() {
+    if (this.#missed.length === 0) return;
+    const delay = Math.max(1, Math.ceil(this.#nextResend - performance.now()));
+    this.#timer = setTimeout(() => this.#work(), delay);
+    // No process has to go on for it.
+    this.#timer.unref();
+  }
+
+  /** Sends one batch that the store has missed. */
+  async #resend() {
+    const batch = this.#missed.shift();
+    try {
+      await this.#send(batch);
+    } catch (error) {
+      // An error that says nothing may lie with the batch: if the store has worked since it failed the last time.
+      const isRefused = isRefusal(error) || (!isPassing(error) && batch.failedAfter < this.#answered);
+      if (isRefused) this.#takeApart(batch, error);
+      else this.#sendLater(batch, error);
+      return;
+    }
+    this.#missedVectors -= sizeOf(batch);
+    this.#resendPatience = new Patience();
+    this.#markWorking();
+  }
+
+  /** Behind the others, so that it does not hold them up. */
+  #sendLater(batch, error) {
+    batch.failedAfter = this.#answered;
+    this.#missed.push(batch);
+    this.#resendAt = performance.now() + this.#resendPatience.next();
+    for (const { reject } of this.#flushes.splice(0)) reject(typed(error));
+  }
+
+  /** Has what was refused together sent one by one, and gives up what was refused alone. */
+  #takeApart(batch, error) {
+    if (batch.entries.length > 1) {
+      // None is added to.
+      const apart = batch.entries.map((entry) => ({ ...batchOf([entry]), isSent: true }));
+      this.#missed.unshift(...apart);
+      return;
+    }
+    this.#missedVectors -= sizeOf(batch);
+    this.#tellRefusal(error);
+    for (const flush of this.#flushes) flush.refusal ??= typed(error);
+  }
+
+  #settleFlushes() {
+    if (this.#missed.length > 0) return;
+    for (const { resolve, reject, refusal } of this.#flushes.splice(0)) {
+      if (refusal === undefined) resolve();
+      else reject(refusal);
+    }
   }
 }
 
-/** What is known of an error, which may be anything: other libraries have codes that are numbers. */
-function tell(error) {
-  try {
-    const code = typeof error?.code === 'string' ? error.code : 'ERR_STORE';
-    return { message: String(error?.message ?? error), code };
-  } catch {
-    return { message: 'its error cannot be read', code: 'ERR_STORE' };
+/** How long to wait after each failure. */
+class Patience {
+  #next = PATIENCE[0];
+
+  next() {
+    const patience = this.#next;
+    this.#next = Math.min(patience * 2, PATIENCE[1]);
+    return patience;
   }
+}
+
+/** @returns {Batch} */
+function batchOf(entries) {
+  return { call: randomUUID(), entries, isSent: false, failedAfter: undefined };
+}
+
+function sizeOf({ entries }) {
+  return entries.reduce((size, { vectors }) => size + vectors.length, 0);
+}
+
+function answersOf(comparisons, isLocal) {
+  return comparisons.map((comparison) => ({ comparison, isLocal }));
+}
+
+/** Failures that pass, or are repaired, whatever was sent. */
+const PASSING = [
+  'ERR_STORE_UNAVAILABLE',
+  'ERR_STORE_TIMEOUT',
+  'ERR_STORE_READ_ONLY',
+  'ERR_STORE_FULL',
+  'ERR_STORE_SCHEMA',
+];
+
+function isPassing(error) {
+  return PASSING.includes(codeOf(error));
+}
+
+/** Whether an error says that what was sent will not be taken. One without a code of ours says nothing. */
+function isRefusal(error) {
+  return !isPassing(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error));
+}
+
+/** The code of an error, which may be anything: other libraries have codes that are numbers. */
+function codeOf(error) {
+  try {
+    return typeof error?.code === 'string' ? error.code : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function messageOf(error) {
+  try {
+    return String(error?.message ?? error);
+  } catch {
+    return 'its error cannot be read';
+  }
+}
+
+function warn(message, error) {
+  process.emitWarning(`${message}: ${messageOf(error)}`, {
+    type: 'KnowledgePulseWarning',
+    code: codeOf(error) ?? 'ERR_STORE',
+  });
+}
+
+/** An error with a code. */
+function typed(error) {
+  if (codeOf(error) !== undefined) return error;
+  return codedError(Error, 'ERR_STORE', `the store failed: ${messageOf(error)}`, error);
 }
 
 /** Scores rest on what a store says, so it must make sense, and stay so: this is a copy. */
-async function compareIn(store, entries, remember) {
-  if (remember) {
-    const comparisons = await store.compareAndAddBatch(entries);
-    return readList(comparisons, entries, (comparison, { vectors }) =>
-      readList(comparison, vectors, readNeighbour),
-    );
+function readComparisons(comparisons, entries) {
+  return readList(comparisons, entries, (comparison, { vectors }) =>
+    readList(comparison, vectors, readNeighbour),
+  );
+}
+
+/** What is nearest to each vector in a store. It need not heed the signal. */
+async function lookIn(store, vectors, model, signal) {
+  const comparison = [];
+  for (const vector of vectors) {
+    const looking = (async () => store.nearest(vector, 1, model, { signal }))();
+    const neighbours = await untilAborted(looking, signal);
+    if (!isArray(neighbours)) throw nonsense();
+    comparison.push(readNeighbour(read(neighbours, 0) ?? null));
   }
-  const comparisons = [];
-  for (const { vectors, model } of entries) {
-    const comparison = [];
-    for (const vector of vectors) {
-      const neighbours = await store.nearest(vector, 1, model);
-      if (!isArray(neighbours)) throw nonsense();
-      comparison.push(readNeighbour(read(neighbours, 0) ?? null));
-    }
-    comparisons.push(comparison);
-  }
-  return comparisons;
+  return comparison;
 }
 
 /** Reads a list that answers to each of `questions`. */

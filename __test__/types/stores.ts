@@ -1,7 +1,7 @@
 // Stores of ours and of others, and what tests them. This file is compiled, never run.
 
 import {
-  type CallOptions,
+  type AddOptions,
   LocalStore,
   type NoveltyEntry,
   type NoveltyStore,
@@ -19,10 +19,11 @@ export const limits: Promise<{ maxElements: number; ttlMs: number }> = store.set
 export const stores: NoveltyStore[] = [store, new LocalStore()];
 export const scorer: Scorer = new Scorer({ store, onStoreError: 'local' });
 
-export async function use(entry: NoveltyEntry, options: CallOptions): Promise<number> {
+export async function use(entry: NoveltyEntry, options: AddOptions): Promise<number> {
   await store.migrate();
   const [neighbour] = await store.compareAndAdd(entry, options);
   const swept: number = await store.sweep();
+  await scorer.flush(options);
   store.close();
   return neighbour?.similarity ?? swept;
 }

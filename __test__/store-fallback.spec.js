@@ -1,0 +1,342 @@
+'use strict';
+
+// A scorer that goes on without its store, and what the store gets afterwards.
+
+const { LocalStore, Scorer, VectorCache } = require('..');
+const { StoreMemory } = require('../lib/store-memory.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { runForResult } = require('./support/run-script.js');
+const { randomVector } = require('./support/vectors.js');
+
+const trace = (id) => ({ ...makeTrace({ objective: `task ${id}` }), id });
+const labels = (store) => Array.from(store.cache, ({ label }) => label);
+const errorOf = (promise) => promise.then(() => undefined).catch((reason) => reason);
+const failure = (code, message = 'it fails') => Object.assign(new Error(message), { code });
+
+/** Tells what it is given, and fails with what `fail` returns for that. */
+class WatchedStore extends LocalStore {
+  calls = [];
+  fail = () => undefined;
+
+  async compareAndAddBatch(entries, options) {
+    const ids = entries.map(({ id }) => id);
+    this.calls.push({ ids, call: options.call });
+    await new Promise(setImmediate);
+    const error = this.fail(ids);
+    if (error !== undefined) throw error;
+    return super.compareAndAddBatch(entries, options);
+  }
+}
+
+const down = () => failure('ERR_STORE_UNAVAILABLE', 'nobody answers');
+
+/** A scorer on a store, and what is warned of while `act` goes on. */
+async function withFallback(act, store = new WatchedStore()) {
+  const warnings = [];
+  const { emitWarning } = process;
+  process.emitWarning = (message, { code }) => warnings.push({ message, code });
+  try {
+    const scorer = new Scorer({ store, onStoreError: 'local' });
+    // What is asked of this together goes together, where a scorer embeds first.
+    const memory = new StoreMemory(store, new VectorCache(), 'local');
+    await act({ store, scorer, memory, warnings });
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+/** Waits for something that happens by itself. */
+async function until(isSo) {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+const all = (scorer, ...ids) => Promise.all(ids.map((id) => scorer.explain(trace(id))));
+
+const MODEL = { model: 'm', dtype: 'fp32' };
+const ask = (memory, ...ids) =>
+  Promise.all(ids.map((id, seed) => memory.ask({ id, vectors: [randomVector(seed)], model: MODEL }, true)));
+const bases = (breakdowns) => breakdowns.map(({ noveltyBasis }) => noveltyBasis.replace('empty-', ''));
+
+describe('what a store refuses for good', () => {
+  const refusing = (code) => (ids) => (ids.includes('bad') ? failure(code, 'the id is refused') : undefined);
+
+  test.each(['ERR_STORE', 'ERR_INVALID_ENTRY', 'ERR_STORE_OTHER_MODEL'])(
+    '%s: keeps nobody else from it',
+    async (code) => {
+      await withFallback(async ({ store, scorer, warnings }) => {
+        store.fail = refusing(code);
+        expect(bases(await all(scorer, 'a', 'bad', 'b'))).toEqual(['store', 'cache', 'store']);
+        expect(bases(await all(scorer, 'c'))).toEqual(['store']);
+        await scorer.flush();
+        expect(labels(store)).toEqual(['a', 'b', 'c']);
+        // It is remembered here.
+        const { nearest } = await new Scorer({ cache: scorer.cache }).explain(trace('bad'));
+        expect(nearest.label).toBe('bad');
+        expect(warnings).toEqual([{ message: expect.stringContaining('the id is refused'), code }]);
+      });
+    },
+  );
+
+  test('is told from what goes along', async () => {
+    await withFallback(async ({ store, memory }) => {
+      store.fail = refusing('ERR_STORE');
+      const answers = await ask(memory, 'a', 'bad', 'b');
+      expect(answers.map(({ isLocal }) => isLocal)).toEqual([false, true, false]);
+      expect(store.calls.map(({ ids }) => ids)).toEqual([['a', 'bad', 'b'], ['a'], ['bad'], ['b']]);
+      await memory.flush();
+      expect(labels(store)).toEqual(['a', 'b']);
+    });
+  });
+
+  test('is given up when it is sent again, and what came along is not', async () => {
+    await withFallback(async ({ store, memory, warnings }) => {
+      store.fail = down;
+      await ask(memory, 'a', 'bad', 'b');
+      await ask(memory, 'c');
+      store.fail = refusing('ERR_STORE');
+      expect(await errorOf(memory.flush())).toMatchObject({
+        code: 'ERR_STORE',
+        message: 'the id is refused',
+      });
+      expect(labels(store)).toEqual(['a', 'b', 'c']);
+      await memory.flush();
+      expect(store.calls.filter(({ ids }) => ids.includes('bad'))).toHaveLength(3);
+      expect(warnings.map(({ code }) => code)).toEqual(['ERR_STORE_UNAVAILABLE', 'ERR_STORE']);
+    });
+  });
+
+  test('may be told by any error, if the store works otherwise', async () => {
+    await withFallback(async ({ store, scorer }) => {
+      store.fail = (ids) => (ids.includes('bad') ? 'no' : undefined);
+      await all(scorer, 'bad');
+      await all(scorer, 'a');
+      const error = await errorOf(scorer.flush());
+      expect(error).toBeInstanceOf(Error);
+      expect(error).toMatchObject({ code: 'ERR_STORE', message: 'the store failed: no', cause: 'no' });
+      // Now it has taken the other.
+      expect(await errorOf(scorer.flush())).toMatchObject({ code: 'ERR_STORE' });
+      await scorer.flush();
+      expect(labels(store)).toEqual(['a']);
+    });
+  });
+
+  test('a store that refuses everything is left alone', async () => {
+    await withFallback(async ({ store, scorer, warnings }) => {
+      store.fail = () => failure('ERR_STORE', 'permission denied');
+      for (let index = 0; index < 10; index++) await all(scorer, `${index}`);
+      expect(store.calls.length).toBeLessThan(10);
+      expect(warnings.map(({ code }) => code)).toEqual(['ERR_STORE', 'ERR_STORE']);
+    });
+  });
+
+  test('an answer without sense is no reason to send it twice', async () => {
+    await withFallback(async ({ store, scorer, warnings }) => {
+      const { compareAndAddBatch } = WatchedStore.prototype;
+      store.compareAndAddBatch = async (...args) => {
+        await compareAndAddBatch.apply(store, args);
+        return 'done';
+      };
+      expect(bases(await all(scorer, 'a', 'b'))).toEqual(['cache', 'cache']);
+      await scorer.flush();
+      expect(labels(store)).toEqual(['a', 'b']);
+      expect(warnings).toHaveLength(1);
+    });
+  });
+});
+
+describe('what a store has missed', () => {
+  test('it gets when it works again, though nothing more is asked', async () => {
+    await withFallback(async ({ store, scorer }) => {
+      store.fail = down;
+      await all(scorer, 'a', 'b');
+      await all(scorer, 'c');
+      store.fail = () => undefined;
+      await until(() => store.cache.size === 3);
+      expect(labels(store)).toEqual(['a', 'b', 'c']);
+    });
+  });
+
+  test('it gets as the same calls', async () => {
+    await withFallback(async ({ store, memory }) => {
+      store.fail = down;
+      await ask(memory, 'a', 'b', 'c');
+      // Not asked about these, so they may go together.
+      await ask(memory, 'd');
+      await ask(memory, 'e', 'f');
+      expect(await errorOf(memory.flush())).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+      store.fail = () => undefined;
+      await memory.flush();
+      const [first, ...others] = store.calls;
+      expect(first.ids).toEqual(['a', 'b', 'c']);
+      expect(first.call).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+      const same = others.filter(({ ids }) => ids.includes('a'));
+      expect(same).toEqual([first, first]);
+      const rest = others.filter(({ ids }) => !ids.includes('a'));
+      expect(rest.map(({ ids }) => ids)).toEqual([['d', 'e', 'f']]);
+      expect(rest[0].call).not.toBe(first.call);
+    });
+  });
+
+  test('a store that knows its calls has once, though it had been stored', async () => {
+    await withFallback(async ({ store, memory }) => {
+      const { compareAndAddBatch } = WatchedStore.prototype;
+      const answers = new Map();
+      let isLost = true;
+      store.compareAndAddBatch = async (entries, { call }) => {
+        if (!answers.has(call)) answers.set(call, await compareAndAddBatch.call(store, entries, { call }));
+        if (isLost) throw down();
+        return answers.get(call);
+      };
+      await ask(memory, 'a', 'b');
+      isLost = false;
+      await memory.flush();
+      expect(labels(store)).toEqual(['a', 'b']);
+    });
+  });
+
+  test('nobody waits for all of it', async () => {
+    await withFallback(async ({ store, memory }) => {
+      store.fail = down;
+      await ask(memory, ...Array.from({ length: 300 }, (_, index) => `${index}`));
+      let asked;
+      store.fail = () => {
+        asked ??= ask(memory, 'later');
+      };
+      const flushed = memory.flush();
+      await until(() => asked !== undefined);
+      expect(await asked).toEqual([{ comparison: [expect.anything()], isLocal: false }]);
+      expect(store.calls.map(({ ids }) => ids[0]).indexOf('later')).toBe(2);
+      await flushed;
+      expect(store.cache.size).toBe(301);
+      expect(Math.max(...store.calls.map(({ ids }) => ids.length))).toBe(64);
+    });
+  });
+
+  test('is 10,000 vectors at most, the newest', async () => {
+    await withFallback(async ({ store }) => {
+      store.fail = down;
+      const memory = new StoreMemory(store, new VectorCache({ maxElements: 2 }), 'local');
+      const vectors = Array.from({ length: 32 }, (_, seed) => randomVector(seed));
+      for (let index = 0; index < 400; index++) {
+        await memory.ask({ id: `${index}`, vectors, model: MODEL }, true);
+      }
+      const sent = [];
+      store.compareAndAddBatch = async (entries) => {
+        sent.push(...entries);
+        return [];
+      };
+      await memory.flush();
+      expect(sent.length * 32).toBeLessThanOrEqual(10_000);
+      expect(sent.length * 32).toBeGreaterThan(10_000 - 65 * 32);
+      expect(sent.map(({ id }) => Number(id))).toEqual(sent.map((_, index) => 400 - sent.length + index));
+    });
+  });
+
+  test('does not keep a process from its end', async () => {
+    const { result } = await runForResult(`
+      const { LocalStore, Scorer } = kp;
+      const store = new LocalStore();
+      store.compareAndAddBatch = async () => { throw new Error('down'); };
+      const scorer = new Scorer({ store, onStoreError: 'local' });
+      process.emitWarning = () => {};
+      await scorer.evaluateValue(makeTrace());
+      console.log(JSON.stringify('ended'));
+    `);
+    expect(result).toBe('ended');
+  });
+});
+
+describe('flush', () => {
+  test('has nothing to do without a store, or with one that works', async () => {
+    expect(await new Scorer().flush()).toBeUndefined();
+    expect(await new Scorer({ embedder: null, store: new LocalStore() }).flush()).toBeUndefined();
+    const store = new WatchedStore();
+    const scorer = new Scorer({ store });
+    const scored = scorer.evaluateValue(trace('a'));
+    await scorer.flush();
+    // The calls before it have been made.
+    expect(store.cache.size).toBe(1);
+    await scored;
+    store.fail = down;
+    expect(await errorOf(scorer.evaluateValue(trace('b')))).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
+    await scorer.flush();
+  });
+
+  test('can be aborted, and is made again', async () => {
+    await withFallback(async ({ store, scorer }) => {
+      expect(await errorOf(scorer.flush({ signal: 42 }))).toMatchObject({ code: 'ERR_INVALID_OPTION' });
+      expect(await errorOf(scorer.flush({ signal: AbortSignal.abort('no') }))).toBe('no');
+      store.fail = down;
+      await all(scorer, 'a');
+      store.fail = () => undefined;
+      let go;
+      const { compareAndAddBatch } = WatchedStore.prototype;
+      store.compareAndAddBatch = async (...args) => {
+        await new Promise((resolve) => {
+          go = resolve;
+        });
+        return compareAndAddBatch.apply(store, args);
+      };
+      const controller = new AbortController();
+      const flushed = errorOf(scorer.flush({ signal: controller.signal }));
+      await until(() => go !== undefined);
+      controller.abort('enough');
+      expect(await flushed).toBe('enough');
+      go();
+      await scorer.flush();
+      expect(labels(store)).toEqual(['a']);
+    });
+  });
+});
+
+describe('the cache beside a store that answers', () => {
+  test('is added to, and not searched', async () => {
+    const cache = new VectorCache();
+    const scorer = new Scorer({ store: new LocalStore(), cache, onStoreError: 'local' });
+    cache.nearest = () => {
+      throw new Error('searched');
+    };
+    await scorer.evaluateValues([trace('a'), trace('b')]);
+    expect(Array.from(cache, ({ label }) => label)).toEqual(['a', 'b']);
+    expect(cache.model).toMatchObject({ dtype: 'fp32' });
+  });
+
+  test('does not fail what was answered', async () => {
+    const cache = new VectorCache();
+    const store = new LocalStore();
+    const scorer = new Scorer({ store, cache, onStoreError: 'local' });
+    cache.add = cache.addBatch = () => {
+      throw new RangeError('no room');
+    };
+    expect(await scorer.evaluateValue(trace('a'))).toBeGreaterThan(0);
+    expect(await store.size()).toBe(1);
+  });
+});
+
+describe.each(['reject', 'local'])('%s: to look in a store that does not answer', (onStoreError) => {
+  test('can be aborted, and holds nobody up then', async () => {
+    await withFallback(async ({ store, warnings }) => {
+      const scorer = new Scorer({ store, onStoreError });
+      await scorer.evaluateValue(trace('a'));
+      let given;
+      store.nearest = (_vector, _count, _model, options) => {
+        given = options.signal;
+        return new Promise(() => {});
+      };
+      const { signal, ...controller } = controllerOf();
+      const looked = errorOf(scorer.explain(trace('a'), { remember: false, signal }));
+      await until(() => given !== undefined);
+      expect(given).toBe(signal);
+      controller.abort('enough');
+      expect(await looked).toBe('enough');
+      const { noveltyBasis } = await scorer.explain(trace('b'));
+      expect(noveltyBasis).toBe('store');
+      expect(warnings).toEqual([]);
+    });
+  });
+});
+
+function controllerOf() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
+}
