@@ -194,6 +194,28 @@ describe('what a store has missed', () => {
     });
   });
 
+  test('is found all the same', async () => {
+    await withFallback(async ({ store, memory }) => {
+      store.fail = (ids) => (ids[0] === 'a' ? failure('ERR_STORE_TIMEOUT') : undefined);
+      await ask(memory, 'a');
+      await memory.ask({ id: 'b', vectors: [randomVector(7)], model: MODEL }, true);
+      expect(await errorOf(memory.flush())).toMatchObject({ code: 'ERR_STORE_TIMEOUT' });
+      expect(await errorOf(memory.flush())).toMatchObject({ code: 'ERR_STORE_TIMEOUT' });
+      // The store works now, without it.
+      expect(labels(store)).toEqual(['b']);
+      for (const remember of [false, true]) {
+        const entry = { id: 'again', vectors: [randomVector(0), randomVector(7)], model: MODEL };
+        const { comparison, isLocal } = await memory.ask(entry, remember);
+        expect(isLocal).toBe(false);
+        expect(comparison.map(({ label }) => label)).toEqual(['a', 'b']);
+      }
+      expect(labels(store)).toEqual(['b', 'again', 'again']);
+      store.fail = () => undefined;
+      await memory.flush();
+      expect(labels(store)).toEqual(['b', 'again', 'again', 'a']);
+    });
+  });
+
   test('nobody waits for all of it', async () => {
     await withFallback(async ({ store, memory }) => {
       store.fail = down;

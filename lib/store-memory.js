@@ -198,13 +198,22 @@ class StoreMemory {
       return this.#answerLocally(batch, { keep: false });
     }
     this.#markWorking();
+    return answersOf(await this.#withCache(comparisons, entries), false);
+  }
+
+  /** Has what was scored last at hand for when the store fails. What the store still lacks is only there to compare with. */
+  async #withCache(comparisons, entries) {
     try {
-      // What was scored last is at hand when the store fails.
-      addEntries(this.#cache, entries);
+      if (this.#missed.length === 0) {
+        addEntries(this.#cache, entries);
+        return comparisons;
+      }
+      const own = await this.#local.compareAndAddBatch(entries);
+      return comparisons.map((comparison, index) => nearer(comparison, own[index]));
     } catch {
       // Somebody else has filled the cache meanwhile with vectors of another model, or the memory: the answer stands.
+      return comparisons;
     }
-    return answersOf(comparisons, false);
   }
 
   /** One call for each, to find out which of them the store does not take. */
@@ -230,7 +239,8 @@ class StoreMemory {
       try {
         const comparison = await lookIn(this.#store, vectors, model, signal);
         this.#markWorking();
-        return { comparison, isLocal: false };
+        const own = this.#missed.length > 0 ? await lookIn(this.#local, vectors, model) : comparison;
+        return { comparison: nearer(comparison, own), isLocal: false };
       } catch (error) {
         throwIfAborted(signal);
         if (isRefusal(error)) this.#tellRefusal(error);
@@ -368,6 +378,14 @@ function batchOf(entries) {
 
 function sizeOf({ entries }) {
   return entries.reduce((size, { vectors }) => size + vectors.length, 0);
+}
+
+/** Of two comparisons, the nearer neighbour of each vector. */
+function nearer(comparison, other) {
+  const similarityOf = (neighbour) => neighbour?.similarity ?? Number.NEGATIVE_INFINITY;
+  return comparison.map((neighbour, index) =>
+    similarityOf(other[index]) > similarityOf(neighbour) ? other[index] : neighbour,
+  );
 }
 
 function answersOf(comparisons, isLocal) {
