@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 
-import type { NoveltyStore } from './index.js';
+import type { AddOptions, NoveltyStore } from './index.js';
 
 /** Limits of a store that a test asks for. */
 export interface ConformanceLimits {
@@ -31,6 +31,12 @@ export interface ConformanceOptions<Store extends NoveltyStore = NoveltyStore> {
    * @defaultValue `true`
    */
   isExact?: boolean;
+  /**
+   * Whether a call that is made twice with the same {@link AddOptions.call} is stored once.
+   *
+   * @defaultValue `false`
+   */
+  knowsCalls?: boolean;
   /** What registers a test, as `test` of Jest, Vitest, Bun and `node:test` does. Without it nothing is registered. */
   test?(name: string, run: () => Promise<void>): unknown;
 }

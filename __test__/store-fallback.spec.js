@@ -113,10 +113,13 @@ describe('what a store refuses for good', () => {
       const error = await errorOf(scorer.flush());
       expect(error).toBeInstanceOf(Error);
       expect(error).toMatchObject({ code: 'ERR_STORE', message: 'the store failed: no', cause: 'no' });
-      // Now it has taken the other.
-      expect(await errorOf(scorer.flush())).toMatchObject({ code: 'ERR_STORE' });
+      for (let round = 0; round < 3; round++) {
+        expect(await errorOf(scorer.flush())).toMatchObject({ code: 'ERR_STORE' });
+        // It takes the others.
+        expect(bases(await all(scorer, `b${round}`))).toEqual(['store']);
+      }
       await scorer.flush();
-      expect(labels(store)).toEqual(['a']);
+      expect(labels(store)).toEqual(['a', 'b0', 'b1', 'b2']);
     });
   });
 
@@ -253,6 +256,70 @@ describe('what a store has missed', () => {
       expect(sent.map(({ id }) => Number(id))).toEqual(sent.map((_, index) => 400 - sent.length + index));
     });
   });
+
+  test.each(Array.from({ length: 20 }, (_, seed) => [seed + 1]))(
+    'is all that was not refused, once, whatever fails (%i)',
+    async (seed) => {
+      await withFallback(async ({ memory, store }) => {
+        let state = seed * 0x9e3779b1;
+        const random = (below) => {
+          state ^= state << 13;
+          state ^= state >>> 17;
+          state ^= state << 5;
+          return (state >>> 0) % below;
+        };
+        const unknown = new Error('unknown');
+        const kinds = { works: [], fails: [down], falters: [() => undefined, down, () => unknown] };
+        let mode = 'works';
+        store.fail = (ids) => {
+          const error = kinds[mode][random(3)]?.();
+          const isBad = ids.some((id) => id.startsWith('bad'));
+          return error ?? (isBad ? failure('ERR_STORE') : undefined);
+        };
+        const { compareAndAddBatch } = WatchedStore.prototype;
+        const answers = new Map();
+        let isBusy = false;
+        store.compareAndAddBatch = async (entries, options) => {
+          // One call at a time.
+          expect(isBusy).toBe(false);
+          isBusy = true;
+          try {
+            const ids = entries.map(({ id }) => id).join();
+            const known = answers.get(options.call);
+            if (known) {
+              expect(known.ids).toBe(ids);
+              return known.answer;
+            }
+            const answer = await compareAndAddBatch.call(store, entries, options);
+            answers.set(options.call, { ids, answer });
+            // Its answer may be lost.
+            if (mode === 'falters' && random(3) === 0) throw down();
+            return answer;
+          } finally {
+            isBusy = false;
+          }
+        };
+        const asked = [];
+        const good = [];
+        for (let number = 0; number < 100; number++) {
+          const action = random(20);
+          if (action < 2) mode = ['works', 'fails', 'falters'][random(3)];
+          else if (action === 2) memory.flush().catch(() => {});
+          else if (action < 5) await new Promise(setImmediate);
+          else {
+            const id = action === 5 ? `bad ${number}` : `${number}`;
+            if (action !== 5) good.push(id);
+            asked.push(ask(memory, id));
+          }
+        }
+        const answered = (await Promise.all(asked)).flat();
+        expect(answered.every(({ comparison }) => comparison.length === 1)).toBe(true);
+        mode = 'works';
+        while ((await errorOf(memory.flush())) !== undefined);
+        expect(labels(store).sort()).toEqual(good.sort());
+      });
+    },
+  );
 
   test('does not keep a process from its end', async () => {
     const { result } = await runForResult(`

@@ -3,6 +3,7 @@
 // What a novelty store must do, whatever it is made of. Nothing here loads the addon.
 
 const assert = require('node:assert/strict');
+const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const DIMENSIONS = 384;
@@ -12,7 +13,8 @@ const MODEL = { model: 'conformance', dtype: 'fp32' };
 const TOLERANCE = 1e-6;
 
 function noveltyStoreConformance(options) {
-  const { createStore, destroyStore = () => {}, openAgain, limits = {}, isExact = true, test } = options;
+  const { createStore, destroyStore = () => {}, openAgain, limits = {}, test } = options;
+  const { isExact = true, knowsCalls = false } = options;
   const tests = [];
 
   /** A test of a new store, which it may open again any number of times. */
@@ -236,6 +238,31 @@ function noveltyStoreConformance(options) {
     }
     assert.equal(await store.size(), outcomes.filter(({ status }) => status === 'fulfilled').length);
   });
+
+  if (knowsCalls) {
+    add('a call that is made twice is stored once', async (store) => {
+      await store.compareAndAdd(entryOf('before', 1));
+      const batch = [entryOf('a', 2, 3), entryOf('b', 2)];
+      const [call, other] = [randomUUID(), randomUUID()];
+      const first = await store.compareAndAddBatch(batch, { call });
+      await store.compareAndAdd(entryOf('between', 4));
+      assertComparisons(await store.compareAndAddBatch(batch, { call }), first, isExact);
+      assert.equal(await store.size(), 5);
+      const single = await store.compareAndAdd(entryOf('c', 5), { call: other });
+      assertComparisons([await store.compareAndAdd(entryOf('c', 5), { call: other })], [single], isExact);
+      assert.equal(await store.size(), 6);
+      // The same entries in another call are others.
+      assertNeighbour((await store.compareAndAddBatch(batch, { call: randomUUID() }))[0][1], 'a', 1);
+      assert.equal(await store.size(), 9);
+    });
+
+    add('a call that is made twice at once is stored once', async (store) => {
+      const call = randomUUID();
+      const made = Array.from({ length: 4 }, () => store.compareAndAddBatch([entryOf('a', 1)], { call }));
+      for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
+      assert.equal(await store.size(), 1);
+    });
+  }
 
   if (openAgain) {
     add('a memory is shared by all who open it', async (store, again) => {

@@ -18,7 +18,7 @@ const MOST_MISSED = 10_000;
 /** How long a store that has failed is left alone, in milliseconds: doubled each time, up to the second number. */
 const PATIENCE = [1_000, 30_000];
 
-/** After so many refusals on end it is taken to be the store, and not what it refuses. */
+/** After so many refusals on end it is taken to be the store, and not what it refuses; and the other way round. */
 const MOST_REFUSALS = 3;
 
 /**
@@ -42,6 +42,7 @@ const MOST_REFUSALS = 3;
  * @property {import('..').NoveltyEntry[]} entries
  * @property {boolean} isSent
  * @property {number | undefined} failedAfter how many calls the store had answered when this one failed last
+ * @property {number} doubts how often it has failed although the store had answered others since
  */
 
 class StoreMemory {
@@ -319,8 +320,9 @@ class StoreMemory {
     try {
       await this.#send(batch);
     } catch (error) {
-      // An error that says nothing may lie with the batch: if the store has worked since it failed the last time.
-      const isRefused = isRefusal(error) || (!isPassing(error) && batch.failedAfter < this.#answered);
+      // An error that says nothing may lie with the batch: if the store works, and again and again not for this one.
+      if (batch.failedAfter < this.#answered) batch.doubts++;
+      const isRefused = isRefusal(error) || (!isPassing(error) && batch.doubts >= MOST_REFUSALS);
       if (isRefused) this.#takeApart(batch, error);
       else this.#sendLater(batch, error);
       return;
@@ -373,7 +375,7 @@ class Patience {
 
 /** @returns {Batch} */
 function batchOf(entries) {
-  return { call: randomUUID(), entries, isSent: false, failedAfter: undefined };
+  return { call: randomUUID(), entries, isSent: false, failedAfter: undefined, doubts: 0 };
 }
 
 function sizeOf({ entries }) {

@@ -149,10 +149,11 @@ describe('the tests find a store that', () => {
     },
   };
 
-  async function failuresOf(Store) {
+  async function failuresOf(Store, more) {
     const tests = noveltyStoreConformance({
       createStore: (limits) => new Store(limits),
       limits: { maxElements: true, ttlMs: true },
+      ...more,
     });
     const failures = [];
     for (const { name, run } of tests) await run().catch(() => failures.push(name));
@@ -165,5 +166,24 @@ describe('the tests find a store that', () => {
 
   test('has no fault: none', async () => {
     expect(await failuresOf(Faulty)).toEqual([]);
+  });
+
+  class Knowing extends Faulty {
+    calls = new Map();
+
+    async compareAndAdd(entry, options) {
+      return (await this.compareAndAddBatch([entry], options))[0];
+    }
+    async compareAndAddBatch(entries, options) {
+      const { call } = options ?? {};
+      if (call === undefined) return super.compareAndAddBatch(entries, options);
+      if (!this.calls.has(call)) this.calls.set(call, super.compareAndAddBatch(entries, options));
+      return this.calls.get(call);
+    }
+  }
+
+  test('stores a call that is made twice', async () => {
+    expect(await failuresOf(Faulty, { knowsCalls: true })).toHaveLength(2);
+    expect(await failuresOf(Knowing, { knowsCalls: true })).toEqual([]);
   });
 });

@@ -26,6 +26,8 @@ for (const [index, objective] of tasks.entries()) {
   const resembles = nearest ? `${nearest.similarity.toFixed(3)} like ${nearest.label}` : 'the first of all';
   console.log(`${name}: score ${score.toFixed(3)}, novelty ${dimensions.novelty.toFixed(3)}, ${resembles}`);
 }
+// What was scored while the database was away.
+await scorer.flush();
 console.log(`${name}: the fleet remembers ${await store.size()} traces`);
 
 store.close();
