@@ -182,8 +182,6 @@ export interface NativeModelIdentity {
   model: string
   /** What its weights are stored in. */
   dtype: string
-  /** The SHA-256 of the model file. */
-  sha256: string | null
 }
 
 /** The nearest remembered trace. */

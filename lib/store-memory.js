@@ -401,6 +401,7 @@ const PASSING = [
   'ERR_STORE_READ_ONLY',
   'ERR_STORE_FULL',
   'ERR_STORE_SCHEMA',
+  'ERR_STORE_OTHER_LIMITS',
 ];
 
 function isPassing(error) {
