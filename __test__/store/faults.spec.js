@@ -8,6 +8,7 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { VectorCache, Scorer, embedderStatus } = require('../..');
+const { StoreMemory } = require('../../lib/store-memory.js');
 const { makeTrace } = require('../support/make-trace.js');
 const {
   MODEL,
@@ -379,6 +380,31 @@ describeWithPostgres('faults', () => {
     const error = await rejection(made.size());
     expect(error.code).toBe('ERR_STORE_UNAVAILABLE');
     expect(error.cause.code).toBe('ECONNRESET');
+  });
+
+  test('an answer that is lost for good: the scorer goes on, and sends the same call later', async () => {
+    const { made, database } = await stored();
+    let isDown = true;
+    changeQueries(database, (query) => async (config) => {
+      // What is sent is carried out.
+      const result = await query(config);
+      if (isDown) throw lostConnection();
+      return result;
+    });
+    const { emitWarning } = process;
+    process.emitWarning = () => {};
+    const memory = new StoreMemory(made, new VectorCache(), 'local');
+    const ask = (id, ...seeds) => memory.ask(entry(id, ...seeds.map(randomVector)), true);
+    try {
+      const answers = await Promise.all([ask('second', 2, 3), ask('third', 2)]);
+      expect(answers.map(({ isLocal }) => isLocal)).toEqual([true, true]);
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    expect((await rejection(memory.flush())).code).toBe('ERR_STORE_UNAVAILABLE');
+    isDown = false;
+    await memory.flush();
+    expect(await made.size()).toBe(4);
   });
 
   test('slow: the call rejects in time, nothing is stored, and the connections stay clean', async () => {
