@@ -174,7 +174,9 @@ class PgVectorStore {
       ...[...this.#expected(), model, dtype, call, vectors, labels, befores],
       ...[efSearch, patienceFor(remaining)],
     ];
-    const rows = await this.#run({ text, valuesAt, tag: `knowledgepulse ${call}` }, signal);
+    // Not that of the call: what stops this attempt may come late, and is not to meet the next.
+    const tag = `knowledgepulse ${randomUUID()}`;
+    const rows = await this.#run({ text, valuesAt, tag }, signal);
     this.#scheduleSweep();
     const found = rows.map(([similarity, label]) =>
       similarity === null ? null : { label, similarity: Number(similarity) },
