@@ -33,6 +33,7 @@ describeWithPostgres('PgVectorStore', () => {
       destroyStore: (made) => made.close(),
       limits: { maxElements: true, ttlMs: true },
       isExact: index === 'exact',
+      knowsCalls: true,
     });
   });
 });
