@@ -311,6 +311,10 @@ describe('--memory', () => {
     const { code, stderr } = await kpScore(['--memory', memory, '--dtype', 'q8', '--out', out, examples]);
     expect(code).toBe(3);
     expect(stderr).toContain(memory);
+    expect(stderr).toMatch(
+      /: use another file, or --dtype or --model-dir for the model that it was made with$/m,
+    );
+    expect(stderr).not.toContain('{');
     expect(fs.readFileSync(memory).equals(before)).toBe(true);
     expect(fs.readFileSync(out, 'utf8')).toBe('old');
     expect(fs.readdirSync(directory).sort()).toEqual(['memory', 'out']);

@@ -4,13 +4,26 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { setFlagsFromString } = require('node:v8');
+const { runInNewContext } = require('node:vm');
 const { gzipSync } = require('node:zlib');
 
 const { embedderStatus, Scorer } = require('..');
 const { readOptions } = require('../cli/options.js');
+const { Summary } = require('../cli/summary.js');
 const { version } = require('../package.json');
 const { makeTrace } = require('./support/make-trace.js');
-const { bundle, examples, jsonLines, kpScore, linesOf, results, tracesOf } = require('./support/kp-score.js');
+const {
+  bundle,
+  command,
+  examples,
+  jsonLines,
+  kpScore,
+  linesOf,
+  results,
+  start,
+  tracesOf,
+} = require('./support/kp-score.js');
 const { modelDirectory, readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory } = require('./support/scratch.js');
@@ -28,6 +41,20 @@ function write(name, contents) {
 }
 
 const traces = readTraces(examples);
+
+function exposeGarbageCollection() {
+  if (process.versions.bun) return;
+  setFlagsFromString('--expose-gc');
+  globalThis.gc = runInNewContext('gc');
+}
+
+/** What is left after a collection, in bytes. */
+function heldMemory() {
+  if (process.versions.bun) globalThis.Bun.gc(true);
+  else globalThis.gc();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
 
 /** What a scorer says of traces, one after another. */
 async function explained(traces, options) {
@@ -350,6 +377,54 @@ describe('the summary', () => {
     expect(stderr).not.toContain('warning');
   });
 
+  test('of few traces is exact', async () => {
+    const file = write('few.jsonl', jsonLines(tracesOf(0.5, 0.123456, 0.98765)));
+    const { stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', file]);
+    const { results, summary } = JSON.parse(stdout);
+    const scores = results.map(({ score }) => score).sort((a, b) => a - b);
+    expect([summary.p10, summary.median, summary.p90]).toEqual(scores);
+    const one = new Summary();
+    one.begin();
+    one.add({ breakdown: { score: 0.43875 }, domain: 'code', kept: false });
+    expect(one.figures({})).toMatchObject({ mean: 0.43875, median: 0.43875 });
+  });
+
+  test('holds no more of a domain than its beginning', () => {
+    const summary = new Summary();
+    summary.begin();
+    exposeGarbageCollection();
+    const before = heldMemory();
+    for (let at = 0; at < 20; at++) {
+      const domain = JSON.parse(`"${at} ${'x'.repeat(5e6)}"`);
+      summary.add({ breakdown: { score: 0.5 }, domain, kept: false });
+    }
+    expect(heldMemory() - before).toBeLessThan(50e6);
+    expect(summary.figures({}).domains).toHaveLength(20);
+  });
+
+  test('and the table name what cannot be seen', async () => {
+    const blank = tracesOf(0.2, 0.9).map((trace, at) => ({
+      ...trace,
+      id: ['  ', '\u200b'][at],
+      metadata: { ...trace.metadata, task_domain: ['', ' \u2066 '][at] },
+    }));
+    const { stdout, stderr } = await kpScore([NO_EMBEDDER], { input: jsonLines(blank) });
+    expect(linesOf(stdout)[1]).toMatch(/ \(none\) +stdin:1$/);
+    expect(linesOf(stdout)[2]).toMatch(/ \(none\) +stdin:2$/);
+    expect(stderr).toMatch(/^ +\(none\) +1 /m);
+  });
+
+  test('warns where nothing is explained', async () => {
+    const report = path.join(scratch, 'explained.html');
+    const out = path.join(scratch, 'explained.jsonl');
+    const warning = /^kp-score: warning: --explain adds to --format and --out/;
+    const run = (...args) => kpScore([NO_EMBEDDER, '--explain', ...args], { input });
+    expect(await run('--report', report)).toMatchObject({ code: 0, stderr: expect.stringMatching(warning) });
+    for (const args of [[], ['--report', report, '--out', out], ['--report', report, '--format', 'csv']]) {
+      expect((await run(...args)).stderr).not.toMatch(warning);
+    }
+  });
+
   test('tells why there is no embedder', async () => {
     const nowhere = path.join(scratch, 'nowhere');
     const { code, stderr } = await kpScore([], { input, env: { KNOWLEDGEPULSE_MODEL_DIR: nowhere } });
@@ -376,6 +451,24 @@ describe('exit codes', () => {
     expect(linesOf(help).every((line) => line.length <= 90)).toBe(true);
   });
 
+  test('0, help that nobody reads', async () => {
+    const { child, ended } = start(['--help']);
+    child.stdout.destroy();
+    expect(await ended).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  (fs.existsSync('/dev/full') ? test : test.skip).each(['--help', '--version'])(
+    '3, %s on a full disk',
+    async (option) => {
+      const started = ['-c', 'exec "$@" > /dev/full', 'sh', process.execPath, command, option];
+      const { code, stderr } = await run('sh', started);
+      expect({ code, stderr }).toEqual({
+        code: 3,
+        stderr: 'kp-score: cannot write to standard output: the disk is full (ENOSPC)\n',
+      });
+    },
+  );
+
   test('0, version', async () => {
     expect(await kpScore(['--version'])).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
@@ -390,6 +483,11 @@ describe('exit codes', () => {
     ['a threshold above 1', ['--threshold', '1.5'], '--threshold'],
     ['a threshold that is no number', ['--threshold', 'high'], "'high'"],
     ['an empty threshold', ['--threshold', ' '], '--threshold'],
+    [
+      'a threshold below 0',
+      ['--threshold', '-0.1'],
+      '--threshold needs a value; one that begins with a hyphen is written --threshold=VALUE;',
+    ],
     ['no threads', ['--threads', '0'], '--threads'],
     ['a memory of half an element', ['--memory-size', '0.5'], '--memory-size'],
     ['an unknown dtype', ['--dtype', 'fp16'], 'fp32 or q8'],

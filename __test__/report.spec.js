@@ -225,6 +225,13 @@ describe('a report has', () => {
     expect(errors.first[99]).toEqual({ source: 'a.jsonl', line: 100, element: null, message: 'wrong 100' });
   });
 
+  test('no names of which nothing can be seen', () => {
+    const blank = ['', ' ', '\u200b\u2066\t'];
+    const { best, domains } = summaryOf(blank.map((text, i) => makeScored(i, { id: text, domain: text })));
+    expect(best.map(({ id, domain }) => [id, domain])).toEqual(blank.map(() => [null, null]));
+    expect(domains).toMatchObject([{ name: '', count: 3 }]);
+  });
+
   test('where each source begins', () => {
     const sources = ['a.jsonl', 'a.jsonl', 'b.jsonl', 'c.jsonl'];
     const { starts } = summaryOf(sources.map((source, i) => makeScored(i, { source })));
@@ -381,7 +388,7 @@ describe('the page', () => {
     '</script><script>alert(1)</script>',
     '<!--<script>',
     '<img src=x onerror=alert(1)>',
-    '\u2028\u2029',
+    'a\u2028\u2029b',
     '__KNOWLEDGEPULSE_REPORT__',
     '$& $1 $`',
     '\u202e\u0000"\\',

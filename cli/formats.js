@@ -4,7 +4,7 @@
 
 const { stringify } = require('csv-stringify/sync');
 
-const { printable } = require('./printable.js');
+const { labelOf, printable } = require('./printable.js');
 
 /**
  * A trace that was scored.
@@ -36,6 +36,9 @@ const RULE_WORDS = {
 const BAR_WIDTH = 10;
 const DOMAIN_WIDTH = 18;
 
+/** What a domain of which nothing can be seen is called. */
+const NO_DOMAIN = '(none)';
+
 class Table {
   #explains;
 
@@ -53,7 +56,7 @@ class Table {
     const bar = '█'.repeat(full) + '░'.repeat(BAR_WIDTH - full);
     const row =
       `${breakdown.score.toFixed(4)}  ${bar}  ${(kept ? 'yes' : 'no').padEnd(6)}` +
-      `${printable(domain, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${printable(id ?? place(result))}\n`;
+      `${labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${labelOf(id ?? '', printable(place(result)))}\n`;
     return this.#explains ? `${row}${explain(breakdown)}\n` : row;
   }
 
@@ -81,7 +84,7 @@ function explain({ composite, dimensions, nearest, noveltyBasis, overrides, toke
 function noveltyWords(basis, nearest) {
   if (basis === 'no-embedder') return 'novelty 0.5: there is no embedder';
   if (nearest === null) return 'novelty 0.5: nothing to compare with yet';
-  const name = nearest.label === null ? 'a trace without an id' : printable(nearest.label);
+  const name = labelOf(nearest.label ?? '', 'a trace without an id');
   return `most similar: ${name} (${nearest.similarity.toFixed(4)})`;
 }
 
@@ -199,4 +202,4 @@ function createFormat(format, explains) {
   return new FORMATS[format](explains);
 }
 
-module.exports = { createFormat, place };
+module.exports = { createFormat, NO_DOMAIN, place };

@@ -6,15 +6,15 @@ const { version } = require('../package.json');
 const { CommandError, EXIT } = require('./errors.js');
 const { Messages } = require('./messages.js');
 const { readOptions, USAGE } = require('./options.js');
-const { removeTemporaryFiles } = require('./output.js');
+const { removeTemporaryFiles, StandardOutput } = require('./output.js');
 
 /** Runs the command; settles with its exit code. */
 async function main(args) {
   let messages = new Messages({ quiet: false });
   try {
     const options = readOptions(args);
-    if (options.help) return print(USAGE);
-    if (options.version) return print(version);
+    if (options.help) return await print(USAGE);
+    if (options.version) return await print(version);
     messages = new Messages(options);
     showWarnings(messages);
     // Only now: help is there even where the addon cannot be loaded.
@@ -35,7 +35,10 @@ async function main(args) {
 }
 
 async function print(text) {
-  await new Promise((resolve) => process.stdout.write(`${text}\n`, resolve));
+  // Where nobody reads it there is nothing to do.
+  const stdout = new StandardOutput(() => {});
+  await stdout.write(`${text}\n`);
+  await stdout.finish();
   return EXIT.ok;
 }
 

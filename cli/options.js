@@ -114,8 +114,10 @@ function parse(args) {
   try {
     return parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    // What follows is about arguments that begin with a hyphen.
-    throw misused(error.message.split('. ', 1)[0]);
+    const [message] = error.message.split(/\.\s/, 1);
+    const [, name] = /^Option '(--[\w-]+).* is ambiguous$/.exec(message) ?? [];
+    if (name === undefined) throw misused(message);
+    throw misused(`${name} needs a value; one that begins with a hyphen is written ${name}=VALUE`);
   }
 }
 

@@ -1,5 +1,7 @@
 'use strict';
 
+const { isBlank } = require('../lib/report-text.js');
+
 /** A part of a trace may be megabytes long. */
 const DEFAULT_LENGTH = 200;
 
@@ -15,4 +17,9 @@ function printable(text, length = DEFAULT_LENGTH) {
   return text.length > length ? `${plain}…` : plain;
 }
 
-module.exports = { printable };
+/** As {@link printable}, or something else where nothing of the text could be seen. */
+function labelOf(text, instead, length = DEFAULT_LENGTH) {
+  return isBlank(text) ? instead : printable(text, length);
+}
+
+module.exports = { labelOf, printable };

@@ -23,6 +23,13 @@ const MAX_NAMED = 20;
 /** What a report quotes of a trace, in UTF-16 code units. */
 const EXCERPT_LENGTH = 240;
 
+/** What is wrong with a memory; what a program can do about it is not what its user can. */
+function adviceOn({ code, message }) {
+  if (code !== 'ERR_CACHE_OTHER_MODEL') return message;
+  const [problem] = message.split(': use another file', 1);
+  return `${problem}: use another file, or --dtype or --model-dir for the model that it was made with`;
+}
+
 /** One run of the command: from its options to its exit code. */
 class Run {
   #options;
@@ -100,6 +107,11 @@ class Run {
 
   async #prepare() {
     const { dropped, explain, format, novelty, out, report } = this.#options;
+    if (explain && format === null && out === null && dropped === null) {
+      this.#messages.warning(
+        '--explain adds to --format and --out, and neither is there; a report explains anyway',
+      );
+    }
     const weights = this.#readWeights();
     this.#embedder = await this.#loadEmbedder();
     const cache = await this.#loadMemory();
@@ -162,7 +174,7 @@ class Run {
       try {
         cache = await VectorCache.load(file, { maxElements });
       } catch (error) {
-        if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, error.message);
+        if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, adviceOn(error));
       }
       await requireRoomFor(file);
       this.#memory = { file, before: cache?.size ?? 0 };

@@ -2,9 +2,12 @@
 
 // The figures of a run, in bounded memory however many traces there are.
 
-const { printable } = require('./printable.js');
+const { Histogram } = require('../lib/report-statistics.js');
+const { copyOf, cut } = require('../lib/report-text.js');
+const { NO_DOMAIN } = require('./formats.js');
+const { labelOf, printable } = require('./printable.js');
 
-/** Scores are counted by their first four decimals: quantiles are exact to that. */
+/** Quantiles are exact to four decimals, and where few scores are as close as that. */
 const BINS = 10_000;
 
 /** So many domains are told apart; traces of others are counted together. */
@@ -15,31 +18,16 @@ const DOMAIN_WIDTH = 20;
 /** Beyond this, in UTF-16 code units, domains are taken for the same. */
 const DOMAIN_LENGTH = 100;
 
-class Scores {
-  count = 0;
+class Scores extends Histogram {
   kept = 0;
-  #sum = 0;
-  #bins = new Uint32Array(BINS + 1);
+
+  constructor() {
+    super(BINS);
+  }
 
   add(score, kept) {
-    this.count++;
+    super.add(score);
     if (kept) this.kept++;
-    this.#sum += score;
-    this.#bins[Math.round(score * BINS)]++;
-  }
-
-  get mean() {
-    return this.count === 0 ? null : this.#sum / this.count;
-  }
-
-  /** The smallest score that at least this share of the scores does not exceed; null if there are none. */
-  quantile(share) {
-    if (this.count === 0) return null;
-    const rank = Math.max(1, Math.ceil(share * this.count));
-    let seen = 0;
-    let bin = -1;
-    while (seen < rank) seen += this.#bins[++bin];
-    return bin / BINS;
   }
 }
 
@@ -57,7 +45,7 @@ class Summary {
   /** @param {import('./formats.js').Result} result */
   add({ breakdown: { score }, domain, kept }) {
     this.#all.add(score, kept);
-    let name = domain.slice(0, DOMAIN_LENGTH);
+    let name = domain.length > DOMAIN_LENGTH ? copyOf(cut(domain, DOMAIN_LENGTH)) : domain;
     if (!this.#domains.has(name) && this.#domains.size >= MAX_DOMAINS) name = OTHER_DOMAINS;
     if (!this.#domains.has(name)) this.#domains.set(name, new Scores());
     this.#domains.get(name).add(score, kept);
@@ -132,7 +120,7 @@ function renderSummary(figures) {
 
 function domainTable(domains) {
   const rows = domains.map(({ domain, scored, kept, mean, median }) => [
-    printable(domain, DOMAIN_WIDTH),
+    labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH),
     grouped(scored),
     grouped(kept),
     mean.toFixed(4),

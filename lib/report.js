@@ -9,6 +9,7 @@ const path = require('node:path');
 const { codedError } = require('./errors.js');
 const { NearDuplicates } = require('./report-duplicates.js');
 const { Histogram, Sequence, Top } = require('./report-statistics.js');
+const { copyOf, cut, isBlank } = require('./report-text.js');
 
 const TEMPLATE = path.join(__dirname, '..', 'dist', 'report.html');
 
@@ -285,9 +286,9 @@ function tally(map, name) {
   map.set(key, (map.get(key) ?? 0) + 1);
 }
 
-/** A name or id, cut where it is too long to be one; null if there is none. */
+/** A name or id, cut where it is too long to be one; null if there is none that can be seen. */
 function nameOf(name) {
-  if (typeof name !== 'string' || name === '') return null;
+  if (typeof name !== 'string' || isBlank(name)) return null;
   // Two long ids of different lengths are still two.
   return copyOf(name.length > NAME_LENGTH ? `${cut(name, NAME_LENGTH)}… (${name.length})` : name);
 }
@@ -299,17 +300,6 @@ function excerptOf(text, length) {
     .replace(/\s+/g, ' ')
     .trim();
   return copyOf(line.length > length || text.length > 2 * length ? `${cut(line, length)}…` : line);
-}
-
-/** The first code units of a text, without half a character at the end. */
-function cut(text, length) {
-  const end = text.slice(0, length);
-  return /[\ud800-\udbff]$/.test(end) ? end.slice(0, -1) : end;
-}
-
-/** A copy of its own: part of a string keeps all of it in memory. Lone surrogates become U+FFFD. */
-function copyOf(text) {
-  return Buffer.from(text).toString();
 }
 
 function rounded(value) {
