@@ -114,20 +114,44 @@ impl Embedder {
     pub fn embed(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
         let Tokens { ids, truncated } = self.tokenizer.encode(text)?;
         let tokens = ids.len();
-        let known = self.memo().get(ids.as_slice()).copied();
-        let embedding = match known {
-            Some(embedding) => embedding,
-            None => {
-                let embedding = lane.run(self.runtime, &ids)?;
-                self.memo().put(ids.into_boxed_slice(), embedding);
-                embedding
-            }
+        Ok(Embedded {
+            embedding: Box::new(self.embed_tokens(lane, ids)?),
+            tokens,
+            truncated,
+        })
+    }
+
+    /// Embeds all of `text`: in parts, if it has more than 512 tokens. Its embedding is then the mean of theirs, by
+    /// their tokens.
+    ///
+    /// # Errors
+    /// As [`Embedder::embed`].
+    pub fn embed_whole(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
+        let mut tokens = 0;
+        let mut embeddings = Vec::new();
+        for ids in self.tokenizer.encode_whole(text)? {
+            tokens += ids.len();
+            embeddings.push((ids.len(), self.embed_tokens(lane, ids)?));
+        }
+        let embedding = match &embeddings[..] {
+            [(_, embedding)] => *embedding,
+            _ => mean(&embeddings)?,
         };
         Ok(Embedded {
             embedding: Box::new(embedding),
             tokens,
-            truncated,
+            truncated: false,
         })
+    }
+
+    fn embed_tokens(&self, lane: &mut Lane, ids: Vec<i64>) -> Result<Embedding> {
+        let known = self.memo().get(ids.as_slice()).copied();
+        if let Some(embedding) = known {
+            return Ok(embedding);
+        }
+        let embedding = lane.run(self.runtime, &ids)?;
+        self.memo().put(ids.into_boxed_slice(), embedding);
+        Ok(embedding)
     }
 
     fn memo(&self) -> MutexGuard<'_, LruCache<Box<[i64]>, Embedding>> {
@@ -206,14 +230,32 @@ fn pool(states: &[f32]) -> Result<Embedding> {
     #[allow(clippy::cast_precision_loss)] // At most 512 tokens.
     let count = tokens.len() as f64;
     #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
-    let mean = sums.map(|sum| (sum / count) as f32);
-    let squares: f64 = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    scaled(sums.map(|sum| (sum / count) as f32))
+}
+
+/// The mean of embeddings, each counted so many times, scaled to length one.
+fn mean(embeddings: &[(usize, Embedding)]) -> Result<Embedding> {
+    let mut sums = [0.0_f64; DIMENSIONS];
+    for (count, embedding) in embeddings {
+        #[allow(clippy::cast_precision_loss)] // At most 512 tokens.
+        let count = *count as f64;
+        for (sum, &component) in sums.iter_mut().zip(embedding) {
+            *sum += count * f64::from(component);
+        }
+    }
+    #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
+    scaled(sums.map(|sum| sum as f32))
+}
+
+/// `vector` at length one.
+fn scaled(vector: Embedding) -> Result<Embedding> {
+    let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     let norm = squares.sqrt();
     if !norm.is_finite() || norm == 0.0 {
         return Err(Error::Inference("the model's output is not finite".into()));
     }
     #[allow(clippy::cast_possible_truncation)]
-    Ok(mean.map(|x| (f64::from(x) / norm) as f32))
+    Ok(vector.map(|x| (f64::from(x) / norm) as f32))
 }
 
 #[cfg(test)]
@@ -230,6 +272,21 @@ mod tests {
         assert!((embedding[0] - 0.6).abs() < 1e-7);
         assert!((embedding[1] - 0.8).abs() < 1e-7);
         assert_eq!(embedding[2], 0.0);
+    }
+
+    #[test]
+    fn the_mean_of_embeddings_counts_their_tokens() {
+        let direction = |axis: usize| {
+            let mut embedding = [0.0; DIMENSIONS];
+            embedding[axis] = 1.0;
+            embedding
+        };
+        let embedding = mean(&[(6, direction(0)), (8, direction(1))]).unwrap();
+        assert!((embedding[0] - 0.6).abs() < 1e-7);
+        assert!((embedding[1] - 0.8).abs() < 1e-7);
+        let opposite = direction(0).map(|x: f32| -x);
+        let error = mean(&[(1, direction(0)), (1, opposite)]).unwrap_err();
+        assert_eq!(error.code(), "ERR_INFERENCE");
     }
 
     #[test]

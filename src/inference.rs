@@ -27,7 +27,7 @@ use crate::{
     embedding::{DIMENSIONS, Embedder, Embedding, Lane},
     error::{Error, Result},
     model::ModelFiles,
-    novelty::{Comparison, Memory, Novelty, Reading, Weighted},
+    novelty::{Comparison, Extent, Memory, Novelty, Reading, Weighted},
     runtime::{Runtime, check_room},
     scorer::{self, Breakdown, Summary},
 };
@@ -552,7 +552,10 @@ fn embed<'l>(loaded: &'l Loaded, lane: &mut Lane, request: &Request) -> Result<E
         if is_cancelled(request.call.as_ref()) {
             return Err(Error::Aborted);
         }
-        let embedded = loaded.embedder.embed(lane, &window.text)?;
+        let embedded = match summary.extent {
+            Some(Extent::Full) => loaded.embedder.embed_whole(lane, &window.text)?,
+            _ => loaded.embedder.embed(lane, &window.text)?,
+        };
         reading.tokens += embedded.tokens;
         reading.truncated |= embedded.truncated;
         #[allow(clippy::cast_precision_loss)] // No text has 2^53 bytes.
@@ -659,12 +662,7 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        composite::Profiles,
-        novelty::{Extent, SharedCache},
-        scorer::Scorer,
-        trace::tests::with_steps,
-    };
+    use crate::{composite::Profiles, novelty::SharedCache, scorer::Scorer, trace::tests::with_steps};
 
     fn request() -> Request {
         let cache: Arc<SharedCache> = Arc::default();

@@ -37,6 +37,8 @@ pub struct Summary {
     pub label: Option<Label>,
     /// What is to be embedded; nothing without an embedder.
     pub texts: Vec<Window>,
+    /// How much of each of them is to be embedded, if any.
+    pub extent: Option<Extent>,
     /// Whether some of the text was left out of `texts`.
     pub incomplete: bool,
 }
@@ -58,6 +60,7 @@ impl Scorer {
             profile: Arc::clone(self.profiles.for_domain(trace.metadata.task_domain.as_deref())),
             label: trace.label.clone(),
             texts,
+            extent: self.extent,
             incomplete: !complete || trace.text_cut,
         }
     }

@@ -161,10 +161,36 @@ impl Tokenizer {
         self.encode_blocks(text, BLOCK_BYTES)
     }
 
+    /// Tokenizes all of `text`, in as many parts of about the same length as the maximum length makes necessary.
+    /// A text that [`Tokenizer::encode`] does not cut is one part, of the same tokens.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_whole(&self, text: &str) -> Result<Vec<Vec<i64>>> {
+        fault::point("tokens");
+        let mut pieces = Ids {
+            tokenizer: self,
+            ids: Vec::new(),
+            most: usize::MAX,
+        };
+        self.encode_into(&mut pieces, text, BLOCK_BYTES)?;
+        let pieces = pieces.ids;
+        let special = [self.classification, self.separator].map(i64::from);
+        let room = self.max_length.saturating_sub(special.len()).max(1);
+        let parts = pieces.len().div_ceil(room).max(1);
+        let length = pieces.len().div_ceil(parts).max(1);
+        let framed = |part: &[i64]| [&special[..1], part, &special[1..]].concat();
+        if pieces.is_empty() {
+            return Ok(vec![framed(&[])]);
+        }
+        Ok(pieces.chunks(length).map(framed).collect())
+    }
+
     fn encode_blocks(&self, text: &str, block_bytes: usize) -> Result<Tokens> {
         let mut ids = Ids {
             tokenizer: self,
             ids: Vec::with_capacity(self.max_length.min(text.len() + 2)),
+            most: self.max_length,
         };
         ids.ids.push(i64::from(self.classification));
         self.encode_into(&mut ids, text, block_bytes)?;
@@ -205,11 +231,12 @@ impl Tokenizer {
 struct Ids<'t> {
     tokenizer: &'t Tokenizer,
     ids: Vec<i64>,
+    most: usize,
 }
 
 impl Ids<'_> {
     fn is_full(&self) -> bool {
-        self.ids.len() >= self.tokenizer.max_length
+        self.ids.len() >= self.most
     }
 
     fn push(&mut self, id: u32) {
@@ -345,6 +372,20 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_whole_text_is_cut_into_parts_of_about_the_same_length() {
+        let tokenizer = small(8);
+        let lengths = |words: usize| -> Vec<usize> {
+            let parts = tokenizer.encode_whole(&"a ".repeat(words)).unwrap();
+            parts.iter().map(Vec::len).collect()
+        };
+        assert_eq!(lengths(0), [2]);
+        assert_eq!(lengths(6), [8]);
+        assert_eq!(lengths(7), [6, 5]);
+        assert_eq!(lengths(13), [7, 7, 5]);
+        assert_eq!(tokenizer.encode_whole("a b").unwrap(), [[2, 5, 6, 3]]);
+    }
+
+    #[test]
     fn other_tokenizers_are_refused() {
         for (json, message) in [
             ("", "EOF"),
@@ -409,6 +450,22 @@ pub(crate) mod tests {
     }
 
     proptest! {
+        #[test]
+        fn nothing_of_a_whole_text_is_left_out(text in nasty_text(), max_length in 3usize..40) {
+            let parts = small(max_length).encode_whole(&text).unwrap();
+            let whole = small(100_000).encode(&text).unwrap().ids;
+            let mut pieces = Vec::<i64>::new();
+            for part in &parts {
+                prop_assert!(part.len() <= max_length);
+                prop_assert_eq!((part[0], part[part.len() - 1]), (whole[0], whole[whole.len() - 1]));
+                pieces.extend(&part[1..part.len() - 1]);
+            }
+            prop_assert_eq!(&pieces[..], &whole[1..whole.len() - 1]);
+            // No more than there must be: what bounds the cost of a window.
+            prop_assert_eq!(parts.len(), pieces.len().div_ceil(max_length - 2).max(1));
+            prop_assert!(pieces.len() <= text.len());
+        }
+
         #[test]
         fn blocks_do_not_show(text in nasty_text(), block_bytes in 0usize..40) {
             let tokenizer = small(512);
