@@ -8,8 +8,21 @@ const fc = require('fast-check');
 
 const { Embedder, Scorer } = require('..');
 const { cosineSimilarity } = require('./oracle/score.js');
+const { xxh3 } = require('./oracle/xxh3.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { isLong, logsOf, tracesOfLogs, tracesOfSteps } = require('./support/novelty-cases.js');
 const { readTraces, sharedTraces } = require('./support/paths.js');
+
+/** Where the README cuts a text of ASCII that is too long for a window. */
+function cutOf(text) {
+  const positions = Array.from({ length: 751 }, (_, index) => 250 + index);
+  const spaces = positions.filter((position) => /\s/.test(text[position]));
+  const hashes = (spaces.length > 0 ? spaces : positions).map((position) => [
+    xxh3(Buffer.from(text.slice(position - 32, position))),
+    position,
+  ]);
+  return hashes.reduce((a, b) => (b[0] <= a[0] ? b : a))[1];
+}
 
 /** The windows of a trace as the README describes them, for texts of ASCII and of no more than 32 windows. */
 function windowsOf(trace) {
@@ -17,11 +30,7 @@ function windowsOf(trace) {
   for (const part of [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')]) {
     let rest = part.trim();
     while (rest !== '') {
-      let end = Math.min(rest.length, 1000);
-      if (end < rest.length) {
-        const space = rest.slice(500, 1000).search(/\s\S*$/);
-        if (space >= 0) end = 500 + space;
-      }
+      const end = rest.length > 1000 ? cutOf(rest) : rest.length;
       const piece = rest.slice(0, end).trim();
       bytes.set(piece, (bytes.get(piece) ?? 0) + piece.length);
       rest = rest.slice(end).trim();
@@ -56,7 +65,9 @@ const noveltyOf = async (scorer, trace, options) => (await scorer.explain(trace,
 
 test('is the weighted mean of what is new in each window', async () => {
   const word = fc.constantFrom('flight', 'refund', 'the', 'customer', 'retry', 'error', 'timeout', 'a');
-  const part = fc.array(word, { maxLength: 300 }).map((words) => words.join(' '));
+  const part = fc
+    .tuple(fc.array(word, { maxLength: 300 }), fc.constantFrom(' ', '_'))
+    .map(([words, glue]) => words.join(glue));
   const trace = fc
     .tuple(part, fc.array(part, { maxLength: 6 }))
     .map(([objective, contents]) =>
@@ -153,6 +164,65 @@ test('the cost is bounded, and what is left out is told', async () => {
   expect(scorer.cache.size).toBeLessThanOrEqual(96);
 });
 
+test('a log with a line in front is old but for that line', async () => {
+  const scorer = new Scorer({ novelty: 'full' });
+  const verbs = ['opened', 'closed', 'read', 'wrote', 'lost', 'found'];
+  const lines = Array.from({ length: 900 }, (_, i) => `${(i * 7919) % 1009} ${verbs[(i * i) % 6]} file ${i}`);
+  const log = (content) => makeTrace({ objective: 'o', steps: [{ type: 'observation', content }] });
+  await scorer.evaluateValue(log(lines.join('\n')));
+  const ask = (content) => noveltyOf(scorer, log(content), { remember: false });
+  expect(await ask(lines.join('\n'))).toBeCloseTo(0, 6);
+  // Two windows of 32 at most.
+  const aLittle = 0.02;
+  expect(await ask(`Indeed\n${lines.join('\n')}`)).toBeLessThan(aLittle);
+  expect(await ask(lines.slice(3).join('\n'))).toBeLessThan(aLittle);
+  expect(
+    await ask([...lines.slice(0, 400), 'the disk was full', ...lines.slice(400)].join('\n')),
+  ).toBeLessThan(aLittle);
+});
+
+describe('a window of dense text', () => {
+  const numbers = Array.from({ length: 400 }, (_, i) => (i * 7919) % 1009);
+  const upTo = (text) => {
+    let end = text.length;
+    while (Buffer.byteLength(text.slice(0, end)) > 990) end--;
+    return text.slice(0, end);
+  };
+  test.each([
+    ['JSON of numbers', upTo(JSON.stringify(numbers.map((n) => [n % 10, n % 7])))],
+    ['CSV', upTo(numbers.map((n) => `${n % 10},${n % 7},;${n % 3}`).join('\n'))],
+    ['code', upTo('f(x)=>{a[i]+=!b?~c:-d;}'.repeat(60))],
+    ['consonants', upTo(numbers.map((n) => `q${String.fromCharCode(97 + (n % 26))}xzvkqj`).join(' '))],
+    ['Hangul', upTo('힣쀍꿹뷁쮒쯼 '.repeat(60))],
+    ['ideographs', upTo('龘靐齉爩鱻麤'.repeat(60))],
+    ['emoji', upTo('👩🏽‍🚀🦀 '.repeat(100))],
+  ])('is compared to its end: %s', async (_, content) => {
+    const prefix = new Scorer();
+    const full = new Scorer({ novelty: 'full' });
+    const trace = (content) => makeTrace({ objective: '', steps: [{ type: 'thought', content }] });
+    await full.evaluateValue(trace(content));
+    const { tokens, truncated, dimensions } = await full.explain(trace(content), { remember: false });
+    expect(full.cache.size).toBe(1);
+    expect(truncated).toBe(false);
+    expect(dimensions.novelty).toBeCloseTo(0, 6);
+    const seen = await prefix.explain(trace(content));
+    if (seen.truncated) expect(tokens).toBeGreaterThan(512);
+    else expect(tokens).toBe(seen.tokens);
+    expect(await noveltyOf(full, trace(`${content} end`), { remember: false })).toBeGreaterThan(1e-6);
+  });
+
+  test('has the mean of the embeddings of its parts', async () => {
+    // Marks are one token each: 900, in two parts of 450.
+    const content = ',;'.repeat(225) + '?!'.repeat(225);
+    const embedder = new Embedder();
+    const [first, second] = await embedder.embedBatch([content.slice(0, 450), content.slice(450)]);
+    const mean = first.map((x, i) => x + second[i]);
+    const scorer = new Scorer({ novelty: 'full' });
+    await scorer.evaluateValue(makeTrace({ objective: content, steps: [] }));
+    expect(scorer.cache.maxCosineSimilarity(mean)).toBeCloseTo(1, 5);
+  });
+});
+
 test('no text at all has a novelty too', async () => {
   const scorer = new Scorer({ novelty: 'full' });
   const empty = makeTrace({
@@ -165,84 +235,68 @@ test('no text at all has a novelty too', async () => {
 
 const describeShared = fs.existsSync(sharedTraces) ? describe : describe.skip;
 describeShared('on real traces', () => {
-  // The first 512 tokens are about 2,200 characters of these.
-  const PREFIX = 2_600;
   const COUNT = 8;
+  const LOGS = 3;
 
-  const stepsUpTo = ({ steps }, characters) => {
-    let length = 0;
-    return steps.findIndex(({ content }) => {
-      length += (content ?? '').length;
-      return length >= characters;
-    });
-  };
-  const withSteps = (trace, objective, steps) => ({ ...trace, task: { objective }, steps });
   const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
+  const traces = () => readTraces(sharedTraces);
 
-  let remembered;
-  let unknown;
-  let scorers;
-  let noveltyOfUnknown;
-  beforeAll(async () => {
-    const traces = readTraces(sharedTraces).filter((trace) => stepsUpTo(trace, PREFIX) > 0);
-    remembered = traces.slice(0, COUNT);
-    unknown = traces.slice(-COUNT);
-    scorers = { prefix: new Scorer(), full: new Scorer({ novelty: 'full' }) };
-    for (const scorer of Object.values(scorers)) await scorer.evaluateValues(remembered);
-    noveltyOfUnknown = await medians(unknown);
-  });
-
-  async function medians(traces) {
+  /** The median novelty of each kind of traces, by the prefix and in full. */
+  async function medians(remembered, kinds) {
     const result = {};
-    for (const [name, scorer] of Object.entries(scorers)) {
-      const novelties = [];
-      for (const trace of traces) novelties.push(await noveltyOf(scorer, trace, { remember: false }));
-      result[name] = median(novelties);
+    for (const novelty of ['prefix', 'full']) {
+      const scorer = new Scorer({ novelty });
+      await scorer.evaluateValues(remembered);
+      for (const [kind, traces] of Object.entries(kinds)) {
+        const asked = traces.map((trace) => noveltyOf(scorer, trace, { remember: false }));
+        result[kind] = { ...result[kind], [novelty]: median(await Promise.all(asked)) };
+      }
     }
     return result;
   }
 
-  test('the same trace again is old', async () => {
-    const { prefix, full } = await medians(remembered);
-    expect(prefix).toBeCloseTo(0, 5);
-    expect(full).toBeCloseTo(0, 5);
+  describe('of many steps', () => {
+    let novelty;
+    beforeAll(async () => {
+      const long = traces().filter(isLong);
+      const remembered = long.slice(0, COUNT);
+      novelty = await medians(remembered, tracesOfSteps(remembered, long.slice(-COUNT)));
+    });
+
+    test('the same trace again is old', () => {
+      const { prefix, full } = novelty.remembered;
+      expect(prefix).toBeCloseTo(0, 5);
+      expect(full).toBeCloseTo(0, 5);
+    });
+
+    test('the same steps in another order are old, where the prefix takes them for new', () => {
+      const { prefix, full } = novelty.shuffled;
+      expect(full).toBeCloseTo(0, 5);
+      expect(prefix).toBeGreaterThan(novelty.unknown.prefix / 2);
+    });
+
+    test('a duplicate with another beginning is found', () => {
+      const { prefix, full } = novelty['with another start'];
+      // The prefix sees the unknown trace alone.
+      expect(prefix).toBeCloseTo(novelty.unknown.prefix, 5);
+      expect(full).toBeLessThan(novelty.unknown.full * 0.75);
+    });
+
+    test('novelty after the beginning is found', () => {
+      const { prefix, full } = novelty['with a remembered start'];
+      expect(prefix).toBeCloseTo(0, 5);
+      expect(full).toBeGreaterThan(novelty.unknown.full / 4);
+    });
   });
 
-  test('the same steps in another order are old, where the prefix takes them for new', async () => {
-    const shuffled = remembered.map((trace, index) => {
-      const steps = fc.sample(fc.shuffledSubarray(trace.steps, { minLength: trace.steps.length }), {
-        numRuns: 1,
-        seed: index,
-      })[0];
-      return withSteps(trace, trace.task.objective, steps);
-    });
-    const { prefix, full } = await medians(shuffled);
-    expect(full).toBeCloseTo(0, 5);
-    expect(prefix).toBeGreaterThan(noveltyOfUnknown.prefix / 2);
-  });
-
-  test('a duplicate with another beginning is found', async () => {
-    const spliced = remembered.map((trace, index) => {
-      const start = unknown[index];
-      const steps = [
-        ...start.steps.slice(0, stepsUpTo(start, PREFIX) + 1),
-        ...trace.steps.slice(stepsUpTo(trace, PREFIX)),
-      ];
-      return withSteps(trace, start.task.objective, steps);
-    });
-    const { prefix, full } = await medians(spliced);
-    // The prefix sees the unknown trace alone.
-    expect(prefix).toBeCloseTo(noveltyOfUnknown.prefix, 5);
-    expect(full).toBeLessThan(noveltyOfUnknown.full * 0.75);
-  });
-
-  test('novelty after the beginning is found', async () => {
-    const spliced = remembered.map((trace, index) => {
-      const steps = [...trace.steps.slice(0, stepsUpTo(trace, PREFIX) + 1), ...unknown[index].steps];
-      return withSteps(trace, trace.task.objective, steps);
-    });
-    const { prefix, full } = await medians(spliced);
-    expect(prefix).toBeCloseTo(0, 5);
-    expect(full).toBeGreaterThan(noveltyOfUnknown.full / 4);
+  test('a log with something in front is old but for that', async () => {
+    const logs = logsOf(traces());
+    const remembered = logs.slice(0, LOGS);
+    const novelty = await medians(remembered, tracesOfLogs(remembered, logs.slice(-LOGS)));
+    const { prefix, full } = novelty.unknown;
+    expect(novelty['one word in front'].full).toBeLessThan(full / 50);
+    expect(novelty['100 characters in front'].full).toBeLessThan(full / 10);
+    expect(novelty['2,600 characters in front'].full).toBeLessThan(full / 5);
+    expect(novelty['2,600 characters in front'].prefix).toBeGreaterThan(prefix / 2);
   });
 });

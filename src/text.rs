@@ -14,7 +14,7 @@ pub enum Wanted {
 }
 
 /// The most UTF-16 code units of a trace's text that are read where all of it is compared: reading and cutting so
-/// much takes a few milliseconds.
+/// much takes 10 to 30 milliseconds.
 pub const MOST_UNITS: usize = 1 << 20;
 
 /// The objective and the content of every step, joined with spaces. A step without content still adds its

@@ -1,7 +1,8 @@
 //! The whole text of a trace in windows: what novelty compares where it is to cover more than the first 512 tokens.
 //!
 //! Windows begin where a part of the text begins (the objective, or the content of a step), so that parts which
-//! come again in another order, or after another beginning, make the same windows again. A long trace is
+//! come again in another order, or after another beginning, make the same windows again. A long part is cut where
+//! its text says, not where an offset does, so that an insertion changes the windows around it alone. A long trace is
 //! represented by the windows with the smallest hashes: two traces that share text choose the same ones of it, and
 //! what share of the chosen ones is new estimates what share of the text is (bottom-k sampling; Broder, "On the
 //! resemblance and containment of documents", 1997).
@@ -12,8 +13,15 @@ use twox_hash::XxHash3_64;
 
 use crate::trace::Trace;
 
-/// The most bytes of UTF-8 in a window: about 230 tokens of English prose or JSON.
+/// The most bytes of UTF-8 in a window: about 230 tokens of English prose or JSON. A byte is at most one word
+/// piece, so no window takes more than two inferences.
 pub const WINDOW_BYTES: usize = 1000;
+
+/// The fewest bytes, including white space around it, of a window that another one of its part follows.
+const LEAST_BYTES: usize = 250;
+
+/// How many bytes before it decide whether a cut is made at a position.
+const CONTEXT_BYTES: usize = 32;
 
 /// The most windows of a trace that are compared and remembered.
 pub const MOST_WINDOWS: usize = 32;
@@ -91,26 +99,43 @@ fn choose(mut windows: Vec<Window>) -> Windows {
     }
 }
 
-/// Cuts a part of the text into pieces of at most [`WINDOW_BYTES`], at white space where there is some in the
-/// second half of a piece.
+/// Cuts a part of the text into pieces of at most [`WINDOW_BYTES`].
 fn cut(part: &str) -> impl Iterator<Item = &str> {
+    cut_by(part, XxHash3_64::oneshot)
+}
+
+fn cut_by<H: FnMut(&[u8]) -> u64>(part: &str, mut hash: H) -> impl Iterator<Item = &str> {
     let mut rest = part.trim();
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let mut end = rest.len();
-        if end > WINDOW_BYTES {
-            end = rest.floor_char_boundary(WINDOW_BYTES);
-            let half = rest.floor_char_boundary(WINDOW_BYTES / 2);
-            if let Some(space) = rest[half..end].rfind(char::is_whitespace) {
-                end = half + space;
-            }
-        }
-        let (piece, others) = rest.split_at(end);
+        let (piece, others) = rest.split_at(end_of_first(rest, &mut hash));
         rest = others.trim_start();
         Some(piece.trim_end())
     })
+}
+
+/// Where the first piece of `rest` ends: of the white space in reach, or of all characters if there is none, before
+/// the one whose context has the smallest hash, the last if there are several.
+///
+/// What is smallest here is so for most pieces that reach here, wherever they began. So after an insertion the
+/// cuts are soon those that they were without it.
+fn end_of_first<H: FnMut(&[u8]) -> u64>(rest: &str, hash: &mut H) -> usize {
+    if rest.len() <= WINDOW_BYTES {
+        return rest.len();
+    }
+    let positions = || {
+        (LEAST_BYTES..=WINDOW_BYTES)
+            .rev()
+            .filter(|&at| rest.is_char_boundary(at))
+    };
+    let mut context = |&at: &usize| hash(&rest.as_bytes()[at - CONTEXT_BYTES..at]);
+    positions()
+        .filter(|&at| rest[at..].starts_with(char::is_whitespace))
+        .min_by_key(&mut context)
+        .or_else(|| positions().min_by_key(&mut context))
+        .unwrap_or(rest.len()) // There is a boundary among any four positions.
 }
 
 #[cfg(test)]
@@ -118,6 +143,7 @@ mod tests {
     use super::*;
     use crate::{tokens::tests::nasty_text, trace::tests::with_steps};
     use proptest::prelude::*;
+    use std::collections::HashSet;
 
     fn trace(objective: &str, contents: &[&str]) -> Trace {
         let mut trace = with_steps(&vec!["thought"; contents.len()]);
@@ -163,6 +189,41 @@ mod tests {
         assert_eq!(pieces, [1000, 1000, 400]);
     }
 
+    /// Words of two to nine letters and digits, with `glue` between them.
+    fn random_text(seed: u64, words: usize, glue: &str) -> String {
+        let word = |number: usize| {
+            let hash = XxHash3_64::oneshot_with_seed(seed, &number.to_le_bytes());
+            format!("{hash:016x}")[..2 + usize::from(hash.to_le_bytes()[0]) % 8].to_owned()
+        };
+        (0..words).map(word).collect::<Vec<_>>().join(glue)
+    }
+
+    #[test]
+    fn cuts_are_the_same_everywhere() {
+        let text: String = (0..500).map(|number| format!("word {number} ")).collect();
+        let pieces: Vec<_> = cut(&text).map(str::len).collect();
+        assert_eq!(pieces, [389, 858, 845, 278, 845, 841, 327]);
+        let unbroken: String = (0..500).map(|number| format!("ä{number}")).collect();
+        let pieces: Vec<_> = cut(&unbroken).map(str::len).collect();
+        assert_eq!(pieces, [276, 463, 880, 771]);
+    }
+
+    #[test]
+    fn the_hashes_are_bounded_by_the_text() {
+        for glue in ["", " "] {
+            let text = random_text(1, 100_000, glue);
+            let mut hashes = 0;
+            let count = |context: &[u8]| {
+                assert_eq!(context.len(), CONTEXT_BYTES);
+                hashes += 1;
+                XxHash3_64::oneshot(context)
+            };
+            assert!(cut_by(&text, count).eq(cut(&text)));
+            assert!(hashes <= text.len() / LEAST_BYTES * (WINDOW_BYTES - LEAST_BYTES + 1));
+            assert!(glue.is_empty() || hashes <= text.len());
+        }
+    }
+
     #[test]
     fn a_long_text_is_represented_by_the_same_windows_wherever_they_stand() {
         let parts: Vec<_> = (0..200).map(|number| format!("part number {number}")).collect();
@@ -179,6 +240,32 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn after_an_insertion_the_windows_are_soon_the_same(
+            seed in any::<u64>(),
+            glue in prop::sample::select(vec![" ", "", "\n", "中"]),
+            words in 0usize..600,
+            at in 0usize..1000,
+        ) {
+            let text = random_text(seed, 10_000, glue);
+            let inserted = random_text(!seed, words, glue) + " ";
+            let windows: HashSet<_> = cut(&text).collect();
+            let (before, after) = text.split_at(text.floor_char_boundary(at));
+            let changed = [before, &inserted, after].concat();
+            let changed: HashSet<_> = cut(&changed).collect();
+            // Of about ninety.
+            prop_assert!(windows.difference(&changed).count() <= 16);
+        }
+
+        #[test]
+        fn pieces_hold_the_text_in_its_order(texts in prop::collection::vec(nasty_text(), 0..100)) {
+            let text = texts.concat();
+            let visible = |text: &str| text.split_whitespace().collect::<String>();
+            let pieces: Vec<_> = cut(&text).collect();
+            prop_assert_eq!(visible(&pieces.concat()), visible(&text));
+            prop_assert!(pieces.iter().all(|piece| !piece.is_empty() && piece.len() <= WINDOW_BYTES));
+        }
+
         #[test]
         fn windows_are_bounded_and_hold_the_text(contents in prop::collection::vec(nasty_text(), 0..50)) {
             let contents: Vec<_> = contents.iter().map(String::as_str).collect();
