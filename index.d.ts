@@ -243,7 +243,8 @@ export interface ScorerOptions {
   weights?: Record<string, ScoringWeights>;
   /**
    * How much of a trace is compared: `prefix`, the first 512 tokens, as the SDK does; or `full`, all of it, in up to
-   * 32 windows of up to 1,000 bytes that are each compared and remembered. The README has the formula. The members of the
+   * 32 windows of up to 1,000 bytes that are each compared and remembered. The README has the formula. The two need a memory
+   * each: they do not compare well. The members of the
    * `cache` wait for a comparison that is under way: of a large cache with all windows, for tenths of a second.
    *
    * @defaultValue `'prefix'`

@@ -13,7 +13,7 @@ const AGAINST = 'the bytes alone';
 const rowName = (what, count) => `${what} ${count.toLocaleString('en')} x ${DIMENSIONS} vectors`;
 
 /** As fast as the disk, give or take what it takes to make a cache of the bytes. */
-const TARGETS = { save: atMost(1.5, 'x'), load: atMost(3, 'x') };
+const TARGETS = { save: atMost(1.5, 'x'), load: atMost(2, 'x') };
 
 export async function files(bench) {
   const count = bench.rounds(1_000_000, 100_000);
