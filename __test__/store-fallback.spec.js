@@ -415,10 +415,28 @@ describe.each(['reject', 'local'])('%s: to look in a store that does not answer'
       const { signal, ...controller } = controllerOf();
       const looked = errorOf(scorer.explain(trace('a'), { remember: false, signal }));
       await until(() => given !== undefined);
-      expect(given).toBe(signal);
+      expect(given.aborted).toBe(false);
       controller.abort('enough');
       expect(await looked).toBe('enough');
+      expect({ aborted: given.aborted, reason: given.reason }).toEqual({ aborted: true, reason: 'enough' });
       const { noveltyBasis } = await scorer.explain(trace('b'));
+      expect(noveltyBasis).toBe('store');
+      expect(warnings).toEqual([]);
+    });
+  });
+
+  test('is not stopped by a signal that is none the second time', async () => {
+    await withFallback(async ({ store, warnings }) => {
+      const scorer = new Scorer({ store, onStoreError });
+      await scorer.evaluateValue(trace('a'));
+      let looks = 0;
+      const signal = {
+        aborted: false,
+        get addEventListener() {
+          return looks++ < 2 ? () => {} : undefined;
+        },
+      };
+      const { noveltyBasis } = await scorer.explain(trace('a'), { remember: false, signal });
       expect(noveltyBasis).toBe('store');
       expect(warnings).toEqual([]);
     });

@@ -91,6 +91,26 @@ function untilAborted(promise, signal) {
   });
 }
 
+/**
+ * Calls `begin` with a signal of our own that aborts when `signal` does. It can be handed on: a caller's need not be a
+ * signal any more the next time that somebody looks at it.
+ *
+ * @template T
+ * @param {AbortSignal | undefined} signal
+ * @param {(signal: AbortSignal | undefined) => T | Promise<T>} begin
+ * @returns {Promise<T>}
+ */
+async function withOwnSignal(signal, begin) {
+  if (signal === undefined) return begin(undefined);
+  const controller = new AbortController();
+  const forget = onAbort(signal, () => controller.abort(reasonOf(signal)));
+  try {
+    return await begin(controller.signal);
+  } finally {
+    forget();
+  }
+}
+
 /** A signal that cannot say any more whether it is aborted will not abort anything. */
 function isAborted(signal) {
   try {
@@ -109,4 +129,4 @@ function reasonOf(signal) {
   return reason === undefined ? new DOMException('This operation was aborted', 'AbortError') : reason;
 }
 
-module.exports = { cancellable, isAborted, onAbort, reasonOf, throwIfAborted, untilAborted };
+module.exports = { cancellable, isAborted, onAbort, reasonOf, throwIfAborted, untilAborted, withOwnSignal };

@@ -4,7 +4,7 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { cancellable, isAborted, throwIfAborted, untilAborted } = require('./abort.js');
+const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('./abort.js');
 const { codedError } = require('./errors.js');
 const { LocalStore, addEntries, requireModelOf } = require('./local-store.js');
 const { isArray, readFrom } = require('./reading.js');
@@ -26,7 +26,7 @@ const MOST_REFUSALS = 3;
  * @property {import('..').NoveltyEntry} entry
  * @property {boolean} remember
  * @property {{ complete(): boolean } | undefined} call
- * @property {AbortSignal | undefined} signal
+ * @property {AbortSignal | undefined} signal of what is only asked
  * @property {(answer: Answer) => void} resolve
  * @property {(reason: unknown) => void} reject
  */
@@ -89,13 +89,15 @@ class StoreMemory {
   /** Asks what an entry is nearest to, after all questions before. */
   ask(entry, remember, call, signal) {
     throwIfAborted(signal);
-    const begin = () => {
+    const ask = (own) => {
       const answer = new Promise((resolve, reject) => {
-        this.#questions.push({ entry, remember, call, signal, resolve, reject });
+        this.#questions.push({ entry, remember, call, signal: own, resolve, reject });
       });
       this.#work();
       return answer;
     };
+    // A store is handed the signal of what is only asked.
+    const begin = () => (remember ? ask(undefined) : withOwnSignal(signal, ask));
     return cancellable(begin, call, signal);
   }
 
