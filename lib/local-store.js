@@ -56,7 +56,7 @@ class LocalStore {
     if (entries.length === 0) return [];
     const [{ model }] = entries;
     this.#check(model);
-    fromAddon(() => nativeOf(this.#cache).bindModel(model.model, model.dtype));
+    bindModel(this.#cache, model);
     return entries.map(({ id, vectors }) => {
       const comparison = vectors.map((vector) => this.#nearest(vector, 1)[0] ?? null);
       for (const vector of vectors) this.#cache.add(vector, id ?? undefined);
@@ -72,17 +72,27 @@ class LocalStore {
 
   /** The first model is the one that all vectors must be of. */
   #check(model) {
-    const held = this.#cache.size === 0 ? null : this.#cache.model;
-    if (held === null || isSameModel(held, model)) return;
+    const held = otherModelIn(this.#cache, model);
+    if (held === null) return;
     const message = `the store holds vectors of ${nameOf(held)}, not of ${nameOf(model)}`;
     throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
   }
 }
 
+/** The model of the vectors in a cache, if they do not compare with those of `model`; otherwise null. */
+function otherModelIn(cache, model) {
+  const held = cache.size === 0 ? null : cache.model;
+  return held === null || isSameModel(held, model) ? null : held;
+}
+
+function bindModel(cache, { model, dtype }) {
+  fromAddon(() => nativeOf(cache).bindModel(model, dtype));
+}
+
 /** Adds entries of one model to a cache, with nothing to compare them with. */
 function addEntries(cache, entries) {
   const [{ model }] = entries;
-  fromAddon(() => nativeOf(cache).bindModel(model.model, model.dtype));
+  bindModel(cache, model);
   const labels = entries.flatMap(({ id, vectors }) => Array.from(vectors, () => id ?? undefined));
   cache.addBatch(
     entries.flatMap(({ vectors }) => [...vectors]),
@@ -92,8 +102,8 @@ function addEntries(cache, entries) {
 
 /** Throws if vectors of a model do not compare with those in a cache. */
 function requireModelOf(cache, model) {
-  const held = cache.size === 0 ? null : cache.model;
-  if (held === null || isSameModel(held, model)) return;
+  const held = otherModelIn(cache, model);
+  if (held === null) return;
   throw codedError(
     Error,
     'ERR_CACHE_OTHER_MODEL',

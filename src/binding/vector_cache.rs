@@ -116,6 +116,16 @@ impl NativeVectorCache {
         (cache, Instant::now())
     }
 
+    /// Changes the cache, and tells the engine how many bytes are held then.
+    fn change<T>(&self, env: &Env, act: impl FnOnce(&mut VectorCache, Instant) -> T) -> Result<T> {
+        let (mut cache, now) = self.lock();
+        let result = act(&mut cache, now);
+        let bytes = cache.bytes();
+        drop(cache);
+        self.tell(*env, bytes)?;
+        Ok(result)
+    }
+
     /// Tells the engine how many bytes are held, unless it nearly knows.
     #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
     fn tell(&self, env: Env, bytes: usize) -> Result<()> {
@@ -151,25 +161,17 @@ impl NativeVectorCache {
         label: Option<String>,
     ) -> Result<()> {
         let label = label.map(Label::from);
-        let (mut cache, now) = self.lock();
-        let added = match &vector {
+        let added = self.change(env, |cache, now| match &vector {
             Either::A(vector) => cache.add::<f32>(vector, label, now),
             Either::B(vector) => cache.add::<f64>(vector, label, now),
-        };
-        let bytes = cache.bytes();
-        drop(cache);
-        self.tell(*env, bytes)?;
+        })?;
         added.map_err(|error| throw(env, &error))
     }
 
     /// Moves the vectors of another cache, which nobody else has, to the end of this one.
     #[napi(catch_unwind)]
     pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
-        let (mut cache, now) = self.lock();
-        let appended = cache.append(&mut lock(&newer.cache), now);
-        let bytes = cache.bytes();
-        drop(cache);
-        self.tell(*env, bytes)?;
+        let appended = self.change(env, |cache, now| cache.append(&mut lock(&newer.cache), now))?;
         appended.map_err(|error| throw(env, &error))
     }
 
@@ -275,25 +277,22 @@ impl NativeVectorCache {
             dtype,
             sha256: None,
         };
-        let bound = lock(&self.cache).bind_model(&identity, Instant::now());
+        let (mut cache, now) = self.lock();
+        let bound = cache.bind_model(&identity, now);
+        drop(cache);
         bound.map_err(|error| throw(env, &error))
     }
 
     /// Drops expired vectors.
     #[napi(catch_unwind)]
     pub fn evict_expired(&self, env: &Env) -> Result<()> {
-        let (mut cache, now) = self.lock();
-        cache.evict_expired(now);
-        let bytes = cache.bytes();
-        drop(cache);
-        self.tell(*env, bytes)
+        self.change(env, VectorCache::evict_expired)
     }
 
     /// Drops every vector.
     #[napi(catch_unwind)]
     pub fn clear(&self, env: &Env) -> Result<()> {
-        lock(&self.cache).clear();
-        self.tell(*env, 0)
+        self.change(env, |cache, _| cache.clear())
     }
 
     /// The state of the cache, to be saved.
