@@ -89,6 +89,8 @@ pub(super) struct InOrder<T> {
 struct Waiting<T> {
     next: u64,
     finished: BTreeMap<u64, T>,
+    /// Whether a thread is settling: it also does those that are finished meanwhile.
+    settling: bool,
 }
 
 impl<T> InOrder<T> {
@@ -98,22 +100,45 @@ impl<T> InOrder<T> {
             state: Mutex::new(Waiting {
                 next,
                 finished: BTreeMap::new(),
+                settling: false,
             }),
         }
     }
 
     /// Hands `result`, and those that waited for it, to `settle`: one after another, in the order of their
-    /// numbers.
+    /// numbers. If another thread is settling this one leaves it to that, and does not wait: settling takes up to 32
+    /// scans of the memory, in which the lanes have texts to embed.
     pub(super) fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.finished.insert(number, result);
-        while let Some(result) = {
-            let next = state.next;
-            state.finished.remove(&next)
-        } {
-            state.next += 1;
+        self.lock().finished.insert(number, result);
+        while let Some((result, _turn)) = self.begin_turn() {
             settle(result);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next result, for the only thread that settles as long as it keeps the turn.
+    fn begin_turn(&self) -> Option<(T, Turn<'_, T>)> {
+        let mut state = self.lock();
+        if state.settling {
+            return None;
+        }
+        let next = state.next;
+        let result = state.finished.remove(&next)?;
+        state.next += 1;
+        state.settling = true;
+        Some((result, Turn(self)))
+    }
+}
+
+/// Ends when it is dropped, also by a panic, so that the results after it come out all the same.
+struct Turn<'g, T>(&'g InOrder<T>);
+
+impl<T> Drop for Turn<'_, T> {
+    fn drop(&mut self) {
+        self.0.lock().settling = false;
     }
 }
 
@@ -121,7 +146,11 @@ impl<T> InOrder<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::thread;
+    use std::{
+        panic::{self, AssertUnwindSafe},
+        sync::mpsc,
+        thread,
+    };
 
     #[test]
     fn a_queue_numbers_its_jobs() {
@@ -146,6 +175,44 @@ mod tests {
             queue.push('a');
             assert_eq!(waiting.join().unwrap(), (1, (0, 'a')));
         });
+    }
+
+    #[test]
+    fn who_has_finished_does_not_wait_for_who_settles() {
+        let gate = InOrder::new(0);
+        let settled = Mutex::new(Vec::new());
+        let (begin, begun) = mpsc::channel();
+        let (leave, left) = mpsc::channel();
+        let (gate, settled) = (&gate, &settled);
+        thread::scope(|scope| {
+            let settle_slowly = move |number| {
+                if number == 0 {
+                    begin.send(()).unwrap();
+                    left.recv_timeout(Duration::from_secs(60)).unwrap();
+                }
+                settled.lock().unwrap().push(number);
+            };
+            let settling = scope.spawn(move || gate.finish(0, 0, settle_slowly));
+            begun.recv().unwrap();
+            for number in [2, 1] {
+                gate.finish(number, number, |_| panic!("out of turn"));
+            }
+            leave.send(()).unwrap();
+            settling.join().unwrap();
+        });
+        assert_eq!(*settled.lock().unwrap(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_panic_while_settling_stops_nobody_else() {
+        let gate = InOrder::new(0);
+        let settling = panic::catch_unwind(AssertUnwindSafe(|| {
+            gate.finish(0, 0, |_| panic!("on purpose"));
+        }));
+        assert!(settling.is_err());
+        let mut settled = Vec::new();
+        gate.finish(1, 1, |number| settled.push(number));
+        assert_eq!(settled, [1]);
     }
 
     proptest! {
