@@ -463,7 +463,10 @@ export interface NearestTrace {
    * The cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001; with `novelty: 'full'` the mean over the windows that resemble it most.
    */
   similarity: number;
-  /** The share of the text that resembles it most, 0 to 1: always 1, except with `novelty: 'full'`. */
+  /**
+   * The share of the text that resembles it most, 0 to 1: always 1, except with `novelty: 'full'`. Of traces without a label
+   * it is that of one window: whether two of them are of one trace is not known.
+   */
   share: number;
 }
 

@@ -187,7 +187,8 @@ impl Novelty {
     }
 }
 
-/// Adds up similarities by the label that they are to.
+/// Adds up similarities by the label that they are to. Neighbours without a label may be of different traces, so each
+/// counts for itself.
 #[derive(Default)]
 struct Tally {
     weight: f64,
@@ -210,7 +211,8 @@ impl Tally {
             similarity: similarity * weight,
         };
         // There are few windows, so few labels.
-        match self.by_label.iter_mut().find(|(known, _)| *known == label) {
+        let mut known = self.by_label.iter_mut();
+        match known.find(|(known, _)| label.is_some() && *known == label) {
             Some((_, sum)) => {
                 sum.weight += share.weight;
                 sum.similarity += share.similarity;
@@ -337,6 +339,21 @@ mod tests {
         let nearest = novelty.nearest.unwrap();
         assert_eq!((nearest.label.as_deref(), nearest.similarity), (Some("b"), 1.0));
         assert_eq!(nearest.share, 5.0 / 8.0);
+    }
+
+    #[test]
+    fn neighbours_without_a_label_are_not_taken_for_one_trace() {
+        let mut windows = [0, 1, 2, 3].map(|axis| direction(axis, 1.0));
+        windows[1].weight = 2.0;
+        let share = |labels: [Option<&str>; 4]| {
+            let neighbours = labels.map(|label| Some((label.map(Into::into), 1.0)));
+            let nearest = Novelty::of_neighbours(&windows, neighbours).nearest.unwrap();
+            (nearest.label, nearest.share)
+        };
+        assert_eq!(share([None; 4]), (None, 0.4));
+        // What has a label outweighs several that have none and are each less.
+        let a = Some("a");
+        assert_eq!(share([a, None, a, a]), (a.map(Into::into), 0.6));
     }
 
     #[test]
