@@ -244,7 +244,7 @@ export interface ScorerOptions {
   /**
    * How much of a trace is compared: `prefix`, the first 512 tokens, as the SDK does; or `full`, all of it, in up to
    * 32 windows of up to 1,000 bytes that are each compared and remembered. The README has the formula. The two need a memory
-   * each: they do not compare well. The members of the
+   * each: one that was filled by the other is refused. The members of the
    * `cache` wait for a comparison that is under way: of a large cache with all windows, for tenths of a second.
    *
    * @defaultValue `'prefix'`
@@ -288,6 +288,7 @@ export class Scorer {
    * all at once, and gets none if the call rejects, except for an invalid trace; without, each as it is scored.
    */
   evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`.
 
   /** Scores a trace and tells how the score came about: see {@link explain}. */
   explain(trace: ReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
@@ -336,6 +337,12 @@ export interface StoredNeighbour {
   /** The `id` of its entry. */
   label: string | null;
   /** The cosine similarity, -1 to 1. What is beyond ±1.001 is refused with `ERR_STORE`. */
+/** Options of {@link NoveltyStore.nearest}. */
+export interface NearestOptions extends CallOptions {
+  /** The method that the vector is of, as in {@link NoveltyEntry.method}. */
+  method?: string;
+}
+
   similarity: number;
 }
 
@@ -343,12 +350,17 @@ export interface StoredNeighbour {
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
+  /**
+   * The name of the method by which the trace became vectors: the `novelty` of the scorer. Those of two methods do not
+   * compare, so a store is of the first one that is named to it. Without a name nothing is compared.
+   */
+  method?: string;
  * A novelty memory that a {@link Scorer} asks. `@knowledgepulse/native/pgvector` has one on PostgreSQL; {@link LocalStore} is
  * one on a {@link VectorCache}, and an example of how to write others. `@knowledgepulse/native/conformance` has the tests that
  * any store should pass.
  *
  * A store fails by rejecting with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
- * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, or `ERR_STORE`. Nothing is stored
+ * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD`, or `ERR_STORE`. Nothing is stored
  * then, or it is not known whether it is. With `onStoreError: 'local'` a scorer makes the call again after the first five and
  * after errors without such a code; the others are refusals, also `ERR_INVALID_…`.
  *
@@ -370,17 +382,18 @@ export interface NoveltyStore {
     vector: Float32Array,
     count: number,
     model: VectorModel,
-    options?: CallOptions,
+    options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
   /** How many vectors are stored and compared with. */
   size(options?: CallOptions): Promise<number>;
 }
 
 /**
- * A {@link VectorCache} as a {@link NoveltyStore}. The cache may have other dimensions than an embedding; it gets the model of the
- * entries.
+ * A {@link VectorCache} as a {@link NoveltyStore}. The cache may have other dimensions than an embedding; it gets the model and the
+ * method of the entries.
  *
- * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense, and with `ERR_STORE_OTHER_MODEL`.
+ * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense, and with `ERR_STORE_OTHER_MODEL` or
+ * `ERR_STORE_OTHER_METHOD`.
  */
 export class LocalStore implements NoveltyStore {
   /**
@@ -396,7 +409,7 @@ export class LocalStore implements NoveltyStore {
     vector: Float32Array,
     count: number,
     model: VectorModel,
-    options?: CallOptions,
+    options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
   size(options?: CallOptions): Promise<number>;
 }
@@ -595,7 +608,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   constructor(options?: VectorCacheOptions);
 
   /**
-   * The cache in a file that {@link VectorCache.save} wrote: its vectors, labels, model and bounds. Vectors are as
+   * The cache in a file that {@link VectorCache.save} wrote: its vectors, labels, model, method and bounds. Vectors are as
    * old as the wall clock says, so a time to live goes on while no process runs; where the clock was set back, they
    * count as just added.
    *
@@ -695,17 +708,24 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   /** Returns the memory of expired vectors, which no longer count anyway. A no-op without `ttlMs`. */
   evictExpired(): void;
 
-  /** Removes every vector, and forgets the model. */
+  /** Removes every vector, and forgets the model and the method. */
   clear(): void;
 
   /**
-   * Writes the cache to a file, in the safetensors format: its vectors, labels, model and bounds, as they are at the
+   * Writes the cache to a file, in the safetensors format: its vectors, labels, model, method and bounds, as they are at the
    * call. That takes place away from the event loop, while the cache goes on. Calls for one file are done in their
    * order.
    *
    * The file is replaced in one step, when the new one is on the disk: whatever happens, there is the old one or the new
    * one, whole. A symbolic link stays, and the file that it leads to is replaced. That keeps its permissions; a new
    * file has those that the process gives to new files. A process that is killed can leave a file `.knowledgepulse-….tmp`
+  /**
+   * The name of the method by which traces became the vectors, if the scorer or a {@link LocalStore} added any: the `novelty` of the
+   * scorer, `prefix` or `full`. Vectors of two methods do not compare, so a scorer refuses a cache with those of the
+   * other one. Vectors that were added by hand, and those of files that an older version has saved, are of any.
+   */
+  get method(): string | undefined;
+
    * beside it, which a later call removes.
    *
    * @param path - the file; relative to the directory in which the process is at the call

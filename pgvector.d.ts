@@ -7,6 +7,7 @@
 import type {
   AddOptions,
   CallOptions,
+  NearestOptions,
   NoveltyComparison,
   NoveltyEntry,
   NoveltyStore,
@@ -130,7 +131,8 @@ export class PgVectorStore implements NoveltyStore {
 
   /**
    * Makes the extension, the tables, the functions and the index, as far as they are not there: any number of processes
-   * may call it, at once and every time they start. Where everything is there it only looks. What it makes has no time
+   * may call it, at once and every time they start. Where everything is there it only looks. Tables of version 2 get what they
+   * lack; processes with that version of the package reject with `ERR_STORE_SCHEMA` from then on. What it makes has no time
    * limit, also where the connection has one: an index on a full table takes minutes, in which nothing can be added.
    *
    * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the tables are of another version, what has the name of an
@@ -157,7 +159,7 @@ export class PgVectorStore implements NoveltyStore {
     vector: Float32Array,
     count: number,
     model: VectorModel,
-    options?: CallOptions,
+    options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
 
   /** How many vectors count. */

@@ -302,6 +302,22 @@ describe('--memory', () => {
     expect((await run(memory, examples)).summary.memory).toMatchObject({ before: 3, after: 3 });
   });
 
+  test('of another novelty method is refused, and left as it was', async () => {
+    const directory = emptyDirectory();
+    const out = path.join(directory, 'out');
+    const memory = path.join(directory, 'memory');
+    await run(memory, examples);
+    const before = fs.readFileSync(memory);
+    const { code, stderr } = await kpScore(['--memory', memory, '--novelty', 'full', '--out', out, examples]);
+    expect(code).toBe(3);
+    expect(stderr).toContain(`${memory}: `);
+    expect(stderr).toMatch(
+      /novelty 'prefix'.*: use another file, or --novelty for the method that it was made with$/m,
+    );
+    expect(fs.existsSync(out)).toBe(false);
+    expect(fs.readFileSync(memory)).toEqual(before);
+  });
+
   test('of another model is refused, and left as it was', async () => {
     const directory = emptyDirectory();
     const memory = path.join(directory, 'memory');

@@ -94,6 +94,20 @@ const broken = [
     'ERR_STORE_OTHER_MODEL',
     'entries[1] is of another model than entries[0]: of m (q8), not of m (fp32)',
   ],
+  [
+    'a method that is none',
+    { ...entry('a', 1), method: 7 },
+    TypeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].method must be a string',
+  ],
+  [
+    'a method with too long a name',
+    { ...entry('a', 1), method: 'm'.repeat(1025) },
+    RangeError,
+    'ERR_INVALID_ENTRY',
+    'entries[1].method must be of at most 1024 bytes',
+  ],
 ];
 
 test.each(broken)('%s: the batch is refused as a whole', async (_, second, Class, code, message) => {
@@ -150,19 +164,39 @@ test('the cache knows the model, also when it is opened again', async () => {
   const other = { ...entry('b', 2), model: { model: 'other', dtype: 'q8' } };
   expect(await errorOf(again.compareAndAdd(other))).toMatchObject({
     code: 'ERR_STORE_OTHER_MODEL',
-    message: 'the store holds vectors of m (fp32), not of other (q8)',
+    message:
+      'the cache holds vectors of m (fp32), which do not compare with those of other (q8): clear it, or use another',
   });
   store.cache.clear();
   expect(await again.compareAndAdd(other)).toEqual([null]);
   expect(store.cache.model).toEqual(other.model);
 });
 
-test('a file of the cache keeps the model', async () => {
+test('the cache knows the method, also when it is opened again', async () => {
   const store = new LocalStore();
-  await store.compareAndAdd(entry('a', 1));
+  const prefix = { ...entry('a', 1), method: 'prefix' };
+  await store.compareAndAdd(entry('by hand', 2));
+  expect(store.cache.method).toBe(undefined);
+  await store.compareAndAdd(prefix);
+  expect(store.cache.method).toBe('prefix');
+  const again = new LocalStore(store.cache);
+  expect(await errorOf(again.compareAndAdd({ ...prefix, method: 'full' }))).toMatchObject({
+    code: 'ERR_STORE_OTHER_METHOD',
+    message: expect.stringMatching(/novelty 'prefix'.*novelty 'full'/),
+  });
+  store.cache.clear();
+  expect(store.cache.method).toBe(undefined);
+  expect(await again.compareAndAdd({ ...prefix, method: 'full' })).toEqual([null]);
+  expect(store.cache.method).toBe('full');
+});
+
+test('a file of the cache keeps the model and the method', async () => {
+  const store = new LocalStore();
+  await store.compareAndAdd({ ...entry('a', 1), method: 'full' });
   const file = path.join(scratch, 'local.safetensors');
   await store.cache.save(file);
-  expect((await VectorCache.load(file, { model: 'any' })).model).toEqual(MODEL);
+  const { model, method } = await VectorCache.load(file, { model: 'any' });
+  expect({ model, method }).toEqual({ model: MODEL, method: 'full' });
 });
 
 test('to look does not say what model the cache is of', async () => {

@@ -2,6 +2,8 @@
 
 // Scorers with memories and weights of their own.
 
+const path = require('node:path');
+
 const fc = require('fast-check');
 
 const kp = require('..');
@@ -10,8 +12,12 @@ const { PROFILES, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { revoked, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { runForResult } = require('./support/run-script.js');
+const { scratchDirectory } = require('./support/scratch.js');
 
 const { Scorer, VectorCache } = kp;
+
+const scratch = scratchDirectory('scorer');
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
 
@@ -19,6 +25,68 @@ const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0
 const scoreBy = (weights, trace) => new Scorer({ embedder: null, weights }).evaluateValue(trace);
 
 describe('memories', () => {
+  test('each is of one novelty method', async () => {
+    const cache = new VectorCache({ maxElements: 3 });
+    // Both are made before anything is remembered.
+    const [prefix, full] = ['prefix', 'full'].map((novelty) => new Scorer({ cache, novelty }));
+    expect(cache.method).toBe(undefined);
+    await prefix.explain(makeTrace(), { remember: false });
+    expect(cache.method).toBe(undefined);
+    await prefix.evaluateValue(makeTrace());
+    expect(cache.method).toBe('prefix');
+    const refusal = {
+      name: 'Error',
+      code: 'ERR_CACHE_OTHER_METHOD',
+      message: expect.stringMatching(
+        /novelty 'prefix'.*novelty 'full'.*clear it, use another, or score with/,
+      ),
+    };
+    const { signal } = new AbortController();
+    for (const call of [
+      () => full.evaluateValue(makeTrace()),
+      () => full.explain(makeTrace(), { remember: false }),
+      () => full.evaluateValues([makeTrace()]),
+      () => full.evaluateValues([makeTrace()], { signal }),
+      async () => new Scorer({ cache, novelty: 'full' }),
+    ]) {
+      expect(await call().catch((reason) => reason)).toMatchObject(refusal);
+    }
+    expect(cache.size).toBe(1);
+    // Without an embedder nothing is compared.
+    expect(() => new Scorer({ cache, novelty: 'full', embedder: null })).not.toThrow();
+    cache.clear();
+    expect(cache.method).toBe(undefined);
+    await full.evaluateValue(makeTrace());
+    expect(cache.method).toBe('full');
+  });
+
+  test('a file knows its method', async () => {
+    const file = path.join(scratch, 'full.safetensors');
+    const scorer = new Scorer({ novelty: 'full' });
+    await scorer.evaluateValues([makeTrace(), makeTrace()], {
+      signal: new AbortController().signal,
+    });
+    await scorer.cache.save(file);
+    const cache = await VectorCache.load(file);
+    expect(cache.method).toBe('full');
+    expect(() => new Scorer({ cache })).toThrow(expect.objectContaining({ code: 'ERR_CACHE_OTHER_METHOD' }));
+    expect(
+      (await new Scorer({ cache, novelty: 'full' }).explain(makeTrace())).nearest.similarity,
+    ).toBeCloseTo(1);
+  });
+
+  test('vectors that were added by hand are of any method, until a trace is remembered', async () => {
+    const cache = new VectorCache();
+    cache.add(new Float32Array(384).fill(1), 'by hand');
+    for (const novelty of ['prefix', 'full']) {
+      const scorer = new Scorer({ cache, novelty });
+      expect((await scorer.explain(makeTrace(), { remember: false })).nearest.label).toBe('by hand');
+    }
+    await new Scorer({ cache, novelty: 'full' }).evaluateValue(makeTrace());
+    cache.add(new Float32Array(384).fill(1), 'by hand');
+    expect(cache.method).toBe('full');
+  });
+
   test('each scorer has its own', async () => {
     const trace = makeTrace({ objective: 'each its own' });
     const scorers = [new Scorer(), new Scorer()];
@@ -78,7 +146,6 @@ describe('memories', () => {
 
   test('a memory of another model is refused', async () => {
     // Made by a process with the other model.
-    const { runForResult } = require('./support/run-script.js');
     const { result } = await runForResult(
       `
       const scorer = new kp.Scorer();

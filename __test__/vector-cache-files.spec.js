@@ -189,6 +189,7 @@ describe('what is loaded', () => {
       model: { model: 'example/another-model', dtype: 'fp16' },
       size: 3,
     });
+    expect(loaded.method).toBe(undefined);
     expect([...loaded]).toEqual([
       { vector: Float32Array.of(1, 2), label: 'a', index: 0 },
       { vector: Float32Array.of(0, 0), label: undefined, index: 1 },
@@ -492,7 +493,7 @@ describe('Python', () => {
     const read = JSON.parse(stdout);
     expect(read.metadata).toEqual({
       format: 'knowledgepulse-vector-cache',
-      version: '1',
+      version: '2',
       max_elements: '10',
       ttl_ms: '60000.5',
       saved_at: expect.stringMatching(/^\d{16}$/),
@@ -521,7 +522,10 @@ describe('Python', () => {
   testPython('writes what is loaded', async () => {
     const file = newFile();
     write(file, {
-      metadata: { format: 'knowledgepulse-vector-cache', version: '1', max_elements: '2', note: 'by hand' },
+      metadata: {
+        ...{ format: 'knowledgepulse-vector-cache', version: '2', max_elements: '2', note: 'by hand' },
+        method: 'full',
+      },
       vectors: [
         [1, 2, 3],
         [4, 5, 6],
@@ -540,6 +544,7 @@ describe('Python', () => {
       { vector: Float32Array.of(4, 5, 6), label: undefined, index: 0 },
       { vector: Float32Array.of(7, 8, 9.5), label: 'c', index: 1 },
     ]);
+    expect(loaded.method).toBe('full');
     expect((await VectorCache.load(file, { ttlMs: 1000 })).size).toBe(0);
   });
 

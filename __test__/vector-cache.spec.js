@@ -82,7 +82,15 @@ describe('VectorCache', () => {
   test('has the surface of the SDK, and more', () => {
     const names = Object.getOwnPropertyNames(VectorCache.prototype);
     const sdk = ['add', 'clear', 'constructor', 'evictExpired', 'maxCosineSimilarity', 'size'];
-    const more = ['addBatch', 'dimensions', 'maxCosineSimilarities', 'maxElements', 'model', 'nearest'];
+    const more = [
+      'addBatch',
+      'dimensions',
+      'maxCosineSimilarities',
+      'maxElements',
+      'method',
+      'model',
+      'nearest',
+    ];
     expect(names.sort()).toEqual([...sdk, ...more, 'save', 'ttlMs'].sort());
     expect(() => VectorCache()).toThrow(TypeError);
     expect(() => VectorCache.prototype.add.call({}, [1])).toThrow(TypeError);

@@ -23,11 +23,24 @@ const MAX_NAMED = 20;
 /** What a report quotes of a trace, in UTF-16 code units. */
 const EXCERPT_LENGTH = 240;
 
+/** What a user of the command can do about a memory that does not fit, and where the advice to a program begins. */
+const ADVICE = {
+  ERR_CACHE_OTHER_MODEL: [
+    ': use another file',
+    'use another file, or --dtype or --model-dir for the model that it was made with',
+  ],
+  ERR_CACHE_OTHER_METHOD: [
+    ': clear it',
+    'use another file, or --novelty for the method that it was made with',
+  ],
+};
+
 /** What is wrong with a memory; what a program can do about it is not what its user can. */
 function adviceOn({ code, message }) {
-  if (code !== 'ERR_CACHE_OTHER_MODEL') return message;
-  const [problem] = message.split(': use another file', 1);
-  return `${problem}: use another file, or --dtype or --model-dir for the model that it was made with`;
+  if (!Object.hasOwn(ADVICE, code)) return message;
+  const [advice, own] = ADVICE[code];
+  const [problem] = message.split(advice, 1);
+  return `${problem}: ${own}`;
 }
 
 /** One run of the command: from its options to its exit code. */
@@ -120,7 +133,8 @@ class Run {
     try {
       this.#scorer = new Scorer({ cache, store, embedder: this.#options.embedder, novelty, weights });
     } catch (error) {
-      throw new CommandError(EXIT.file, `${this.#options.weights ?? 'kp-score'}: ${error.message}`);
+      const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory.file : this.#options.weights;
+      throw new CommandError(EXIT.file, `${file ?? 'kp-score'}: ${adviceOn(error)}`);
     }
     if (out !== null) this.#out = await OutputFile.open(out);
     if (dropped !== null) this.#dropped = await OutputFile.open(dropped);

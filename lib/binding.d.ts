@@ -7,8 +7,10 @@ export declare class EmbeddedTrace {
   get id(): string | null
   /** Its embeddings; null without an embedder. */
   get vectors(): Float32Array[] | null
-  /** The model that they are of: its name and what its weights are stored in. */
-  get model(): Array<string>
+  /** The model that they are of. */
+  get model(): NativeModelIdentity | null
+  /** The name of the method by which the trace became them. */
+  get method(): string | null
   /** Scores the trace by what each of its embeddings is nearest to; null stands for an empty memory. */
   score(neighbours: ({ label: string | null, similarity: number } | null)[]): NativeBreakdown
 }
@@ -25,7 +27,10 @@ export declare class NativeCall {
 
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
-  /** A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none. */
+  /**
+   * A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none, and for a
+   * cache that was filled by another method.
+   */
   constructor(cache: NativeVectorCache, profiles: Array<NativeProfile>, extent?: 'prefix' | 'full' | undefined)
   /** Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace. */
   evaluate(trace: unknown, call?: NativeCall | undefined | null): number | Promise<number>
@@ -69,8 +74,12 @@ export declare class NativeVectorCache {
   get ttlMs(): number
   /** The model that the vectors come from, if that was said. */
   get model(): NativeModelIdentity | null
-  /** Says that the vectors come from this model, as far as no other was said before. */
-  bindModel(model: string, dtype: string): void
+  /** The name of the method that the vectors come from, if that was said. */
+  get method(): string | null
+  /** Says that the vectors come from this model and method, as far as no others were said before. */
+  bindOrigin(model: NativeModelIdentity, method?: string | undefined): void
+  /** Throws if vectors of this model and method do not compare with those here. */
+  checkOrigin(model: NativeModelIdentity, method?: string | undefined): void
   /** Drops expired vectors. */
   evictExpired(): void
   /** Drops every vector. */

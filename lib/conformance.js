@@ -170,6 +170,41 @@ function noveltyStoreConformance(options) {
     assert.equal(await store.size(), 1);
   });
 
+  add('vectors of another method are refused', async (store) => {
+    await store.compareAndAdd({ ...entryOf('a', 1), method: 'prefix' });
+    const other = { ...entryOf('b', 2), method: 'full' };
+    await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
+    await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), {
+      code: 'ERR_STORE_OTHER_METHOD',
+    });
+    await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { method: 'full' }), {
+      code: 'ERR_STORE_OTHER_METHOD',
+    });
+    assert.equal(await store.size(), 1);
+    // One that is not known is not held against anyone.
+    await store.compareAndAdd(entryOf('d', 4));
+    assert.equal((await store.nearest(vectorOf(1), 5, MODEL)).length, 2);
+    assert.equal((await store.nearest(vectorOf(1), 5, MODEL, { method: 'prefix' })).length, 2);
+  });
+
+  add('the first method that is known is the one that a store is of', async (store) => {
+    await store.compareAndAdd(entryOf('a', 1));
+    // To look says nothing of what is stored.
+    await store.nearest(vectorOf(1), 1, MODEL, { method: 'prefix' });
+    await store.compareAndAddBatch([entryOf('b', 2), { ...entryOf('c', 3), method: 'full' }]);
+    const other = { ...entryOf('d', 4), method: 'prefix' };
+    await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
+    assert.equal(await store.size(), 3);
+  });
+
+  add('a batch of two methods is refused, by an empty store too', async (store) => {
+    const [prefix, full] = ['prefix', 'full'].map((method) => ({ ...entryOf(method, 1), method }));
+    await assert.rejects(store.compareAndAddBatch([prefix, full]), { code: 'ERR_STORE_OTHER_METHOD' });
+    assert.equal(await store.size(), 0);
+    // Neither is the one that the store is bound to now.
+    assert.deepEqual(await store.compareAndAdd(full), [null]);
+  });
+
   add('a batch of two models is refused, by an empty store too', async (store) => {
     const other = { ...entryOf('b', 2), model: { ...MODEL, dtype: 'q8' } };
     const batch = [entryOf('a', 1), other];
@@ -272,6 +307,9 @@ function noveltyStoreConformance(options) {
       assert.equal(await store.size(), 2);
       const entry = { ...entryOf('c', 1), model: { ...MODEL, dtype: 'q8' } };
       await assert.rejects(other.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
+      await store.compareAndAdd({ ...entryOf('d', 2), method: 'prefix' });
+      const full = { ...entryOf('e', 3), method: 'full' };
+      await assert.rejects(other.compareAndAdd(full), { code: 'ERR_STORE_OTHER_METHOD' });
     });
 
     add('of entries that are the same and come at once from several, one is new', async (store, again) => {

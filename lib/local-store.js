@@ -3,7 +3,7 @@
 const { throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { codedError, fromAddon } = require('./errors.js');
-const { isSameModel, nameOf, readEntries, readEntry, readModel, readVector } = require('./novelty-entry.js');
+const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./novelty-entry.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
 /** A `VectorCache` as a novelty store. It lives in this process, so all its calls are atomic. */
@@ -22,22 +22,25 @@ class LocalStore {
   }
 
   async compareAndAdd(entry, options) {
-    const { signal } = readCallOptions(options);
+    const { signal } = readCallOptions(options, { call: 'string' });
     const [comparison] = this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
     return comparison;
   }
 
   async compareAndAddBatch(entries, options) {
-    const { signal } = readCallOptions(options);
+    const { signal } = readCallOptions(options, { call: 'string' });
     return this.#compareAndAdd(readEntries(entries, this.#kind), signal);
   }
 
   async nearest(vector, count, model, options) {
-    const { signal } = readCallOptions(options);
+    const { signal, method } = readCallOptions(options, { method: 'string' });
     const { vector: query } = readVector(vector, 'vector', this.#cache.dimensions);
-    const identity = readModel(model, 'model');
+    const origin = {
+      model: readModel(model, 'model'),
+      method: readMethod(method, 'options.method', 'ERR_INVALID_OPTION'),
+    };
     throwIfAborted(signal);
-    this.#check(identity);
+    asStore(() => requireComparable(this.#cache, origin));
     return this.#nearest(query, count);
   }
 
@@ -54,9 +57,7 @@ class LocalStore {
   #compareAndAdd(entries, signal) {
     throwIfAborted(signal);
     if (entries.length === 0) return [];
-    const [{ model }] = entries;
-    this.#check(model);
-    bindModel(this.#cache, model);
+    asStore(() => bindOrigin(this.#cache, originOf(entries)));
     return entries.map(({ id, vectors }) => {
       const comparison = vectors.map((vector) => this.#nearest(vector, 1)[0] ?? null);
       for (const vector of vectors) this.#cache.add(vector, id ?? undefined);
@@ -69,30 +70,26 @@ class LocalStore {
       .nearest(vector, count)
       .map(({ label, similarity }) => ({ label: label ?? null, similarity }));
   }
+}
 
-  /** The first model is the one that all vectors must be of. */
-  #check(model) {
-    const held = otherModelIn(this.#cache, model);
-    if (held === null) return;
-    const message = `the store holds vectors of ${nameOf(held)}, not of ${nameOf(model)}`;
-    throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
+/** Has a cache that refuses vectors refuse them as a store does. */
+function asStore(check) {
+  try {
+    check();
+  } catch (error) {
+    if (!/^ERR_CACHE_OTHER_(MODEL|METHOD)$/.test(error.code)) throw error;
+    throw codedError(Error, error.code.replace('CACHE', 'STORE'), error.message);
   }
 }
 
-/** The model of the vectors in a cache, if they do not compare with those of `model`; otherwise null. */
-function otherModelIn(cache, model) {
-  const held = cache.size === 0 ? null : cache.model;
-  return held === null || isSameModel(held, model) ? null : held;
+/** Says where the vectors of a cache come from, or throws if that is somewhere else. */
+function bindOrigin(cache, { model, method }) {
+  fromAddon(() => nativeOf(cache).bindOrigin(model, method));
 }
 
-function bindModel(cache, { model, dtype }) {
-  fromAddon(() => nativeOf(cache).bindModel(model, dtype));
-}
-
-/** Adds entries of one model to a cache, with nothing to compare them with. */
+/** Adds entries of one origin to a cache, with nothing to compare them with. */
 function addEntries(cache, entries) {
-  const [{ model }] = entries;
-  bindModel(cache, model);
+  bindOrigin(cache, originOf(entries));
   const labels = entries.flatMap(({ id, vectors }) => Array.from(vectors, () => id ?? undefined));
   cache.addBatch(
     entries.flatMap(({ vectors }) => [...vectors]),
@@ -100,15 +97,9 @@ function addEntries(cache, entries) {
   );
 }
 
-/** Throws if vectors of a model do not compare with those in a cache. */
-function requireModelOf(cache, model) {
-  const held = otherModelIn(cache, model);
-  if (held === null) return;
-  throw codedError(
-    Error,
-    'ERR_CACHE_OTHER_MODEL',
-    `the cache holds vectors of ${nameOf(held)}, which do not compare with those of ${nameOf(model)}: clear it, or use another`,
-  );
+/** Throws if vectors of a model and a method do not compare with those in a cache. */
+function requireComparable(cache, { model, method }) {
+  fromAddon(() => nativeOf(cache).checkOrigin(model, method));
 }
 
-module.exports = { LocalStore, addEntries, requireModelOf };
+module.exports = { LocalStore, addEntries, requireComparable };

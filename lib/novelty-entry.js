@@ -54,11 +54,12 @@ function readEntry(entry, path, { dimensions, isUnit = false }) {
       return vector;
     }),
     model: readModel(read(entry, 'model', `${path}.model`), `${path}.model`),
+    method: readMethod(read(entry, 'method', `${path}.method`), `${path}.method`, 'ERR_INVALID_ENTRY'),
   };
 }
 
 /**
- * Copies of entries, which are all of one model.
+ * Copies of entries, which are all of one model and, as far as that is known, of one method.
  *
  * @param {Kind} kind
  */
@@ -69,13 +70,26 @@ function readEntries(entries, kind) {
     const path = `entries[${index}]`;
     return readEntry(readFrom(entries, index, path, 'ERR_INVALID_ENTRY'), path, kind);
   });
-  for (const [index, { model }] of read.entries()) {
-    const first = read[0].model;
-    if (isSameModel(model, first)) continue;
-    const message = `entries[${index}] is of another model than entries[0]: of ${nameOf(model)}, not of ${nameOf(first)}`;
-    throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
+  const { model: expected, method: expectedMethod } = originOf(read);
+  for (const [index, { model, method }] of read.entries()) {
+    if (!isSameModel(model, expected)) {
+      const message = `entries[${index}] is of another model than entries[0]: of ${nameOf(model)}, not of ${nameOf(expected)}`;
+      throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
+    }
+    if (method !== undefined && method !== expectedMethod) {
+      const message = `entries[${index}] is of another method than those before: of '${method}', not of '${expectedMethod}'`;
+      throw codedError(Error, 'ERR_STORE_OTHER_METHOD', message);
+    }
   }
   return read;
+}
+
+/** Where the vectors of entries that belong together come from: their model, and their method if one of them names it. */
+function originOf(entries) {
+  return {
+    model: entries[0]?.model,
+    method: entries.find(({ method }) => method !== undefined)?.method,
+  };
 }
 
 /** A copy of a vector, and its Euclidean length. */
@@ -98,10 +112,25 @@ function readModel(identity, path) {
   }
   const read = (key) => {
     const value = readFrom(identity, key, `${path}.${key}`, 'ERR_INVALID_ENTRY');
-    if (typeof value !== 'string') throw invalidEntry(TypeError, `${path}.${key} must be a string`);
-    return value;
+    return requireName(value, `${path}.${key}`, 'ERR_INVALID_ENTRY');
   };
   return { model: read('model'), dtype: read('dtype') };
+}
+
+/** The name of a method; undefined if it is not known. */
+function readMethod(method, path, code) {
+  return method === undefined || method === null ? undefined : requireName(method, path, code);
+}
+
+/** The longest name, in bytes of UTF-8: one of a model or of a method is part of the header of a file. */
+const MAX_NAME_BYTES = 1024;
+
+function requireName(value, path, code) {
+  if (typeof value !== 'string') throw codedError(TypeError, code, `${path} must be a string`);
+  if (Buffer.byteLength(value) > MAX_NAME_BYTES) {
+    throw codedError(RangeError, code, `${path} must be of at most ${MAX_NAME_BYTES} bytes`);
+  }
+  return value;
 }
 
 function isSameModel(one, other) {
@@ -120,4 +149,4 @@ function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
 
-module.exports = { isSameModel, nameOf, readEntries, readEntry, readModel, readVector };
+module.exports = { originOf, readEntries, readEntry, readMethod, readModel, readVector };

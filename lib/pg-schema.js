@@ -6,10 +6,19 @@
 const DIMENSIONS = 384;
 
 /** Goes up with every change to the tables or functions below. */
-const SCHEMA_VERSION = 2;
+const SCHEMA_VERSION = 3;
+
+/** The version before, which {@link upgrade} makes into this one. */
+const OLDER_VERSION = 2;
 
 /** What the functions raise, besides PostgreSQL's own conditions. */
-const RAISED = { schema: 'KP001', otherModel: 'KP002', tooLate: 'KP003', otherLimits: 'KP004' };
+const RAISED = {
+  schema: 'KP001',
+  otherModel: 'KP002',
+  tooLate: 'KP003',
+  otherLimits: 'KP004',
+  otherMethod: 'KP005',
+};
 
 /** What is made for a store besides its table, by what is appended to the table's name. */
 const SUFFIXES = {
@@ -52,6 +61,8 @@ CREATE TABLE IF NOT EXISTS ${meta} (
   version integer NOT NULL,
   model text,
   dtype text,
+  -- The name of the method by which traces became vectors; null as long as nobody has named it.
+  method text,
   next_position bigint NOT NULL,
   -- The limits of all who share the table. "Infinity": for ever.
   max_elements bigint NOT NULL,
@@ -68,6 +79,19 @@ CREATE TABLE IF NOT EXISTS ${table} (
 -- In the row whatever the length of the label: a scan reads it.
 ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
 CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
+`;
+
+/**
+ * Makes the tables of the version before into those of this one, of which the method is not known. Its functions had other
+ * parameters, so that those of this version would stand beside them. Who still uses them rejects with ERR_STORE_SCHEMA.
+ */
+const upgrade = ({ meta, add, nearest }) => `
+ALTER TABLE ${meta} ADD COLUMN method text;
+UPDATE ${meta} SET version = ${SCHEMA_VERSION} WHERE id = 1;
+DROP FUNCTION IF EXISTS ${add}(
+  integer, bigint, double precision, text, text, uuid, text[], text[], integer[], integer, double precision
+);
+DROP FUNCTION IF EXISTS ${nearest}(integer, bigint, double precision, text, text, text, integer, integer);
 `;
 
 /** The row of the meta table, unless it is there. */
@@ -87,7 +111,7 @@ const hnswIndex = ({ table, indexName, extension }) =>
 const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off';
 
 /** What the store's row says. */
-const META_COLUMNS = 'm.version, m.model, m.dtype, m.next_position, m.max_elements, m.ttl_ms';
+const META_COLUMNS = 'm.version, m.model, m.dtype, m.method, m.next_position, m.max_elements, m.ttl_ms';
 
 /** The parameters of {@link checkVersion}; limits that are null are whatever the table has. */
 const EXPECTED = `
@@ -110,11 +134,15 @@ const checkVersion = ({ meta }) => `
     );
   END IF;`;
 
-/** Expects parameters `new_model` and `new_dtype`. */
-const checkModel = `
+/** Expects parameters `new_model`, `new_dtype` and `new_method`, which is null where it is not known. */
+const checkOrigin = `
   IF known.model <> new_model OR known.dtype <> new_dtype THEN
     RAISE EXCEPTION USING ERRCODE = '${RAISED.otherModel}', MESSAGE =
       format('the vectors are of %s (%s), not of %s (%s)', known.model, known.dtype, new_model, new_dtype);
+  END IF;
+  IF known.method <> new_method THEN
+    RAISE EXCEPTION USING ERRCODE = '${RAISED.otherMethod}', MESSAGE =
+      format('the vectors are of novelty %L, not of novelty %L', known.method, new_method);
   END IF;`;
 
 /** `ef_search` is null where every vector is to be looked at. */
@@ -259,6 +287,7 @@ const addFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
   new_model text,
   new_dtype text,
+  new_method text,
   -- One for each call, and the same when it is made again.
   new_call uuid,
   new_embeddings text[],
@@ -283,7 +312,7 @@ DECLARE
   remaining double precision;
   candidates bigint[];
   stale integer[] := '{}';
-BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
+BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
 
   oldest := ${OLDEST};
   beginning := ${names.find}(new_call, amount);
@@ -315,7 +344,7 @@ BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
     END IF;
     PERFORM set_config('lock_timeout', least(remaining, 2147483647)::integer::text, true);
     previous := known;
-    SELECT ${META_COLUMNS} INTO STRICT known FROM ${names.meta} m WHERE m.id = 1 FOR UPDATE;${checkTime}${checkModel}
+    SELECT ${META_COLUMNS} INTO STRICT known FROM ${names.meta} m WHERE m.id = 1 FOR UPDATE;${checkTime}${checkOrigin}
     IF known.max_elements <> previous.max_elements OR known.ttl_ms <> previous.ttl_ms THEN
       RAISE EXCEPTION USING ERRCODE = 'serialization_failure', MESSAGE = 'the limits have changed';
     END IF;
@@ -344,7 +373,8 @@ BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
       );
     END LOOP;${checkTime}
 
-    UPDATE ${names.meta} m SET next_position = beginning + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
+    UPDATE ${names.meta} m SET next_position = beginning + amount, model = new_model, dtype = new_dtype,
+      method = coalesce(known.method, new_method) WHERE m.id = 1;
     INSERT INTO ${names.table} (position, added, call, embedding, label)
       SELECT beginning + new.index - 1, clock_timestamp(), new_call, new.embedding, new.label
       FROM unnest(queries, new_labels) WITH ORDINALITY AS new(embedding, label, index);
@@ -377,6 +407,7 @@ const nearestFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.nearest}(${EXPECTED},
   new_model text,
   new_dtype text,
+  new_method text,
   new_embedding text,
   amount integer,
   ef_search integer
@@ -388,7 +419,7 @@ DECLARE
   oldest timestamptz;
   lowest bigint;
   positions bigint[];
-BEGIN${checkVersion(names)}${checkModel}${prepareSearch}
+BEGIN${checkVersion(names)}${checkOrigin}${prepareSearch}
   oldest := ${OLDEST};
   lowest := known.next_position - known.max_elements;
   IF ef_search IS NOT NULL THEN
@@ -479,6 +510,7 @@ module.exports = {
   MAX_TTL_MS,
   MIGRATE_LOCK,
   RAISED,
+  OLDER_VERSION,
   SCHEMA_VERSION,
   SUFFIXES,
   functions,
@@ -486,4 +518,5 @@ module.exports = {
   metaRow,
   setLimits,
   tables,
+  upgrade,
 };

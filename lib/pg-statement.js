@@ -189,6 +189,7 @@ async function stopStatement(pool, tag, deadline, isWanted = () => true) {
 /** Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get. */
 const CODES = [
   ['ERR_STORE_OTHER_MODEL', [RAISED.otherModel]],
+  ['ERR_STORE_OTHER_METHOD', [RAISED.otherMethod]],
   ['ERR_STORE_OTHER_LIMITS', [RAISED.otherLimits]],
   // undefined table, function, column, object, schema
   ['ERR_STORE_SCHEMA', [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000']],
@@ -208,6 +209,8 @@ const MESSAGES = {
   ERR_STORE_SCHEMA: 'the schema of the store is missing or of another version; call migrate()',
   ERR_STORE_OTHER_MODEL:
     'the store holds vectors of another model or dtype; use that one, or give this one a table of its own',
+  ERR_STORE_OTHER_METHOD:
+    'the store was filled by another novelty method; score with that one, or give this one a table of its own',
   ERR_STORE_OTHER_LIMITS:
     'the store has other limits than the options; leave them out to take those of the table, or change them with setLimits()',
   ERR_STORE: 'the store failed',

@@ -7,7 +7,7 @@ const { randomUUID } = require('node:crypto');
 const { isAborted, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
 const { codedError } = require('./errors.js');
-const { readEntries, readEntry, readModel, readVector } = require('./novelty-entry.js');
+const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./novelty-entry.js');
 const schema = require('./pg-schema.js');
 const {
   Failure,
@@ -94,7 +94,7 @@ class PgVectorStore {
   }
 
   async nearest(vector, count, model, options) {
-    const { signal } = readCallOptions(options);
+    const { signal, method } = readCallOptions(options, { method: 'string' });
     const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
     const { model: name, dtype } = readModel(model, 'model');
     if (!Number.isSafeInteger(count) || count < 0) {
@@ -102,10 +102,11 @@ class PgVectorStore {
     }
     const { efSearch } = this.#settings;
     const values = [
-      ...[...this.#expected(), name, dtype, this.#toSql(Array.from(query)), Math.min(count, MAX_TIMER_MS)],
+      ...[...this.#expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
+      ...[this.#toSql(Array.from(query)), Math.min(count, MAX_TIMER_MS)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
-    const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8)`;
+    const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
     const rows = await this.#ask(text, values, signal);
     // A vector without length resembles nothing.
     return rows.map(([similarity, label]) => ({
@@ -153,7 +154,7 @@ class PgVectorStore {
   }
 
   async #compareAndAdd(entries, { signal, call = randomUUID() }) {
-    const { model, dtype } = entries[0].model;
+    const { model: identity, method } = originOf(entries);
     const vectors = [];
     const labels = [];
     const befores = [];
@@ -169,9 +170,9 @@ class PgVectorStore {
     const { efSearch } = this.#settings;
     const text =
       'SELECT similarity, nearest_label ' +
-      `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
+      `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
     const valuesAt = (remaining) => [
-      ...[...this.#expected(), model, dtype, call, vectors, labels, befores],
+      ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       ...[efSearch, patienceFor(remaining)],
     ];
     // Not that of the call: what stops this attempt may come late, and is not to meet the next.
@@ -323,13 +324,15 @@ class Migration {
     }
     const meta = quoted(namespace, table + schema.SUFFIXES.meta);
     const [[version] = [null]] = await this.#query(`SELECT version FROM ${meta} WHERE id = 1`);
-    if (Number(version) !== SCHEMA_VERSION) {
+    const isOlder = Number(version) === schema.OLDER_VERSION;
+    if (!isOlder && Number(version) !== SCHEMA_VERSION) {
       throw schemaError(
         `the tables of ${table} are of version ${version ?? 'unknown'}, and this package knows ${SCHEMA_VERSION}; ` +
           'install the version of the package that made them, or name another table',
       );
     }
     await this.#checkLimits(meta);
+    if (isOlder) return false;
     const [[functions]] = await this.#query(
       'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
       [quoted(namespace), schema.FUNCTIONS.map((name) => table + schema.SUFFIXES[name])],
@@ -420,6 +423,8 @@ class Migration {
     for (const part of ['meta', ...schema.FUNCTIONS]) names[part] = name(part);
     names.quote = dollarQuote(Object.values(names));
     await this.#query(schema.tables(names));
+    const [[version] = []] = await this.#query(`SELECT version FROM ${names.meta} WHERE id = 1`);
+    if (Number(version) === schema.OLDER_VERSION) await this.#query(schema.upgrade(names));
     await this.#query(schema.metaRow(names), [
       limits.maxElements ?? DEFAULT_LIMITS.maxElements,
       limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,

@@ -181,12 +181,13 @@ class Scorer {
     await turn;
     const { vectors } = embedded;
     if (vectors === null) return embedded.score([]);
-    const [model, dtype] = embedded.model;
+    const { model, dtype } = embedded.model;
     const entry = {
       id: embedded.id,
-      // Copies, so that the arrays are of the caller's realm.
+      // Copies, so that the arrays and the object are of the caller's realm.
       vectors: Array.from(vectors, (vector) => new Float32Array(vector)),
       model: { model, dtype },
+      method: embedded.method,
     };
     const { comparison, isLocal } = await this.#storeMemory.ask(entry, remember, call, signal);
     const breakdown = fromAddon(() => embedded.score(comparison));

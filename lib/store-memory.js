@@ -6,7 +6,7 @@ const { randomUUID } = require('node:crypto');
 
 const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('./abort.js');
 const { codedError } = require('./errors.js');
-const { LocalStore, addEntries, requireModelOf } = require('./local-store.js');
+const { LocalStore, addEntries, requireComparable } = require('./local-store.js');
 const { isArray, readFrom } = require('./reading.js');
 
 /** The most entries that go to a store in one call. */
@@ -177,7 +177,7 @@ class StoreMemory {
       return answersOf(readComparisons(await this.#send(batch), entries), false);
     }
     // Before the store has them, and an answer that could not be given here.
-    requireModelOf(this.#cache, entries[0].model);
+    requireComparable(this.#cache, entries[0]);
     if (performance.now() < this.#retryAt) return this.#answerLocally(batch, { keep: true });
     let answer;
     try {
@@ -233,16 +233,16 @@ class StoreMemory {
   }
 
   /** @returns {Promise<Answer>} */
-  async #look({ vectors, model }, signal) {
+  async #look(entry, signal) {
     if (this.#local === undefined) {
-      return { comparison: await lookIn(this.#store, vectors, model, signal), isLocal: false };
+      return { comparison: await lookIn(this.#store, entry, signal), isLocal: false };
     }
-    requireModelOf(this.#cache, model);
+    requireComparable(this.#cache, entry);
     if (performance.now() >= this.#retryAt) {
       try {
-        const comparison = await lookIn(this.#store, vectors, model, signal);
+        const comparison = await lookIn(this.#store, entry, signal);
         this.#markWorking();
-        const own = this.#missed.length > 0 ? await lookIn(this.#local, vectors, model) : comparison;
+        const own = this.#missed.length > 0 ? await lookIn(this.#local, entry) : comparison;
         return { comparison: nearer(comparison, own), isLocal: false };
       } catch (error) {
         throwIfAborted(signal);
@@ -250,7 +250,7 @@ class StoreMemory {
         else this.#leaveAlone(error);
       }
     }
-    return { comparison: await lookIn(this.#local, vectors, model), isLocal: true };
+    return { comparison: await lookIn(this.#local, entry), isLocal: true };
   }
 
   #send(batch) {
@@ -452,11 +452,11 @@ function readComparisons(comparisons, entries) {
   );
 }
 
-/** What is nearest to each vector in a store. It need not heed the signal. */
-async function lookIn(store, vectors, model, signal) {
+/** What is nearest to each vector of an entry in a store. It need not heed the signal. */
+async function lookIn(store, { vectors, model, method }, signal) {
   const comparison = [];
   for (const vector of vectors) {
-    const looking = (async () => store.nearest(vector, 1, model, { signal }))();
+    const looking = (async () => store.nearest(vector, 1, model, { signal, method }))();
     const neighbours = await untilAborted(looking, signal);
     if (!isArray(neighbours)) throw nonsense();
     comparison.push(readNeighbour(read(neighbours, 0) ?? null));

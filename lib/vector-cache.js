@@ -160,6 +160,10 @@ class VectorCache {
     return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
+  get method() {
+    return this.#native.method ?? undefined;
+  }
+
   evictExpired() {
     this.#native.evictExpired();
   }

@@ -88,6 +88,16 @@ pub enum Error {
         /// The other one.
         other: String,
     },
+    /// A cache holds vectors of another novelty method than those that it is to take.
+    #[error(
+        "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': clear it, use another, or score with novelty '{held}'"
+    )]
+    CacheOtherMethod {
+        /// The method of the vectors in the cache.
+        held: String,
+        /// The other one.
+        other: String,
+    },
     /// No saved cache where one was looked for.
     #[error("there is no saved cache at {path}")]
     CacheNotFound {
@@ -211,6 +221,7 @@ impl Error {
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
             Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
             Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
+            Self::CacheOtherMethod { .. } => "ERR_CACHE_OTHER_METHOD",
             Self::CacheNotFound { .. } => "ERR_CACHE_NOT_FOUND",
             Self::CacheDamaged { .. } => "ERR_CACHE_DAMAGED",
             Self::CacheIo { .. } => "ERR_CACHE_IO",

@@ -22,7 +22,7 @@ use std::{
 use once_cell::sync::OnceCell;
 
 use crate::{
-    cache::ModelIdentity,
+    cache::{ModelIdentity, Origin},
     call::Call,
     embedding::{DIMENSIONS, Embedder, Embedding, Lane},
     error::{Error, Result},
@@ -137,15 +137,15 @@ impl Request {
     }
 }
 
-/// The embeddings of a trace, for a memory that lies elsewhere.
+/// The embeddings of a trace.
 #[derive(Debug)]
 pub struct Embeddings {
     /// An embedding for each text of the trace.
     pub weighted: Vec<Weighted>,
     /// How much was embedded.
     pub reading: Reading,
-    /// The model that they are of.
-    pub model: ModelIdentity,
+    /// Where they come from.
+    pub origin: Origin,
 }
 
 enum Job {
@@ -216,7 +216,7 @@ impl Engine {
     /// failing embedder is no error: novelty is neutral then, and [`Engine::take_warning`] tells why.
     ///
     /// # Errors
-    /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
+    /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::CacheOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
     pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
         match self.queue() {
             Ok(queue) => queue.push(Job::Score(Box::new(request), reply)),
@@ -340,12 +340,8 @@ struct Loaded {
 }
 
 /// A job whose embeddings are known, waiting for those before it. There are none without an embedder.
-enum Finished<'l> {
-    Score(
-        Box<Request>,
-        Result<Option<Embedded<'l>>>,
-        Reply<Result<Breakdown>>,
-    ),
+enum Finished {
+    Score(Box<Request>, Result<Option<Embeddings>>, Reply<Result<Breakdown>>),
     EmbedTrace(Result<Option<Embeddings>>, Reply<Result<Option<Embeddings>>>),
     Commit(Memory, Arc<Call>, Reply<Result<()>>),
     Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
@@ -414,7 +410,7 @@ impl Worker {
     }
 
     /// Does what can be done side by side: everything but the memory.
-    fn compute<'l>(&self, job: Job, embedder: Option<(&'l Loaded, &mut Lane)>) -> Finished<'l> {
+    fn compute(&self, job: Job, embedder: Option<(&Loaded, &mut Lane)>) -> Finished {
         match job {
             Job::Status(reply) => Finished::Status(reply),
             Job::Commit(memory, call, reply) => Finished::Commit(memory, call, reply),
@@ -438,10 +434,7 @@ impl Worker {
             }
             Job::EmbedTrace(request, reply) => {
                 let embeddings = match embedder {
-                    Some((loaded, lane)) => {
-                        let embedded = guarded(|| embed(loaded, lane, &request));
-                        embedded.map(|embedded| Some(embedded.into_owned()))
-                    }
+                    Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request).map(Some)),
                     None => Ok(None),
                 };
                 Finished::EmbedTrace(embeddings, reply)
@@ -478,13 +471,13 @@ impl Worker {
     }
 
     /// The score of a trace. What goes wrong on the way costs the novelty, not the score.
-    fn score(&self, request: &Request, embedded: Result<Option<Embedded>>) -> Result<Breakdown> {
+    fn score(&self, request: &Request, embedded: Result<Option<Embeddings>>) -> Result<Breakdown> {
         request.begin()?;
         let compare = || match (embedded?, &request.memory) {
             (Some(embedded), Some(memory)) => {
                 let comparison = Comparison {
                     embeddings: &embedded.weighted,
-                    model: embedded.model,
+                    origin: &embedded.origin,
                     label: request.summary.label.as_ref(),
                     remember: request.remember,
                 };
@@ -499,7 +492,7 @@ impl Worker {
         match compare() {
             Ok(novelty) => Ok(request.score(novelty)),
             // The caller has chosen the memory.
-            Err(error @ Error::CacheOtherModel { .. }) => Err(error),
+            Err(error @ (Error::CacheOtherModel { .. } | Error::CacheOtherMethod { .. })) => Err(error),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
                 Ok(request.score(Novelty::NEUTRAL))
@@ -523,25 +516,8 @@ fn commit(memory: &Memory, call: &Call) -> Result<()> {
     memory.commit(Instant::now())
 }
 
-/// The texts of a trace, embedded.
-struct Embedded<'l> {
-    weighted: Vec<Weighted>,
-    reading: Reading,
-    model: &'l ModelIdentity,
-}
-
-impl Embedded<'_> {
-    fn into_owned(self) -> Embeddings {
-        Embeddings {
-            weighted: self.weighted,
-            reading: self.reading,
-            model: self.model.clone(),
-        }
-    }
-}
-
 /// Embeds the texts of a trace, as long as that is wanted.
-fn embed<'l>(loaded: &'l Loaded, lane: &mut Lane, request: &Request) -> Result<Embedded<'l>> {
+fn embed(loaded: &Loaded, lane: &mut Lane, request: &Request) -> Result<Embeddings> {
     let summary = &request.summary;
     let mut reading = Reading {
         tokens: 0,
@@ -565,10 +541,13 @@ fn embed<'l>(loaded: &'l Loaded, lane: &mut Lane, request: &Request) -> Result<E
             weight,
         });
     }
-    Ok(Embedded {
+    Ok(Embeddings {
         weighted,
         reading,
-        model: &loaded.identity,
+        origin: Origin {
+            model: Some(loaded.identity.clone()),
+            method: summary.extent.map(|extent| extent.name().to_owned()),
+        },
     })
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    cache::{Label, ModelIdentity, Options, VectorCache},
+    cache::{Label, Options, Origin, VectorCache},
     dimensions::NEUTRAL_NOVELTY,
     embedding::Embedding,
     error::Result,
@@ -29,6 +29,17 @@ pub enum Extent {
     Prefix,
     /// All of it, in [windows](crate::windows).
     Full,
+}
+
+impl Extent {
+    /// What a memory knows the vectors of this extent by.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prefix => "prefix",
+            Self::Full => "full",
+        }
+    }
 }
 
 /// What a novelty rests on.
@@ -127,8 +138,8 @@ impl Memory {
 pub struct Comparison<'c> {
     /// The embeddings of a trace, at least one. All are compared before the first is added.
     pub embeddings: &'c [Weighted],
-    /// The model that they are of.
-    pub model: &'c ModelIdentity,
+    /// Where they come from.
+    pub origin: &'c Origin,
     /// What the trace is remembered by.
     pub label: Option<&'c Label>,
     /// Whether it is remembered at all.
@@ -142,12 +153,12 @@ impl Comparison<'_> {
     /// similarity takes it above 1), or [`NEUTRAL_NOVELTY`] when the memory is empty.
     ///
     /// # Errors
-    /// Those of [`VectorCache::bind_model`] and [`VectorCache::add`].
+    /// Those of [`VectorCache::bind_origin`] and [`VectorCache::add`].
     pub fn compare_and_add(&self, memory: &Memory, now: Instant) -> Result<Novelty> {
         let mut cache = lock(&memory.cache);
         let mut draft = memory.draft.as_deref().map(lock);
         fault::point("novelty");
-        cache.check_model(self.model, now)?;
+        cache.check_origin(self.origin, now)?;
         let mut tally = Tally::default();
         for Weighted { embedding, weight } in self.embeddings {
             let nearest = match &mut draft {
@@ -160,7 +171,7 @@ impl Comparison<'_> {
         }
         if self.remember {
             let target = draft.as_deref_mut().unwrap_or(&mut cache);
-            target.bind_model(self.model, now)?;
+            target.bind_origin(self.origin, now)?;
             for Weighted { embedding, .. } in self.embeddings {
                 target.add(&**embedding, self.label.cloned(), now)?;
             }
@@ -254,13 +265,16 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedding::DIMENSIONS;
+    use crate::{cache::ModelIdentity, embedding::DIMENSIONS};
 
-    fn model() -> ModelIdentity {
-        ModelIdentity {
-            model: "test".into(),
-            dtype: "fp32".into(),
-            sha256: None,
+    fn origin() -> Origin {
+        Origin {
+            model: Some(ModelIdentity {
+                model: "test".into(),
+                dtype: "fp32".into(),
+                sha256: None,
+            }),
+            method: Some(Extent::Full.name().into()),
         }
     }
 
@@ -283,7 +297,7 @@ mod tests {
     fn compare(embeddings: &[Weighted], memory: &Memory, label: &str, remember: bool) -> Novelty {
         let comparison = Comparison {
             embeddings,
-            model: &model(),
+            origin: &origin(),
             label: Some(&label.into()),
             remember,
         };
@@ -323,6 +337,7 @@ mod tests {
         compare(&[direction(0, 1.0)], &memory, "a", false);
         assert!(lock(&memory.cache).is_empty(Instant::now()));
         assert_eq!(lock(&memory.cache).model(), None);
+        assert_eq!(lock(&memory.cache).method(), None);
     }
 
     #[test]
@@ -385,20 +400,36 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_of_another_model_is_refused() {
+    fn a_memory_of_another_model_or_method_is_refused() {
         let memory = memory();
         compare(&[direction(0, 1.0)], &memory, "a", true);
-        let comparison = Comparison {
-            embeddings: &[direction(0, 1.0)],
-            model: &ModelIdentity {
+        let other_model = Origin {
+            model: origin().model.map(|model| ModelIdentity {
                 dtype: "q8".into(),
-                ..model()
-            },
-            label: None,
-            remember: true,
+                ..model
+            }),
+            ..origin()
         };
-        let error = comparison.compare_and_add(&memory, Instant::now()).unwrap_err();
-        assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
+        let other_method = Origin {
+            method: Some(Extent::Prefix.name().into()),
+            ..origin()
+        };
+        for (origin, code) in [
+            (other_model, "ERR_CACHE_OTHER_MODEL"),
+            (other_method, "ERR_CACHE_OTHER_METHOD"),
+        ] {
+            for remember in [true, false] {
+                let comparison = Comparison {
+                    embeddings: &[direction(0, 1.0)],
+                    origin: &origin,
+                    label: None,
+                    remember,
+                };
+                let error = comparison.compare_and_add(&memory, Instant::now()).unwrap_err();
+                assert_eq!(error.code(), code);
+            }
+        }
         assert_eq!(lock(&memory.cache).len(Instant::now()), 1);
+        assert_eq!(lock(&memory.cache).method(), Some("full"));
     }
 }

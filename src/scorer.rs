@@ -44,6 +44,12 @@ pub struct Summary {
 }
 
 impl Scorer {
+    /// The name of the method by which traces become vectors; `None` where they do not.
+    #[must_use]
+    pub fn method(&self) -> Option<String> {
+        self.extent.map(|extent| extent.name().to_owned())
+    }
+
     /// Reduces `trace` to what its score needs.
     #[must_use]
     pub fn summarize(&self, trace: &Trace) -> Summary {

@@ -130,6 +130,47 @@ describeWithPostgres('migrate', () => {
     await database.query('TABLE precious');
   });
 
+  test('the schema of version 2 gets a method, which the first who names one decides', async () => {
+    const database = pool();
+    const made = await migrated({ pool: database, table: 'older' });
+    await made.compareAndAdd(entry('a', randomVector(1)));
+    // What version 2 was.
+    const returns =
+      "RETURNS TABLE (similarity double precision, nearest_label text) LANGUAGE sql AS $$ SELECT 1.0, 'old' $$";
+    const common = 'integer, bigint, double precision, text, text';
+    await database.query(`
+      ALTER TABLE older_meta DROP COLUMN method;
+      UPDATE older_meta SET version = 2;
+      DROP FUNCTION older_add, older_nearest;
+      CREATE FUNCTION older_add(${common}, uuid, text[], text[], integer[], integer, double precision) ${returns};
+      CREATE FUNCTION older_nearest(${common}, text, integer, integer) ${returns};
+    `);
+    const stores = Array.from({ length: 3 }, () => store({ table: 'older' }));
+    expect((await rejection(stores[0].compareAndAdd(entry('b', randomVector(2))))).code).toBe(
+      'ERR_STORE_SCHEMA',
+    );
+    expect((await rejection(stores[0].size())).code).toBe('ERR_STORE_SCHEMA');
+    const limited = store({ table: 'older', maxElements: 7 });
+    expect((await rejection(limited.migrate())).code).toBe('ERR_STORE_OTHER_LIMITS');
+    await Promise.all(stores.map((each) => each.migrate()));
+    const [first, second] = stores;
+    expect(await first.nearest(randomVector(1), 1, MODEL, { method: 'full' })).toMatchObject([
+      { label: 'a' },
+    ]);
+    await first.compareAndAdd({ ...entry('b', randomVector(2)), method: 'prefix' });
+    expect(
+      await rejection(second.compareAndAdd({ ...entry('c', randomVector(3)), method: 'full' })),
+    ).toMatchObject({
+      code: 'ERR_STORE_OTHER_METHOD',
+      message: expect.stringMatching(/'prefix'.*'full'/),
+    });
+    expect(await second.size()).toBe(2);
+    const functions = await database.query(
+      "SELECT proname FROM pg_proc WHERE proname IN ('older_add', 'older_nearest')",
+    );
+    expect(functions.rowCount).toBe(2);
+  });
+
   test('the schema of another version is left alone', async () => {
     const database = pool();
     const made = await migrated({ table: 'newer' });
@@ -337,7 +378,7 @@ describeWithPostgres('migrate', () => {
     const GRANTS = `
       GRANT USAGE ON SCHEMA fleet TO agent;
       GRANT SELECT, INSERT ON fleet.knowledgepulse_novelty TO agent;
-      GRANT SELECT, UPDATE (next_position, model, dtype) ON fleet.knowledgepulse_novelty_meta TO agent;
+      GRANT SELECT, UPDATE (next_position, model, dtype, method) ON fleet.knowledgepulse_novelty_meta TO agent;
     `;
 
     test('an agent that may add and ask may do nothing else', async () => {

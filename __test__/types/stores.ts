@@ -3,9 +3,12 @@
 import {
   type AddOptions,
   LocalStore,
+  type NearestOptions,
+  type NoveltyComparison,
   type NoveltyEntry,
   type NoveltyStore,
   Scorer,
+  type VectorModel,
 } from '@knowledgepulse/native';
 import { type ConformanceTest, noveltyStoreConformance } from '@knowledgepulse/native/conformance';
 import { type PgPool, PgVectorStore, type PgVectorStoreOptions } from '@knowledgepulse/native/pgvector';
@@ -31,6 +34,28 @@ export async function use(entry: NoveltyEntry, options: AddOptions): Promise<num
 export const tests: ConformanceTest[] = noveltyStoreConformance({
   createStore: ({ maxElements }) => new PgVectorStore({ ...settings, ...(maxElements && { maxElements }) }),
   destroyStore: (each) => each.close(),
+});
+
+/** Those of others may leave out what they do not need. */
+export class OwnStore implements NoveltyStore {
+  async compareAndAdd({ vectors, method }: NoveltyEntry): Promise<NoveltyComparison> {
+    return vectors.map((vector) => (method === 'full' ? null : { label: null, similarity: vector[0] ?? 0 }));
+  }
+  compareAndAddBatch(entries: readonly NoveltyEntry[]): Promise<NoveltyComparison[]> {
+    return Promise.all(entries.map((entry) => this.compareAndAdd(entry)));
+  }
+  async nearest(_: Float32Array, count: number, { model }: VectorModel, options?: NearestOptions) {
+    return [{ label: options?.method ?? model, similarity: count }];
+  }
+  async size(): Promise<number> {
+    return 0;
+  }
+}
+export const frozenEntry: NoveltyEntry = Object.freeze({
+  id: null,
+  vectors: [],
+  model: Object.freeze({ model: 'm', dtype: 'fp32' }),
+  method: 'prefix',
 });
 
 // What must not compile.

@@ -51,6 +51,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut again = read(&written(&mut cache)).expect("what was written");
     assert_eq!(again.options(), cache.options());
     assert_eq!(again.model(), cache.model());
+    assert_eq!(again.method(), cache.method());
     let sequence = cache.sequence(now);
     for (index, number) in sequence.clone().enumerate() {
         let one = cache

@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     sync::{Arc, LazyLock},
+    time::Instant,
 };
 
 use napi::{
@@ -15,17 +16,17 @@ use super::{
     embedder::{Components, ENGINE},
     error::{Result, into_unknown, throw},
     trace,
-    vector_cache::NativeVectorCache,
+    vector_cache::{NativeModelIdentity, NativeVectorCache},
 };
 use crate::{
     cache,
-    cache::Label,
+    cache::{Label, Origin},
     call::Call,
     composite::{Profile, Profiles, Weights},
     error::{self, Error},
     features::Features,
     inference::{Embeddings, Request},
-    novelty::{Basis, Extent, Memory, Novelty, SharedCache},
+    novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
     overrides::{Override, Rule},
     scorer::{self, Breakdown, Scorer, Summary},
     text::Wanted,
@@ -113,7 +114,8 @@ pub struct NativeScorer {
 
 #[napi]
 impl NativeScorer {
-    /// A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none.
+    /// A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none, and for a
+    /// cache that was filled by another method.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: &Env,
@@ -141,6 +143,13 @@ impl NativeScorer {
                 _ => Extent::Prefix,
             }),
         };
+        // The model is not known yet. Whatever is bound later is checked by each comparison.
+        let origin = Origin {
+            model: None,
+            method: scorer.method(),
+        };
+        let checked = lock(&scorer.cache).check_origin(&origin, Instant::now());
+        checked.map_err(|error| throw(env, &error))?;
         Ok(Self {
             scorer: Arc::new(scorer),
             bounds: cache.bounds(),
@@ -312,11 +321,17 @@ impl EmbeddedTrace {
         self.embeddings.as_ref().map(copies)
     }
 
-    /// The model that they are of: its name and what its weights are stored in.
+    /// The model that they are of.
     #[napi(getter, catch_unwind)]
-    pub fn model(&self) -> Vec<String> {
-        let model = self.embeddings.as_ref().map(|embeddings| &embeddings.model);
-        model.map_or_else(Vec::new, |model| vec![model.model.clone(), model.dtype.clone()])
+    pub fn model(&self) -> Option<NativeModelIdentity> {
+        let embeddings = self.embeddings.as_ref()?;
+        embeddings.origin.model.clone().map(Into::into)
+    }
+
+    /// The name of the method by which the trace became them.
+    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
+    pub fn method(&self) -> Option<String> {
+        self.embeddings.as_ref()?.origin.method.clone()
     }
 
     /// Scores the trace by what each of its embeddings is nearest to; null stands for an empty memory.

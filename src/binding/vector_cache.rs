@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     cache::{
-        Label, ModelIdentity, Neighbour, Options, VectorCache,
+        Label, ModelIdentity, Neighbour, Options, Origin, VectorCache,
         file::{LoadOptions, Snapshot, milliseconds, time_to_live},
     },
     call::Call,
@@ -269,18 +269,38 @@ impl NativeVectorCache {
         lock(&self.cache).model().cloned().map(Into::into)
     }
 
-    /// Says that the vectors come from this model, as far as no other was said before.
+    /// The name of the method that the vectors come from, if that was said.
+    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
+    pub fn method(&self) -> Option<String> {
+        lock(&self.cache).method().map(ToOwned::to_owned)
+    }
+
+    /// Says that the vectors come from this model and method, as far as no others were said before.
     #[napi(catch_unwind)]
-    pub fn bind_model(&self, env: &Env, model: String, dtype: String) -> Result<()> {
-        let identity = ModelIdentity {
-            model,
-            dtype,
-            sha256: None,
-        };
+    pub fn bind_origin(
+        &self,
+        env: &Env,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+    ) -> Result<()> {
         let (mut cache, now) = self.lock();
-        let bound = cache.bind_model(&identity, now);
+        let bound = cache.bind_origin(&origin(model, method), now);
         drop(cache);
         bound.map_err(|error| throw(env, &error))
+    }
+
+    /// Throws if vectors of this model and method do not compare with those here.
+    #[napi(catch_unwind)]
+    pub fn check_origin(
+        &self,
+        env: &Env,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+    ) -> Result<()> {
+        let (mut cache, now) = self.lock();
+        let checked = cache.check_origin(&origin(model, method), now);
+        drop(cache);
+        checked.map_err(|error| throw(env, &error))
     }
 
     /// Drops expired vectors.
@@ -392,6 +412,17 @@ impl Task for Load {
         let cache = NativeVectorCache::own(cache);
         cache.tell(env, bytes)?;
         Ok(cache)
+    }
+}
+
+fn origin(NativeModelIdentity { model, dtype }: NativeModelIdentity, method: Option<String>) -> Origin {
+    Origin {
+        model: Some(ModelIdentity {
+            model,
+            dtype,
+            sha256: None,
+        }),
+        method,
     }
 }
 

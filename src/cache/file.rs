@@ -11,7 +11,8 @@
 //!
 //! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
 //! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless vectors live for ever,
-//! `saved_at` (as `added`), and of the model, if that is known, `model`, `dtype` and `model_sha256`.
+//! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
+//! `method` by which traces became vectors. Files of version 1 have no `method`, and are otherwise the same.
 
 mod temporary;
 
@@ -37,7 +38,7 @@ use tempfile::NamedTempFile;
 use twox_hash::XxHash3_128;
 
 use super::{
-    Label, ModelIdentity, Options, VectorCache,
+    Label, ModelIdentity, Options, Origin, VectorCache,
     blocks::{Block, Blocks, Shape},
     moment::Moment,
     require_short,
@@ -50,7 +51,10 @@ use crate::{
 };
 
 const FORMAT: &str = "knowledgepulse-vector-cache";
-const VERSION: &str = "1";
+const VERSION: &str = "2";
+
+/// The versions that are read.
+const READ_VERSIONS: [&str; 2] = ["1", VERSION];
 
 /// Before the header: how long it is.
 const LENGTH_BYTES: usize = 8;
@@ -79,7 +83,7 @@ const _: () = assert!(
 pub struct Snapshot {
     options: Options,
     blocks: Blocks,
-    model: Option<ModelIdentity>,
+    origin: Origin,
     taken: Moment,
     clock: SystemTime,
     /// The snapshots of a process in order, of whichever cache.
@@ -111,7 +115,7 @@ impl VectorCache {
         Snapshot {
             options: self.options,
             blocks: self.blocks.clone(),
-            model: self.model.clone(),
+            origin: self.origin.clone(),
             taken: Moment::at(now),
             clock,
             number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -209,7 +213,7 @@ impl VectorCache {
             }
         }
         input.require_checksum()?;
-        cache.model = contents.model;
+        cache.origin = contents.origin;
         Ok(cache)
     }
 
@@ -414,12 +418,15 @@ impl Snapshot {
         if let Some(time_to_live) = self.options.time_to_live {
             metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
         }
-        if let Some(model) = &self.model {
+        if let Some(model) = &self.origin.model {
             metadata.insert("model", model.model.clone());
             metadata.insert("dtype", model.dtype.clone());
             if let Some(sha256) = &model.sha256 {
                 metadata.insert("model_sha256", sha256.clone());
             }
+        }
+        if let Some(method) = &self.origin.method {
+            metadata.insert("method", method.clone());
         }
         let metadata = metadata
             .into_iter()
@@ -509,7 +516,7 @@ struct Contents {
     label_bytes: usize,
     max_elements: usize,
     time_to_live: Option<Duration>,
-    model: Option<ModelIdentity>,
+    origin: Origin,
 }
 
 impl Contents {
@@ -545,12 +552,10 @@ impl Contents {
         if field("format") != Some(FORMAT) {
             return Err(damaged("it holds no cache"));
         }
-        match field("version") {
-            Some(VERSION) => {}
-            other => {
-                let other = other.unwrap_or("none");
-                return Err(damaged(format!("its format has version {other}, not {VERSION}")));
-            }
+        let version = field("version").unwrap_or("none");
+        if !READ_VERSIONS.contains(&version) {
+            let known = READ_VERSIONS.join(" or ");
+            return Err(damaged(format!("its format has version {version}, not {known}")));
         }
         let shape = |name| header.info(name).map(|info| &info.shape[..]);
         let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
@@ -588,7 +593,10 @@ impl Contents {
             label_bytes,
             max_elements,
             time_to_live: milliseconds.flatten().and_then(time_to_live),
-            model,
+            origin: Origin {
+                model,
+                method: field("method").map(Into::into),
+            },
         })
     }
 }

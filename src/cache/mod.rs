@@ -80,6 +80,40 @@ impl std::fmt::Display for ModelIdentity {
     }
 }
 
+/// Where vectors come from, as far as that is known: of one added by hand it is not. What is unknown is not compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The model.
+    pub model: Option<ModelIdentity>,
+    /// The name of the method by which a trace became vectors, as in [`Extent::name`](crate::novelty::Extent::name). Two
+    /// methods embed different parts of a trace, so a duplicate is far from itself across them.
+    pub method: Option<String>,
+}
+
+impl Origin {
+    /// Whether vectors of the two compare.
+    ///
+    /// # Errors
+    /// [`Error::CacheOtherModel`] or [`Error::CacheOtherMethod`], for a cache that holds vectors of this origin.
+    fn require_comparable(&self, other: &Self) -> Result<()> {
+        if let (Some(held), Some(other)) = (&self.model, &other.model)
+            && !held.agrees_with(other)
+        {
+            return Err(Error::CacheOtherModel {
+                held: held.to_string(),
+                other: other.to_string(),
+            });
+        }
+        match (&self.method, &other.method) {
+            (Some(held), Some(other)) if held != other => Err(Error::CacheOtherMethod {
+                held: held.clone(),
+                other: other.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A vector of the cache that is similar to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbour {
@@ -116,7 +150,7 @@ pub struct Stored {
 pub struct VectorCache {
     options: Options,
     blocks: Blocks,
-    model: Option<ModelIdentity>,
+    origin: Origin,
     /// The vector or query of the call under way; only its memory outlives the call.
     scaled: Scaled,
     coded: CodedQuery,
@@ -136,7 +170,7 @@ impl VectorCache {
         Self {
             options,
             blocks: Blocks::new(options.dimensions),
-            model: None,
+            origin: Origin::default(),
             scaled: Scaled::default(),
             coded: CodedQuery::default(),
         }
@@ -151,35 +185,44 @@ impl VectorCache {
     /// The model that the vectors come from, if that was said.
     #[must_use]
     pub fn model(&self) -> Option<&ModelIdentity> {
-        self.model.as_ref()
+        self.origin.model.as_ref()
     }
 
-    /// Says that the vectors come from `model`, as those have to that are added later. A cache without vectors
-    /// takes any.
+    /// The name of the method that the vectors come from, if that was said.
+    #[must_use]
+    pub fn method(&self) -> Option<&str> {
+        self.origin.method.as_deref()
+    }
+
+    /// Says that the vectors come from `origin`, as those have to that are added later. What was known stays, unless
+    /// there are no vectors: such a cache takes any origin.
     ///
     /// # Errors
-    /// Those of [`VectorCache::check_model`].
-    pub fn bind_model(&mut self, model: &ModelIdentity, now: Instant) -> Result<()> {
-        self.check_model(model, now)?;
-        if self.model.is_none() || self.is_empty(now) {
-            self.model = Some(model.clone());
+    /// Those of [`VectorCache::check_origin`].
+    pub fn bind_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+        self.check_origin(origin, now)?;
+        if self.is_empty(now) {
+            self.origin = origin.clone();
+            return Ok(());
+        }
+        if self.origin.model.is_none() {
+            self.origin.model.clone_from(&origin.model);
+        }
+        if self.origin.method.is_none() {
+            self.origin.method.clone_from(&origin.method);
         }
         Ok(())
     }
 
-    /// Whether vectors that come from `model` compare with those here.
+    /// Whether vectors that come from `origin` compare with those here.
     ///
     /// # Errors
-    /// [`Error::CacheOtherModel`] if these come from another one.
-    pub fn check_model(&mut self, model: &ModelIdentity, now: Instant) -> Result<()> {
-        let is_empty = self.is_empty(now);
-        match &self.model {
-            Some(held) if !is_empty && !held.agrees_with(model) => Err(Error::CacheOtherModel {
-                held: held.to_string(),
-                other: model.to_string(),
-            }),
-            _ => Ok(()),
+    /// [`Error::CacheOtherModel`] or [`Error::CacheOtherMethod`] if these come from another one.
+    pub fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+        if self.is_empty(now) {
+            return Ok(());
         }
+        self.origin.require_comparable(origin)
     }
 
     /// Adds a copy of `vector`, which displaces the oldest one if the cache is full.
@@ -209,15 +252,14 @@ impl VectorCache {
     /// cache that gets full. `newer` is empty afterwards.
     ///
     /// # Errors
-    /// [`Error::Dimensions`] if the two hold vectors of different lengths, [`Error::CacheOtherModel`] if of
-    /// different models, [`Error::OutOfMemory`]. After an error both are as they were.
+    /// [`Error::Dimensions`] if the two hold vectors of different lengths, those of [`VectorCache::check_origin`] if of
+    /// different origins, [`Error::OutOfMemory`]. After an error both are as they were.
     pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
         let joint = self.join(newer, now)?;
         self.blocks.reserve(newer.blocks.len() - joint.skipped_newer)?;
-        if let Some(model) = &newer.model
-            && newer.blocks.len() > joint.skipped_newer
-        {
-            self.bind_model(model, now)?;
+        // Vectors of which nothing is known, added by hand, change nothing.
+        if newer.origin != Origin::default() && newer.blocks.len() > joint.skipped_newer {
+            self.bind_origin(&newer.origin, now)?;
         }
         for _ in 0..joint.skipped {
             self.blocks.pop_front();
@@ -444,11 +486,11 @@ impl VectorCache {
         }
     }
 
-    /// Drops every vector, and with them the model that they come from.
+    /// Drops every vector, and with them where they come from.
     pub fn clear(&mut self) {
         let was_large = self.blocks.is_large();
         self.blocks.clear();
-        self.model = None;
+        self.origin = Origin::default();
         if was_large {
             return_freed_memory();
         }

@@ -360,38 +360,39 @@ fn long_labels_are_refused() {
     assert_eq!(cache.len(now), 1);
 }
 
-fn identity(model: &str, dtype: &str) -> ModelIdentity {
-    ModelIdentity {
-        model: model.into(),
-        dtype: dtype.into(),
-        sha256: None,
+fn origin(model: &str, dtype: &str, method: Option<&str>) -> Origin {
+    Origin {
+        model: Some(ModelIdentity {
+            model: model.into(),
+            dtype: dtype.into(),
+            sha256: None,
+        }),
+        method: method.map(Into::into),
     }
 }
 
 #[test]
 fn vectors_of_two_models_do_not_mix() {
     let now = Instant::now();
-    let (single, quantized) = (identity("mini", "fp32"), identity("mini", "q8"));
+    let (single, quantized) = (origin("mini", "fp32", None), origin("mini", "q8", None));
     let mut cache = cache(2, 1, None);
     assert_eq!(cache.model(), None);
-    cache.bind_model(&quantized, now).unwrap();
+    cache.bind_origin(&quantized, now).unwrap();
     // Nothing was added yet.
-    cache.bind_model(&single, now).unwrap();
+    cache.bind_origin(&single, now).unwrap();
     cache.add(&[1.0], None, now).unwrap();
-    let other_file = ModelIdentity {
-        sha256: Some("0".repeat(64)),
-        ..single.clone()
-    };
-    cache.bind_model(&other_file, now).unwrap();
-    let error = cache.bind_model(&quantized, now).unwrap_err();
+    let mut other_file = single.clone();
+    other_file.model.as_mut().unwrap().sha256 = Some("0".repeat(64));
+    cache.bind_origin(&other_file, now).unwrap();
+    let error = cache.bind_origin(&quantized, now).unwrap_err();
     assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
-    assert_eq!(cache.model(), Some(&single));
+    assert_eq!(cache.origin, single);
 
     let mut other = VectorCache::new(*cache.options());
     other.add(&[1.0], None, now).unwrap();
-    other.bind_model(&quantized, now).unwrap();
+    other.bind_origin(&quantized, now).unwrap();
     let error = cache.append(&mut other, now).unwrap_err();
     assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
     assert_eq!((cache.len(now), other.len(now)), (1, 1));
@@ -399,7 +400,43 @@ fn vectors_of_two_models_do_not_mix() {
     cache.clear();
     assert_eq!(cache.model(), None);
     cache.append(&mut other, now).unwrap();
-    assert_eq!(cache.model(), Some(&quantized));
+    assert_eq!(cache.origin, quantized);
+}
+
+#[test]
+fn vectors_of_two_methods_do_not_mix() {
+    let now = Instant::now();
+    let of = |method| origin("mini", "fp32", method);
+    let (prefix, full) = (of(Some("prefix")), of(Some("full")));
+    let mut cache = cache(3, 1, None);
+    cache.bind_origin(&full, now).unwrap();
+    // Nothing was added yet.
+    cache.bind_origin(&prefix, now).unwrap();
+    cache.add(&[1.0], None, now).unwrap();
+    let error = cache.check_origin(&full, now).unwrap_err();
+    assert_eq!(error.code(), "ERR_CACHE_OTHER_METHOD");
+    for name in ["'prefix'", "'full'"] {
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    assert_eq!(cache.bind_origin(&full, now).unwrap_err().code(), error.code());
+    // What is not known is not held against anyone, and does not make what is known forgotten.
+    cache.bind_origin(&of(None), now).unwrap();
+    assert_eq!(cache.origin, prefix);
+
+    // By hand, then of a model whose method is unknown, then of a method.
+    let mut other = VectorCache::new(*cache.options());
+    other.add(&[1.0], None, now).unwrap();
+    cache.append(&mut other, now).unwrap();
+    assert_eq!(cache.origin, prefix);
+    other.add(&[1.0], None, now).unwrap();
+    other.bind_origin(&of(None), now).unwrap();
+    other.bind_origin(&full, now).unwrap();
+    assert_eq!(other.origin, full);
+    assert_eq!(cache.append(&mut other, now).unwrap_err().code(), error.code());
+    cache.clear();
+    assert_eq!(cache.method(), None);
+    cache.append(&mut other, now).unwrap();
+    assert_eq!(cache.origin, full);
 }
 
 #[test]

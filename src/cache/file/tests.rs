@@ -66,11 +66,14 @@ fn example(now: Instant) -> VectorCache {
     ] {
         cache.add(&vector, label.map(Label::from), now).unwrap();
     }
-    cache.model = Some(ModelIdentity {
-        model: "a \"model\"".into(),
-        dtype: "fp32".into(),
-        sha256: Some("0".repeat(64)),
-    });
+    cache.origin = Origin {
+        model: Some(ModelIdentity {
+            model: "a \"model\"".into(),
+            dtype: "fp32".into(),
+            sha256: Some("0".repeat(64)),
+        }),
+        method: Some("full".into()),
+    };
     cache
 }
 
@@ -105,6 +108,7 @@ proptest! {
         ttl_ms in prop::option::of(0u64..3000),
         seeds in prop::collection::vec((prop::collection::vec(component(), 1..8), any::<bool>(), prop::option::of(".{0,9}"), 0u64..50), 0..300),
         model in prop::option::of((".{0,9}", ".{0,9}", prop::option::of("[0-9a-f]{4}"))),
+        method in prop::option::of(".{0,9}"),
         pause in 0u64..1000,
     ) {
         let start = Instant::now();
@@ -122,7 +126,8 @@ proptest! {
                 cache.add(&vector, label, now).unwrap();
             }
         }
-        cache.model = model.map(|(model, dtype, sha256)| ModelIdentity { model, dtype, sha256 });
+        let model = model.map(|(model, dtype, sha256)| ModelIdentity { model, dtype, sha256 });
+        cache.origin = Origin { model, method };
         let now = start + Duration::from_millis(elapsed);
         let bytes = written(&mut cache, now, clock(elapsed));
         // What follows the header is aligned.
@@ -132,7 +137,7 @@ proptest! {
         let later = Instant::now();
         let mut copy = read(&bytes, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
         prop_assert_eq!(copy.options(), cache.options());
-        prop_assert_eq!(copy.model(), cache.model());
+        prop_assert_eq!(&copy.origin, &cache.origin);
         let aged: Vec<_> = contents(&cache, now + Duration::from_millis(pause));
         prop_assert_eq!(contents(&copy, later), aged);
         let after = now + Duration::from_millis(pause);
@@ -247,8 +252,8 @@ fn what_cannot_be_is_named() {
     };
     assert_eq!(replaced(FORMAT, "something"), "it holds no cache");
     assert_eq!(
-        replaced("\"version\":\"1\"", "\"version\":\"2\""),
-        "its format has version 2, not 1"
+        replaced("\"version\":\"2\"", "\"version\":\"3\""),
+        "its format has version 3, not 1 or 2"
     );
     assert_eq!(
         replaced("\"max_elements\":\"3\"", "\"max_elements\":\"-\""),
@@ -395,6 +400,31 @@ fn times_to_live_are_the_same_in_milliseconds() {
     assert_eq!(time_to_live(1e300), None);
 }
 
+#[test]
+fn a_file_of_version_1_is_taken_by_any_method() {
+    let now = Instant::now();
+    let mut cache = example(now);
+    cache.origin.method = None;
+    let text = written(&mut cache, now, clock(0));
+    let place = text
+        .windows(13)
+        .position(|bytes| bytes == b"\"version\":\"2\"")
+        .unwrap();
+    let mut text = text;
+    text[place + 11] = b'1';
+    let bytes = with_checksum(text);
+    for method in ["prefix", "full"] {
+        let mut copy = read(&bytes, LoadOptions::default(), now, clock(0)).unwrap();
+        assert_eq!((copy.model(), copy.method()), (cache.model(), None));
+        let origin = Origin {
+            model: cache.model().cloned(),
+            method: Some(method.into()),
+        };
+        copy.bind_origin(&origin, now).unwrap();
+        assert_eq!(copy.method(), Some(method));
+    }
+}
+
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn a_file_is_replaced_and_loaded() {
@@ -408,7 +438,7 @@ fn a_file_is_replaced_and_loaded() {
         cache.snapshot(now, SystemTime::now()).save(&path).unwrap();
         let mut copy = VectorCache::load(&path, LoadOptions::default()).unwrap();
         assert_eq!(copy.len(Instant::now()), cache.len(now));
-        assert_eq!(copy.model(), cache.model());
+        assert_eq!(copy.origin, cache.origin);
         cache.add(&[1.0, 1.0], None, now).unwrap();
     }
     fs::write(&path, "vectors").unwrap();
