@@ -126,6 +126,22 @@ describe('worker threads', () => {
   test('only a worker loads the addon', () =>
     expectEnd(`await inWorker("if (!((await kp.evaluateValue(makeTrace())) > 0)) process.exitCode = 6;");`));
 
+  test('the main thread ends while a worker, which was the first, is loading', () =>
+    expectEnd(`
+      ${KP}
+      inWorker("kp.evaluateValue(long(1)); parentPort.postMessage('busy'); setInterval(() => {}, 1000);");
+      await within(150);
+      process.exit(0);
+    `));
+
+  test('the main thread stops the embedder at its end, whichever thread configured it, and once', () =>
+    expectEnd(`
+      ${KP}
+      await inWorker('kp.configureEmbedder({ threads: 1 });');
+      await kp.evaluateValue(makeTrace());
+      if (process.listenerCount('exit') !== 1) process.exitCode = 6;
+    `));
+
   test('loaded in a worker, gone, and loaded again in the main thread', () =>
     expectEnd(`
       await inWorker('await kp.evaluateValue(makeTrace());');

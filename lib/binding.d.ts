@@ -100,11 +100,7 @@ export declare class PreparedTrace {
   embed(): Promise<EmbeddedTrace>
 }
 
-/**
- * Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
- *
- * A worker thread that ends waits for what ONNX Runtime is doing: the process may be about to exit.
- */
+/** Says where the embedder comes from. Returns whether this was the first call, the only one that counts. */
 export declare function configure(options: EmbedderOptions): boolean
 
 /** Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none. */
@@ -261,6 +257,12 @@ export declare function takeWarning(): Warning | null
 
 /** The version that the addon was built as. */
 export declare function version(): string
+
+/**
+ * Has this thread wait, when it ends, for what ONNX Runtime is doing: the process may be about to exit, whichever thread
+ * made the embedder.
+ */
+export declare function waitAtEnd(): void
 
 /** A failure that the user should hear of. */
 export interface Warning {

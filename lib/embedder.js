@@ -16,6 +16,11 @@ const DIMENSIONS = 384;
 
 let configured = false;
 
+// Every thread that could use the embedder, because any of them may be the one that configures it.
+fromAddon(() => native.waitAtEnd());
+// The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
+if (isMainThread && !process.listeners('exit').includes(native.stop)) process.once('exit', native.stop);
+
 /** Tells the addon where the embedder comes from, once per process: nothing is looked for before that. */
 function ensureConfigured() {
   if (configured) return;
@@ -25,10 +30,7 @@ function ensureConfigured() {
 
 function configure(options) {
   const resolved = resolveOptions(options);
-  const isFirst = fromAddon(() => native.configure(resolved));
-  // The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
-  if (isFirst && isMainThread) process.once('exit', native.stop);
-  return isFirst;
+  return fromAddon(() => native.configure(resolved));
 }
 
 function configureEmbedder(options) {

@@ -70,19 +70,24 @@ pub struct Warning {
     pub reason: String,
 }
 
-/// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
-///
-/// A worker thread that ends waits for what ONNX Runtime is doing: the process may be about to exit.
+/// Has this thread wait, when it ends, for what ONNX Runtime is doing: the process may be about to exit, whichever thread
+/// made the embedder.
 #[napi(catch_unwind)]
-pub fn configure(env: &Env, options: EmbedderOptions) -> Result<bool> {
+pub fn wait_at_end(env: &Env) -> Result<()> {
     env.add_env_cleanup_hook((), |()| runtime::wait())?;
-    Ok(ENGINE.configure(inference::Options {
+    Ok(())
+}
+
+/// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
+#[napi(catch_unwind)]
+pub fn configure(options: EmbedderOptions) -> bool {
+    ENGINE.configure(inference::Options {
         model_directory: options.model_directory.map(Into::into),
         runtime_library: options.runtime_library.map(Into::into),
         model_configured: options.model_configured,
         runtime_configured: options.runtime_configured,
         threads: options.threads.map(|threads| threads as usize),
-    }))
+    })
 }
 
 /// Stops ONNX Runtime for good, because the process is about to exit.
