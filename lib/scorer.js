@@ -24,7 +24,7 @@ class Scorer {
   #lastEmbedded;
   /** Settles when the batches that were begun let the calls after them go on; null if there are none. */
   #batches = null;
-  /** Settles, and never rejects, when the last call has. */
+  /** Settles, and never rejects, when the last call has; undefined if none is under way. */
   #lastReply;
 
   constructor(options = {}) {
@@ -210,9 +210,9 @@ class Scorer {
    * loop on its own, where it can overtake others.
    */
   #inOrder(reply) {
-    // Without an embedder there is nothing to wait for.
-    if (typeof reply.then !== 'function') return reply;
     const before = this.#lastReply;
+    // Without an embedder there is nothing to wait for, but for calls from before that was known.
+    if (typeof reply.then !== 'function' && before === undefined) return reply;
     const settled = (async () => {
       try {
         return await reply;
@@ -221,7 +221,10 @@ class Scorer {
       }
     })();
     const ignore = () => {};
-    this.#lastReply = settled.then(ignore, ignore);
+    const last = settled.then(ignore, ignore).then(() => {
+      if (this.#lastReply === last) this.#lastReply = undefined;
+    });
+    this.#lastReply = last;
     return settled;
   }
 }
