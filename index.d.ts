@@ -112,8 +112,10 @@ export function evaluateValue(trace: ReasoningTrace, index: number): Promise<num
  * type. The message names the path, as in `trace.steps[3].tool.name must be a string, got number`. Nothing is
  * remembered then.
  * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are no object or one of them has
- * the wrong type.
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are no object, or one of them has
+ * the wrong type or is not one of this call.
+ * @throws `Error` with `code` `ERR_CACHE_OTHER_MODEL` or `ERR_CACHE_OTHER_METHOD`, as a rejection, if the memory holds
+ * vectors of another model or of another `novelty`.
  * @example
  * ```ts
  * const score = await evaluateValue(trace);
@@ -271,7 +273,7 @@ export class Scorer {
   /**
    * Makes a scorer. Nothing is loaded yet.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or there is no such option.
    * @throws `RangeError` with the same code if it is none of the values allowed: a cache of other dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
    */

@@ -136,7 +136,17 @@ describe('new VectorCache refuses', () => {
     },
   ];
 
-  const ROWS = [...NO_OBJECTS, ...WRONG_TYPES, ...WRONG_NUMBERS, ...THROWING];
+  const UNKNOWN = [
+    {
+      ...OPTION,
+      name: 'an unknown option',
+      options: { maxelements: 3 },
+      message:
+        'options.maxelements is not an option of this call; its options are maxElements, dimensions, ttlMs',
+    },
+  ];
+
+  const ROWS = [...NO_OBJECTS, ...WRONG_TYPES, ...WRONG_NUMBERS, ...THROWING, ...UNKNOWN];
 
   for (const row of ROWS) {
     test(row.name, () => {
@@ -176,7 +186,7 @@ describe('new VectorCache accepts', () => {
     ['the largest ttlMs', { ...THREE, ttlMs: Number.MAX_VALUE }],
     ['a fraction as ttlMs', { ...THREE, ttlMs: 60_000.5 }],
     ['ttlMs: undefined', { ...THREE, ttlMs: undefined }],
-    ['unknown options', { ...THREE, maxelements: 'many', [Symbol('s')]: null }],
+    ['options that are undefined, and symbols', { ...THREE, maxelements: undefined, [Symbol('s')]: null }],
     ['options without a prototype', Object.assign(Object.create(null), THREE)],
     ['inherited options', Object.create(THREE)],
     ['frozen options', Object.freeze({ ...THREE })],
@@ -812,6 +822,12 @@ describe('save and load refuse', () => {
       { maxElements: -1 },
       RangeError,
       'options.maxElements must be a safe integer of at least 0, got -1',
+    ],
+    [
+      'an unknown option',
+      { dimensions: 3 },
+      TypeError,
+      'options.dimensions is not an option of this call; its options are maxElements, ttlMs, model, signal',
     ],
     ["ttlMs: '1'", { ttlMs: '1' }, TypeError, 'options.ttlMs must be a number, got string'],
     ['ttlMs: NaN', { ttlMs: Number.NaN }, RangeError, 'options.ttlMs must be a non-negative number, got NaN'],

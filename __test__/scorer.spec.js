@@ -10,7 +10,7 @@ const kp = require('..');
 const scoring = require('../scoring.js');
 const { PROFILES, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
-const { revoked, throwingProxy } = require('./support/hostile.js');
+const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
@@ -244,10 +244,10 @@ describe('weights', () => {
     ['infinity', { x: { ...equal, outcome: Number.POSITIVE_INFINITY } }, RangeError, /\.outcome .*Infinity$/],
     ['a missing one', { x: { complexity: 1 } }, TypeError, /\["x"\]\.novelty must be a number$/],
     ['a string', { x: { ...equal, outcome: '0.25' } }, TypeError, /\["x"\]\.outcome must be a number$/],
-    ['no object', { x: 1 }, TypeError, /\["x"\] must be an object$/],
-    ['null', { x: null }, TypeError, /\["x"\] must be an object$/],
-    ['an array of them', [equal], TypeError, /^options\.weights must be an object$/],
-    ['a number', 1, TypeError, /^options\.weights must be an object$/],
+    ['no object', { x: 1 }, TypeError, /\["x"\] must be an object, got 1$/],
+    ['null', { x: null }, TypeError, /\["x"\] must be an object, got null$/],
+    ['an array of them', [equal], TypeError, /^options\.weights must be an object, got array$/],
+    ['a number', 1, TypeError, /^options\.weights must be an object, got 1$/],
     ['a Map', new Map([['x', equal]]), TypeError, /^options\.weights must be an object, not a Map$/],
     ['a revoked proxy', revoked({}), TypeError, /^options\.weights could not be read/],
     ['one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), TypeError, /\["x"\] could not be read/],
@@ -272,8 +272,8 @@ describe('weights', () => {
 
 describe('other options', () => {
   const refused = [
-    ['null', null, TypeError, 'options must be an object'],
-    ['an array', [], TypeError, 'options must be an object'],
+    ['null', null, TypeError, 'options must be an object, got null'],
+    ['an array', [], TypeError, 'options must be an object, got array'],
     ['a cache that is none', { cache: {} }, TypeError, 'options.cache must be a VectorCache'],
     ['null as a cache', { cache: null }, TypeError, 'options.cache must be a VectorCache'],
     [
@@ -284,6 +284,12 @@ describe('other options', () => {
     ],
     ['another embedder', { embedder: 'openai' }, RangeError, "options.embedder must be 'default' or null"],
     ['another novelty', { novelty: 'half' }, RangeError, "options.novelty must be 'prefix' or 'full'"],
+    [
+      'unknown options',
+      { novlety: 'full' },
+      TypeError,
+      'options.novlety is not an option of this call; its options are cache, embedder, novelty, onStoreError, store, weights',
+    ],
     [
       'an option that throws',
       throwingProxy({}, 'thrown', 'novelty'),
@@ -303,14 +309,45 @@ describe('other options', () => {
   });
 
   test.each([
-    ['null', null, 'options must be an object'],
-    ['a number', 7, 'options must be an object'],
-    ['a string', '7', 'options must be an object'],
-    ['an array', [], 'options must be an object'],
-    ['a function', () => {}, 'options must be an object'],
+    ['null', null, 'options must be an object, got null'],
+    ['a number', 7, 'options must be an object, got 7'],
+    ['a string', '7', 'options must be an object, got string'],
+    ['an array', [], 'options must be an object, got array'],
+    ['a function', () => {}, 'options must be an object, got function'],
     ['a signal that is none', { signal: {} }, 'options.signal must be an AbortSignal'],
     ['a controller', { signal: new AbortController() }, 'options.signal must be an AbortSignal'],
-    ['another type', { remember: 'no', onProgress: 1 }, /^options\.(remember|onProgress) must be a /],
+    [
+      'a signal in place of options',
+      new AbortController().signal,
+      'options must be an object with the signal in it: { signal }',
+    ],
+    [
+      'an unknown option',
+      { sginal: null },
+      /^options\.sginal is not an option of this call; its options are signal/,
+    ],
+    [
+      'an unknown option whose name is no word',
+      { 'a b': 1 },
+      /^options\["a b"\] is not an option of this call; its options are signal/,
+    ],
+    [
+      'an unknown option that throws',
+      throwingGetter({}, 'sginal', 'thrown'),
+      'options.sginal could not be read: it threw',
+    ],
+    [
+      'a proxy that does not tell its options',
+      new Proxy(
+        {},
+        {
+          ownKeys: () => {
+            throw new Error('thrown');
+          },
+        },
+      ),
+      'options could not be read: it threw',
+    ],
   ])('calls reject for %s', async (_, options, message) => {
     const scorer = new Scorer();
     const calls = [
@@ -323,11 +360,11 @@ describe('other options', () => {
       calls.push(() => explain(makeTrace(), options));
       calls.push(() => evaluateValues([makeTrace()], options));
     }
-    if (options === null || !('remember' in Object(options))) {
-      calls.push(() => scorer.evaluateValue(makeTrace(), options));
-      calls.push(() => new kp.Embedder().embed('text', options));
-      for (const { evaluateValue } of modules) calls.push(() => evaluateValue(makeTrace(), options));
-    }
+    calls.push(() => scorer.evaluateValue(makeTrace(), options));
+    calls.push(() => scorer.flush(options));
+    calls.push(() => new kp.Embedder().embed('text', options));
+    calls.push(() => new kp.Embedder().embedBatch(['text'], options));
+    for (const { evaluateValue } of modules) calls.push(() => evaluateValue(makeTrace(), options));
     for (const call of calls) {
       const error = await call().catch((reason) => reason);
       expect(error).toBeInstanceOf(TypeError);
@@ -336,6 +373,40 @@ describe('other options', () => {
       else expect(error.message).toMatch(message);
     }
     expect(scorer.cache.size).toBe(0);
+  });
+
+  test('calls reject for options of another type', async () => {
+    const scorer = new Scorer();
+    const error = await scorer.explain(makeTrace(), { remember: 'no' }).catch((reason) => reason);
+    expect(error).toMatchObject({
+      code: 'ERR_INVALID_OPTION',
+      message: 'options.remember must be a boolean',
+    });
+    const call = scorer.evaluateValues([makeTrace()], { onProgress: 1 });
+    expect(await call.catch(({ message }) => message)).toBe('options.onProgress must be a function');
+  });
+
+  test('calls reject for an option of other calls, and say of which', async () => {
+    const scorer = new Scorer();
+    const message = (call) => call.catch((error) => error.message);
+    for (const { evaluateValue } of [kp, scoring, { evaluateValue: scorer.evaluateValue.bind(scorer) }]) {
+      expect(await message(evaluateValue(makeTrace(), { remember: false }))).toBe(
+        'options.remember is not an option of this call, but of explain; its options are signal',
+      );
+    }
+    expect(await message(scorer.explain(makeTrace(), { onProgress() {} }))).toBe(
+      'options.onProgress is not an option of this call, but of evaluateValues and embedBatch; its options are signal, remember',
+    );
+    expect(scorer.cache.size).toBe(0);
+  });
+
+  test('what is undefined, inherited or a symbol is no unknown option', async () => {
+    const scorer = new Scorer({ embedder: null, storee: undefined });
+    const inherited = Object.create({ signal: AbortSignal.abort('enough'), sginal: null });
+    for (const options of [undefined, { remember: undefined }, { [Symbol('s')]: 1 }]) {
+      expect(await scorer.evaluateValue(makeTrace(), options)).toBeGreaterThan(0);
+    }
+    expect(await scorer.evaluateValue(makeTrace(), inherited).catch((reason) => reason)).toBe('enough');
   });
 
   test.each([
@@ -386,4 +457,23 @@ test('what onProgress throws is what the call rejects with', async () => {
   const batch = scorer.evaluateValues(Array(5).fill(makeTrace()), { onProgress });
   expect(await batch.catch((error) => error)).toBe(reason);
   expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+});
+
+test('replies come in the order of the calls, also when the embedder turns out to be broken', async () => {
+  const { result } = await runForResult(
+    `
+    const order = [];
+    const call = (name) => kp.evaluateValue(makeTrace()).then(() => order.push(name));
+    const calls = ['queued', 'queued too'].map(call);
+    // The event loop stands still while loading fails: what comes next needs no waiting, and the replies are on their way.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+    calls.push(call('at once'), call('at once too'));
+    await Promise.all(calls);
+    calls.push(call('later'));
+    await calls.at(-1);
+    console.log(JSON.stringify(order));
+  `,
+    { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(__dirname, 'nowhere') } },
+  );
+  expect(result).toEqual(['queued', 'queued too', 'at once', 'at once too', 'later']);
 });

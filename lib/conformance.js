@@ -6,6 +6,9 @@ const assert = require('node:assert/strict');
 const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 
+const { requireOptions } = require('./call-options.js');
+
+const OPTIONS = ['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'openAgain', 'test'];
 const DIMENSIONS = 384;
 const MODEL = { model: 'conformance', dtype: 'fp32' };
 
@@ -13,6 +16,7 @@ const MODEL = { model: 'conformance', dtype: 'fp32' };
 const TOLERANCE = 1e-6;
 
 function noveltyStoreConformance(options) {
+  requireOptions(options, OPTIONS);
   const { createStore, destroyStore = () => {}, openAgain, limits = {}, test } = options;
   const { isExact = true, knowsCalls = false } = options;
   const tests = [];

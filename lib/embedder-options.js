@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { invalidOption, readOption, requireObject } = require('./call-options.js');
+const { invalidOption, readOption, requireOptions } = require('./call-options.js');
 const addonDirectory = require('./loader.js').directory;
 
 /** The model packages by what their weights are stored in, in order of preference. */
@@ -38,11 +38,10 @@ function resolveOptions(options) {
 
 /** Reads each option that a user gave, once, and checks it; undefined and absent are the same. */
 function readOptions(given) {
-  requireObject(given, 'options');
+  const names = ['modelDirectory', 'runtimePath', 'dtype', 'threads'];
+  requireOptions(given, names);
   const options = {};
-  for (const name of ['modelDirectory', 'runtimePath', 'dtype', 'threads']) {
-    options[name] = readOption(given, name);
-  }
+  for (const name of names) options[name] = readOption(given, name);
   for (const name of ['modelDirectory', 'runtimePath']) {
     const value = options[name];
     if (value !== undefined && (typeof value !== 'string' || value === '')) {

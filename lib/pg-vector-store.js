@@ -5,7 +5,7 @@
 const { randomUUID } = require('node:crypto');
 
 const { isAborted, throwIfAborted } = require('./abort.js');
-const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
+const { invalidOption, readCallOptions, readOption, requireOptions } = require('./call-options.js');
 const { codedError } = require('./errors.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./novelty-entry.js');
 const schema = require('./pg-schema.js');
@@ -135,7 +135,7 @@ class PgVectorStore {
 
   async setLimits(limits, options) {
     const { signal } = readCallOptions(options);
-    requireObject(limits, 'limits');
+    requireOptions(limits, ['maxElements', 'ttlMs'], 'limits');
     const { maxElements, ttlMs } = readLimits(limits, 'limits');
     const rows = await this.#ask(schema.setLimits(this.#names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
@@ -531,10 +531,15 @@ function storable(id) {
   return id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 }
 
+const OPTIONS = [
+  ...['pool', 'table', 'schema', 'maxElements', 'ttlMs', 'index', 'efSearch', 'timeoutMs', 'sweepIntervalMs'],
+];
+
 function readOptions(options) {
   if (options === null || typeof options !== 'object' || isArray(options)) {
     throw invalidOption(TypeError, 'options must be an object with a pool');
   }
+  requireOptions(options, OPTIONS);
   const pool = readOption(options, 'pool');
   if (!isPool(pool)) {
     throw invalidOption(TypeError, 'options.pool must be a Pool of the package pg');

@@ -4,7 +4,13 @@ const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
 const { cancellable, throwIfAborted, untilAborted } = require('./abort.js');
-const { invalidOption, readCallOptions, readOption, requireObject } = require('./call-options.js');
+const {
+  invalidOption,
+  readCallOptions,
+  readOption,
+  requireObject,
+  requireOptions,
+} = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, fromAddon } = require('./errors.js');
 const native = require('./loader.js').addon;
@@ -272,7 +278,7 @@ function byDimension([complexity, novelty, toolDiversity, outcome]) {
 }
 
 function readOptions(options) {
-  requireObject(options, 'options');
+  requireOptions(options, ['cache', 'embedder', 'novelty', 'onStoreError', 'store', 'weights']);
   const novelty = readOption(options, 'novelty') ?? 'prefix';
   if (novelty !== 'prefix' && novelty !== 'full') {
     throw invalidOption(RangeError, "options.novelty must be 'prefix' or 'full'");

@@ -4,11 +4,11 @@ const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { cancellable, throwIfAborted } = require('./abort.js');
-const { readCallOptions } = require('./call-options.js');
+const { readCallOptions, readSignal, requireOptions } = require('./call-options.js');
 const { embedderStatus } = require('./embedder.js');
 const { codedError, fromAddon, localError } = require('./errors.js');
 const native = require('./loader.js').addon;
-const { describe, isArray, readFrom, readLength } = require('./reading.js');
+const { describe, readFrom, readLength } = require('./reading.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
@@ -41,8 +41,7 @@ class VectorCache {
 
   static async load(file, options = {}) {
     const resolved = readPath(file);
-    const { maxElements, ttlMs, model } = readLoadOptions(options);
-    const { signal } = readCallOptions(options);
+    const { maxElements, ttlMs, model, signal } = readLoadOptions(options);
     throwIfAborted(signal);
     const call = signal && new native.NativeCall();
     const load = async () => {
@@ -245,7 +244,7 @@ function readPath(file) {
 }
 
 function readOptions(options) {
-  requireOptions(options);
+  requireOptions(options, ['maxElements', 'dimensions', 'ttlMs']);
   return {
     maxElements: readInteger(options, 'maxElements', 0) ?? DEFAULT_MAX_ELEMENTS,
     dimensions: readInteger(options, 'dimensions', 1) ?? DEFAULT_DIMENSIONS,
@@ -254,18 +253,13 @@ function readOptions(options) {
 }
 
 function readLoadOptions(options) {
-  requireOptions(options);
+  requireOptions(options, ['maxElements', 'ttlMs', 'model', 'signal']);
   return {
     maxElements: readInteger(options, 'maxElements', 0),
     ttlMs: readDuration(options, 'ttlMs'),
     model: readModelOption(options),
+    signal: readSignal(options),
   };
-}
-
-function requireOptions(options) {
-  if (options === null || typeof options !== 'object' || isArray(options)) {
-    throw invalidOption(TypeError, 'options', 'an object', options);
-  }
 }
 
 function readModelOption(options) {

@@ -37,6 +37,7 @@ describe('options', () => {
     ['no time', { pool, timeoutMs: 0 }, RangeError],
     ['too wide a search', { pool, index: 'hnsw', efSearch: 1001 }, RangeError],
     ['sweeps without a pause', { pool, sweepIntervalMs: 0 }, RangeError],
+    ['an unknown option', { pool, timeout: 1 }, TypeError],
     [
       'a getter that throws',
       {
