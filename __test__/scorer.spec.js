@@ -3,6 +3,7 @@
 // Scorers with memories and weights of their own.
 
 const path = require('node:path');
+const { inspect } = require('node:util');
 
 const fc = require('fast-check');
 
@@ -476,4 +477,23 @@ test('replies come in the order of the calls, also when the embedder turns out t
     { env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(__dirname, 'nowhere') } },
   );
   expect(result).toEqual(['queued', 'queued too', 'at once', 'at once too', 'later']);
+});
+
+test('what is shown of the objects says what they hold', () => {
+  const cache = new VectorCache({ maxElements: 2 });
+  cache.add(new Float32Array(384).fill(1));
+  const shown =
+    'VectorCache { size: 1, maxElements: 2, dimensions: 384, ttlMs: Infinity, model: null, method: undefined }';
+  const show = (value, depth = 2) =>
+    inspect(value, { breakLength: Number.POSITIVE_INFINITY, compact: 9, depth });
+  expect(show(cache)).toBe(shown);
+  expect(show([cache])).toBe(`[ ${shown} ]`);
+  expect(show(new kp.LocalStore(cache))).toBe(`LocalStore { cache: ${shown} }`);
+  expect(show(new kp.LocalStore(cache), 0)).toBe('LocalStore { cache: [VectorCache] }');
+  expect(show(new Scorer({ cache, novelty: 'full' }))).toBe(
+    `Scorer { novelty: 'full', store: undefined, cache: ${shown} }`,
+  );
+  expect(show(new Scorer({ cache, embedder: null }))).toContain('Scorer { novelty: null,');
+  expect(show(new kp.Embedder())).toBe('Embedder { dimensions: 384 }');
+  expect(inspect({ deep: { deep: { deep: { cache } } } })).toMatch(/\[(Object|VectorCache)/);
 });

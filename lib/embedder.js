@@ -8,6 +8,7 @@ const { cancellable, throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
 const { codedError, fromAddon } = require('./errors.js');
+const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./reading.js');
 
@@ -57,6 +58,10 @@ const WINDOW = 64;
 class Embedder {
   get dimensions() {
     return DIMENSIONS;
+  }
+
+  [custom](depth, options) {
+    return inspectAs('Embedder', { dimensions: DIMENSIONS }, depth, options);
   }
 
   async embed(text, options) {

@@ -3,6 +3,7 @@
 const { throwIfAborted } = require('./abort.js');
 const { readCallOptions } = require('./call-options.js');
 const { codedError, fromAddon } = require('./errors.js');
+const { custom, inspectAs } = require('./inspect.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./novelty-entry.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
@@ -19,6 +20,10 @@ class LocalStore {
 
   get cache() {
     return this.#cache;
+  }
+
+  [custom](depth, options) {
+    return inspectAs('LocalStore', { cache: this.#cache }, depth, options);
   }
 
   async compareAndAdd(entry, options) {

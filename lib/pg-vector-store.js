@@ -7,6 +7,7 @@ const { randomUUID } = require('node:crypto');
 const { isAborted, throwIfAborted } = require('./abort.js');
 const { invalidOption, readCallOptions, readOption, requireOptions } = require('./call-options.js');
 const { codedError } = require('./errors.js');
+const { custom, inspectAs } = require('./inspect.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./novelty-entry.js');
 const schema = require('./pg-schema.js');
 const {
@@ -62,6 +63,13 @@ class PgVectorStore {
     this.#toSql = (pgvector ?? loadDriver()).toSql;
     this.#names = namesOf(this.#settings);
     ignoreIdleErrors(this.#pool);
+  }
+
+  /** Not the pool, which may know a password. */
+  [custom](depth, options) {
+    const { schema: named, table, index, timeoutMs } = this.#settings;
+    const fields = { schema: named, table, index, ...this.#limits, timeoutMs, closed: this.#closed };
+    return inspectAs('PgVectorStore', fields, depth, options);
   }
 
   async migrate() {

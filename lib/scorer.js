@@ -13,6 +13,7 @@ const {
 } = require('./call-options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
 const { codedError, fromAddon } = require('./errors.js');
+const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./reading.js');
 const { StoreMemory } = require('./store-memory.js');
@@ -24,6 +25,8 @@ const FULL_MAX_ELEMENTS = 32_000;
 class Scorer {
   #native;
   #cache;
+  /** How traces are compared, and the store: only to be shown. */
+  #shown;
   /** What asks the store; undefined where the cache is the memory. */
   #storeMemory;
   /** Settles, and never rejects, when the last trace for the store has been embedded. */
@@ -36,6 +39,7 @@ class Scorer {
   constructor(options = {}) {
     const { cache, novelty, profiles, store, onStoreError } = readOptions(options);
     this.#cache = cache;
+    this.#shown = { novelty: novelty ?? null, store };
     if (store !== undefined && novelty !== undefined) {
       this.#storeMemory = new StoreMemory(store, cache, onStoreError);
     }
@@ -44,6 +48,10 @@ class Scorer {
 
   get cache() {
     return this.#cache;
+  }
+
+  [custom](depth, options) {
+    return inspectAs('Scorer', { ...this.#shown, cache: this.#cache }, depth, options);
   }
 
   // An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.

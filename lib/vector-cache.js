@@ -7,6 +7,7 @@ const { cancellable, throwIfAborted } = require('./abort.js');
 const { readCallOptions, readSignal, requireOptions } = require('./call-options.js');
 const { embedderStatus } = require('./embedder.js');
 const { codedError, fromAddon, localError } = require('./errors.js');
+const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./reading.js');
 
@@ -161,6 +162,11 @@ class VectorCache {
 
   get method() {
     return this.#native.method ?? undefined;
+  }
+
+  [custom](depth, options) {
+    const { size, maxElements, dimensions, ttlMs, model, method } = this;
+    return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
   }
 
   evictExpired() {
