@@ -39,6 +39,15 @@ export interface ReasoningTrace {
   };
 }
 
+/**
+ * A {@link ReasoningTrace} of which nothing may be changed, as a frozen one, or one that is declared `as const`. Scoring only reads, so
+ * it takes either.
+ */
+export type ReadonlyReasoningTrace = DeepReadonly<ReasoningTrace>;
+
+/** `T`, and all that is in it, to be read only. */
+type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
+
 /** One step of a {@link ReasoningTrace}. */
 export interface ReasoningTraceStep {
   step_id: number;
@@ -95,7 +104,7 @@ export interface ScoringWeights {
 }
 
 /** As below, for `traces.map(evaluateValue)`: a number is no options. */
-export function evaluateValue(trace: ReasoningTrace, index: number): Promise<number>;
+export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Promise<number>;
 /**
  * Scores a trace by complexity, novelty, tool diversity and outcome.
  *
@@ -122,10 +131,10 @@ export function evaluateValue(trace: ReasoningTrace, index: number): Promise<num
  * if (score > 0.75) await share(trace);
  * ```
  */
-export function evaluateValue(trace: ReasoningTrace, options?: CallOptions): Promise<number>;
+export function evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
 
 /** As below, for `batches.map(evaluateValues)`: a number is no options. */
-export function evaluateValues(traces: readonly ReasoningTrace[], index: number): Promise<number[]>;
+export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index: number): Promise<number[]>;
 /**
  * Scores many traces: the scores, and the memory afterwards, are those of one {@link evaluateValue} after
  * another, but several are embedded at a time, on all cores. Calls of `evaluateValue` made meanwhile come after the
@@ -145,10 +154,13 @@ export function evaluateValues(traces: readonly ReasoningTrace[], index: number)
  * const best = traces[scores.indexOf(Math.max(...scores))];
  * ```
  */
-export function evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
+export function evaluateValues(
+  traces: readonly ReadonlyReasoningTrace[],
+  options?: BatchOptions,
+): Promise<number[]>;
 
 /** As below, for `traces.map(explain)`: a number is no options. */
-export function explain(trace: ReasoningTrace, index: number): Promise<ScoreBreakdown>;
+export function explain(trace: ReadonlyReasoningTrace, index: number): Promise<ScoreBreakdown>;
 /**
  * Scores a trace as {@link evaluateValue} does, and tells how the score came about.
  *
@@ -161,7 +173,7 @@ export function explain(trace: ReasoningTrace, index: number): Promise<ScoreBrea
  * if (nearest && nearest.similarity > 0.95) console.log(`${score}: resembles ${nearest.label}`);
  * ```
  */
-export function explain(trace: ReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+export function explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
 
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
@@ -242,7 +254,7 @@ export interface ScorerOptions {
    * Profiles of weights by `metadata.task_domain`, besides the SDK's five or in their place. `default` is for every
    * domain that has none of its own.
    */
-  weights?: Record<string, ScoringWeights>;
+  weights?: Readonly<Record<string, ScoringWeights>>;
   /**
    * How much of a trace is compared: `prefix`, the first 512 tokens, as the SDK does; or `full`, all of it, in up to
    * 32 windows of up to 1,000 bytes that are each compared and remembered. The README has the formula. The two need a memory
@@ -276,6 +288,7 @@ export class Scorer {
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or there is no such option.
    * @throws `RangeError` with the same code if it is none of the values allowed: a cache of other dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`.
    */
   constructor(options?: ScorerOptions);
 
@@ -283,17 +296,16 @@ export class Scorer {
   get cache(): VectorCache;
 
   /** Scores a trace: see {@link evaluateValue}. */
-  evaluateValue(trace: ReasoningTrace, options?: CallOptions): Promise<number>;
+  evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
 
   /**
    * Scores many traces: see {@link evaluateValues}. With a `signal`, the memory gets them when the last one is scored and told,
    * all at once, and gets none if the call rejects, except for an invalid trace; without, each as it is scored.
    */
-  evaluateValues(traces: readonly ReasoningTrace[], options?: BatchOptions): Promise<number[]>;
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`.
+  evaluateValues(traces: readonly ReadonlyReasoningTrace[], options?: BatchOptions): Promise<number[]>;
 
   /** Scores a trace and tells how the score came about: see {@link explain}. */
-  explain(trace: ReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
+  explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
 
   /**
    * Gives the store what it has missed, with `onStoreError: 'local'`, at once: to be called before the process ends, which does not wait
@@ -325,6 +337,12 @@ export interface AddOptions extends CallOptions {
   call?: string;
 }
 
+/** Options of {@link NoveltyStore.nearest}. */
+export interface NearestOptions extends CallOptions {
+  /** The method that the vector is of, as in {@link NoveltyEntry.method}. */
+  method?: string;
+}
+
 /** A trace for a {@link NoveltyStore}. */
 export interface NoveltyEntry {
   /** What the trace is known by; null if it has no `id` that is a string of at most 1,024 bytes. */
@@ -332,6 +350,11 @@ export interface NoveltyEntry {
   /** One embedding of the trace, or with `novelty: 'full'` one of each of its windows: 1 to 32, of 384 numbers. */
   vectors: readonly Float32Array[];
   model: VectorModel;
+  /**
+   * The name of the method by which the trace became vectors: the `novelty` of the scorer. Those of two methods do not
+   * compare, so a store is of the first one that is named to it. Without a name nothing is compared.
+   */
+  method?: string;
 }
 
 /** What a store has nearest to a vector. */
@@ -339,12 +362,6 @@ export interface StoredNeighbour {
   /** The `id` of its entry. */
   label: string | null;
   /** The cosine similarity, -1 to 1. What is beyond ±1.001 is refused with `ERR_STORE`. */
-/** Options of {@link NoveltyStore.nearest}. */
-export interface NearestOptions extends CallOptions {
-  /** The method that the vector is of, as in {@link NoveltyEntry.method}. */
-  method?: string;
-}
-
   similarity: number;
 }
 
@@ -352,11 +369,6 @@ export interface NearestOptions extends CallOptions {
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
-  /**
-   * The name of the method by which the trace became vectors: the `novelty` of the scorer. Those of two methods do not
-   * compare, so a store is of the first one that is named to it. Without a name nothing is compared.
-   */
-  method?: string;
  * A novelty memory that a {@link Scorer} asks. `@knowledgepulse/native/pgvector` has one on PostgreSQL; {@link LocalStore} is
  * one on a {@link VectorCache}, and an example of how to write others. `@knowledgepulse/native/conformance` has the tests that
  * any store should pass.
@@ -707,6 +719,13 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    */
   get model(): { model: string; dtype: string } | null;
 
+  /**
+   * The name of the method by which traces became the vectors, if the scorer or a {@link LocalStore} added any: the `novelty` of the
+   * scorer, `prefix` or `full`. Vectors of two methods do not compare, so a scorer refuses a cache with those of the
+   * other one. Vectors that were added by hand, and those of files that an older version has saved, are of any.
+   */
+  get method(): string | undefined;
+
   /** Returns the memory of expired vectors, which no longer count anyway. A no-op without `ttlMs`. */
   evictExpired(): void;
 
@@ -721,13 +740,6 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * The file is replaced in one step, when the new one is on the disk: whatever happens, there is the old one or the new
    * one, whole. A symbolic link stays, and the file that it leads to is replaced. That keeps its permissions; a new
    * file has those that the process gives to new files. A process that is killed can leave a file `.knowledgepulse-….tmp`
-  /**
-   * The name of the method by which traces became the vectors, if the scorer or a {@link LocalStore} added any: the `novelty` of the
-   * scorer, `prefix` or `full`. Vectors of two methods do not compare, so a scorer refuses a cache with those of the
-   * other one. Vectors that were added by hand, and those of files that an older version has saved, are of any.
-   */
-  get method(): string | undefined;
-
    * beside it, which a later call removes.
    *
    * @param path - the file; relative to the directory in which the process is at the call

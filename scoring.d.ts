@@ -10,6 +10,7 @@ export {
   evaluateValues,
   type KnowledgeUnitMeta,
   type PrivacyLevel,
+  type ReadonlyReasoningTrace,
   type ReasoningTrace,
   type ReasoningTraceStep,
   type ScoringWeights,

@@ -8,6 +8,7 @@ import {
   evaluateValue,
   evaluateValues,
   explain,
+  type ReadonlyReasoningTrace,
   type ReasoningTrace,
   type ScoreBreakdown,
   type ScoreOverride,
@@ -68,7 +69,49 @@ export async function map(traces: ReasoningTrace[]): Promise<number> {
   );
 }
 
+/** What is only read may be frozen. */
+export async function useFrozen(trace: ReasoningTrace): Promise<number> {
+  const frozen = {
+    '@context': 'https://openknowledgepulse.org/schema/v1',
+    '@type': 'ReasoningTrace',
+    id: 'kp:trace:1',
+    metadata: {
+      created_at: '2025-01-01T00:00:00Z',
+      task_domain: 'code',
+      success: true,
+      quality_score: 0,
+      visibility: 'private',
+      privacy_level: 'private',
+      validated_by: ['kp:agent:1'],
+    },
+    task: { objective: 'none', input_schema: { type: 'object' } },
+    steps: [{ step_id: 0, type: 'tool_call', content: 'c', tool: { name: 'grep' }, input: { lines: [1] } }],
+    outcome: { result_summary: 'none', confidence: 1 },
+    knowledge_graph_delta: {
+      entities: [{ name: 'a', type: 'b' }],
+      relationships: [{ fact: 'c', valid_from: 'd' }],
+    },
+  } as const;
+  const traces: readonly ReadonlyReasoningTrace[] = Object.freeze([
+    frozen,
+    { ...trace, steps: Object.freeze(trace.steps) },
+  ]);
+  const vectors: readonly (readonly number[])[] = [[1, 0]];
+  const cache = new VectorCache(Object.freeze({ dimensions: 2 } as const));
+  cache.add(vectors[0] ?? [], 'a');
+  cache.addBatch(vectors, ['a', undefined] as const);
+  cache.nearest([1, 0] as const, 1);
+  const texts: readonly string[] = ['a'];
+  await new Embedder().embedBatch(texts, { signal } as const);
+  const scorer = new Scorer({ weights: { legal: equal } } as const);
+  const method: string | undefined = cache.method;
+  const scores = await Promise.all([evaluateValue(frozen), scorer.evaluateValue(frozen), explain(frozen)]);
+  return scores.length + (await evaluateValues(traces)).length + (method?.length ?? 0);
+}
+
 // What must not compile.
+// @ts-expect-error: an unknown option
+evaluateValue({} as ReasoningTrace, { sginal: signal });
 // @ts-expect-error: an index is a number
 evaluateValue({} as ReasoningTrace, '1');
 // @ts-expect-error: one trace is not asked about
