@@ -833,12 +833,16 @@ export interface EmbedderStatus {
 export type EmbedderErrorCode =
   /** No model package is installed, or the configured directory holds no model. */
   | 'ERR_MODEL_NOT_FOUND'
-  /** A model file is truncated, altered or unreadable. */
+  /** A model file is missing from its package, truncated or altered. */
   | 'ERR_MODEL_DAMAGED'
+  /** A model file is there, and the system refuses to read it: a permission is missing, or the disk fails. */
+  | 'ERR_MODEL_UNREADABLE'
   /** The model is another one than the scorer can use. */
   | 'ERR_MODEL_UNSUPPORTED'
-  /** The platform has no ONNX Runtime, or the configured library does not exist. */
+  /** The platform has no ONNX Runtime, or the library of its package or the configured one does not exist. */
   | 'ERR_RUNTIME_NOT_FOUND'
+  /** The library is there, and the system refuses to read it: a permission is missing, or the disk fails. */
+  | 'ERR_RUNTIME_UNREADABLE'
   /** The library is no ONNX Runtime for this platform. */
   | 'ERR_RUNTIME_UNUSABLE'
   /** The library is older than 1.24.1. */

@@ -2,11 +2,13 @@
 
 // `npx @knowledgepulse/native doctor` on healthy and broken installations.
 
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const { embedderStatus } = require('..');
-const { render } = require('../lib/doctor.js');
+const { REMEDIES, render } = require('../lib/doctor.js');
+const { systemLibc } = require('../lib/libc.js');
 const { version } = require('../package.json');
 const { modelDirectory, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
@@ -26,10 +28,22 @@ beforeAll(async () => {
   );
 });
 
-/** Runs the command line of the package in `from`. */
-function native(args, { env = {}, from = root } = {}) {
-  return run(process.execPath, [path.join(from, 'bin', 'native.js'), ...args], env);
+/** Runs the command line of the package in `from`; `unprivileged`: permissions count, whoever runs the tests. */
+function native(args, { env = {}, from = root, unprivileged = false } = {}) {
+  const command = [process.execPath, path.join(from, 'bin', 'native.js'), ...args];
+  if (unprivileged) command.unshift(...permissions.prefix);
+  return run(command[0], command.slice(1), env);
 }
+
+/** What goes before a command so that permissions count for it; `reason`: why they cannot. */
+const permissions = (() => {
+  if (process.platform === 'win32') return { reason: 'Windows has other permissions' };
+  if (process.getuid() !== 0) return { prefix: [] };
+  const prefix = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all'];
+  if (spawnSync(prefix[0], [...prefix.slice(1), 'true']).status === 0) return { prefix };
+  return { reason: 'root may read everything, and setpriv cannot take that away' };
+})();
+const testWithPermissions = permissions.reason === undefined ? test : test.skip;
 
 async function report(options) {
   const { code, signal, stdout, stderr } = await native(['doctor', '--json'], options);
@@ -251,6 +265,217 @@ describe('a broken installation', () => {
       expect(name).toContain(`${process.platform}-${process.arch}`);
       expect(reason).not.toBe('');
     }
+  });
+
+  describe('of packages, as they are installed', () => {
+    const isLinux = process.platform === 'linux';
+    const PERMISSIONS = ['read that file', 'search the directories'];
+    const REINSTALL = ['einstall', 'optional dependencies'];
+    const WHERE = ['on the platform that it will run on'];
+    const ADDON = 'ERR_ADDON_LOAD';
+
+    /** What is broken, the code that says so, and what the text names and must not name. */
+    const damages = {
+      'the addon is deleted': ({ addon }) => {
+        fs.rmSync(addon);
+        return { code: ADDON, names: [addon, 'does not exist', 'optional dependencies'] };
+      },
+      'the addon is cut off': ({ addon }) => {
+        fs.truncateSync(addon, fs.statSync(addon).size >> 1);
+        return { code: ADDON, names: [addon, ...(isLinux ? ['truncated', 'Remove'] : [])], not: WHERE };
+      },
+      'the addon is empty': ({ addon }) => {
+        fs.truncateSync(addon, 0);
+        return { code: ADDON, names: [addon, 'is empty', 'Remove', ...REINSTALL], not: WHERE };
+      },
+      'the addon is a directory': ({ addon }) => {
+        fs.rmSync(addon);
+        fs.mkdirSync(addon);
+        return { code: ADDON, names: [addon, 'is a directory', 'Remove', ...REINSTALL], not: WHERE };
+      },
+      'the addon is a link that leads nowhere': ({ addon }) => {
+        fs.rmSync(addon);
+        fs.symlinkSync('nowhere.node', addon);
+        return { code: ADDON, names: [addon, 'a link to nowhere.node'] };
+      },
+      'the addon may not be read': ({ addon }) => {
+        fs.chmodSync(addon, 0);
+        return { code: ADDON, names: [addon, 'cannot be read', 'EACCES', ...PERMISSIONS] };
+      },
+      'the platform package may not be searched': ({ platform, addon }) => {
+        fs.chmodSync(platform, 0);
+        return { code: ADDON, names: [addon, 'cannot be read', 'EACCES', ...PERMISSIONS] };
+      },
+      'the manifest of the platform package is deleted': ({ platform }) => {
+        const manifest = path.join(platform, 'package.json');
+        fs.rmSync(manifest);
+        return { code: ADDON, names: [manifest, 'does not exist', 'Remove', ...REINSTALL] };
+      },
+      'the library is deleted': ({ library }) => {
+        fs.rmSync(library);
+        const code = 'ERR_RUNTIME_NOT_FOUND';
+        return { code, names: [library, 'does not exist', ...REINSTALL], not: ['carries none'] };
+      },
+      'the library is a link that leads nowhere': ({ library }) => {
+        fs.rmSync(library);
+        fs.symlinkSync('nowhere.so', library);
+        return { code: 'ERR_RUNTIME_NOT_FOUND', names: [library, 'a link to nowhere.so', ...REINSTALL] };
+      },
+      'the library is a directory': ({ library }) => {
+        fs.rmSync(library);
+        fs.mkdirSync(library);
+        return { code: 'ERR_RUNTIME_UNUSABLE', names: [library, 'is a directory', ...REINSTALL] };
+      },
+      'the library may not be read': ({ library }) => {
+        fs.chmodSync(library, 0);
+        return { code: 'ERR_RUNTIME_UNREADABLE', names: [library, 'cannot be read', ...PERMISSIONS] };
+      },
+      'the platform has no library': ({ platform, library }) => {
+        fs.rmSync(library);
+        const manifest = path.join(platform, 'package.json');
+        const { files, ...more } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+        const others = files.filter((file) => file !== path.basename(library));
+        fs.writeFileSync(manifest, JSON.stringify({ ...more, files: others }));
+        return { code: 'ERR_RUNTIME_NOT_FOUND', names: ['carries none', 'install it from elsewhere'] };
+      },
+      'a model file is deleted': ({ model }) => {
+        fs.rmSync(path.join(model, 'model.onnx'));
+        return { code: 'ERR_MODEL_DAMAGED', names: [model, 'model.onnx', 'it is missing'] };
+      },
+      'a model file is a directory': ({ model }) => {
+        fs.rmSync(path.join(model, 'config.json'));
+        fs.mkdirSync(path.join(model, 'config.json'));
+        return { code: 'ERR_MODEL_DAMAGED', names: ['config.json', 'it is a directory'] };
+      },
+      'a model file is a link that leads nowhere': ({ model }) => {
+        fs.rmSync(path.join(model, 'model.onnx'));
+        fs.symlinkSync('nowhere.onnx', path.join(model, 'model.onnx'));
+        return { code: 'ERR_MODEL_DAMAGED', names: ['model.onnx', 'a link to nowhere.onnx'] };
+      },
+      'a model file may not be read': ({ model }) => {
+        fs.rmSync(path.join(model, 'tokenizer.json'));
+        fs.writeFileSync(path.join(model, 'tokenizer.json'), '', { mode: 0 });
+        const names = ['tokenizer.json', 'cannot be read', ...PERMISSIONS];
+        return { code: 'ERR_MODEL_UNREADABLE', names, not: ['damaged'] };
+      },
+      'the model package may not be searched': ({ model }) => {
+        fs.chmodSync(model, 0);
+        const names = [model, 'cannot be read', ...PERMISSIONS];
+        return { code: 'ERR_MODEL_UNREADABLE', names, not: ['npm install'] };
+      },
+      'the model package is a link that leads nowhere': ({ model }) => {
+        fs.rmSync(model, { recursive: true });
+        fs.symlinkSync('nowhere', model);
+        return { code: 'ERR_MODEL_NOT_FOUND', names: [model, 'a link to nowhere', 'npm install'] };
+      },
+    };
+    if (isLinux) {
+      damages['the addon is a text file'] = ({ addon }) => {
+        fs.writeFileSync(addon, 'this is no addon');
+        return { code: ADDON, names: [addon, 'is no addon for Linux', 'Remove', ...REINSTALL], not: WHERE };
+      };
+      damages['the addon is for another processor'] = ({ addon }) => {
+        const other = process.arch === 'x64' ? ['arm64', 183] : ['x64', 62];
+        overwrite(addon, 18, other[1]);
+        return { code: ADDON, names: [addon, `is for ${other[0]}`, `is ${process.arch}`, ...WHERE] };
+      };
+    }
+    if (systemLibc().libc === 'glibc') {
+      damages['the addon is for musl'] = ({ addon }) => {
+        // The names of what it needs are changed: no system has that, and nothing in it bears the name of glibc any more.
+        const text = fs.readFileSync(addon, 'latin1').replaceAll('GLIBC_2.', 'MUSLC_2.');
+        fs.writeFileSync(addon, text, 'latin1');
+        return { code: ADDON, names: [addon, 'is for musl', 'has glibc', ...WHERE] };
+      };
+    }
+
+    let count = 0;
+    /** The package with that of this platform and the model, as npm lays them out. */
+    function install() {
+      const scope = path.join(scratch, `installed-${++count}`, 'node_modules', '@knowledgepulse');
+      const from = copyPackage(path.join(scope, 'native'));
+      const platform = path.join(
+        scope,
+        require(path.join(path.dirname(addon), 'package.json')).name.split('/')[1],
+      );
+      fs.mkdirSync(platform);
+      for (const file of [addon, library, path.join(path.dirname(addon), 'package.json')]) {
+        fs.copyFileSync(file, path.join(platform, path.basename(file)));
+      }
+      const model = copyModel(path.join(scope, 'all-minilm-l6-v2'));
+      // Node.js follows links, and looks where they lead for what is beside it.
+      const manifest = fs.readFileSync(path.join(model, 'package.json'));
+      replaceFile(path.join(model, 'package.json'), manifest);
+      const inPlatform = (file) => path.join(platform, path.basename(file));
+      return { from, platform, model, addon: inPlatform(addon), library: inPlatform(library) };
+    }
+
+    function overwrite(file, position, byte) {
+      const descriptor = fs.openSync(file, 'r+');
+      fs.writeSync(descriptor, Buffer.from([byte]), 0, 1, position);
+      fs.closeSync(descriptor);
+    }
+
+    test('whole, they are healthy', async () => {
+      const installed = install();
+      const found = await report(installed);
+      expect(found.problems).toEqual([]);
+      expect(found).toMatchObject({
+        addon: { path: installed.addon },
+        runtime: { path: installed.library },
+        model: { directory: installed.model },
+      });
+    });
+
+    test.each(Object.keys(damages).filter((name) => !name.includes(' may not be ')))('%s', (name) =>
+      tells(damages[name], {}),
+    );
+
+    testWithPermissions.each(Object.keys(damages).filter((name) => name.includes(' may not be ')))(
+      '%s',
+      (name) => tells(damages[name], { unprivileged: true }),
+    );
+
+    async function tells(damage, options) {
+      const installed = install();
+      const { code, names, not = [] } = damage(installed);
+      const found = await report({ ...options, from: installed.from });
+      // Otherwise it could not be removed after the tests.
+      fs.rmSync(path.dirname(installed.platform), { recursive: true });
+      expect(found.problems.map((problem) => problem.code)).toEqual([code]);
+      const text = render(found, { colours: false });
+      for (const part of names) expect(text).toContain(part);
+      for (const part of not) expect(text).not.toContain(part);
+    }
+  });
+
+  test('the system has no directory of libraries, and the engine names no C library', async () => {
+    const { code, stdout, stderr } = await run(process.execPath, [
+      '-e',
+      `
+        const fs = require('node:fs');
+        const { readdirSync } = fs;
+        fs.readdirSync = (directory, ...more) => readdirSync(directory === '/lib' ? '/nowhere' : directory, ...more);
+        Object.defineProperty(process, 'report', { value: undefined });
+        const { diagnose } = require(${JSON.stringify(path.join(root, 'lib', 'doctor.js'))});
+        diagnose().then(({ healthy, platform }) => console.log(JSON.stringify({ healthy, platform })));
+      `,
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { os, arch } = { os: process.platform, arch: process.arch };
+    expect(JSON.parse(stdout)).toEqual({
+      healthy: true,
+      platform: { os, arch, libc: null, libcVersion: null },
+    });
+  });
+
+  test('every code of an embedder has a remedy of its own', () => {
+    const types = fs.readFileSync(path.join(root, 'index.d.ts'), 'utf8');
+    const [, union] = /export type EmbedderErrorCode =([^;]*);/.exec(types);
+    const codes = union.match(/ERR_\w+/g).filter((code) => code !== 'ERR_INTERNAL');
+    expect(codes.length).toBeGreaterThan(9);
+    const remedies = codes.filter((code) => !Object.hasOwn(REMEDIES, code));
+    expect(remedies).toEqual([]);
   });
 
   test('an addon that is cut off, which may end the process that loads it', async () => {

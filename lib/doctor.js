@@ -3,15 +3,18 @@
 // Checks an installation and says what to do about anything wrong. What could end a process (a damaged
 // library can, as soon as it is loaded) is examined in another one.
 
-const { fork, spawnSync } = require('node:child_process');
-const fs = require('node:fs');
+const { fork } = require('node:child_process');
 const os = require('node:os');
 const path = require('node:path');
 
 const { version } = require('../package.json');
+const { systemLibc } = require('./libc.js');
 
 /** Loading and embedding take a second; on a machine that takes longer than this something hangs. */
 const TIME_LIMIT_MS = 60_000;
+
+const UNREADABLE =
+  'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as that user.';
 
 /** What to do about a failure, unless a variable has caused it. */
 const REMEDIES = {
@@ -22,10 +25,13 @@ const REMEDIES = {
   ERR_INTERNAL: 'This is a bug: please report it with the output of doctor --json.',
   ERR_MODEL_DAMAGED: 'Remove and reinstall the model package: a file of it is incomplete or was changed.',
   ERR_MODEL_NOT_FOUND: 'Run: npm install @knowledgepulse/all-minilm-l6-v2',
+  ERR_MODEL_UNREADABLE: UNREADABLE,
   ERR_MODEL_UNSUPPORTED: 'Run: npm install @knowledgepulse/all-minilm-l6-v2',
+  ERR_OUT_OF_MEMORY: 'Free memory, or raise the limit that the process or its container has.',
   ERR_RUNTIME_NOT_FOUND:
     'Reinstall @knowledgepulse/native with optional dependencies. For musl and Intel Macs no package carries ONNX Runtime: install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library.',
   ERR_RUNTIME_TOO_OLD: 'Use the ONNX Runtime of the platform package, or a newer one.',
+  ERR_RUNTIME_UNREADABLE: UNREADABLE,
   ERR_RUNTIME_UNUSABLE: 'Reinstall @knowledgepulse/native with optional dependencies.',
   ERR_TIMEOUT: 'Is the machine overloaded, or a file on a slow network drive? Try again.',
   ERR_TOKENIZER: 'Remove and reinstall the model package.',
@@ -35,7 +41,6 @@ const REMEDIES = {
 
 /** The variables that say where a thing comes from, by the failures that they can cause. */
 const VARIABLES = {
-  ERR_ADDON_LOAD: ['KNOWLEDGEPULSE_NATIVE_ADDON'],
   ERR_CRASHED: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_EMBEDDING_WRONG: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_MODEL_DAMAGED: ['KNOWLEDGEPULSE_MODEL_DIR'],
@@ -54,7 +59,7 @@ async function diagnose() {
     healthy: false,
     version,
     directory: path.dirname(__dirname),
-    platform: { os: process.platform, arch: process.arch, ...libc() },
+    platform: { os: process.platform, arch: process.arch, ...systemLibc() },
     engine: engine(),
     addon: { path: null, version: null, attempts: [] },
     runtime: { path: null, version: null },
@@ -143,18 +148,6 @@ function engine() {
   return { name, version: process.versions[name] };
 }
 
-/** The C library of the system that this process runs on; there is a choice only on Linux. */
-function libc() {
-  if (process.platform !== 'linux') return { libc: null, libcVersion: null };
-  const glibc = process.report?.getReport().header.glibcVersionRuntime;
-  if (glibc !== undefined) return { libc: 'glibc', libcVersion: glibc };
-  const loader = fs.readdirSync('/lib').find((name) => name.startsWith('ld-musl-'));
-  if (loader === undefined) return { libc: null, libcVersion: null };
-  // The loader of musl, run by itself, tells its version.
-  const { stderr } = spawnSync(path.join('/lib', loader), { encoding: 'utf8' });
-  return { libc: 'musl', libcVersion: /^Version (\S+)/m.exec(stderr)?.[1] ?? null };
-}
-
 const ENGINES = { bun: 'Bun', deno: 'Deno', node: 'Node.js' };
 const COLOURS = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], grey: [90, 39] };
 const LABEL_WIDTH = 16;
@@ -235,4 +228,4 @@ function megabytes(bytes) {
   return `${Math.round(bytes / 1e6)} MB`;
 }
 
-module.exports = { diagnose, render };
+module.exports = { REMEDIES, diagnose, render };

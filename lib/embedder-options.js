@@ -7,6 +7,7 @@ const path = require('node:path');
 
 const { invalidOption, readOption, requireOptions } = require('./call-options.js');
 const addonDirectory = require('./loader.js').directory;
+const { unresolvedPackage } = require('./obstacle.js');
 
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
@@ -90,14 +91,21 @@ function fromEnvironment(name) {
   return process.env[name] || undefined;
 }
 
-/** The directory of the first installed model whose weights are stored as `dtype`, or of the first one. */
+/**
+ * The directory of the first installed model whose weights are stored as `dtype`, or of the first one. Where there is
+ * none, that of one which is there and cannot be used, so that the addon says what is wrong with it.
+ */
 function installedModel(dtype) {
-  for (const candidate of Object.keys(MODEL_PACKAGES)) {
+  const dtypes = Object.keys(MODEL_PACKAGES);
+  for (const candidate of dtypes) {
     const directory = packageDirectory(candidate) ?? checkoutDirectory(candidate);
     if (directory === undefined) continue;
     if (dtype === undefined || dtype === storedDtype(directory, candidate)) return directory;
   }
-  return undefined;
+  return dtypes
+    .filter((candidate) => dtype === undefined || dtype === candidate)
+    .map((candidate) => unresolvedPackage(`@knowledgepulse/${MODEL_PACKAGES[candidate]}`))
+    .find((directory) => directory !== undefined);
 }
 
 /**
@@ -131,10 +139,20 @@ function checkoutDirectory(dtype) {
   return fs.existsSync(path.join(directory, 'manifest.json')) ? directory : undefined;
 }
 
+/** The library beside the addon, also where it is missing, so that the addon says that; undefined where none belongs. */
 function installedRuntime() {
-  if (addonDirectory === null) return undefined;
-  const library = path.join(addonDirectory, LIBRARY_NAMES[process.platform]);
-  return fs.existsSync(library) ? library : undefined;
+  if (addonDirectory === null || !carriesRuntime(addonDirectory)) return undefined;
+  return path.join(addonDirectory, LIBRARY_NAMES[process.platform]);
+}
+
+/** Whether the addon's package is one with a library: its manifest lists the files. Without a manifest, it may be. */
+function carriesRuntime(directory) {
+  try {
+    const { files } = JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8'));
+    return files.includes(LIBRARY_NAMES[process.platform]);
+  } catch {
+    return true;
+  }
 }
 
 module.exports = { readOptions, resolveOptions };

@@ -35,7 +35,7 @@ async function examineAddon() {
   try {
     loaded = require('./loader.js');
   } catch (error) {
-    const attempts = error.attempts?.map(({ name, error }) => ({ name, reason: error.message }));
+    const attempts = error.attempts?.map(({ name, reason }) => ({ name, reason }));
     await tell({ addon: { attempts: attempts ?? [] } });
     await fail(error.code ?? 'ERR_INTERNAL', error.summary ?? error.stack, { remedy: error.remedy });
     return false;

@@ -6,6 +6,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { codedError } = require('./errors.js');
+const { systemLibc } = require('./libc.js');
+const { obstacleTo, unresolvedPackage } = require('./obstacle.js');
 
 // `npm install` brings the one package that fits; a package manager that does not know `libc` brings both
 // of Linux's, and the loader tries them in turn.
@@ -17,6 +19,9 @@ const PLATFORMS = {
   'win32-arm64': ['win32-arm64-msvc'],
   'win32-x64': ['win32-x64-msvc'],
 };
+
+/** The variable that names the addon to load. */
+const OVERRIDE = 'KNOWLEDGEPULSE_NATIVE_ADDON';
 
 /** @typedef {{ addon: import('./binding') } | { error: unknown }} Attempt */
 
@@ -65,44 +70,46 @@ function requireFile(file) {
  * program).
  */
 function load() {
-  const override = process.env.KNOWLEDGEPULSE_NATIVE_ADDON;
+  const override = process.env[OVERRIDE];
   if (override) {
     const file = path.resolve(override);
-    return attempt([{ name: file, file: () => file, load: () => requireFile(file) }]);
+    return attempt([{ name: OVERRIDE, file: () => file, load: () => requireFile(file) }]);
   }
   const platform = `${process.platform}-${process.arch}`;
   return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
 }
 
 function candidates(platform) {
-  // A checkout of the repository has built it here; a published package has no such directory.
-  const built = path.join(__dirname, '..', 'npm', platform, `knowledgepulse.${platform}.node`);
+  const file = `knowledgepulse.${platform}.node`;
   const name = `@knowledgepulse/native-${platform}`;
-  return [
-    { name, file: () => require.resolve(name), load: () => requirePackage(platform) },
-    { name: path.dirname(built), file: () => built, load: () => requireFile(built) },
-  ];
+  const installed = { name, file: () => packageFile(name, file), load: () => requirePackage(platform) };
+  // A checkout of the repository builds it here; a published package has no such directory.
+  const directory = path.join(__dirname, '..', 'npm', platform);
+  if (!fs.existsSync(directory)) return [installed];
+  const built = path.join(directory, file);
+  return [installed, { name: directory, file: () => built, load: () => requireFile(built) }];
+}
+
+/** The addon in a package, also where that may not be read or is missing from it; null if there is no such package. */
+function packageFile(name, file) {
+  try {
+    return require.resolve(name);
+  } catch {
+    const directory = unresolvedPackage(name);
+    return directory === undefined ? null : path.join(directory, file);
+  }
 }
 
 function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
     const file = fileOf(candidate);
-    const { addon, error } = loadWhole(file, candidate.load);
+    const fault = file === null ? undefined : faultOf(file);
+    const { addon, error } = fault === undefined ? candidate.load() : { error: new Error(fault.reason) };
     if (addon !== undefined) return { addon, file, directory: file && path.dirname(file) };
-    failures.push({ name: candidate.name, error });
+    failures.push({ name: candidate.name, error, ...(fault ?? refusal(file, error)) });
   }
   throw loadError(failures);
-}
-
-/** Loads what is not visibly half a file. */
-function loadWhole(file, load) {
-  try {
-    if (file !== null) refuseTruncated(file);
-  } catch (error) {
-    return { error };
-  }
-  return load();
 }
 
 /** The file of a candidate, or null where that cannot be told. */
@@ -115,11 +122,26 @@ function fileOf(candidate) {
 }
 
 /**
- * Refuses half an addon on Linux: its loader would map what is not there, and the process would die. Linkers write
- * the table of sections last, so a file that holds it is whole. Other systems look for themselves.
+ * What is visibly wrong with an addon, as {@link obstacleTo} tells it, or `foreign`, which is for another system. Other
+ * systems than Linux look for themselves, and say what they see.
  */
-function refuseTruncated(file) {
-  const header = Buffer.alloc(64);
+function faultOf(file) {
+  const obstacle = obstacleTo(file);
+  if (obstacle !== undefined || process.platform !== 'linux') return obstacle;
+  try {
+    return elfFault(file);
+  } catch (error) {
+    return { kind: 'unreadable', reason: `${file} cannot be read: ${error.message}` };
+  }
+}
+
+/**
+ * What is wrong with a library for Linux. Half of one must not be loaded: the system would map what is not there, and
+ * the process would die. Linkers write the table of sections last, so a file that holds it is whole. Of one for another
+ * processor the system says that it does not exist.
+ */
+function elfFault(file) {
+  const header = Buffer.alloc(ELF_HEADER_BYTES);
   const { size } = fs.statSync(file);
   const descriptor = fs.openSync(file);
   try {
@@ -127,24 +149,77 @@ function refuseTruncated(file) {
   } finally {
     fs.closeSync(descriptor);
   }
-  if (header.toString('latin1', 0, 4) !== '\x7fELF') return;
-  // The fields e_shoff, e_shentsize and e_shnum of a 64-bit little-endian header.
+  const damaged = (what) => ({ kind: 'damaged', reason: `${file} ${what}` });
+  const truncated = (end) => damaged(`is truncated: it has ${size} bytes instead of ${end}`);
+  if (header.toString('latin1', 0, 4) !== '\x7fELF') return damaged('is no addon for Linux');
+  if (size < ELF_HEADER_BYTES) return truncated(`${ELF_HEADER_BYTES} or more`);
+  // The field e_machine, then e_shoff, e_shentsize and e_shnum of a 64-bit little-endian header.
+  const machine = header.readUInt16LE(18);
+  const expected = ELF_MACHINES[process.arch];
+  if (expected !== undefined && machine !== expected) {
+    const arch = Object.keys(ELF_MACHINES).find((name) => ELF_MACHINES[name] === machine);
+    const reason = `${file} is for ${arch ?? 'another processor'}, and this process is ${process.arch}`;
+    return { kind: 'foreign', reason };
+  }
   const end = Number(header.readBigUInt64LE(40)) + header.readUInt16LE(58) * header.readUInt16LE(60);
-  if (size < end) throw new Error(`${file} is truncated: it has ${size} bytes instead of ${end}`);
+  return size < end ? truncated(end) : undefined;
+}
+
+const ELF_HEADER_BYTES = 64;
+
+/** The field e_machine of a library, by the name that the engine has for the processor. */
+const ELF_MACHINES = { arm64: 183, x64: 62 };
+
+/** Why an addon without a visible fault was not loaded. */
+function refusal(file, error) {
+  // The first line says it; Node.js lists the modules that required it below.
+  const reason = String(error?.message ?? error).split('\n', 1)[0];
+  if (file === null) return { kind: 'missing', reason };
+  if (error?.code === 'MODULE_NOT_FOUND') {
+    // The file is there: what says that it is the package's is not.
+    const manifest = obstacleTo(path.join(path.dirname(file), 'package.json'));
+    return { kind: 'damaged', reason: manifest?.reason ?? reason };
+  }
+  const { libc } = systemLibc();
+  const madeFor = libcOf(file);
+  if (libc === null || madeFor === libc) return { kind: 'refused', reason };
+  return { kind: 'foreign', reason: `${file} is for ${madeFor}, and this system has ${libc}: ${reason}` };
+}
+
+/** The C library that an addon for Linux was made for. Only glibc has versions of its symbols, and they bear its name. */
+function libcOf(file) {
+  return fs.readFileSync(file).includes('GLIBC_2.') ? 'glibc' : 'musl';
+}
+
+/** What to do about an addon that was not loaded, by what was wrong; the most telling comes first. */
+const REMEDIES = {
+  unreadable:
+    'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as ' +
+    'that user, with optional dependencies,',
+  damaged: 'Remove node_modules and reinstall with optional dependencies,',
+  refused:
+    "Provide what the system's loader asks for above, or remove node_modules and reinstall with optional dependencies,",
+  foreign:
+    'Remove node_modules and reinstall with optional dependencies, on the platform that it will run on,',
+  missing: 'Install with optional dependencies (no --omit=optional), on the platform that it will run on,',
+};
+
+function remedyFor(failures) {
+  if (failures.length === 0) {
+    return `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`;
+  }
+  const kind = Object.keys(REMEDIES).find((each) => failures.some((failure) => failure.kind === each));
+  const override = process.env[OVERRIDE];
+  if (!override) return `${REMEDIES[kind]} or set ${OVERRIDE} to the .node file.`;
+  const wrong = `${OVERRIDE}, which is ${JSON.stringify(override)}.`;
+  return kind === 'unreadable' ? `${REMEDIES[kind]} or correct ${wrong}` : `Correct or unset ${wrong}`;
 }
 
 function loadError(failures) {
   const platform = `${process.platform}-${process.arch}`;
   const summary = `@knowledgepulse/native cannot load its addon on ${platform}.`;
-  const attempts = failures.map(
-    // The first line says it; Node.js lists the modules that required it below.
-    ({ name, error }) => `  ${name}: ${String(error?.message ?? error).split('\n', 1)[0]}`,
-  );
-  const remedy =
-    failures.length === 0
-      ? `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`
-      : 'Install with optional dependencies (no --omit=optional), on the platform that it will run on, ' +
-        'or set KNOWLEDGEPULSE_NATIVE_ADDON to the .node file.';
+  const attempts = failures.map(({ name, reason }) => `  ${name}: ${reason}`);
+  const remedy = remedyFor(failures);
   const message = [summary, ...attempts, remedy].join('\n');
   const error = codedError(Error, 'ERR_ADDON_LOAD', message, failures.at(-1)?.error);
   return Object.assign(error, { attempts: failures, summary, remedy });

@@ -153,6 +153,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A model file is there, and the system refuses to read it.
+    #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
+    ModelUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        reason: String,
+    },
     /// The model is whole, but not one that this scorer can use.
     #[error("{path} is not a usable model: {reason}")]
     ModelUnsupported {
@@ -171,6 +179,14 @@ pub enum Error {
         /// The library.
         path: PathBuf,
         /// Why not.
+        reason: String,
+    },
+    /// The library is there, and the system refuses to read it.
+    #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
+    RuntimeUnreadable {
+        /// The library.
+        path: PathBuf,
+        /// The system's words.
         reason: String,
     },
     /// The library is an ONNX Runtime that is too old.
@@ -197,6 +213,10 @@ pub enum Error {
     #[error("internal error: {0}; please report it")]
     Internal(String),
 }
+
+/// What to do about a file that cannot be read.
+const LOOK_AT_PERMISSIONS: &str =
+    "look at its permissions, at those of the directories that it is in, and at the disk";
 
 /// The JavaScript class that an error becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -228,9 +248,11 @@ impl Error {
             Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
             Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
             Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
+            Self::ModelUnreadable { .. } => "ERR_MODEL_UNREADABLE",
             Self::ModelUnsupported { .. } => "ERR_MODEL_UNSUPPORTED",
             Self::RuntimeNotFound(_) => "ERR_RUNTIME_NOT_FOUND",
             Self::RuntimeUnusable { .. } => "ERR_RUNTIME_UNUSABLE",
+            Self::RuntimeUnreadable { .. } => "ERR_RUNTIME_UNREADABLE",
             Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",

@@ -30,6 +30,8 @@ pub mod inference;
 
 pub mod call;
 
+pub mod obstacle;
+
 pub mod model;
 
 pub mod runtime;

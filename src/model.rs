@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     fs::File,
-    io::{ErrorKind, Read},
+    io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
@@ -17,6 +17,7 @@ use crate::{
     embedding::DIMENSIONS,
     error::{Error, Result},
     fault,
+    obstacle::Obstacle,
     tokens::MOST_TOKENS,
 };
 
@@ -73,29 +74,22 @@ impl ModelFiles {
     /// # Errors
     /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, [`Error::ModelDamaged`]
     /// if a file is missing, has another size than the manifest says, is malformed or is a Git LFS pointer,
-    /// [`Error::ModelUnsupported`] if the model's embeddings have another size.
+    /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if the model's embeddings have another size.
     pub fn find(directory: &Path) -> Result<Self> {
         fault::point("model");
         let manifest = read_optional(&directory.join("manifest.json"))?
             .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
             .transpose()?;
-        let model = ["model.onnx", "onnx/model.onnx"]
-            .iter()
-            .map(|name| directory.join(name))
-            .find(|path| path.is_file());
-        let Some(model) = model else {
+        let Some(model) = find_network(directory)? else {
             if manifest.is_some() {
-                return Err(damaged(&directory.join("model.onnx"), "it is missing"));
+                return Err(damaged(&directory.join("model.onnx"), MISSING));
             }
-            return Err(Error::ModelNotFound(format!(
-                "{} has neither model.onnx nor onnx/model.onnx",
-                directory.display()
-            )));
+            return Err(absent(directory));
         };
         for (name, record) in manifest.iter().flat_map(|manifest| &manifest.files) {
             let path = directory.join(name);
             let found = std::fs::metadata(&path)
-                .map_err(|error| damaged(&path, error))?
+                .map_err(|error| unread(&path, &error))?
                 .len();
             refuse_pointer(&path)?;
             if found != record.bytes {
@@ -148,7 +142,7 @@ impl ModelFiles {
     /// Reads `tokenizer.json`.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`] if it cannot be read or is not what the manifest says.
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
     pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
         refuse_pointer(&self.tokenizer)?;
         let bytes = read(&self.tokenizer)?;
@@ -163,9 +157,9 @@ impl ModelFiles {
     /// The SHA-256 of the model file in hexadecimal, checked against the manifest if there is one.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`] if the file cannot be read or is not what the manifest says.
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
     pub fn model_sha256(&self) -> Result<String> {
-        let sha256 = file_sha256(&self.model).map_err(|error| damaged(&self.model, error))?;
+        let sha256 = file_sha256(&self.model).map_err(|error| unread(&self.model, &error))?;
         self.check("model.onnx", &self.model, &sha256)?;
         Ok(sha256)
     }
@@ -192,15 +186,63 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
     }
 }
 
+const MISSING: &str = "it is missing";
+
+/// The error for a file of a model that `error` has kept from being read.
+fn unread(path: &Path, error: &io::Error) -> Error {
+    match Obstacle::of(path, error) {
+        Obstacle::Missing => damaged(path, MISSING),
+        Obstacle::Dangling(target) => damaged(
+            path,
+            format!("it is a link to {}, which does not exist", target.display()),
+        ),
+        Obstacle::Directory => damaged(path, "it is a directory"),
+        Obstacle::Unreadable(reason) => Error::ModelUnreadable {
+            path: path.to_owned(),
+            reason,
+        },
+    }
+}
+
+/// The ONNX file of a model directory, under the first of its names that is taken.
+fn find_network(directory: &Path) -> Result<Option<PathBuf>> {
+    for name in ["model.onnx", "onnx/model.onnx"] {
+        let path = directory.join(name);
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => return Ok(Some(path)),
+            Ok(_) => return Err(damaged(&path, "it is no file")),
+            Err(error) if Obstacle::of(&path, &error) == Obstacle::Missing => {}
+            Err(error) => return Err(unread(&path, &error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The error for a directory in which no model was found.
+fn absent(directory: &Path) -> Error {
+    let reason = match std::fs::read_dir(directory) {
+        Ok(_) => "has neither model.onnx nor onnx/model.onnx".into(),
+        Err(error) => match Obstacle::of(directory, &error) {
+            Obstacle::Missing if directory.exists() => "is no directory".into(),
+            Obstacle::Dangling(target) => {
+                format!("is a link to {}, which does not exist", target.display())
+            }
+            Obstacle::Unreadable(_) => return unread(directory, &error),
+            _ => "does not exist".into(),
+        },
+    };
+    Error::ModelNotFound(format!("{} {reason}", directory.display()))
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|error| damaged(path, error))
+    std::fs::read(path).map_err(|error| unread(path, &error))
 }
 
 fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(error) => Err(damaged(path, error)),
+        Err(error) => Err(unread(path, &error)),
     }
 }
 
@@ -222,7 +264,7 @@ fn refuse_pointer(path: &Path) -> Result<()> {
     let mut start = Vec::with_capacity(POINTER.len());
     File::open(path)
         .and_then(|file| file.take(POINTER.len() as u64).read_to_end(&mut start))
-        .map_err(|error| damaged(path, error))?;
+        .map_err(|error| unread(path, &error))?;
     if start == POINTER {
         return Err(damaged(path, POINTER_REASON));
     }
@@ -230,7 +272,7 @@ fn refuse_pointer(path: &Path) -> Result<()> {
 }
 
 /// The SHA-256 of a file, in hexadecimal.
-fn file_sha256(path: &Path) -> std::io::Result<String> {
+fn file_sha256(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
@@ -320,6 +362,71 @@ mod tests {
             refused(&directory.path().join("no")).code(),
             "ERR_MODEL_NOT_FOUND"
         );
+    }
+
+    #[test]
+    fn absence_says_what_is_there_instead() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let reasons = [
+            (directory.path().to_owned(), "has neither"),
+            (directory.path().join("none"), "does not exist"),
+            (file, "is no directory"),
+        ];
+        for (path, reason) in reasons {
+            let message = refused(&path).to_string();
+            assert!(
+                message.contains(&format!("{} {reason}", path.display())),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_in_place_of_a_file_is_damage() {
+        for name in ["manifest.json", "model.onnx", "tokenizer.json", "config.json"] {
+            let directory = package();
+            let path = directory.path().join(name);
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            let message = error.to_string();
+            assert!(
+                message.contains(name)
+                    && (message.contains("is a directory") || message.contains("is no file")),
+                "{message}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_system_refuses_to_read_is_not_damaged() {
+        use std::os::unix::fs::symlink;
+        for (target, code, reason) in [
+            ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),
+            ("", "ERR_MODEL_UNREADABLE", "permissions"),
+        ] {
+            for name in ["model.onnx", "tokenizer.json", "config.json"] {
+                let directory = package();
+                let path = directory.path().join(name);
+                fs::remove_file(&path).unwrap();
+                // Without a target, to itself: that is refused also where root runs the tests.
+                symlink(if target.is_empty() { name } else { target }, &path).unwrap();
+                let error = refused(directory.path());
+                assert_eq!(error.code(), code, "{error}");
+                let message = error.to_string();
+                assert!(message.contains(name) && message.contains(reason), "{message}");
+            }
+        }
+        let directory = package();
+        let link = directory.path().join("package");
+        symlink("nowhere", &link).unwrap();
+        let error = refused(&link);
+        assert_eq!(error.code(), "ERR_MODEL_NOT_FOUND");
+        assert!(error.to_string().contains("a link to nowhere"), "{error}");
     }
 
     #[test]

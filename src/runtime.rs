@@ -22,6 +22,7 @@ use crate::{
     error::{Error, Result},
     fault,
     model::outline::{Outline, Table},
+    obstacle::Obstacle,
 };
 
 /// The oldest ONNX Runtime that is accepted: older ones abort when the process exits on macOS.
@@ -100,7 +101,7 @@ impl Runtime {
     /// The process's ONNX Runtime, loaded from `path` by the first call that succeeds.
     ///
     /// # Errors
-    /// [`Error::RuntimeNotFound`], [`Error::RuntimeUnusable`] or [`Error::RuntimeTooOld`].
+    /// [`Error::RuntimeNotFound`], [`Error::RuntimeUnreadable`], [`Error::RuntimeUnusable`] or [`Error::RuntimeTooOld`].
     pub fn load(path: &Path) -> Result<&'static Self> {
         RUNTIME.get_or_try_init(|| {
             let _in_use = USE.begin();
@@ -333,18 +334,16 @@ fn inspect(path: &Path) -> Result<()> {
     };
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::RuntimeNotFound(format!(
-                "{} does not exist",
-                path.display()
-            )));
-        }
-        Err(error) => return Err(unusable(error.to_string())),
+        Err(error) => return Err(unopened(path, &error)),
     };
-    let length = file
-        .metadata()
-        .map_err(|error| unusable(error.to_string()))?
-        .len();
+    let metadata = file.metadata().map_err(|error| unopened(path, &error))?;
+    if metadata.is_dir() {
+        return Err(unusable(DIRECTORY.into()));
+    }
+    let length = metadata.len();
+    if length == 0 {
+        return Err(unusable("it is empty".into()));
+    }
     let data = ReadCache::new(file);
     let not_a_library = |_| unusable("it is no shared library of this platform".into());
     let kind = FileKind::parse(&data).map_err(not_a_library)?;
@@ -369,6 +368,33 @@ fn inspect(path: &Path) -> Result<()> {
         offset.checked_add(size).is_some_and(|end| end <= length)
     });
     if whole { Ok(()) } else { Err(truncated()) }
+}
+
+const DIRECTORY: &str = "it is a directory";
+
+/// The error for a library that `error` has kept from being opened.
+fn unopened(path: &Path, error: &io::Error) -> Error {
+    let absent = |what: String| {
+        Error::RuntimeNotFound(format!(
+            "{} {what}; reinstall @knowledgepulse/native with optional dependencies, or set \
+             KNOWLEDGEPULSE_ONNXRUNTIME to a library",
+            path.display()
+        ))
+    };
+    match Obstacle::of(path, error) {
+        Obstacle::Missing => absent("does not exist".into()),
+        Obstacle::Dangling(target) => {
+            absent(format!("is a link to {}, which does not exist", target.display()))
+        }
+        Obstacle::Directory => Error::RuntimeUnusable {
+            path: path.to_owned(),
+            reason: DIRECTORY.into(),
+        },
+        Obstacle::Unreadable(reason) => Error::RuntimeUnreadable {
+            path: path.to_owned(),
+            reason,
+        },
+    }
 }
 
 /// Opens the library and returns its version, if that is one that works. `ort` checks only the API level,
@@ -486,10 +512,31 @@ mod tests {
         assert_eq!(error.code(), "ERR_RUNTIME_UNUSABLE");
         assert!(error.to_string().contains("truncated"), "{error}");
 
-        assert_eq!(
-            Runtime::load(directory.path()).err().unwrap().code(),
-            "ERR_RUNTIME_UNUSABLE"
-        );
+        let error = Runtime::load(directory.path()).err().unwrap();
+        assert_eq!(error.code(), "ERR_RUNTIME_UNUSABLE");
+        assert!(error.to_string().contains("it is a directory"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_nowhere_or_in_a_circle_are_told_apart() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        for (name, target, code, reason) in [
+            (
+                "dangling",
+                "nowhere",
+                "ERR_RUNTIME_NOT_FOUND",
+                "a link to nowhere",
+            ),
+            ("circle", "circle", "ERR_RUNTIME_UNREADABLE", "permissions"),
+        ] {
+            let path = directory.path().join(name);
+            symlink(target, &path).unwrap();
+            let error = Runtime::load(&path).err().unwrap();
+            assert_eq!(error.code(), code);
+            assert!(error.to_string().contains(reason), "{error}");
+        }
     }
 
     #[cfg(target_os = "linux")]

@@ -67,7 +67,11 @@ const cases = [
   {
     name: 'the library is missing',
     damage: ({ remove }) => remove(PLATFORM, LIBRARY),
-    neutral: { code: 'ERR_RUNTIME_NOT_FOUND', reason: /KNOWLEDGEPULSE_ONNXRUNTIME/, warns: false },
+    neutral: {
+      code: 'ERR_RUNTIME_NOT_FOUND',
+      reason: /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/,
+      warns: false,
+    },
   },
   {
     name: 'the library is truncated',

@@ -1,0 +1,35 @@
+'use strict';
+
+// The C library of the system, of which Linux has a choice.
+
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+/**
+ * The C library that this process runs on and its version; null where there is no choice, or where it cannot be told.
+ *
+ * @returns {{ libc: 'glibc' | 'musl' | null, libcVersion: string | null }}
+ */
+function systemLibc() {
+  if (process.platform !== 'linux') return { libc: null, libcVersion: null };
+  const glibc = process.report?.getReport().header.glibcVersionRuntime;
+  if (glibc !== undefined) return { libc: 'glibc', libcVersion: glibc };
+  const loader = muslLoader();
+  if (loader === undefined) return { libc: null, libcVersion: null };
+  // The loader of musl, run by itself, tells its version.
+  const { stderr } = spawnSync(loader, { encoding: 'utf8' });
+  return { libc: 'musl', libcVersion: /^Version (\S+)/m.exec(stderr)?.[1] ?? null };
+}
+
+function muslLoader() {
+  try {
+    const name = fs.readdirSync('/lib').find((name) => name.startsWith('ld-musl-'));
+    return name && path.join('/lib', name);
+  } catch {
+    // Not every system has this directory, and not every user may read it.
+    return undefined;
+  }
+}
+
+module.exports = { systemLibc };

@@ -1,0 +1,73 @@
+'use strict';
+
+// What keeps a file of an installation from being used, told apart by what its user has to do about it.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+/**
+ * What is wrong with a file: it is `missing`; it is `unreadable`, because the system refuses it for want of a permission
+ * or because a disk fails; or it is `damaged`.
+ *
+ * @typedef {{ kind: 'missing' | 'unreadable' | 'damaged', reason: string }} Obstacle
+ */
+
+/**
+ * What keeps a file from being read; undefined if nothing does.
+ *
+ * @param {string} file
+ * @returns {Obstacle | undefined}
+ */
+function obstacleTo(file) {
+  try {
+    const stats = fs.statSync(file);
+    if (stats.isDirectory()) return { kind: 'damaged', reason: `${file} is a directory` };
+    if (stats.size === 0) return { kind: 'damaged', reason: `${file} is empty` };
+    fs.closeSync(fs.openSync(file));
+    return undefined;
+  } catch (error) {
+    if (!isAbsence(error)) return { kind: 'unreadable', reason: `${file} cannot be read: ${error.message}` };
+    const target = linkTarget(file);
+    const reason = target === undefined ? 'does not exist' : `is a link to ${target}, which does not exist`;
+    return { kind: 'missing', reason: `${file} ${reason}` };
+  }
+}
+
+function isAbsence(error) {
+  return error.code === 'ENOENT' || error.code === 'ENOTDIR';
+}
+
+/** Where a symbolic link leads; undefined for everything else. */
+function linkTarget(file) {
+  try {
+    return fs.readlinkSync(file);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The directory of an installed package that cannot be resolved: its files are missing, or it may not be read, or it is
+ * a link that leads nowhere. Undefined if it is not installed.
+ *
+ * @param {string} name
+ * @returns {string | undefined}
+ */
+function unresolvedPackage(name) {
+  // Not there in a compiled program, nor under Plug'n'Play.
+  const bases = require.resolve.paths?.(name) ?? [];
+  return bases.map((base) => path.join(base, name)).find(isTaken);
+}
+
+/** Whether a path is taken, as far as that can be told: in a directory that may not be searched, it may be. */
+function isTaken(directory) {
+  try {
+    fs.lstatSync(directory);
+    return true;
+  } catch (error) {
+    // A directory that is not even visible itself is somebody else's, such as that of another user.
+    return !isAbsence(error) && fs.existsSync(path.dirname(directory));
+  }
+}
+
+module.exports = { obstacleTo, unresolvedPackage };

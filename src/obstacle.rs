@@ -1,0 +1,67 @@
+//! What keeps a file of an installation from being read, told apart by what its user has to do about it.
+
+use std::{
+    io::{self, ErrorKind},
+    path::{Path, PathBuf},
+};
+
+/// Why a file could not be opened or read.
+#[derive(Debug, PartialEq)]
+pub enum Obstacle {
+    /// Nothing has this name.
+    Missing,
+    /// It is a symbolic link to something that does not exist.
+    Dangling(PathBuf),
+    /// It is a directory.
+    Directory,
+    /// The system refuses to read it, for want of a permission or because a disk fails: the system's words.
+    Unreadable(String),
+}
+
+impl Obstacle {
+    /// What `error` tells of the file that it came of.
+    #[must_use]
+    pub fn of(path: &Path, error: &io::Error) -> Self {
+        // Windows refuses to open a directory as if a permission were missing.
+        if path.is_dir() {
+            return Self::Directory;
+        }
+        if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+            return Self::Unreadable(error.to_string());
+        }
+        std::fs::read_link(path).map_or(Self::Missing, Self::Dangling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn obstacle(path: &Path) -> Obstacle {
+        Obstacle::of(path, &std::fs::read(path).unwrap_err())
+    }
+
+    #[test]
+    fn absence_is_told_from_a_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(obstacle(directory.path()), Obstacle::Directory);
+        assert_eq!(obstacle(&directory.path().join("none")), Obstacle::Missing);
+        let file = directory.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(obstacle(&file.join("below")), Obstacle::Missing);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_told_by_where_they_lead() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let link = directory.path().join("link");
+        symlink("nowhere", &link).unwrap();
+        assert_eq!(obstacle(&link), Obstacle::Dangling("nowhere".into()));
+        // A link to itself stands for all that no test can arrange: permissions count for nothing where root runs it.
+        let circle = directory.path().join("circle");
+        symlink("circle", &circle).unwrap();
+        assert!(matches!(obstacle(&circle), Obstacle::Unreadable(_)));
+    }
+}
