@@ -84,7 +84,8 @@ export interface PgVectorStoreOptions {
    */
   efSearch?: number;
   /**
-   * How many milliseconds a call may take, waiting for a connection included: 1 or more.
+   * How many milliseconds a call may take, waiting for a connection included: 50 to 2147483647. The server gives up before
+   * that, so that its answer comes in time.
    *
    * @defaultValue 5000
    */

@@ -49,6 +49,12 @@ const LOCKED_COMPARISONS = 10_000;
 /** The functions, for a look whether they are all there. */
 const FUNCTIONS = ['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep'];
 
+/** Columns that the tables of every version have: without them, a table is somebody else's. */
+const OWN_COLUMNS = {
+  meta: ['id', 'version', 'model', 'dtype', 'next_position'],
+  table: ['position', 'added', 'embedding', 'label'],
+};
+
 /**
  * The tables.
  *
@@ -509,6 +515,7 @@ module.exports = {
   MAX_NAME_BYTES,
   MAX_TTL_MS,
   MIGRATE_LOCK,
+  OWN_COLUMNS,
   RAISED,
   OLDER_VERSION,
   SCHEMA_VERSION,

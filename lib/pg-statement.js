@@ -221,17 +221,23 @@ function otherLimits(message) {
   return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
 }
 
+/** What `migrate()` says instead, which is no remedy for itself. */
+const MIGRATION_MESSAGES = {
+  ...MESSAGES,
+  ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
+};
+
 /** The typed error for what {@link runStatement} threw; a signal's reason stays what it is. */
-function storeError(failure) {
+function storeError(failure, messages = MESSAGES) {
   if (!(failure instanceof Failure)) return failure;
   const { error, phase } = failure;
   if (phase === 'aborted') return error;
   if (error === TIME_UP) {
     const where = phase === 'connect' ? 'no connection was to be had' : 'the database did not reply';
-    return codedError(Error, 'ERR_STORE_TIMEOUT', `${MESSAGES.ERR_STORE_TIMEOUT}: ${where}`);
+    return codedError(Error, 'ERR_STORE_TIMEOUT', `${messages.ERR_STORE_TIMEOUT}: ${where}`);
   }
   const code = codeOf(error, phase);
-  return codedError(Error, code, `${MESSAGES[code]}: ${error?.message || error?.code || error}`, error);
+  return codedError(Error, code, `${messages[code]}: ${error?.message || error?.code || error}`, error);
 }
 
 function codeOf(error, phase) {
@@ -267,6 +273,7 @@ function isConflict({ error, phase }) {
 
 module.exports = {
   Failure,
+  MIGRATION_MESSAGES,
   isConflict,
   isLost,
   openConnection,

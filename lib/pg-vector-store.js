@@ -12,6 +12,7 @@ const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = 
 const schema = require('./pg-schema.js');
 const {
   Failure,
+  MIGRATION_MESSAGES,
   isConflict,
   isLost,
   openConnection,
@@ -24,8 +25,17 @@ const { isArray, readFrom } = require('./reading.js');
 
 const { DIMENSIONS, MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
-/** The longest delay of a timer. */
+/** The longest delay of a timer: a longer one would end at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** The largest `integer` of PostgreSQL, of which kind the parameter of a LIMIT is. */
+const MAX_SQL_INTEGER = 2 ** 31 - 1;
+
+/** At least so much of the time of a call is for its answer to come back. */
+const MIN_ANSWER_MS = 20;
+
+/** The shortest time limit: the server gets more of it than its answer, and a call takes some milliseconds of that. */
+const MIN_TIMEOUT_MS = 50;
 
 /** The limits of a table that is made without any. */
 const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY };
@@ -41,7 +51,7 @@ const SWEEP_ROWS = 10_000;
  * known that nothing was added.
  */
 function patienceFor(remaining) {
-  return remaining - Math.max(20, remaining / 10);
+  return remaining - Math.max(MIN_ANSWER_MS, remaining / 10);
 }
 
 class PgVectorStore {
@@ -78,9 +88,11 @@ class PgVectorStore {
       await this.#migrate();
     } catch (error) {
       // Someone who does not know our lock made the same thing at the same time.
-      if (!['23505', '42710', '42P07'].includes(error?.error?.code)) throw storeError(error);
+      if (!['23505', '42710', '42P07'].includes(error?.error?.code)) {
+        throw storeError(error, MIGRATION_MESSAGES);
+      }
       await this.#migrate().catch((second) => {
-        throw storeError(second);
+        throw storeError(second, MIGRATION_MESSAGES);
       });
     }
   }
@@ -111,7 +123,7 @@ class PgVectorStore {
     const { efSearch } = this.#settings;
     const values = [
       ...[...this.#expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
-      ...[this.#toSql(Array.from(query)), Math.min(count, MAX_TIMER_MS)],
+      ...[this.#toSql(Array.from(query)), Math.min(count, MAX_SQL_INTEGER)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
     const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
@@ -325,11 +337,10 @@ class Migration {
     if (namespace === null) return false;
     const found = await this.#relations(namespace);
     if (!found.has('meta')) {
-      if (found.has('table')) {
-        throw schemaError(`there is a table ${table} that belongs to no store; name another table`);
-      }
+      if (found.has('table')) throw foreign(await this.#describe(namespace, table));
       return false;
     }
+    await this.#refuseForeign(namespace, 'meta');
     const meta = quoted(namespace, table + schema.SUFFIXES.meta);
     const [[version] = [null]] = await this.#query(`SELECT version FROM ${meta} WHERE id = 1`);
     const isOlder = Number(version) === schema.OLDER_VERSION;
@@ -339,6 +350,7 @@ class Migration {
           'install the version of the package that made them, or name another table',
       );
     }
+    if (found.has('table')) await this.#refuseForeign(namespace, 'table');
     await this.#checkLimits(meta);
     if (isOlder) return false;
     const [[functions]] = await this.#query(
@@ -351,6 +363,28 @@ class Migration {
       Number(functions) === schema.FUNCTIONS.length &&
       (index === 'exact' || found.has('hnsw'))
     );
+  }
+
+  /** Refuses what has the name of one of our tables and is none. */
+  async #refuseForeign(namespace, part) {
+    const name = this.#settings.table + (schema.SUFFIXES[part] ?? '');
+    const relation = await this.#describe(namespace, name);
+    const isOurs =
+      relation.kind === 'table' &&
+      schema.OWN_COLUMNS[part].every((column) => relation.columns.includes(column));
+    if (!isOurs) throw foreign(relation);
+  }
+
+  /** What it is that has a name. */
+  async #describe(namespace, name) {
+    const rows = await this.#query(
+      'SELECT c.relkind, a.attname FROM pg_class c LEFT JOIN pg_attribute a ' +
+        'ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ' +
+        'WHERE c.relnamespace = $1::regnamespace AND c.relname = $2 ORDER BY a.attnum',
+      [quoted(namespace), name],
+    );
+    const columns = rows.map(([, column]) => column).filter((column) => column !== null);
+    return { name: `${namespace}.${name}`, kind: RELATION_KINDS[rows[0]?.[0]] ?? 'relation', columns };
   }
 
   async #checkLimits(meta) {
@@ -479,6 +513,32 @@ class Migration {
   }
 }
 
+/** What PostgreSQL keeps under the names of tables, by `pg_class.relkind`. */
+const RELATION_KINDS = {
+  r: 'table',
+  p: 'partitioned table',
+  f: 'foreign table',
+  v: 'view',
+  m: 'materialized view',
+  S: 'sequence',
+  i: 'index',
+  I: 'partitioned index',
+  c: 'type',
+};
+
+/** So many columns tell what a table is. */
+const NAMED_COLUMNS = 8;
+
+/** The error for something that has a name of ours and belongs to somebody else. */
+function foreign({ name, kind, columns }) {
+  const article = kind === 'index' ? 'an' : 'a';
+  const shown = columns.slice(0, NAMED_COLUMNS).join(', ');
+  const more = columns.length > NAMED_COLUMNS ? ` and ${columns.length - NAMED_COLUMNS} more` : '';
+  const having = columns.length === 0 ? 'without columns' : `with the columns ${shown}${more}`;
+  const what = ['sequence', 'index', 'partitioned index'].includes(kind) ? kind : `${kind} ${having}`;
+  return schemaError(`${name} is ${article} ${what}, and belongs to no store; name another table`);
+}
+
 function schemaError(message) {
   return codedError(Error, 'ERR_STORE_SCHEMA', message);
 }
@@ -570,7 +630,7 @@ function readOptions(options) {
     schema: readName(options, 'schema', 63),
     limits: readLimits(options),
     efSearch: index === 'hnsw' ? efSearch : null,
-    timeoutMs: readNumber(options, 'timeoutMs', { fallback: 5000, from: 1, to: MAX_TIMER_MS }),
+    timeoutMs: readNumber(options, 'timeoutMs', { fallback: 5000, from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }),
     sweepIntervalMs: readNumber(options, 'sweepIntervalMs', { fallback: 60_000, from: 1, to: forever }),
   };
 }

@@ -35,6 +35,8 @@ describe('options', () => {
     ['no time to live', { pool, ttlMs: Number.NaN }, RangeError],
     ['a time limit that is none', { pool, timeoutMs: '5' }, TypeError],
     ['no time', { pool, timeoutMs: 0 }, RangeError],
+    ['too little time for any answer', { pool, timeoutMs: 49 }, RangeError, 'from 50 to'],
+    ['more time than a timer has', { pool, timeoutMs: 2 ** 31 }, RangeError, 'to 2147483647'],
     ['too wide a search', { pool, index: 'hnsw', efSearch: 1001 }, RangeError],
     ['sweeps without a pause', { pool, sweepIntervalMs: 0 }, RangeError],
     ['an unknown option', { pool, timeout: 1 }, TypeError],
@@ -47,7 +49,7 @@ describe('options', () => {
       },
       TypeError,
     ],
-  ])('%s', (_, options, Class) => {
+  ])('%s', (_, options, Class, part = 'options') => {
     let error;
     try {
       new PgVectorStore(options);
@@ -56,6 +58,7 @@ describe('options', () => {
     }
     expect(error).toBeInstanceOf(Class);
     expect(error.code).toBe('ERR_INVALID_OPTION');
+    expect(error.message).toContain(part);
   });
 
   test('nothing is asked of the database before the first call', () => {
@@ -360,11 +363,76 @@ describeWithPostgres('migrate', () => {
     });
   });
 
-  test("somebody else's table is not taken for a store's", async () => {
-    await pool().query('CREATE TABLE invoices (number integer)');
-    const error = await rejection(store({ table: 'invoices' }).migrate());
-    expect(error.code).toBe('ERR_STORE_SCHEMA');
-    expect(error.message).toContain('invoices');
+  test('more neighbours than PostgreSQL counts are all that there are', async () => {
+    const made = await migrated();
+    await made.compareAndAdd(entry('a', randomVector(1)));
+    expect(await made.nearest(randomVector(1), Number.MAX_SAFE_INTEGER, MODEL)).toHaveLength(1);
+  });
+
+  describe("somebody else's", () => {
+    const ours = 'position bigint, added timestamptz, call uuid, embedding text, label text';
+    test.each([
+      ['table', 'CREATE TABLE # (number integer, customer text)', '#', 'number, customer'],
+      ['table without columns', 'CREATE TABLE # ()', '#', 'a table without columns'],
+      ['view', 'CREATE VIEW # AS SELECT 1 AS number', '#', 'a view with the columns number'],
+      ['sequence', 'CREATE SEQUENCE #', '#', 'a sequence'],
+      ['index', 'CREATE TABLE o# (n integer); CREATE INDEX # ON o# (n)', '#', 'an index'],
+      ['type', 'CREATE TYPE # AS (number integer)', '#', 'a type with the columns number'],
+      [
+        'table with the name of our second one',
+        'CREATE TABLE #_meta (key text)',
+        '#_meta',
+        'the columns key',
+      ],
+      [
+        'view with the name of our second one',
+        'CREATE VIEW #_meta AS SELECT 1 AS id, 3 AS version',
+        '#_meta',
+        'a view',
+      ],
+      [
+        'table beside one that looks like our second one',
+        'CREATE TABLE #_meta (id integer, version integer); CREATE TABLE # (n integer)',
+        '#_meta',
+        'columns id, version',
+      ],
+      [
+        'partitioned table',
+        `CREATE TABLE # (${ours}) PARTITION BY RANGE (position)`,
+        '#',
+        'a partitioned table',
+      ],
+    ])('%s is left alone, and told what it is', async (what, statement, name, ...parts) => {
+      const table = `theirs_${what.replaceAll(' ', '_')}`;
+      await pool().query(statement.replaceAll('#', table));
+      const all =
+        "SELECT relname, relkind, relnatts FROM pg_class WHERE relname LIKE 'theirs%' ORDER BY relname";
+      const { rows: before } = await pool().query(all);
+      const error = await rejection(store({ table }).migrate());
+      expect(error.code).toBe('ERR_STORE_SCHEMA');
+      for (const part of [`public.${name.replace('#', table)}`, 'name another table', ...parts]) {
+        expect(error.message).toContain(part);
+      }
+      expect(error.message).not.toContain('call migrate()');
+      expect((await pool().query(all)).rows).toEqual(before);
+    });
+
+    test('change to a table of ours is no reason to call migrate again', async () => {
+      const made = await migrated({ table: 'altered' });
+      await pool().query('ALTER TABLE altered_meta RENAME max_elements TO bound');
+      const error = await rejection(made.migrate());
+      expect(error.code).toBe('ERR_STORE_SCHEMA');
+      expect(error.message).toContain('max_elements');
+      expect(error.message).not.toContain('call migrate()');
+    });
+
+    test('table in place of ours', async () => {
+      const made = await migrated({ table: 'exchanged' });
+      await pool().query('DROP TABLE exchanged; CREATE TABLE exchanged (number integer)');
+      const error = await rejection(made.migrate());
+      expect(error.code).toBe('ERR_STORE_SCHEMA');
+      expect(error.message).toContain('public.exchanged is a table with the columns number');
+    });
   });
 
   test('the extension may be in a schema of its own, out of the search path', async () => {
