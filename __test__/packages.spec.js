@@ -9,6 +9,7 @@ const { pathToFileURL } = require('node:url');
 
 const { root } = require('./support/paths.js');
 const { run, runForResult } = require('./support/run-script.js');
+const { linkPackages } = require('./support/scratch.js');
 
 const UNIX_LIBRARY = 'libknowledgepulse_onnxruntime';
 const PLATFORMS = {
@@ -202,6 +203,21 @@ describe('manifests', () => {
       fs.rmSync(directory, { recursive: true });
     }
   });
+});
+
+test('the example of the README runs as it is written, and prints what the README says', async () => {
+  const [, script] = /`example\.mjs`[^`]*```js\n(.*?)```/s.exec(read('README.md'));
+  const [, printed] = /```console\n\$ node example\.mjs\n(.*?)```/s.exec(read('README.md'));
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-example-'));
+  try {
+    linkPackages(directory, { [main.name]: root });
+    const file = path.join(directory, 'example.mjs');
+    fs.writeFileSync(file, script);
+    const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: printed, stderr: '' });
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
 });
 
 describe('tarballs', () => {
