@@ -227,6 +227,12 @@ describe('a broken installation', () => {
       code: 'ERR_MODEL_NOT_FOUND',
       names: ['npm install @knowledgepulse/all-minilm-l6-v2'],
     }),
+    'no model package of the dtype that is asked for': () => ({
+      from: copyPackage(path.join(scratch, 'no-q8')),
+      env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_DTYPE: 'q8' },
+      code: 'ERR_MODEL_NOT_FOUND',
+      names: ['Run: npm install', 'all-minilm-l6-v2-q8', 'KNOWLEDGEPULSE_DTYPE'],
+    }),
     'an addon of another version': () => {
       const from = copyPackage(path.join(scratch, 'other-version'));
       const manifest = path.join(from, 'package.json');
@@ -428,7 +434,7 @@ describe('a broken installation', () => {
     });
 
     test.each(Object.keys(damages).filter((name) => !name.includes(' may not be ')))('%s', (name) =>
-      tells(damages[name], {}),
+      tells(damages[name]),
     );
 
     testWithPermissions.each(Object.keys(damages).filter((name) => name.includes(' may not be ')))(
@@ -436,10 +442,13 @@ describe('a broken installation', () => {
       (name) => tells(damages[name], { unprivileged: true }),
     );
 
-    async function tells(damage, options) {
+    async function tells(damage, { unprivileged = false } = {}) {
       const installed = install();
       const { code, names, not = [] } = damage(installed);
-      const found = await report({ ...options, from: installed.from });
+      // One process less, where it need not be another user's.
+      const found = unprivileged
+        ? await report({ unprivileged, from: installed.from })
+        : await require(path.join(installed.from, 'lib', 'doctor.js')).diagnose();
       // Otherwise it could not be removed after the tests.
       fs.rmSync(path.dirname(installed.platform), { recursive: true });
       expect(found.problems.map((problem) => problem.code)).toEqual([code]);
@@ -467,6 +476,23 @@ describe('a broken installation', () => {
       healthy: true,
       platform: { os, arch, libc: null, libcVersion: null },
     });
+  });
+
+  test('no process may be started: the report says so', async () => {
+    const { code, stdout, stderr } = await run(process.execPath, [
+      '-e',
+      `
+        // As the permission model of Node.js does it.
+        require('node:child_process').fork = () => { throw new Error('Access to this API has been restricted'); };
+        process.argv = [process.execPath, 'native.js', 'doctor', '--json'];
+        require(${JSON.stringify(path.join(root, 'bin', 'native.js'))});
+      `,
+    ]);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    const { problems } = JSON.parse(stdout);
+    expect(problems.map((problem) => problem.code)).toEqual(['ERR_NO_PROCESS']);
+    expect(problems[0].message).toContain('restricted');
+    expect(problems[0].remedy).toContain('--allow-child-process');
   });
 
   test('every code of an embedder has a remedy of its own', () => {
@@ -520,6 +546,16 @@ describe('the command line', () => {
     const { code, stdout, stderr } = await native([option]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('doctor');
+  });
+
+  const testWithFullDisk = fs.existsSync('/dev/full') ? test : test.skip;
+  testWithFullDisk('a report that cannot be written is no success', async () => {
+    const script = `"$0" "$1" doctor --json > /dev/full`;
+    const { code, stderr } = await run('sh', [
+      ...['-c', script, process.execPath, path.join(root, 'bin', 'native.js')],
+    ]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^@knowledgepulse\/native: the report could not be written: .*ENOSPC/);
   });
 
   test('--version', async () => {

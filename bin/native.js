@@ -32,8 +32,23 @@ const commands = { doctor };
 async function doctor({ json = false }) {
   const report = await diagnose();
   const colours = process.stdout.isTTY === true && process.stdout.hasColors();
-  console.log(json ? JSON.stringify(report, null, 2) : render(report, { colours }));
+  const failure = await write(json ? JSON.stringify(report, null, 2) : render(report, { colours }));
+  if (failure !== undefined) {
+    console.error(`${NAME}: the report could not be written: ${failure.message}`);
+    return 1;
+  }
   return report.healthy ? 0 : 1;
+}
+
+/** Writes a text and a line feed to the standard output. Resolves with the error, unless whoever read it had enough. */
+function write(text) {
+  return new Promise((resolve) => {
+    // It is told to the callback too, and would end the process if nobody listened.
+    process.stdout.on('error', () => {});
+    process.stdout.write(`${text}\n`, (error) =>
+      resolve(error?.code === 'EPIPE' ? undefined : (error ?? undefined)),
+    );
+  });
 }
 
 async function main(args) {

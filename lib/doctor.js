@@ -24,9 +24,12 @@ const REMEDIES = {
   ERR_INFERENCE: 'Is there enough memory? If so, please report it with the output of doctor --json.',
   ERR_INTERNAL: 'This is a bug: please report it with the output of doctor --json.',
   ERR_MODEL_DAMAGED: 'Remove and reinstall the model package: a file of it is incomplete or was changed.',
-  ERR_MODEL_NOT_FOUND: 'Run: npm install @knowledgepulse/all-minilm-l6-v2',
+  ERR_MODEL_NOT_FOUND:
+    'Run: npm install @knowledgepulse/all-minilm-l6-v2 (or all-minilm-l6-v2-q8, where KNOWLEDGEPULSE_DTYPE is q8).',
   ERR_MODEL_UNREADABLE: UNREADABLE,
   ERR_MODEL_UNSUPPORTED: 'Run: npm install @knowledgepulse/all-minilm-l6-v2',
+  ERR_NO_PROCESS:
+    'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.',
   ERR_OUT_OF_MEMORY: 'Free memory, or raise the limit that the process or its container has.',
   ERR_RUNTIME_NOT_FOUND:
     'Reinstall @knowledgepulse/native with optional dependencies. For musl and Intel Macs no package carries ONNX Runtime: install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library.',
@@ -44,7 +47,7 @@ const VARIABLES = {
   ERR_CRASHED: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_EMBEDDING_WRONG: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_MODEL_DAMAGED: ['KNOWLEDGEPULSE_MODEL_DIR'],
-  ERR_MODEL_NOT_FOUND: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_DTYPE'],
+  ERR_MODEL_NOT_FOUND: ['KNOWLEDGEPULSE_MODEL_DIR'],
   ERR_MODEL_UNSUPPORTED: ['KNOWLEDGEPULSE_MODEL_DIR'],
   ERR_RUNTIME_NOT_FOUND: ['KNOWLEDGEPULSE_ONNXRUNTIME', 'KNOWLEDGEPULSE_NATIVE_ADDON'],
   ERR_RUNTIME_TOO_OLD: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
@@ -86,14 +89,19 @@ async function diagnose() {
 /** Has the examination run in a process of its own, and enters its findings into `report`. */
 function examine(report) {
   return new Promise((resolve) => {
-    // What it writes is no part of the report, except its last words.
-    const child = fork(path.join(__dirname, 'examination.js'), {
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    });
+    const fail = (code, message) => report.problems.push({ code, message });
+    const failToStart = (error) => fail('ERR_NO_PROCESS', `no process to examine it in: ${error.message}`);
+    let child;
+    try {
+      // What it writes is no part of the report, except its last words.
+      child = fork(path.join(__dirname, 'examination.js'), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    } catch (error) {
+      failToStart(error);
+      return resolve();
+    }
     let stage = 'starting';
     let finished = false;
     let lastWords = '';
-    const fail = (code, message) => report.problems.push({ code, message });
     const timer = setTimeout(() => {
       finished = true;
       fail('ERR_TIMEOUT', `${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`);
@@ -114,7 +122,7 @@ function examine(report) {
     });
     child.on('error', (error) => {
       finished = true;
-      fail('ERR_INTERNAL', `no process to examine it in: ${error.message}`);
+      failToStart(error);
       end();
     });
     child.on('close', (code, signal) => {

@@ -17,9 +17,18 @@ function systemLibc() {
   if (glibc !== undefined) return { libc: 'glibc', libcVersion: glibc };
   const loader = muslLoader();
   if (loader === undefined) return { libc: null, libcVersion: null };
-  // The loader of musl, run by itself, tells its version.
-  const { stderr } = spawnSync(loader, { encoding: 'utf8' });
-  return { libc: 'musl', libcVersion: /^Version (\S+)/m.exec(stderr)?.[1] ?? null };
+  return { libc: 'musl', libcVersion: muslVersion(loader) };
+}
+
+/** The loader of musl, run by itself, tells its version. */
+function muslVersion(loader) {
+  try {
+    const { stderr } = spawnSync(loader, { encoding: 'utf8' });
+    return /^Version (\S+)/m.exec(stderr)?.[1] ?? null;
+  } catch {
+    // The permission model of Node.js lets no process be started.
+    return null;
+  }
 }
 
 function muslLoader() {

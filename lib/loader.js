@@ -198,7 +198,7 @@ const REMEDIES = {
     'that user, with optional dependencies,',
   damaged: 'Remove node_modules and reinstall with optional dependencies,',
   refused:
-    "Provide what the system's loader asks for above, or remove node_modules and reinstall with optional dependencies,",
+    'Provide what the reason above asks for, or remove node_modules and reinstall with optional dependencies,',
   foreign:
     'Remove node_modules and reinstall with optional dependencies, on the platform that it will run on,',
   missing: 'Install with optional dependencies (no --omit=optional), on the platform that it will run on,',
