@@ -8,6 +8,7 @@ const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
 const { root } = require('./support/paths.js');
+const { readmeExample } = require('./support/readme.js');
 const { run, runForResult } = require('./support/run-script.js');
 const { linkPackages } = require('./support/scratch.js');
 
@@ -206,8 +207,7 @@ describe('manifests', () => {
 });
 
 test('the example of the README runs as it is written, and prints what the README says', async () => {
-  const [, script] = /`example\.mjs`[^`]*```js\n(.*?)```/s.exec(read('README.md'));
-  const [, printed] = /```console\n\$ node example\.mjs\n(.*?)```/s.exec(read('README.md'));
+  const { script, printed } = readmeExample();
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-example-'));
   try {
     linkPackages(directory, { [main.name]: root });

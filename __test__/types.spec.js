@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { root } = require('./support/paths.js');
+const { readmeExample } = require('./support/readme.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory } = require('./support/scratch.js');
 
@@ -22,13 +23,20 @@ const RESOLUTIONS = {
 beforeAll(() => {
   copyPackage(path.join(scratch, 'node_modules', '@knowledgepulse', 'native'));
   fs.cpSync(path.join(__dirname, 'types'), path.join(scratch, 'types'), { recursive: true });
+  fs.mkdirSync(path.join(scratch, 'readme'));
+  fs.writeFileSync(path.join(scratch, 'readme', 'example.mjs'), readmeExample().script);
+  const console = 'declare const console: { log(...values: string[]): void };';
+  fs.writeFileSync(path.join(scratch, 'readme', 'console.d.ts'), console);
 });
 
 test.each(Object.entries(RESOLUTIONS))('moduleResolution %s', async (moduleResolution, settings) => {
   const { compiler, module } = settings;
   const project = path.join(scratch, `${moduleResolution}.json`);
-  const compilerOptions = { module, moduleResolution };
-  const config = { extends: './types/tsconfig.json', compilerOptions, include: ['types/*.ts'] };
+  const compilerOptions = { module, moduleResolution, allowJs: true, checkJs: true };
+  const include = ['types/*.ts'];
+  // The example of the README awaits at its top level, which only modules may.
+  if (module !== 'commonjs') include.push('readme/*');
+  const config = { extends: './types/tsconfig.json', compilerOptions, include };
   fs.writeFileSync(project, JSON.stringify(config));
   const tsc = path.join(root, 'node_modules', compiler, 'bin', 'tsc');
   const { code, stdout } = await run(process.execPath, [tsc, '--project', project]);
