@@ -188,6 +188,40 @@ describe('inputs', () => {
     expect(messages[3]).toContain('; 3 bad lines');
   });
 
+  test.each([
+    ['is an object that is no text', '{"toString":1,"valueOf":1,"length":1e9}'],
+    ['is nested 5,000 deep', '['.repeat(5000) + ']'.repeat(5000)],
+    ['is nested 1,000,000 deep', '['.repeat(1e6) + ']'.repeat(1e6)],
+    ['is an object nested 100,000 deep', `${'{"a":'.repeat(1e5)}1${'}'.repeat(1e5)}`],
+  ])('a field that %s costs no other trace', async (_, hostile) => {
+    const { metadata } = one;
+    const put = (fields) => JSON.stringify({ ...one, ...fields }).replace('"HERE"', () => hostile);
+    const bad = [
+      { task: { objective: 'HERE' } },
+      { metadata: 'HERE' },
+      { metadata: { ...metadata, success: 'HERE' } },
+      { metadata: { ...metadata, task_domain: 'HERE' } },
+      { steps: 'HERE' },
+    ];
+    // What is no part of the score may be anything.
+    const good = [{ id: 'HERE' }, { metadata: { ...metadata, tags: 'HERE' } }, { extra: 'HERE' }];
+    const input = [...bad, ...good].map((fields) => `${put(fields)}\n${put({})}\n`).join('');
+    const files = ['out.jsonl', 'report.html'].map((name) => path.join(scratch, name));
+    const { code, stderr, stdout } = await kpScore(
+      [NO_EMBEDDER, '--format', 'json', '--out', files[0], '--report', files[1]],
+      { input },
+    );
+    const named = linesOf(stderr).filter((line) => /^stdin:\d+: trace\./.test(line));
+    expect(named.map((line) => Number(line.split(':')[1]))).toEqual([1, 3, 5, 7, 9]);
+    expect(code).toBe(1);
+    const { results, summary } = JSON.parse(stdout);
+    expect(results.map(({ line }) => line)).toEqual([2, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16]);
+    expect(summary).toMatchObject({ scored: 11, bad: 5 });
+    const written = linesOf(fs.readFileSync(files[0], 'utf8'));
+    expect(written).toHaveLength(11);
+    expect(written.filter((line) => line.includes(hostile))).toHaveLength(3);
+  });
+
   test('bad elements are named by their index', async () => {
     const file = write('elements.json', JSON.stringify([one, { steps: 1 }, one], null, 1));
     const { code, stderr } = await kpScore([NO_EMBEDDER, file]);

@@ -270,7 +270,9 @@ class Run {
     const id = typeof value?.id === 'string' ? value.id : null;
     const domain = value?.metadata?.task_domain ?? 'default';
     const success = value?.metadata?.success;
-    const excerpt = String(value?.task?.objective).slice(0, EXCERPT_LENGTH);
+    const objective = value?.task?.objective;
+    // Anything else makes no trace, and turning it into text may fail.
+    const excerpt = typeof objective === 'string' ? objective.slice(0, EXCERPT_LENGTH) : '';
     const original = this.#out || this.#dropped ? text : undefined;
     return async () => {
       this.#messages.onDone(size);
