@@ -30,8 +30,9 @@ function outline(records) {
 }
 
 const object = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue());
-const blank = fc.constantFrom('', '\n', '\r\n', ' \n\t\n');
-const lineEnd = fc.constantFrom('\n', '\r\n');
+const blank = fc.constantFrom('', '\n', '\r\n', '\r', ' \n\t\n');
+const lineEnd = fc.constantFrom('\n', '\r\n', '\r');
+const separator = fc.oneof(lineEnd, fc.constantFrom('', ' '));
 const indentation = fc.constantFrom(0, 1, '\t', 4);
 
 /** A part of an input, and the values in it. */
@@ -53,7 +54,7 @@ describe('values', () => {
   test('are those of JSON.parse, in any mix of layouts, cut into any chunks', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.tuple(part, lineEnd, blank), { maxLength: 6 }),
+        fc.array(fc.tuple(part, separator, blank), { maxLength: 6 }),
         fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 5 }),
         fc.boolean(),
         async (parts, sizes, endsInLine) => {
@@ -112,6 +113,56 @@ describe('values', () => {
         [1, { a: 1 }],
         [5, { b: 2 }],
         [8, { c: 3 }],
+      ],
+    ],
+    [
+      'two on a line',
+      '{"a":1}{"b":{"c":"}{"}} {"d":4}\n{"e":5}',
+      [
+        [1, { a: 1 }],
+        [1, { b: { c: '}{' } }],
+        [1, { d: 4 }],
+        [2, { e: 5 }],
+      ],
+    ],
+    [
+      'an object and an array on a line',
+      '{"a":1}[{"b":2},{"c":3}]{"d":4}',
+      [
+        [1, { a: 1 }],
+        ['1[0]', { b: 2 }],
+        ['1[1]', { c: 3 }],
+        [1, { d: 4 }],
+      ],
+    ],
+    [
+      'several over several lines, each beginning where the one before ends',
+      '{\n"a":1\n} {\n"b":[2\n]}{"c":\n3}\n{"d":4}',
+      [
+        [1, { a: 1 }],
+        [3, { b: [2] }],
+        [5, { c: 3 }],
+        [7, { d: 4 }],
+      ],
+    ],
+    [
+      'one a line that ends in a return',
+      '{"a":1}\r\r{"b":\r2}\r[\r{"c":3}\r]',
+      [
+        [1, { a: 1 }],
+        [3, { b: 2 }],
+        ['6[0]', { c: 3 }],
+      ],
+    ],
+    [
+      'with line ends of all kinds',
+      '{"a":1}\r\n\r{"b":2}\n\r\n{"c":3}\r{"d":4}\n\n\r\r\n{"e":5}\r',
+      [
+        [1, { a: 1 }],
+        [3, { b: 2 }],
+        [5, { c: 3 }],
+        [6, { d: 4 }],
+        [10, { e: 5 }],
       ],
     ],
     [
@@ -219,19 +270,52 @@ describe('a bad value', () => {
       ],
     ],
     [
-      'two on a line',
-      `${first}${second}\n${first}`,
+      'a bracket too many',
+      `${first}}\n${second}`,
+      [
+        [1, good[0]],
+        [1, 'bad'],
+        [2, good[1]],
+      ],
+    ],
+    [
+      'one between others on its line',
+      `${first}{"x":NaN} ${second}, ${first}\n${second}`,
+      [
+        [1, good[0]],
+        [1, 'bad'],
+        [1, good[1]],
+        [1, good[0]],
+        [2, good[1]],
+      ],
+    ],
+    [
+      'no value between others on its line',
+      `${first}, ${second} x ]${first},\n${second}`,
+      [
+        [1, good[0]],
+        [1, 'bad'],
+        [1, good[1]],
+        [1, good[0]],
+        [2, good[1]],
+      ],
+    ],
+    [
+      'one on its line, and what is no value after it',
+      `{state} of things\n${first}`,
       [
         [1, 'bad'],
         [2, good[0]],
       ],
     ],
     [
-      'a bracket too many',
-      `${first}}\n${second}`,
+      'cut off after another on its line',
+      `${first}{"x":\n${second}\n${first}`,
       [
+        [1, good[0]],
         [1, 'bad'],
         [2, good[1]],
+        [3, good[0]],
       ],
     ],
     [
@@ -555,6 +639,15 @@ describe('a bad value', () => {
     expect(records).toHaveLength(100_000);
     expect(records.every(({ error }, at) => error !== undefined && records[at].line === at + 1)).toBe(true);
   });
+
+  test.each(['{}', '{},', '{"x":NaN} {"a":1}'])(
+    'and on one line twenty thousand times %j takes one',
+    async (text) => {
+      const records = await read(`${text.repeat(20_000)}\n{"end":1}`);
+      expect(records.length).toBeGreaterThan(20_000);
+      expect(records.at(-1)).toMatchObject({ value: { end: 1 } });
+    },
+  );
 
   test.each(['[\n', '[{"a":[\n', '[1,\n[2]\n', '[x\ny\n'])(
     'nor do a hundred thousand times %j',

@@ -145,10 +145,14 @@ describe('inputs', () => {
   const scored = tracesOf(0.2, 0.9, 0.5);
   const [one] = scored;
   const lines = jsonLines(scored);
+  const pretty = (trace) => JSON.stringify(trace, null, 2);
   test.each([
     ['JSON Lines', lines],
     ['JSON Lines without a last line end', lines.trimEnd()],
     ['JSON Lines of Windows, with blank lines', `\r\n${lines.replaceAll('\n', '\r\n\r\n')}`],
+    ['JSON Lines of the old Mac OS', lines.replaceAll('\n', '\r')],
+    ['objects one after another', lines.replaceAll('\n', '')],
+    ['objects over several lines, one after another', `${scored.map(pretty).join(' ')}\n`],
     ['JSON Lines with a byte order mark', `\ufeff${lines}`],
     ['an array', JSON.stringify(scored)],
     ['an array over several lines, with a byte order mark', `\ufeff${JSON.stringify(scored, null, 2)}`],

@@ -35,55 +35,80 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  */
 
 /**
- * The values of an input. It holds one value at a time, of at most `limit` bytes.
+ * The values of an input. It holds one value at a time, of at most `limit` bytes. Lines end in LF, CRLF or CR.
  *
- * A line that begins with `[` begins an array, whose elements are the values; otherwise a line is a value, unless it leaves
- * brackets open: then the value goes on until they are closed. Blank lines are skipped. After a broken value reading goes on with
- * the next line that begins with a bracket, in an array with the next that is indented no further than the broken element.
+ * A value that begins with `[` is an array, whose elements are the values. An object ends where its brackets are closed: others
+ * may follow it on the line. Anything else is a value to the end of its line. Blank lines are skipped. After an object that its
+ * line breaks, reading goes on with the next line; after one over several lines, with the next line that begins with a bracket,
+ * in an array with the next that is indented no further than the broken element.
  *
- * @param {AsyncIterable<Buffer>} chunks
+ * @param {AsyncIterable<Buffer>} chunks it makes LF of CR in them
  * @param {{ limit?: number }} [options]
  * @returns {AsyncGenerator<JsonRecord>}
  */
 async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
   const reader = new Reader(chunks);
+  /** The line whose rest says nothing new: something in it was bad already. */
+  let badLine = null;
   for (let byte = await reader.skipBlank(); byte !== undefined; byte = await reader.skipBlank()) {
     if (byte === OPEN_ARRAY) {
       yield* readElements(reader, limit);
       continue;
     }
     const { line } = reader;
-    const first = await reader.readLine(limit);
-    const record = { line, index: null, ...parse(first, limit) };
-    const nesting = new Nesting();
-    if (record.error === undefined || first === null || !nesting.staysOpen(first) || !reader.mayReadAgain) {
+    const record = byte === OPEN_OBJECT ? await readObject(reader, limit) : await readRest(reader, limit);
+    if (record.error === undefined) {
       yield record;
       continue;
     }
-    const { lines, isComplete, error } = await readOpenValue(reader, first, nesting, limit);
-    if (isComplete) {
-      yield { line, index: null, ...parse(Buffer.concat(lines), limit) };
-      continue;
-    }
-    yield { line, index: null, size: first.length, error };
-    reader.unread(lines.slice(1));
-    await reader.skipToBracket(0);
+    if (byte === OPEN_OBJECT || line !== badLine) yield record;
+    badLine = reader.isInLine ? reader.line : null;
   }
 }
 
+/** What is on the line, all of it; beside an object, up to the next one. */
+async function readRest(reader, limit) {
+  const { line } = reader;
+  const bytes = reader.isInLine ? await reader.readBetween(limit) : await reader.readLine(limit);
+  return { line, index: null, ...parse(bytes, limit) };
+}
+
+/** The object that the reader is at. */
+async function readObject(reader, limit) {
+  const { line } = reader;
+  const record = (bytes) => ({ line, index: null, ...parse(bytes, limit) });
+  // Mostly it is all that is on its line: then nobody has to look for its end.
+  const whole = reader.isInLine ? undefined : reader.peekLine();
+  if (whole !== undefined && whole.length <= limit) {
+    const alone = record(whole);
+    if (alone.error === undefined) {
+      reader.skipLine(whole.length);
+      return alone;
+    }
+  }
+  const nesting = new Nesting();
+  const first = await reader.readObject(limit, nesting);
+  if (first === null || !nesting.isOpen || !reader.mayReadAgain) return record(first);
+  const { lines, isComplete, error } = await readOpenObject(reader, first, nesting, limit);
+  if (isComplete) return record(Buffer.concat(lines));
+  reader.unread(lines.slice(1));
+  await reader.skipToBracket(0);
+  return { line, index: null, size: first.length, error };
+}
+
 /** Reads the lines after `first` until they close its brackets, or cannot any more. */
-async function readOpenValue(reader, first, nesting, limit) {
+async function readOpenObject(reader, first, nesting, limit) {
   const lines = [first];
   let length = first.length;
   for (;;) {
     const { line } = reader;
-    const next = await reader.readLine(limit - length);
+    const next = await reader.readObject(limit - length, nesting);
     // A part of it is gone already, so that none is read again.
     if (next === null) return { lines: [], error: tooLong(limit) };
     if (next === undefined) return { lines, error: CUT_OFF };
     lines.push(next);
     length += next.length;
-    if (nesting.staysOpen(next)) continue;
+    if (nesting.isOpen) continue;
     if (nesting.isClosed) return { lines, isComplete: true };
     return { lines, error: brokenBefore(line) };
   }
@@ -181,49 +206,62 @@ function mayBegin(before) {
   return before === COLON || before === COMMA || before === OPEN_OBJECT || before === OPEN_ARRAY;
 }
 
-/** Follows the brackets of a value from line to line. */
+/** Follows the brackets of an object from line to line. */
 class Nesting {
   #depth = 0;
   #before = COLON;
+  #inString = false;
+  #isEscaped = false;
+  #isBroken = false;
 
-  /** Whether brackets are open after this line, and what has been read can still become JSON. */
-  staysOpen(line) {
-    let inString = false;
-    for (let at = 0; at < line.length; at++) {
-      const byte = line[at];
-      if (inString) {
-        if (byte === BACKSLASH) at++;
-        else if (byte === QUOTE) inString = false;
+  /** Whether brackets are open, and what has been read can still become JSON. */
+  get isOpen() {
+    return this.#depth > 0 && !this.#isBroken;
+  }
+
+  get isClosed() {
+    return this.#depth === 0;
+  }
+
+  /** Follows from `at` on; returns where the object ends there, or the line, or else the chunk. */
+  follow(chunk, at) {
+    if (this.#isBroken) return 1 + chunk.indexOf(NEWLINE, at) || chunk.length;
+    for (let end = at; end < chunk.length; end++) {
+      const byte = chunk[end];
+      if (byte === NEWLINE) {
+        // No string goes on in the next line.
+        if (this.#inString) this.#isBroken = true;
+        return end + 1;
+      }
+      if (this.#inString) {
+        if (this.#isEscaped) this.#isEscaped = false;
+        else if (byte === BACKSLASH) this.#isEscaped = true;
+        else if (byte === QUOTE) this.#inString = false;
         continue;
       }
       switch (byte) {
         case SPACE:
         case TAB:
         case RETURN:
-        case NEWLINE:
           continue;
         case OPEN_OBJECT:
         case OPEN_ARRAY:
-          if (!mayBegin(this.#before)) return false;
-          this.#depth++;
+        case QUOTE:
+          if (!mayBegin(this.#before)) {
+            this.#isBroken = true;
+            return this.follow(chunk, end);
+          }
+          if (byte === QUOTE) this.#inString = true;
+          else this.#depth++;
           break;
         case CLOSE_OBJECT:
         case CLOSE_ARRAY:
           this.#depth--;
-          break;
-        case QUOTE:
-          if (!mayBegin(this.#before)) return false;
-          inString = true;
+          if (this.#depth === 0) return end + 1;
       }
       this.#before = byte;
     }
-    // No string goes on in the next line.
-    this.#depth = inString ? Number.NaN : this.#depth;
-    return this.#depth > 0;
-  }
-
-  get isClosed() {
-    return this.#depth === 0;
+    return chunk.length;
   }
 }
 
@@ -241,6 +279,8 @@ class Reader {
   #chunks;
   #chunk = Buffer.alloc(0);
   #at = 0;
+  /** Whether the chunk ended in a return, which may be one with the line feed that comes next. */
+  #endedInReturn = false;
   #readAgain = 0;
 
   constructor(chunks) {
@@ -252,10 +292,21 @@ class Reader {
     while (this.#at === this.#chunk.length) {
       const { done, value } = await this.#chunks.next();
       if (done) return false;
-      this.#chunk = value;
+      this.#chunk = this.#withLineFeeds(value);
       this.#at = 0;
     }
     return true;
+  }
+
+  /** A chunk in which every line ends in a line feed. No valid JSON has a return but between values. */
+  #withLineFeeds(chunk) {
+    if (chunk.length === 0) return chunk;
+    const rest = this.#endedInReturn && chunk[0] === NEWLINE ? chunk.subarray(1) : chunk;
+    this.#endedInReturn = rest.at(-1) === RETURN;
+    for (let at = rest.indexOf(RETURN); at !== -1; at = rest.indexOf(RETURN, at + 1)) {
+      if (rest[at + 1] !== NEWLINE) rest[at] = NEWLINE;
+    }
+    return rest;
   }
 
   #beginLine() {
@@ -293,6 +344,54 @@ class Reader {
       parts.push(this.#chunk.subarray(this.#at, end));
       this.#at = end;
       if (newline === -1) continue;
+      this.#beginLine();
+      break;
+    }
+    return isEmpty ? undefined : parts.join();
+  }
+
+  /** What is on the line before the next object; null if it is longer than `limit`. */
+  async readBetween(limit) {
+    const parts = new Parts(limit);
+    while (await this.#more()) {
+      const rest = this.#chunk.subarray(this.#at);
+      const brace = rest.indexOf(OPEN_OBJECT);
+      const before = brace === -1 ? rest : rest.subarray(0, brace);
+      const newline = before.indexOf(NEWLINE);
+      parts.push(newline === -1 ? before : before.subarray(0, newline));
+      this.#at += newline === -1 ? before.length : newline;
+      if (before.length < rest.length || newline !== -1) break;
+    }
+    return parts.join();
+  }
+
+  /** The rest of the line with its end, still to be read; undefined if it is not all in the chunk. */
+  peekLine() {
+    const newline = this.#chunk.indexOf(NEWLINE, this.#at);
+    return newline === -1 ? undefined : this.#chunk.subarray(this.#at, newline + 1);
+  }
+
+  /** Skips the rest of the line, which has this length. */
+  skipLine(length) {
+    this.#at += length;
+    this.#beginLine();
+  }
+
+  /**
+   * What comes next of the object that `nesting` follows, up to its end or that of the line, to which a broken one goes on; null if
+   * it is longer than `limit`, undefined if there is nothing.
+   */
+  async readObject(limit, nesting) {
+    const parts = new Parts(limit);
+    let isEmpty = true;
+    while (await this.#more()) {
+      isEmpty = false;
+      const end = nesting.follow(this.#chunk, this.#at);
+      parts.push(this.#chunk.subarray(this.#at, end));
+      this.#at = end;
+      this.isInLine = true;
+      if (nesting.isClosed) break;
+      if (this.#chunk[end - 1] !== NEWLINE) continue;
       this.#beginLine();
       break;
     }
