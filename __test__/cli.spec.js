@@ -276,8 +276,8 @@ describe('formats', () => {
       bad: 0,
       mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),
       median: expect.closeTo(scores[1], 4),
-      p10: expect.closeTo(scores[0], 4),
-      p90: expect.closeTo(scores[2], 4),
+      p10: expect.closeTo(scores[0] + 0.2 * (scores[1] - scores[0]), 12),
+      p90: expect.closeTo(scores[1] + 0.8 * (scores[2] - scores[1]), 12),
       domains: [
         {
           domain: 'code',
@@ -420,11 +420,17 @@ describe('the summary', () => {
     const { stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', file]);
     const { results, summary } = JSON.parse(stdout);
     const scores = results.map(({ score }) => score).sort((a, b) => a - b);
-    expect([summary.p10, summary.median, summary.p90]).toEqual(scores);
+    const [low, middle, high] = scores;
+    expect(summary.median).toBe(middle);
+    expect(summary.p10).toBeCloseTo(low + 0.2 * (middle - low), 12);
+    expect(summary.p90).toBeCloseTo(middle + 0.8 * (high - middle), 12);
     const one = new Summary();
     one.begin();
     one.add({ breakdown: { score: 0.43875 }, domain: 'code', kept: false });
     expect(one.figures({})).toMatchObject({ mean: 0.43875, median: 0.43875 });
+    one.add({ breakdown: { score: 0.5 }, domain: 'code', kept: false });
+    const { median, domains } = one.figures({});
+    expect([median, domains[0].median]).toEqual([0.469375, 0.469375]);
   });
 
   test('holds no more of a domain than its beginning', () => {

@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { ReportCollector } = require('../lib/report.js');
+const { Summary } = require('../cli/summary.js');
 const { Histogram, Sequence, Top } = require('../lib/report-statistics.js');
 const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { root } = require('./support/paths.js');
@@ -27,6 +28,14 @@ function collect(traces, options = {}) {
 }
 
 const summaryOf = (traces, options) => collect(traces, options).summary(RUN);
+
+/** The quantile as NumPy computes it by default. */
+function quantile(values, p) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const rank = p * (sorted.length - 1);
+  const [low, high] = [sorted[Math.floor(rank)], sorted[Math.ceil(rank)]];
+  return low + (rank % 1) * (high - low);
+}
 
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
@@ -58,34 +67,48 @@ describe('the statistics', () => {
       for (let k = 0; k < bins; k++) {
         const histogram = new Histogram(bins);
         histogram.add(k / bins);
-        expect(histogram.filledBins).toEqual([[k, 1]]);
+        expect(histogram.filled(bins)).toEqual([[k, 1]]);
+        // A bin of fewer begins where a bin of more does.
+        expect(histogram.filled(bins / 10)).toEqual([[Math.floor(k / 10), 1]]);
       }
     }
   });
 
-  test('what lies outside 0 to 1 counts in the bins at the ends, and 1 in one of its own', () => {
+  test('what lies outside 0 to 2 counts in the bins at the ends', () => {
     const histogram = new Histogram(10);
-    for (const value of [-0.2, 1 - Number.EPSILON, 1, 1.3]) histogram.add(value);
-    expect(histogram.filledBins).toEqual([
+    for (const value of [-0.2, 1 - Number.EPSILON, 1, 1.35, 2, 2.3]) histogram.add(value);
+    expect(histogram.filled(10)).toEqual([
       [0, 1],
       [9, 1],
-      [10, 2],
+      [10, 1],
+      [13, 1],
+      [20, 2],
     ]);
-    expect(histogram.summary()).toMatchObject({ min: -0.2, max: 1.3 });
+    expect(histogram.summary()).toMatchObject({ min: -0.2, max: 2.3 });
   });
 
   test('quantiles are those of the sorted values, to the width of a bin', () => {
     const random = randomNumbers(7);
-    for (const count of [1, 2, 3, 10, 999]) {
-      const histogram = new Histogram(1000);
-      const values = Array.from({ length: count }, random);
-      for (const value of values) histogram.add(value);
-      values.sort((a, b) => a - b);
-      for (const p of [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1]) {
-        const exact = values[Math.max(0, Math.ceil(p * count) - 1)];
-        expect(Math.abs(histogram.quantile(p) - exact)).toBeLessThan(0.001);
+    for (const count of [1, 2, 3, 4, 10, 999, 1000]) {
+      for (const scale of [1, 1.9]) {
+        const histogram = new Histogram(1000);
+        const values = Array.from({ length: count }, () => scale * random());
+        for (const value of values) histogram.add(value);
+        for (const p of [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1]) {
+          expect(Math.abs(histogram.quantile(p) - quantile(values, p))).toBeLessThan(0.001);
+        }
       }
     }
+  });
+
+  test('the median of two is in their middle', () => {
+    const histogram = new Histogram(1000);
+    for (const value of [0.25, 0.75]) histogram.add(value);
+    expect([0.1, 0.5, 0.9].map((p) => histogram.quantile(p))).toEqual([
+      expect.closeTo(0.3, 12),
+      0.5,
+      expect.closeTo(0.7, 12),
+    ]);
   });
 
   test.each([1, 2, 9, 10, 11, 20, 21, 1000, 4097])(
@@ -136,8 +159,29 @@ describe('a report has', () => {
     });
     expect(summary.scores.mean).toBeCloseTo(mean(scores), 9);
     const sorted = [...scores].sort((a, b) => a - b);
-    expect(Math.abs(summary.scores.median - sorted[1499])).toBeLessThan(0.001);
+    for (const [name, p] of Object.entries({ p10: 0.1, p25: 0.25, median: 0.5, p75: 0.75, p90: 0.9 })) {
+      expect(Math.abs(summary.scores[name] - quantile(scores, p))).toBeLessThan(0.001);
+    }
     expect([summary.scores.min, summary.scores.max]).toEqual([sorted[0], sorted.at(-1)]);
+  });
+
+  test.each([1, 2, 7, 8, 2999, 3000])('the figures that the summary of %i traces has', (count) => {
+    const some = traces.slice(0, count);
+    const { scores, domains } = summaryOf(some);
+    const other = new Summary();
+    other.begin();
+    for (const trace of some) other.add({ ...trace, kept: trace.breakdown.score >= 0.6 });
+    const figures = other.figures({});
+    for (const name of ['mean', 'median', 'p10', 'p90']) expect(figures[name]).toBe(scores[name]);
+    expect(figures.domains).toEqual(
+      domains.map(({ name, count, kept, score }) => ({
+        domain: name,
+        scored: count,
+        kept,
+        mean: score.mean,
+        median: score.median,
+      })),
+    );
   });
 
   test('a trace that scores just the threshold among the kept', () => {
@@ -170,10 +214,20 @@ describe('a report has', () => {
       expect(domain.kept).toBe(own.filter(({ score }) => score >= 0.6).length);
       expect(domain.score.mean).toBeCloseTo(mean(own.map(({ score }) => score)), 9);
       for (const key of ['complexity', 'novelty', 'toolDiversity', 'outcome']) {
-        const values = own.map(({ dimensions }) => dimensions[key]).sort((a, b) => a - b);
+        const values = own.map(({ dimensions }) => dimensions[key]);
         expect(domain[key].mean).toBeCloseTo(mean(values), 9);
-        expect(Math.abs(domain[key].p90 - values[Math.ceil(0.9 * values.length) - 1])).toBeLessThan(0.005);
+        expect(Math.abs(domain[key].median - quantile(values, 0.5))).toBeLessThan(0.001);
+        expect(Math.abs(domain[key].p90 - quantile(values, 0.9))).toBeLessThan(0.001);
       }
+      expect(
+        Math.abs(
+          domain.score.median -
+            quantile(
+              own.map(({ score }) => score),
+              0.5,
+            ),
+        ),
+      ).toBeLessThan(0.001);
     }
   });
 

@@ -2,13 +2,10 @@
 
 // The figures of a run, in bounded memory however many traces there are.
 
-const { Histogram } = require('../lib/report-statistics.js');
+const { Histogram, SCORE_BINS } = require('../lib/report-statistics.js');
 const { copyOf, cut } = require('../lib/report-text.js');
 const { NO_DOMAIN } = require('./formats.js');
 const { labelOf, printable } = require('./printable.js');
-
-/** Quantiles are exact to four decimals, and where few scores are as close as that. */
-const BINS = 10_000;
 
 /** So many domains are told apart; traces of others are counted together. */
 const MAX_DOMAINS = 50;
@@ -22,7 +19,7 @@ class Scores extends Histogram {
   kept = 0;
 
   constructor() {
-    super(BINS);
+    super(SCORE_BINS);
   }
 
   add(score, kept) {

@@ -3,8 +3,18 @@
 // Statistics in bounded memory, however many values they are given.
 
 /**
- * Counts values of 0 to 1 in bins of equal width, and in one more what is 1, which no other of them reaches; what lies
- * outside counts in the first or the last.
+ * How finely scores are counted, and dimensions: their quantiles are exact to the width of a bin. Both are multiples of the bins
+ * that the page shows. The summary of kp-score and the report count alike, so that they tell the same figures.
+ */
+const SCORE_BINS = 10_000;
+const DIMENSION_BINS = 1000;
+
+/** Novelty may be as much; everything else is at most 1. */
+const GREATEST = 2;
+
+/**
+ * Counts values of 0 to 2 in bins of equal width, of which `bins` are between 0 and 1; what lies outside counts in the first or
+ * the last.
  */
 class Histogram {
   #bins;
@@ -17,8 +27,8 @@ class Histogram {
 
   constructor(bins) {
     this.#bins = bins;
-    this.#counts = new Float64Array(bins + 1);
-    this.#sums = new Float64Array(bins + 1);
+    this.#counts = new Float64Array(GREATEST * bins + 1);
+    this.#sums = new Float64Array(GREATEST * bins + 1);
   }
 
   add(value) {
@@ -34,9 +44,10 @@ class Histogram {
   /** The bin `k` with `k / bins <= value < (k + 1) / bins`, in just these terms: `value * bins` alone may round up. */
   #binOf(value) {
     const bins = this.#bins;
-    let bin = Math.min(bins, Math.max(0, Math.floor(value * bins)));
+    const last = GREATEST * bins;
+    let bin = Math.min(last, Math.max(0, Math.floor(value * bins)));
     if (bin > 0 && value < bin / bins) bin -= 1;
-    if (bin < bins && value >= (bin + 1) / bins) bin += 1;
+    if (bin < last && value >= (bin + 1) / bins) bin += 1;
     return bin;
   }
 
@@ -44,24 +55,42 @@ class Histogram {
     return this.count === 0 ? null : this.#sum / this.count;
   }
 
-  /** The value below which the share `p` of all lies, by nearest rank, to the width of a bin; null without values. */
+  /**
+   * The value below which the share `p` of all lies, to the width of a bin; null without values. Between two values it lies in
+   * proportion, as by default in NumPy and R: method 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996).
+   */
   quantile(p) {
     if (this.count === 0) return null;
-    const rank = Math.min(this.count, Math.max(1, Math.ceil(p * this.count)));
-    if (rank === 1) return this.min;
-    if (rank === this.count) return this.max;
-    let below = 0;
+    const rank = p * (this.count - 1);
+    const below = Math.floor(rank);
+    const value = this.#valueAt(below);
+    return rank === below ? value : value + (rank - below) * (this.#valueAt(below + 1) - value);
+  }
+
+  /** The value that so many others come before in ascending order. */
+  #valueAt(rank) {
+    if (rank === 0) return this.min;
+    if (rank === this.count - 1) return this.max;
+    let before = 0;
     const bin = this.#counts.findIndex((count) => {
-      below += count;
-      return below >= rank;
+      before += count;
+      return before > rank;
     });
     // The mean of those in the bin, which is the value itself where there is one, or where all are the same.
     return this.#sums[bin] / this.#counts[bin];
   }
 
-  /** The bins that hold something, as pairs of number and count. */
-  get filledBins() {
-    return [...this.#counts.entries()].filter(([, count]) => count > 0);
+  /** The bins that hold something, as pairs of number and count; of so many between 0 and 1, a divisor of those that it counts in. */
+  filled(bins) {
+    const width = this.#bins / bins;
+    const filled = [];
+    for (const [fine, count] of this.#counts.entries()) {
+      if (count === 0) continue;
+      const bin = Math.floor(fine / width);
+      if (filled.at(-1)?.[0] === bin) filled.at(-1)[1] += count;
+      else filled.push([bin, count]);
+    }
+    return filled;
   }
 
   summary() {
@@ -139,4 +168,4 @@ class Top {
   }
 }
 
-module.exports = { Histogram, Sequence, Top };
+module.exports = { DIMENSION_BINS, Histogram, SCORE_BINS, Sequence, Top };

@@ -8,7 +8,7 @@ const path = require('node:path');
 
 const { codedError } = require('./errors.js');
 const { NearDuplicates } = require('./report-duplicates.js');
-const { Histogram, Sequence, Top } = require('./report-statistics.js');
+const { DIMENSION_BINS, Histogram, SCORE_BINS, Sequence, Top } = require('./report-statistics.js');
 const { copyOf, cut, isBlank } = require('./report-text.js');
 
 const TEMPLATE = path.join(__dirname, '..', 'dist', 'report.html');
@@ -17,9 +17,9 @@ const TEMPLATE = path.join(__dirname, '..', 'dist', 'report.html');
 const PLACE = '__KNOWLEDGEPULSE_REPORT__';
 
 const DIMENSIONS = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
-const SCORE_BINS = 1000;
-/** A multiple of the 100 steps of the page's slider, so that what it counts by domain is exact. */
-const DOMAIN_BINS = 200;
+/** What the page shows: multiples of the 100 steps of its slider, so that what it counts is exact. */
+const SHOWN_BINS = 1000;
+const SHOWN_DOMAIN_BINS = 200;
 const SEQUENCE_BUCKETS = 2000;
 const LISTED_TRACES = 10;
 const LISTED_ERRORS = 100;
@@ -160,7 +160,8 @@ class ReportCollector {
   #addToDomain(name, isKept, { score, dimensions }) {
     const domain = entryOf(this.#domains, nameOf(name) ?? '', () => ({
       kept: 0,
-      ...Object.fromEntries(['score', ...DIMENSIONS].map((key) => [key, new Histogram(DOMAIN_BINS)])),
+      score: new Histogram(SCORE_BINS),
+      ...Object.fromEntries(DIMENSIONS.map((key) => [key, new Histogram(DIMENSION_BINS)])),
     }));
     if (isKept) domain.kept += 1;
     domain.score.add(score);
@@ -189,7 +190,7 @@ class ReportCollector {
       succeeded: this.#succeeded,
       truncated: this.#truncated,
       scores: this.#scores.summary(),
-      scoreBins: { bins: SCORE_BINS, filled: this.#scores.filledBins },
+      scoreBins: { bins: SHOWN_BINS, filled: this.#scores.filled(SHOWN_BINS) },
       domains: [...this.#domains]
         .map(([name, domain]) => summaryOfDomain(name, domain))
         .sort((a, b) => b.count - a.count),
@@ -243,13 +244,13 @@ function jsonForHtml(value) {
 
 function summaryOfDomain(name, { kept, ...histograms }) {
   const summaries = Object.entries(histograms).map(([key, histogram]) => [key, histogram.summary()]);
-  const { count, filledBins } = histograms.score;
+  const { count } = histograms.score;
   return {
     name,
     count,
     kept,
     ...Object.fromEntries(summaries),
-    scoreBins: { bins: DOMAIN_BINS, filled: filledBins },
+    scoreBins: { bins: SHOWN_DOMAIN_BINS, filled: histograms.score.filled(SHOWN_DOMAIN_BINS) },
   };
 }
 
