@@ -78,6 +78,12 @@ describe('--out', () => {
         metadata: { ...trace.metadata, quality_score: breakdowns[at].score, score_breakdown: breakdowns[at] },
       })),
     );
+    // What is said of one score is not left beside another.
+    const again = path.join(emptyDirectory(), 'again.jsonl');
+    const plain = path.join(emptyDirectory(), 'plain.jsonl');
+    await kpScore([NO_EMBEDDER, '--out', again, out]);
+    await kpScore([NO_EMBEDDER, '--out', plain], { input });
+    expect(fs.readFileSync(again, 'utf8')).toBe(fs.readFileSync(plain, 'utf8'));
   });
 
   test('is JSON Lines whatever the input is, and without what is bad', async () => {

@@ -63,6 +63,47 @@ test('several values keep their order', () => {
   expect(setMetadata('{"metadata":{}}', values)).toBe('{"metadata":{"a":1,"quality_score":0.5,"b":[2]}}');
 });
 
+describe('a value that is not set is removed', () => {
+  const values = { quality_score: 0.8125, old: undefined };
+  test.each([
+    ['from the end', '{"x":1.0 , "old": {"a":[1,"}"]} }', '{"x":1.0,"quality_score":0.8125 }'],
+    ['from the beginning', '{ "old":1 , "x":1}', '{ "x":1,"quality_score":0.8125}'],
+    ['from between', '{"x":1, "old":1 , "y":2}', '{"x":1 , "y":2,"quality_score":0.8125}'],
+    ['beside the one that is set', '{"quality_score":0,"old":1}', '{"quality_score":0.8125}'],
+    ['before the one that is set', '{"old":1,"quality_score":0}', '{"quality_score":0.8125}'],
+    ['all of its name', '{"old":1,"x":2,"old":3,"\\u006fld":4}', '{"x":2,"quality_score":0.8125}'],
+    ['where nothing else is', '{ "old":1,"old":2 }', '{ "quality_score":0.8125 }'],
+    ['where it is not, too', '{"older":1}', '{"older":1,"quality_score":0.8125}'],
+  ])('%s', (_, before, after) => {
+    const text = (metadata) => `{"old":0,"metadata":${metadata},"y":{"old":1}}`;
+    expect(setMetadata(text(before), values)).toBe(text(after));
+  });
+
+  test('whatever is around it', () => {
+    const name = fc.constantFrom('old', 'a', 'b', 'quality_score', 'other');
+    const space = fc.constantFrom('', ' ', '\n  ');
+    const member = fc.tuple(space, name, space, fc.jsonValue(), space);
+    fc.assert(
+      fc.property(fc.array(member), space, (members, blank) => {
+        const inner = members.map(
+          ([a, name, b, value, c]) => `${a}${JSON.stringify(name)}${b}:${JSON.stringify(value)}${c}`,
+        );
+        const written = setMetadata(`{"metadata":{${inner.join(',') || blank}}}`, {
+          ...values,
+          other: undefined,
+        });
+        const expected = JSON.parse(`{${inner.join(',')}}`);
+        delete expected.old;
+        delete expected.other;
+        expected.quality_score = score.quality_score;
+        expect(JSON.parse(written)).toEqual({ metadata: JSON.parse(JSON.stringify(expected)) });
+        expect(written).not.toMatch(/"o(ld|ther)":/);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
 test('any trace reads as before, but for the value', () => {
   const metadata = fc.dictionary(
     fc.oneof(fc.constantFrom('quality_score', '__proto__'), fc.string()),

@@ -314,8 +314,9 @@ class Run {
     if (this.#format) await this.#stdout.write(this.#format.row(result));
     const file = !this.#options.splits || result.kept ? this.#out : this.#dropped;
     if (!file) return;
-    const metadata = { quality_score: breakdown.score };
-    if (this.#options.explain) metadata.score_breakdown = breakdown;
+    // Without one, that of an earlier score would stay beside this one.
+    const score_breakdown = this.#options.explain ? breakdown : undefined;
+    const metadata = { quality_score: breakdown.score, score_breakdown };
     await file.write(`${setMetadata(text, metadata)}\n`);
     this.#written.set(file.name, (this.#written.get(file.name) ?? 0) + 1);
   }

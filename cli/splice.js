@@ -7,6 +7,7 @@ const { createScanner, SyntaxKind } = require('jsonc-parser');
 
 /**
  * The text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its end.
+ * Where the value is undefined, every member of that name is removed, with one comma.
  *
  * @param {string} text valid JSON, with an object as `metadata`
  * @param {Record<string, unknown>} values by their names; JSON
@@ -14,13 +15,16 @@ const { createScanner, SyntaxKind } = require('jsonc-parser');
  */
 function setMetadata(text, values) {
   const { end, members } = findMetadata(text);
-  const edits = [];
-  let separator = members.size === 0 ? '' : ',';
+  const isRemoved = ({ name }) => Object.hasOwn(values, name) && values[name] === undefined;
+  const edits = removals(members, isRemoved);
+  let separator = members.every(isRemoved) ? '' : ',';
   for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue;
     const json = JSON.stringify(value);
-    const member = members.get(name);
+    // Of members of the same name the last one counts, as for JSON.parse.
+    const member = members.findLast((member) => member.name === name);
     if (member) {
-      edits.push({ ...member, json });
+      edits.push({ begin: member.begin, end: member.end, json });
     } else {
       edits.push({ begin: end, end, json: `${separator}${JSON.stringify(name)}:${json}` });
       separator = ',';
@@ -37,37 +41,50 @@ function setMetadata(text, values) {
   return onOneLine(result + text.slice(at));
 }
 
+/** The edits that remove members: each with the comma before it, or after it where no member is left before. */
+function removals(members, isRemoved) {
+  let isFirst = true;
+  return members.flatMap((member, at) => {
+    if (!isRemoved(member)) {
+      isFirst = false;
+      return [];
+    }
+    const [before, after] = [members[at - 1], members[at + 1]];
+    if (!isFirst) return [{ begin: before.end, end: member.end, json: '' }];
+    return [{ begin: member.nameBegin, end: after?.nameBegin ?? member.end, json: '' }];
+  });
+}
+
 /** Without line ends and the indentation after them; no string of valid JSON holds a line end. */
 function onOneLine(json) {
   return json.replace(/[\r\n]+[ \t]*/g, '');
 }
 
-/** Where the last value in `metadata` ends, and where the values are, by name. */
+/** Where the last value in `metadata` ends, and its members. */
 function findMetadata(text) {
   const scanner = createScanner(text, true);
   scanner.scan();
-  // Of members of the same name the last one counts, as for JSON.parse.
-  const { begin } = membersOf(scanner).get('metadata');
+  const { begin } = membersOf(scanner).findLast(({ name }) => name === 'metadata');
   scanner.setPosition(begin);
   scanner.scan();
-  let end = scanner.getPosition();
+  const start = scanner.getPosition();
   const members = membersOf(scanner);
-  for (const member of members.values()) end = Math.max(end, member.end);
-  return { end, members };
+  return { end: members.at(-1)?.end ?? start, members };
 }
 
-/** The values of the object whose brace was just read, by name. */
+/** The members of the object whose brace was just read, in order: where their names begin, and their values begin and end. */
 function membersOf(scanner) {
-  const members = new Map();
+  const members = [];
   for (let token = scanner.scan(); token !== SyntaxKind.CloseBraceToken; token = scanner.scan()) {
     if (token === SyntaxKind.CommaToken) continue;
     const name = scanner.getTokenValue();
+    const nameBegin = scanner.getTokenOffset();
     // The colon.
     scanner.scan();
     const first = scanner.scan();
     const begin = scanner.getTokenOffset();
     skipValue(scanner, first);
-    members.set(name, { begin, end: scanner.getPosition() });
+    members.push({ name, nameBegin, begin, end: scanner.getPosition() });
   }
   return members;
 }
