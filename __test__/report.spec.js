@@ -154,7 +154,7 @@ describe('a report has', () => {
       rules: {
         'single-tool-penalty': traces.filter(({ breakdown }) => breakdown.overrides.length > 0).length,
       },
-      bases: { 'empty-cache': 1, cache: 2999 },
+      bases: { 'empty-memory': 1, memory: 2999 },
       profiles: [{ name: 'default', count: 3000, weights: makeBreakdown().weights }],
     });
     expect(summary.scores.mean).toBeCloseTo(mean(scores), 9);
@@ -373,13 +373,15 @@ describe('near-duplicates', () => {
     });
   });
 
-  test('of whole texts are those in which nothing is new', () => {
+  test.each(['cache', 'store'])('of whole texts are those in which nothing is new, in a %s', (memory) => {
     const nearest = { label: 'kp:trace:0', similarity: 0.97, share: 0.6 };
-    const traces = [0.5, 0.04, 0.2].map((novelty, i) =>
-      makeScored(i, { breakdown: makeBreakdown({ novelty, nearest: i === 0 ? null : nearest }) }),
-    );
-    const { duplicates } = summaryOf(traces, { novelty: 'full' });
+    const traces = [0.5, 0.04, 0.2].map((novelty, i) => {
+      const compared = i === 0 ? { noveltyBasis: `empty-${memory}` } : { nearest, noveltyBasis: memory };
+      return makeScored(i, { breakdown: makeBreakdown({ novelty, ...compared }) });
+    });
+    const { bases, duplicates } = summaryOf(traces, { novelty: 'full' });
     expect(duplicates).toMatchObject({ count: 1, groups: [{ positions: [0, 1], minSimilarity: 0.96 }] });
+    expect(bases).toEqual({ 'empty-memory': 1, memory: 2 });
     expect(summaryOf(traces).duplicates).toMatchObject({ count: 2, groups: [{ positions: [0, 1, 2] }] });
   });
 

@@ -5,6 +5,24 @@
 /** From this cosine similarity on, two traces count as near-duplicates. */
 const SIMILARITY = 0.95;
 
+/**
+ * How much a trace resembles what was remembered before it, whatever kind of memory that is; null if nothing was, or without an
+ * embedder.
+ *
+ * @param {import('..').ScoreBreakdown} breakdown
+ * @param {'prefix' | 'full'} novelty
+ */
+function resemblanceOf({ dimensions, nearest }, novelty) {
+  if (nearest === null) return null;
+  // Of a whole text, each part has its own nearest trace.
+  return novelty === 'full' ? 1 - dimensions.novelty : nearest.similarity;
+}
+
+/** Whether a trace with this {@link resemblanceOf} is a near-duplicate of an earlier one. */
+function isNearDuplicate(resemblance) {
+  return resemblance !== null && resemblance >= SIMILARITY;
+}
+
 /** So many traces at least are known by their id at a time: those added last, and those of groups that were used last. */
 const KNOWN_TRACES = 5_000;
 const KNOWN_LINKS = 10_000;
@@ -63,12 +81,13 @@ class NearDuplicates {
 
   /**
    * @param {{ id: string | null, position: number }} trace what is listed of it; it is kept, so it must be small
-   * @param {{ label: string | null, similarity: number } | null} nearest
+   * @param {{ label: string | null } | null} nearest
+   * @param {number | null} resemblance to it
    */
-  add(trace, nearest) {
-    if (nearest !== null && nearest.similarity >= SIMILARITY) {
+  add(trace, nearest, resemblance) {
+    if (isNearDuplicate(resemblance)) {
       this.#count += 1;
-      this.#link({ ...trace, nearest: nearest.label, similarity: nearest.similarity });
+      this.#link({ ...trace, nearest: nearest.label, similarity: resemblance });
     }
     if (trace.id !== null) this.#traces.set(trace.id, trace);
   }
@@ -170,4 +189,4 @@ function thin(group) {
   }
 }
 
-module.exports = { NearDuplicates };
+module.exports = { isNearDuplicate, NearDuplicates, resemblanceOf, SIMILARITY };

@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { codedError } = require('./errors.js');
-const { NearDuplicates } = require('./report-duplicates.js');
+const { NearDuplicates, resemblanceOf } = require('./report-duplicates.js');
 const { DIMENSION_BINS, Histogram, SCORE_BINS, Sequence, Top } = require('./report-statistics.js');
 const { copyOf, cut, isBlank } = require('./report-text.js');
 
@@ -103,7 +103,8 @@ class ReportCollector {
     this.#addToDomain(domain, isKept, breakdown);
     this.#noteProfile(breakdown);
     for (const { rule } of breakdown.overrides) tally(this.#rules, rule);
-    tally(this.#bases, breakdown.noveltyBasis);
+    // Where the memory is, in the process or in a store, makes no difference.
+    tally(this.#bases, breakdown.noveltyBasis.replace(/cache|store/, 'memory'));
 
     const nearest = breakdown.nearest && {
       ...pick(breakdown.nearest, ['similarity', 'share']),
@@ -119,10 +120,7 @@ class ReportCollector {
       score,
       excerpt: excerptOf(excerpt, EXCERPT_LENGTH),
     };
-    // Of a whole text, each part has its own nearest trace.
-    const isWhole = this.#about.noveltyMode === 'full' && breakdown.noveltyBasis === 'cache';
-    const resemblance = isWhole ? 1 - dimensions.novelty : nearest?.similarity;
-    this.#duplicates.add(listed, nearest && { label: nearest.label, similarity: resemblance });
+    this.#duplicates.add(listed, nearest, resemblanceOf(breakdown, this.#about.noveltyMode));
     const full = () => ({
       ...listed,
       domain: nameOf(domain),

@@ -162,7 +162,7 @@ function stretchesOf(rows, limit) {
 }
 
 function findingOf({ count: scored, bases }, rows) {
-  const begin = bases['empty-cache']
+  const begin = bases['empty-memory']
     ? 'The memory was empty at first, where novelty is 0.5 by definition.'
     : null;
   const tenth = Math.floor(rows.length / 10);
