@@ -10,8 +10,10 @@ const { gzipSync } = require('node:zlib');
 
 const { embedderStatus, Scorer } = require('..');
 const { readOptions } = require('../cli/options.js');
-const { Summary } = require('../cli/summary.js');
+const { createFormat } = require('../cli/formats.js');
+const { renderSummary, Summary } = require('../cli/summary.js');
 const { version } = require('../package.json');
+const { makeBreakdown } = require('./support/make-breakdown.js');
 const { makeTrace } = require('./support/make-trace.js');
 const {
   bundle,
@@ -274,6 +276,7 @@ describe('formats', () => {
       kept,
       dropped: 3 - kept,
       bad: 0,
+      nearDuplicates: 0,
       mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),
       median: expect.closeTo(scores[1], 4),
       p10: expect.closeTo(scores[0] + 0.2 * (scores[1] - scores[0]), 12),
@@ -357,12 +360,17 @@ describe('formats', () => {
     const stdout = await run();
     expect(stdout).toBe(await run('--format', 'table'));
     const [heading, ...rows] = linesOf(stdout);
-    expect(heading).toMatch(/^score +kept +domain +trace$/);
-    const { results } = JSON.parse(await run('--format', 'json'));
-    expect(rows).toHaveLength(results.length);
+    expect(heading).toMatch(/^score +domain +trace$/);
+    const threshold = ['--threshold', '0.6'];
+    const [splitHeading, ...splitRows] = linesOf(await run(...threshold));
+    expect(splitHeading).toMatch(/^score +kept +domain +trace$/);
+    const { results } = JSON.parse(await run('--format', 'json', ...threshold));
+    expect([rows.length, splitRows.length]).toEqual([results.length, results.length]);
     for (const [at, { score, kept, domain }] of results.entries()) {
-      expect(rows[at].startsWith(score.toFixed(4))).toBe(true);
-      expect(rows[at]).toMatch(new RegExp(` ${kept ? 'yes' : 'no'} +${domain} +\\S`));
+      expect(rows[at]).toMatch(new RegExp(`^${score.toFixed(4)}  \\S+  ${domain} +\\S`));
+      expect(splitRows[at]).toMatch(
+        new RegExp(`^${score.toFixed(4)}  \\S+  ${kept ? 'yes' : 'no'} +${domain} +\\S`),
+      );
     }
   });
 
@@ -370,11 +378,26 @@ describe('formats', () => {
     const [trace] = traces;
     const { stdout } = await kpScore(['--explain'], { input: jsonLines([trace, trace]) });
     const [, { score, composite, dimensions }] = await explained([trace, trace]);
-    expect(stdout).toContain(`0.35 × ${dimensions.novelty.toFixed(4)} novelty`);
+    // A duplicate's novelty is 0 but for rounding, which may be to either side.
+    expect(Math.abs(dimensions.novelty)).toBeLessThan(0.00005);
+    expect(stdout).toContain('0.35 × 0.0000 novelty');
     expect(stdout).toContain(`= ${composite.toFixed(4)}`);
     expect(stdout).toContain(score.toFixed(4));
     expect(stdout).toContain('nothing to compare with yet');
     expect(stdout).toContain(`most similar: ${trace.id} (1.0000)`);
+  });
+
+  test('no zero has a sign', () => {
+    const breakdown = makeBreakdown({ novelty: -4e-8, nearest: { label: null, similarity: -1e-9 } });
+    const table = createFormat('table', { explains: true, splits: false });
+    const text = table.row({ breakdown, domain: 'code', id: 'x', isNearDuplicate: false });
+    expect(text).toContain('0.35 × 0.0000 novelty');
+    expect(text).toContain('most similar: a trace without an id (0.0000)');
+    expect(text).not.toContain('-0.0000');
+    const less = makeBreakdown({ novelty: -0.0001, nearest: { label: 'y', similarity: 1 } });
+    expect(table.row({ breakdown: less, domain: 'code', id: 'x', isNearDuplicate: true })).toMatch(
+      /x, like y\n.* -0\.0001 novelty/,
+    );
   });
 });
 
@@ -409,10 +432,45 @@ describe('the summary', () => {
   test('tells scores, domains and the embedder', async () => {
     const { stderr } = await kpScore([examples]);
     expect(stderr).toMatch(/score +mean 0\.\d{4}, median 0\.\d{4}, p10 0\.\d{4}, p90 0\.\d{4}/);
-    expect(stderr).toMatch(/kept +\d+ of at least 0\.75, \d+ below/);
+    expect(stderr).toMatch(/kept +\d+ of at least 0\.75 \(the default\), \d+ below/);
     expect(stderr).toMatch(/finance +\d+ +\d+ +0\.\d{4} +0\.\d{4}/);
-    expect(stderr).toMatch(/embedder +all-MiniLM-L6-v2 \(fp32\), ONNX Runtime \d/);
+    expect(stderr).toMatch(/embedder +sentence-transformers\/all-MiniLM-L6-v2 \(fp32\), ONNX Runtime \d/);
     expect(stderr).not.toContain('warning');
+  });
+
+  test('tells which traces repeat earlier ones', async () => {
+    const [one, other] = ['book a flight', 'fix the build'].map((objective, at) => ({
+      ...makeTrace({ objective }),
+      id: `kp:trace:${at}`,
+    }));
+    const input = jsonLines([one, other, one, one]);
+    const { stdout, stderr } = await kpScore([], { input });
+    const repeats = linesOf(stdout).map((line) => line.endsWith(`${one.id}, like ${one.id}`));
+    expect(repeats).toEqual([false, false, false, true, true]);
+    const row = /^ +novelty +2 traces are near-duplicates of earlier ones: a novelty of 0\.05 or less$/m;
+    expect(stderr).toMatch(row);
+    const full = await kpScore(['--novelty', 'full', '--format', 'json'], { input });
+    expect(full.stderr).toMatch(row);
+    expect(JSON.parse(full.stdout).summary.nearDuplicates).toBe(2);
+  });
+
+  test('names the model that is there', () => {
+    const summary = new Summary();
+    summary.begin();
+    const render = (embedder) =>
+      renderSummary(
+        summary.figures({
+          embedder: { available: true, dtype: 'fp32', ...embedder },
+          memory: null,
+          written: [],
+        }),
+        { splits: true },
+      );
+    const about = { runtimeVersion: '1.27.0', threads: 1 };
+    expect(render({ ...about, model: 'sha256:e8dd' })).toContain(
+      'sha256:e8dd (fp32), ONNX Runtime 1.27.0, 1 thread',
+    );
+    expect(render({ ...about, model: `a${ESCAPE}[2Jb` })).not.toContain(ESCAPE);
   });
 
   test('of few traces is exact', async () => {

@@ -4,7 +4,7 @@
 
 const { stringify } = require('csv-stringify/sync');
 
-const { labelOf, printable } = require('./printable.js');
+const { decimal, labelOf, printable } = require('./printable.js');
 
 /**
  * A trace that was scored.
@@ -16,6 +16,7 @@ const { labelOf, printable } = require('./printable.js');
  * @property {string | null} id
  * @property {string} domain
  * @property {boolean} kept whether it scores as much as the threshold
+ * @property {boolean} isNearDuplicate whether it repeats a trace that was remembered before it
  * @property {import('../index.js').ScoreBreakdown} breakdown
  */
 
@@ -41,22 +42,31 @@ const NO_DOMAIN = '(none)';
 
 class Table {
   #explains;
+  #splits;
 
-  constructor(explains) {
+  constructor({ explains, splits }) {
     this.#explains = explains;
+    this.#splits = splits;
   }
 
   begin() {
-    return `${'score'.padEnd(20)}${'kept'.padEnd(6)}${'domain'.padEnd(DOMAIN_WIDTH)}trace\n`;
+    return `${'score'.padEnd(20)}${this.#keptCell('kept')}${'domain'.padEnd(DOMAIN_WIDTH)}trace\n`;
+  }
+
+  /** Nothing is kept or dropped by a threshold that nobody has set. */
+  #keptCell(text) {
+    return this.#splits ? text.padEnd(6) : '';
   }
 
   row(result) {
-    const { breakdown, domain, id, kept } = result;
+    const { breakdown, domain, id, isNearDuplicate, kept } = result;
     const full = Math.round(breakdown.score * BAR_WIDTH);
     const bar = '█'.repeat(full) + '░'.repeat(BAR_WIDTH - full);
+    const trace = labelOf(id ?? '', printable(place(result)));
     const row =
-      `${breakdown.score.toFixed(4)}  ${bar}  ${(kept ? 'yes' : 'no').padEnd(6)}` +
-      `${labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${labelOf(id ?? '', printable(place(result)))}\n`;
+      `${decimal(breakdown.score)}  ${bar}  ${this.#keptCell(kept ? 'yes' : 'no')}` +
+      `${labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${trace}` +
+      `${isNearDuplicate ? `, like ${nameOfNearest(breakdown)}` : ''}\n`;
     return this.#explains ? `${row}${explain(breakdown)}\n` : row;
   }
 
@@ -66,26 +76,29 @@ class Table {
 }
 
 /** What a score is made of, in words. */
-function explain({ composite, dimensions, nearest, noveltyBasis, overrides, tokens, truncated, weights }) {
+function explain(breakdown) {
+  const { composite, dimensions, overrides, tokens, truncated, weights } = breakdown;
   const terms = DIMENSIONS.map(
-    (name) => `${weights[name].toFixed(2)} × ${dimensions[name].toFixed(4)} ${DIMENSION_WORDS[name] ?? name}`,
+    (name) => `${weights[name].toFixed(2)} × ${decimal(dimensions[name])} ${DIMENSION_WORDS[name] ?? name}`,
   );
-  const steps = overrides.map(
-    ({ rule, after }) => `        ${RULE_WORDS[rule] ?? rule}: ${after.toFixed(4)}`,
-  );
+  const steps = overrides.map(({ rule, after }) => `        ${RULE_WORDS[rule] ?? rule}: ${decimal(after)}`);
   return [
-    `        ${terms.join(' + ')} = ${composite.toFixed(4)}`,
+    `        ${terms.join(' + ')} = ${decimal(composite)}`,
     ...steps,
-    `        ${noveltyWords(noveltyBasis, nearest)}${tokenWords(tokens, truncated)}`,
+    `        ${noveltyWords(breakdown)}${tokenWords(tokens, truncated)}`,
     '',
   ].join('\n');
 }
 
-function noveltyWords(basis, nearest) {
-  if (basis === 'no-embedder') return 'novelty 0.5: there is no embedder';
+function noveltyWords(breakdown) {
+  const { nearest, noveltyBasis } = breakdown;
+  if (noveltyBasis === 'no-embedder') return 'novelty 0.5: there is no embedder';
   if (nearest === null) return 'novelty 0.5: nothing to compare with yet';
-  const name = labelOf(nearest.label ?? '', 'a trace without an id');
-  return `most similar: ${name} (${nearest.similarity.toFixed(4)})`;
+  return `most similar: ${nameOfNearest(breakdown)} (${decimal(nearest.similarity)})`;
+}
+
+function nameOfNearest({ nearest }) {
+  return labelOf(nearest.label ?? '', 'a trace without an id');
 }
 
 function tokenWords(tokens, truncated) {
@@ -102,7 +115,7 @@ function fieldsOf({ source, line, index, id, domain, kept, breakdown }, explains
 class JsonLines {
   #explains;
 
-  constructor(explains) {
+  constructor({ explains }) {
     this.#explains = explains;
   }
 
@@ -123,7 +136,7 @@ class Json {
   #explains;
   #isFirst = true;
 
-  constructor(explains) {
+  constructor({ explains }) {
     this.#explains = explains;
   }
 
@@ -153,7 +166,7 @@ const CSV_EXPLANATION = [
 class Csv {
   #explains;
 
-  constructor(explains) {
+  constructor({ explains }) {
     this.#explains = explains;
   }
 
@@ -196,10 +209,11 @@ const FORMATS = { table: Table, json: Json, jsonl: JsonLines, csv: Csv };
  * Makes text of results: `begin()`, then a `row` for each, then `end(summary)`.
  *
  * @param {'table' | 'json' | 'jsonl' | 'csv'} format
- * @param {boolean} explains whether the results say what the scores are made of
+ * @param {{ explains: boolean, splits: boolean }} options whether the results say what the scores are made of, and whether a
+ * threshold was set
  */
-function createFormat(format, explains) {
-  return new FORMATS[format](explains);
+function createFormat(format, options) {
+  return new FORMATS[format](options);
 }
 
 module.exports = { createFormat, NO_DOMAIN, place };

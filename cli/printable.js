@@ -22,4 +22,10 @@ function labelOf(text, instead, length = DEFAULT_LENGTH) {
   return isBlank(text) ? instead : printable(text, length);
 }
 
-module.exports = { labelOf, printable };
+/** With four decimals; what they round to zero has no sign. */
+function decimal(value) {
+  const text = value.toFixed(4);
+  return Number(text) === 0 ? (0).toFixed(4) : text;
+}
+
+module.exports = { decimal, labelOf, printable };

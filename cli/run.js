@@ -3,6 +3,7 @@
 const fs = require('node:fs');
 
 const { configureEmbedder, embedderStatus, Scorer, VectorCache } = require('../index.js');
+const { isNearDuplicate, resemblanceOf } = require('../lib/report-duplicates.js');
 const { version } = require('../package.json');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
@@ -140,7 +141,7 @@ class Run {
     if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
     if (report !== null) this.#report = await this.#openReport();
     if (format !== null) {
-      this.#format = createFormat(format, explain);
+      this.#format = createFormat(format, { explains: explain, splits: this.#options.splits });
       await this.#stdout.write(this.#format.begin());
     }
   }
@@ -307,7 +308,9 @@ class Run {
 
   async #add(scored, { success, excerpt, text }) {
     const { breakdown } = scored;
-    const result = { ...scored, kept: breakdown.score >= this.#options.threshold };
+    const { novelty, threshold } = this.#options;
+    const isRepeated = isNearDuplicate(resemblanceOf(breakdown, novelty));
+    const result = { ...scored, kept: breakdown.score >= threshold, isNearDuplicate: isRepeated };
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
     this.#summary.add(result);
@@ -329,8 +332,9 @@ class Run {
     this.#messages.stopProgress();
     if (this.#format) await this.#stdout.write(this.#format.end(figures));
     if (!this.#options.quiet) {
-      if (this.#format) this.#messages.text(renderSummary(figures));
-      else await this.#stdout.write(renderSummary(figures));
+      const summary = renderSummary(figures, this.#options);
+      if (this.#format) this.#messages.text(summary);
+      else await this.#stdout.write(summary);
     }
     await this.#stdout.finish();
     if (problem !== null) this.#messages.failure(problem);

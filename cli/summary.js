@@ -2,10 +2,11 @@
 
 // The figures of a run, in bounded memory however many traces there are.
 
+const { SIMILARITY } = require('../lib/report-duplicates.js');
 const { Histogram, SCORE_BINS } = require('../lib/report-statistics.js');
 const { copyOf, cut } = require('../lib/report-text.js');
 const { NO_DOMAIN } = require('./formats.js');
-const { labelOf, printable } = require('./printable.js');
+const { decimal, labelOf, printable } = require('./printable.js');
 
 /** So many domains are told apart; traces of others are counted together. */
 const MAX_DOMAINS = 50;
@@ -31,6 +32,7 @@ class Scores extends Histogram {
 class Summary {
   #all = new Scores();
   #domains = new Map();
+  #nearDuplicates = 0;
   #start;
   bad = 0;
 
@@ -40,8 +42,9 @@ class Summary {
   }
 
   /** @param {import('./formats.js').Result} result */
-  add({ breakdown: { score }, domain, kept }) {
+  add({ breakdown: { score }, domain, isNearDuplicate, kept }) {
     this.#all.add(score, kept);
+    if (isNearDuplicate) this.#nearDuplicates++;
     let name = domain.length > DOMAIN_LENGTH ? copyOf(cut(domain, DOMAIN_LENGTH)) : domain;
     if (!this.#domains.has(name) && this.#domains.size >= MAX_DOMAINS) name = OTHER_DOMAINS;
     if (!this.#domains.has(name)) this.#domains.set(name, new Scores());
@@ -65,6 +68,7 @@ class Summary {
       kept: this.#all.kept,
       dropped: this.#all.count - this.#all.kept,
       bad: this.bad,
+      nearDuplicates: this.#nearDuplicates,
       mean: this.#all.mean,
       median: this.#all.quantile(0.5),
       p10: this.#all.quantile(0.1),
@@ -89,19 +93,22 @@ class Summary {
  * The figures, for people.
  *
  * @param {ReturnType<Summary['figures']>} figures
+ * @param {{ splits: boolean }} options whether a threshold was set
  */
-function renderSummary(figures) {
-  const { scored, kept, dropped, bad, domains, embedder, memory, threshold } = figures;
+function renderSummary(figures, { splits }) {
+  const { scored, kept, dropped, bad, domains, embedder, memory, nearDuplicates } = figures;
+  const threshold = `${figures.threshold}${splits ? '' : ' (the default)'}`;
   const lines = [
     `${count(scored, 'trace')} scored in ${figures.seconds.toFixed(1)} s, ${rate(figures.perSecond)} per second` +
       `${bad > 0 ? `; ${count(bad, 'bad line')}` : ''}`,
   ];
   if (scored > 0) {
-    const [mean, median, p10, p90] = ['mean', 'median', 'p10', 'p90'].map((name) => figures[name].toFixed(4));
+    const [mean, median, p10, p90] = ['mean', 'median', 'p10', 'p90'].map((name) => decimal(figures[name]));
     lines.push(
       row('score', `mean ${mean}, median ${median}, p10 ${p10}, p90 ${p90}`),
       row('kept', `${grouped(kept)} of at least ${threshold}, ${grouped(dropped)} below`),
     );
+    if (nearDuplicates > 0) lines.push(row('novelty', nearDuplicateWords(nearDuplicates)));
     if (domains.length > 1) lines.push(...domainTable(domains));
   }
   lines.push(row('embedder', embedderWords(embedder)));
@@ -120,8 +127,8 @@ function domainTable(domains) {
     labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH),
     grouped(scored),
     grouped(kept),
-    mean.toFixed(4),
-    median.toFixed(4),
+    decimal(mean),
+    decimal(median),
   ]);
   const table = [['domain', 'traces', 'kept', 'mean', 'median'], ...rows];
   const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
@@ -131,9 +138,15 @@ function domainTable(domains) {
   );
 }
 
-function embedderWords({ available, dtype, reason, runtimeVersion, threads }) {
+function nearDuplicateWords(number) {
+  const novelty = Number((1 - SIMILARITY).toFixed(4));
+  const what = number === 1 ? 'is a near-duplicate of an earlier one' : 'are near-duplicates of earlier ones';
+  return `${count(number, 'trace')} ${what}: a novelty of ${novelty} or less`;
+}
+
+function embedderWords({ available, dtype, model, reason, runtimeVersion, threads }) {
   if (!available) return `none, so novelty is 0.5 throughout: ${printable(reason)}`;
-  return `all-MiniLM-L6-v2 (${dtype}), ONNX Runtime ${runtimeVersion}, ${count(threads, 'thread')}`;
+  return `${labelOf(model, 'a model')} (${dtype}), ONNX Runtime ${runtimeVersion}, ${count(threads, 'thread')}`;
 }
 
 const row = (name, text) => `  ${name.padEnd(10)}${text}`;
