@@ -53,7 +53,7 @@ export interface PgVectorStoreOptions {
    */
   table?: string;
   /**
-   * The database schema of the table. Where there is none of this name, `migrate()` makes it.
+   * The database schema of the table. It must be there: `migrate()` makes none.
    *
    * @defaultValue the first one in the search path of the connection
    */
@@ -136,8 +136,9 @@ export class PgVectorStore implements NoveltyStore {
    * lack; processes with that version of the package reject with `ERR_STORE_SCHEMA` from then on. What it makes has no time
    * limit, also where the connection has one: an index on a full table takes minutes, in which nothing can be added.
    *
-   * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the tables are of another version or their names
-   * are somebody else's, if what has the name of an index is none that can be used, or if the database is not in UTF8.
+   * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the schema is missing, if the tables are of another
+   * version or their names are somebody else's, if what has the name of an index cannot be used, or if the database is not
+   * in UTF8.
    * @throws `Error` with `code` `ERR_STORE_OTHER_LIMITS`, as a rejection, if the table has other limits than the options.
    */
   migrate(): Promise<void>;

@@ -38,7 +38,7 @@ Scoring:
   --store URL          compares with a memory in PostgreSQL that others share, and adds to
                        it: postgres://user@host/database; needs the packages pg and
                        pgvector. A password can come from PGPASSWORD
-  --store-table NAME   the table there (knowledgepulse_novelty)
+  --store-table NAME   the table there, also SCHEMA.TABLE (knowledgepulse_novelty)
   --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
                        with --novelty full, or what FILE was saved with; with --store
                        100000 where it makes the table, which keeps what it was made with

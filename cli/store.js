@@ -11,23 +11,29 @@ const { CommandError, EXIT } = require('./errors.js');
 const CONNECTIONS = 2;
 
 /**
- * Connects to the store at `url`, and makes its table where there is none. One that is there keeps its limits, which are
- * those of all who share it.
+ * Connects to the store at `url`, and makes its table where there is none, but no schema. One that is there keeps its limits,
+ * which are those of all who share it.
  *
- * @param {{ url: string, table: string | undefined, maxElements: number | undefined }} options
- * @throws {CommandError} if a driver is missing; errors of the store
+ * @param {{ url: string, table: string | undefined, maxElements: number | undefined }} options `table` may have the name of its
+ * schema and a dot before it
+ * @throws {CommandError} if a driver is missing, or cannot read the URL; errors of the store
  */
-async function openStore({ url, table, maxElements }) {
-  const { Pool } = requireDriver('pg');
+async function openStore({ url, table: named, maxElements }) {
+  const { Client, Pool } = requireDriver('pg');
+  requireUrl(url, Client);
   const pgvector = requireDriver('pgvector');
   const { PgVectorStore } = require('../pgvector.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
+  const dot = named?.indexOf('.') ?? -1;
+  const schema = dot === -1 ? undefined : named.slice(0, dot);
+  const table = named?.slice(dot + 1);
   let store;
   try {
-    store = new PgVectorStore({ pool, table, maxElements }, pgvector);
+    store = new PgVectorStore({ pool, schema, table, maxElements }, pgvector);
   } catch (error) {
     await pool.end();
-    throw new CommandError(EXIT.usage, error.message.replace('options.table', '--store-table'));
+    const message = error.message.replace(/options\.(table|schema)/, 'the $1 of --store-table');
+    throw new CommandError(EXIT.usage, message);
   }
   const close = async () => {
     store.close();
@@ -40,6 +46,22 @@ async function openStore({ url, table, maxElements }) {
     if (error.code !== 'ERR_STORE_OTHER_LIMITS') throw error;
     throw new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
   }
+}
+
+/** A driver reads the URL when it makes a connection; the pool would make the first one for the store, whose error it is then. */
+function requireUrl(url, Client) {
+  try {
+    const { port } = new Client({ connectionString: url });
+    if (port >= 1 && port <= 65_535) return;
+  } catch (error) {
+    // A file that the URL names, such as a certificate.
+    if (error.syscall !== undefined) throw new CommandError(EXIT.file, error.message);
+  }
+  // Without the URL, which may hold a password.
+  throw new CommandError(
+    EXIT.usage,
+    '--store must be like postgres://user@host:5432/database; what is special in a URL, such as @ or / in a password, is written as %40 or %2F',
+  );
 }
 
 async function sizeOf(store) {

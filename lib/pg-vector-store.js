@@ -334,7 +334,6 @@ class Migration {
   async #isComplete() {
     const { table, index } = this.#settings;
     const namespace = await this.#namespace();
-    if (namespace === null) return false;
     const found = await this.#relations(namespace);
     if (!found.has('meta')) {
       if (found.has('table')) throw foreign(await this.#describe(namespace, table));
@@ -399,7 +398,7 @@ class Migration {
     }
   }
 
-  /** The schema of the tables; null if there is none. */
+  /** The schema of the tables. One that is missing is not made: mistyped, it would be an empty memory. */
   async #namespace() {
     const { schema: named } = this.#settings;
     if (named === undefined) {
@@ -408,7 +407,12 @@ class Migration {
       return current;
     }
     const found = await this.#query('SELECT nspname FROM pg_namespace WHERE nspname = $1', [named]);
-    return found.length > 0 ? named : null;
+    if (found.length === 0) {
+      throw schemaError(
+        `there is no schema ${named}; make it with CREATE SCHEMA ${quoted(named)}, or name another`,
+      );
+    }
+    return named;
   }
 
   /** Which of the store's tables and indexes are in a schema. */
@@ -444,12 +448,8 @@ class Migration {
   }
 
   async #make() {
-    const { table, schema: named, index, limits } = this.#settings;
-    let namespace = await this.#namespace();
-    if (namespace === null) {
-      await this.#query(`CREATE SCHEMA ${quoted(named)}`);
-      namespace = named;
-    }
+    const { table, index, limits } = this.#settings;
+    const namespace = await this.#namespace();
     const extension = quoted(await this.#extension());
     const name = (part) => quoted(namespace, table + schema.SUFFIXES[part]);
     const whole = quoted(namespace, table);

@@ -81,7 +81,25 @@ describeWithPostgres('kp-score --store', () => {
   test('a name that cannot be a table is told by the option', async () => {
     const { code, stderr } = await score('--store', url(), '--store-table', 'x'.repeat(55));
     expect(code).toBe(2);
-    expect(stderr).toContain('--store-table must be a name of 1 to 54 bytes');
+    expect(stderr).toContain('the table of --store-table must be a name of 1 to 54 bytes');
+  });
+
+  test('a table may be named with its schema, which is not made', async () => {
+    const args = ['--store', url(), '--store-table', 'fleet.traces'];
+    const schemas = () => context.pool().query("SELECT FROM pg_namespace WHERE nspname = 'fleet'");
+    const { code, stderr, results } = await score(...args);
+    expect({ code, results }).toEqual({ code: 3, results: [] });
+    expect(linesOf(stderr)).toEqual([
+      'kp-score: there is no schema fleet; make it with CREATE SCHEMA "fleet", or name another',
+    ]);
+    expect((await schemas()).rowCount).toBe(0);
+    await context.pool().query('CREATE SCHEMA fleet');
+    expect((await score(...args)).code).toBe(0);
+    const { rows } = await context.pool().query('SELECT count(*)::int AS count FROM fleet.traces');
+    expect(rows).toEqual([{ count: 3 }]);
+    const none = await score('--store', url(), '--store-table', '.traces');
+    expect(none.code).toBe(2);
+    expect(none.stderr).toContain('the schema of --store-table must be a name');
   });
 
   test('both packages may be those of the directory in which it runs', async () => {
@@ -152,9 +170,14 @@ describe('wrong usage', () => {
     [['--store', 'postgres://host/db', '--memory', 'file'], '--store and --memory exclude each other'],
     [['--store', 'postgres://host/db', '--no-embedder'], '--store and --no-embedder exclude each other'],
     [['--store-table', 'name'], '--store-table needs --store'],
+    [['--store', 'postgres://agent:secret@host:port/db'], '--store must be like postgres://'],
+    [['--store', 'postgres://agent:se/cret@host/db'], '--store must be like postgres://'],
+    [['--store', 'postgres://agent:secret@host/db?port=x'], '--store must be like postgres://'],
+    [['--store', 'postgres://agent:secret@[::1/db'], '--store must be like postgres://'],
   ])('%j', async (args, message) => {
     const { code, stderr } = await kpScore(args, { input });
     expect(code).toBe(2);
     expect(stderr).toContain(message);
+    expect(stderr).not.toMatch(/secret|cret@/);
   });
 });

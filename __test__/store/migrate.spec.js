@@ -125,6 +125,7 @@ describeWithPostgres('migrate', () => {
     const database = pool();
     await database.query('CREATE TABLE IF NOT EXISTS precious ()');
     await works(await migrated({ table: name }));
+    await database.query(`CREATE SCHEMA ${database.Client.prototype.escapeIdentifier(name)}`);
     await works(await migrated({ table: name, schema: name, index: 'hnsw' }));
     const { rows } = await database.query(
       "SELECT count(*)::int AS count FROM pg_class WHERE relname = $1 AND relkind = 'r'",
@@ -173,6 +174,20 @@ describeWithPostgres('migrate', () => {
       "SELECT proname FROM pg_proc WHERE proname IN ('older_add', 'older_nearest')",
     );
     expect(functions.rowCount).toBe(2);
+  });
+
+  test('a schema that is not there is not made', async () => {
+    const name = 'mis"typed';
+    const mistyped = store({ schema: name });
+    for (const call of [() => mistyped.size(), () => mistyped.migrate()]) {
+      expect((await rejection(call())).code).toBe('ERR_STORE_SCHEMA');
+    }
+    const { message } = await rejection(mistyped.migrate());
+    expect(message).toBe(
+      'there is no schema mis"typed; make it with CREATE SCHEMA "mis""typed", or name another',
+    );
+    const { rowCount } = await pool().query('SELECT FROM pg_namespace WHERE nspname = $1', [name]);
+    expect(rowCount).toBe(0);
   });
 
   test('the schema of another version is left alone', async () => {
@@ -453,6 +468,7 @@ describeWithPostgres('migrate', () => {
     test('an agent that may add and ask may do nothing else', async () => {
       const admin = pool();
       await admin.query('CREATE ROLE agent LOGIN');
+      await admin.query('CREATE SCHEMA fleet');
       await migrated({ schema: 'fleet', table: 'knowledgepulse_novelty' });
       await admin.query(GRANTS);
       const agents = pool({ user: 'agent' });
