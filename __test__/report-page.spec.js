@@ -500,6 +500,14 @@ describeOnce('the page of a report', () => {
     await close();
   });
 
+  test.each(['cache', 'store'])('tells that a %s was empty at first', async (memory) => {
+    const breakdown = makeBreakdown({ noveltyBasis: `empty-${memory}` });
+    const { page, close } = await open(render([makeScored(0, { breakdown })]));
+    const texts = await page.locator('section').allTextContents();
+    expect(texts.filter((text) => text.includes('The memory was empty at first'))).toHaveLength(1);
+    await close();
+  });
+
   const noEmbedder = (i) =>
     makeScored(i, { breakdown: makeBreakdown({ outcome: i / 50, noveltyBasis: 'no-embedder' }) });
   const same = (i) =>
