@@ -136,6 +136,16 @@ describe('values', () => {
       ],
     ],
     [
+      'in an array without a comma',
+      '[{"a":1} {"b":[{}]}{"c":3},\n{"d":4}]',
+      [
+        ['1[0]', { a: 1 }],
+        ['1[1]', { b: [{}] }],
+        ['1[2]', { c: 3 }],
+        ['2[3]', { d: 4 }],
+      ],
+    ],
+    [
       'several over several lines, each beginning where the one before ends',
       '{\n"a":1\n} {\n"b":[2\n]}{"c":\n3}\n{"d":4}',
       [
@@ -365,14 +375,6 @@ describe('a bad value', () => {
       [
         ['1[0]', 'bad'],
         ['3[1]', good[0]],
-      ],
-    ],
-    [
-      'elements without a comma',
-      `[${first} ${second},${first}]`,
-      [
-        ['1[0]', 'bad'],
-        ['1[1]', good[0]],
       ],
     ],
     [

@@ -265,7 +265,10 @@ class Nesting {
   }
 }
 
-/** What an element ends at: a comma or bracket, a line that begins with something else, the end of the input, or nothing sound. */
+/**
+ * What an element ends at: a comma, a bracket or the next object on its line; a line that begins with something else; the end of
+ * the input; or nothing sound.
+ */
 const END = { separator: 'separator', line: 'line', input: 'input', broken: 'broken' };
 
 /** Where the input has been read to. */
@@ -436,6 +439,8 @@ class Reader {
         if (depth === 0) {
           if (byte === COMMA || byte === CLOSE_ARRAY) end = END.separator;
           else if (!this.isInLine) end = END.line;
+          // Without a comma they are still two.
+          else if (byte === OPEN_OBJECT && before === CLOSE_OBJECT) end = END.separator;
           if (end !== undefined) break;
         }
         if (byte === QUOTE) inString = true;
