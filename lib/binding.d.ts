@@ -25,6 +25,20 @@ export declare class NativeCall {
   cancel(): boolean
 }
 
+/** A file that is held until `release` or the end of the process. */
+export declare class NativeFileLock {
+  /** The lock file at `path`, which says `kind` and `text`; null if another has it. */
+  static create(path: string, kind: string, text: string): Self | null
+  /** Keeps `removeAbandoned` from removing the file at `path`. */
+  static keep(path: string): NativeFileLock
+  /** Removes the files in `directory` with such names that processes have left which were killed. */
+  static removeAbandoned(directory: string, prefix: string, suffix: string): void
+  /** Gives it up; the file stays. */
+  release(): void
+  /** Gives it up, and removes the file. */
+  remove(): void
+}
+
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
   /**

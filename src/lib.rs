@@ -36,6 +36,8 @@ pub mod model;
 
 pub mod runtime;
 
+pub mod file_lock;
+
 pub mod simd;
 
 pub mod memory;

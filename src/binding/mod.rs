@@ -2,6 +2,7 @@
 
 mod embedder;
 mod error;
+mod file_lock;
 mod scorer;
 mod trace;
 mod vector_cache;

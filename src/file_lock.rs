@@ -1,0 +1,257 @@
+//! Which files belong to a process that lives: lock files, and temporary files that have not got their names yet.
+//!
+//! The operating system gives a lock up when its process ends, however that ends. A process id in a file could not tell as
+//! much: it is used again, and means another process in another container.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// Between its creation and its lock a file looks abandoned.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a lock file says is a line.
+const MOST_TEXT_BYTES: u64 = 1024;
+
+/// A file that others take for one in use until this is dropped or the process ends.
+#[derive(Debug)]
+pub struct FileLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileLock {
+    /// Creates the lock file at `path`, which says `text`, or takes over what a process that was killed has left; `None` if
+    /// another process or another `FileLock` has it. Where the file system knows no locks it is always had.
+    ///
+    /// # Errors
+    /// Those of the file system; and [`io::ErrorKind::AlreadyExists`] if there is a file that does not begin with `kind`, the
+    /// first word of `text`, so that no other file is taken for a lock and overwritten.
+    pub fn create(path: &Path, kind: &str, text: &str) -> io::Result<Option<Self>> {
+        loop {
+            let Some(file) = open(path)? else {
+                return Ok(None);
+            };
+            // Windows lets no two of them open it, and a lock would keep others from reading whose it is.
+            #[cfg(not(windows))]
+            if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
+                return Ok(None);
+            }
+            let mut lock = Self {
+                file,
+                path: path.into(),
+            };
+            // Who had it before may have removed it meanwhile.
+            if !lock.is_at_its_path() {
+                continue;
+            }
+            let mut before = Vec::new();
+            (&lock.file).take(MOST_TEXT_BYTES).read_to_end(&mut before)?;
+            if !before.is_empty() && !before.starts_with(kind.as_bytes()) {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            lock.file.rewind()?;
+            lock.file.set_len(0)?;
+            lock.file.write_all(format!("{kind} {text}\n").as_bytes())?;
+            return Ok(Some(lock));
+        }
+    }
+
+    /// Keeps [`remove_abandoned`] from removing the file at `path`, which this process writes to.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn keep(path: &Path) -> io::Result<Self> {
+        let lock = Self {
+            file: File::open(path)?,
+            path: path.into(),
+        };
+        // On Windows it is enough that it is open, and a lock would keep out who writes to it.
+        #[cfg(not(windows))]
+        drop(lock.file.try_lock());
+        Ok(lock)
+    }
+
+    /// Gives up a lock file, and removes it.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn remove(self) -> io::Result<()> {
+        // While it is locked: afterwards it could be another process's.
+        if self.is_at_its_path() {
+            fs::remove_file(&self.path)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the file still has its name.
+    fn is_at_its_path(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+            let here = self.file.metadata().map(identity);
+            let there = fs::symlink_metadata(&self.path).map(identity);
+            here.is_ok_and(|here| there.is_ok_and(|there| here == there))
+        }
+        // Nobody can replace a file there that is open like this.
+        #[cfg(not(unix))]
+        {
+            let _ = self;
+            true
+        }
+    }
+}
+
+/// Opens a lock file, or creates it; `None` if only one may have it open and another has.
+fn open(path: &Path) -> io::Result<Option<File>> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        // What a link leads to is another file, and opening a pipe would wait.
+        options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    }
+    #[cfg(windows)]
+    {
+        use std::os::windows::fs::OpenOptionsExt;
+        const SHARE_READ: u32 = 1;
+        const SHARE_DELETE: u32 = 4;
+        options.share_mode(SHARE_READ | SHARE_DELETE);
+    }
+    match options.open(path) {
+        Ok(file) if file.metadata()?.is_file() => Ok(Some(file)),
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        #[cfg(windows)]
+        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// `ERROR_SHARING_VIOLATION`: somebody has the file open who does not share it.
+#[cfg(windows)]
+const SHARING_VIOLATION: i32 = 32;
+
+/// Removes the files in `directory` whose names begin and end so and that processes have left which were killed: old, and
+/// locked by nobody. What cannot be removed stays.
+pub fn remove_abandoned(directory: &Path, prefix: &str, suffix: &str) {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(prefix) && name.ends_with(suffix) && is_abandoned(&entry.path()) {
+            // Another process may have been quicker.
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+fn is_abandoned(path: &Path) -> bool {
+    let is_old = |file: &File| {
+        let modified = file.metadata().and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > PATIENCE))
+    };
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // Fails if anybody has it open, be it without a lock.
+    #[cfg(windows)]
+    std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0);
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+        && options
+            .open(path)
+            .is_ok_and(|file| is_old(&file) && file.try_lock().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[cfg_attr(miri, ignore = "about the file system")]
+    #[test]
+    fn one_at_a_time_has_a_lock_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.lock");
+        let create = || FileLock::create(&path, "test", "1").unwrap();
+        let lock = create().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "test 1\n");
+        assert!(create().is_none());
+        // As when its process is killed: the file stays.
+        drop(lock);
+        let lock = create().unwrap();
+        assert!(create().is_none());
+        lock.remove().unwrap();
+        assert!(!path.exists());
+        create().unwrap().remove().unwrap();
+    }
+
+    #[cfg_attr(miri, ignore = "about the file system")]
+    #[test]
+    fn no_other_file_is_taken_for_a_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.lock");
+        fs::write(&path, "precious").unwrap();
+        FileLock::create(&path, "test", "1").unwrap_err();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        // What has taken its place is not removed with it.
+        fs::remove_file(&path).unwrap();
+        let lock = FileLock::create(&path, "test", "1").unwrap().unwrap();
+        #[cfg(unix)]
+        {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "precious").unwrap();
+            lock.remove().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+            std::os::unix::fs::symlink(&path, directory.path().join("link")).unwrap();
+            FileLock::create(&directory.path().join("link"), "test", "1").unwrap_err();
+        }
+        #[cfg(not(unix))]
+        lock.remove().unwrap();
+    }
+
+    #[cfg_attr(miri, ignore = "about the file system")]
+    #[test]
+    fn threads_take_turns() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.lock");
+        let inside = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    use std::sync::atomic::Ordering::SeqCst;
+                    let mut turns = 0;
+                    while turns < 100 {
+                        if let Some(lock) = FileLock::create(&path, "test", "1").unwrap() {
+                            assert_eq!(inside.fetch_add(1, SeqCst), 0);
+                            assert_eq!(inside.fetch_sub(1, SeqCst), 1);
+                            lock.remove().unwrap();
+                            turns += 1;
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[cfg_attr(miri, ignore = "about the file system")]
+    #[test]
+    fn what_is_kept_is_not_abandoned() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.tmp");
+        let old = SystemTime::now() - 2 * PATIENCE;
+        File::create(&path).unwrap().set_modified(old).unwrap();
+        let lock = FileLock::keep(&path).unwrap();
+        remove_abandoned(directory.path(), "a", ".tmp");
+        assert!(path.exists());
+        drop(lock);
+        remove_abandoned(directory.path(), "a", ".tmp");
+        assert!(!path.exists());
+    }
+}
