@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
-const { gzipSync } = require('node:zlib');
+const { constants, gunzipSync, gzipSync } = require('node:zlib');
 
 const { embedderStatus, Scorer } = require('..');
 const { readOptions } = require('../cli/options.js');
@@ -143,6 +143,19 @@ describe('scores', () => {
   });
 });
 
+/** The same gzip with all the fields that its header may have. */
+function withHeaderFields(compressed) {
+  const fields = Buffer.from('\x03\0abcname.jsonl\0a comment\0');
+  const head = Buffer.from(compressed.subarray(0, 10));
+  head[3] = 4 + 8 + 16;
+  return Buffer.concat([head, fields, compressed.subarray(10)]);
+}
+
+/** What zlib makes of gzip that is cut off. */
+function inflated(compressed) {
+  return gunzipSync(compressed, { finishFlush: constants.Z_SYNC_FLUSH }).toString();
+}
+
 describe('inputs', () => {
   const scored = tracesOf(0.2, 0.9, 0.5);
   const [one] = scored;
@@ -163,6 +176,19 @@ describe('inputs', () => {
     ['one object over several lines', `${JSON.stringify(one, null, 2)}\n`, [one]],
     ['gzip', gzipSync(lines)],
     ['gzip of several parts', Buffer.concat(scored.map((trace) => gzipSync(jsonLines([trace]))))],
+    [
+      'gzip of parts without line ends',
+      Buffer.concat([gzipSync(''), gzipSync(lines), gzipSync(lines.trim())]),
+      [...scored, ...scored],
+    ],
+    ['gzip with a name, a comment and an extra field', withHeaderFields(gzipSync(lines))],
+    ['gzip that a line feed follows', Buffer.concat([gzipSync(lines.trim()), Buffer.from('\n')])],
+    ['gzip that is padded with zeros', Buffer.concat([gzipSync(lines), Buffer.alloc(70_000)])],
+    [
+      'gzip that other traces follow',
+      Buffer.concat([gzipSync(lines), Buffer.alloc(9), gzipSync(lines.trim()), Buffer.from(lines)]),
+      [...scored, ...scored, ...scored],
+    ],
     ['gzip with a byte order mark', gzipSync(`\ufeff${JSON.stringify(scored)}`)],
     ['nothing', '', []],
   ])('%s', async (name, contents, expected = scored) => {
@@ -172,6 +198,63 @@ describe('inputs', () => {
     const found = await results([NO_EMBEDDER, file, '-'], { input: contents });
     expect(found.map(({ score }) => score)).toEqual([...scores, ...scores]);
     expect(found.map(({ id }) => id)).toEqual([...expected, ...expected].map(({ id }) => id));
+  });
+
+  describe('gzip that is broken', () => {
+    const many = tracesOf(...Array.from({ length: 9000 }, (_, at) => (at % 100) / 100));
+    const whole = gzipSync(jsonLines(many));
+    const small = gzipSync(lines);
+    const ids = (traces) => traces.map(({ id }) => id);
+
+    async function scoredOf(contents) {
+      const file = write('broken.gz', contents);
+      const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, '--format', 'jsonl', file]);
+      return { code, stderr, ids: ids(linesOf(stdout).map((line) => JSON.parse(line))) };
+    }
+
+    test.each([
+      ['garbage', 'garbage'],
+      ['bytes that are no text', Buffer.from([0x1f, 0x8b, 0xff, 0xfe])],
+    ])('%s after its end is a bad line, and costs nothing', async (_, appended) => {
+      for (const [compressed, traces] of [
+        [whole, many],
+        [small, scored],
+      ]) {
+        const found = await scoredOf(Buffer.concat([compressed, Buffer.from(appended)]));
+        expect(found).toEqual({
+          code: 1,
+          ids: ids(traces),
+          stderr: expect.stringContaining('; 1 bad line\n'),
+        });
+        expect(found.stderr).toContain(`broken.gz:${traces.length + 1}: not `);
+      }
+    });
+
+    test('a second part that is cut off costs nothing before it', async () => {
+      for (const end of [5, 12, 60]) {
+        const found = await scoredOf(Buffer.concat([small, whole.subarray(0, end)]));
+        expect(found).toMatchObject({ code: 3, ids: ids(scored) });
+        expect(found.stderr).toMatch(/^kp-score: cannot read .*: its compressed contents are cut off$/m);
+      }
+    });
+
+    test('all traces before a cut are scored, a last one without a line end too', async () => {
+      const half = whole.subarray(0, whole.length >> 1);
+      const expected = linesOf(inflated(half)).slice(0, -1);
+      const found = await scoredOf(half);
+      expect(expected.length).toBeGreaterThan(1000);
+      expect(found).toMatchObject({ code: 3, ids: ids(many.slice(0, expected.length)) });
+      const trailerCut = gzipSync(lines.trim()).subarray(0, -3);
+      expect(await scoredOf(trailerCut)).toMatchObject({ code: 3, ids: ids(scored) });
+    });
+
+    test('a wrong checksum is told', async () => {
+      const damaged = Buffer.from(small);
+      damaged[damaged.length - 5] ^= 1;
+      const found = await scoredOf(damaged);
+      expect(found).toMatchObject({ code: 3, ids: ids(scored) });
+      expect(found.stderr).toContain('damaged: their checksum is wrong');
+    });
   });
 
   test('elements of an array have an index', async () => {
@@ -661,7 +744,7 @@ describe('exit codes', () => {
   ])('3, %s', async (_, args, names) => {
     const { code, stderr } = await kpScore(args());
     expect(code).toBe(3);
-    expect(stderr).toMatch(/^kp-score: /);
+    expect(stderr).toMatch(/^kp-score: /m);
     for (const name of names) expect(stderr).toContain(name);
     // One line, besides the summary of what could be scored.
     expect(stderr).not.toMatch(/^ +at /m);

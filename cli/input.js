@@ -2,10 +2,11 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { addAbortSignal, pipeline, Readable } = require('node:stream');
-const { createGunzip } = require('node:zlib');
+const { addAbortSignal } = require('node:stream');
 
-const GZIP = Buffer.from([0x1f, 0x8b]);
+const { Bytes } = require('./bytes.js');
+const { decompress } = require('./gzip.js');
+
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const READ_SIZE = 256 * 1024;
 
@@ -35,7 +36,7 @@ function isSameFile(source, file) {
 }
 
 /**
- * The contents of a file or of standard input, decompressed if they begin as gzip does, without a byte order mark.
+ * The contents of a file or of standard input, decompressed where they begin as gzip does, without a byte order mark.
  *
  * @param {string} source a path, or `-`
  * @param {{ signal: AbortSignal, onRead: (bytes: number) => void }} options `signal` ends it, without an error; `onRead` gets
@@ -46,15 +47,11 @@ async function* readChunks(source, { signal, onRead }) {
   const raw = source === STDIN ? process.stdin : fs.createReadStream(source, { highWaterMark: READ_SIZE });
   addAbortSignal(signal, raw);
   try {
-    const { head, chunks } = await takeHead(counted(raw, onRead), BYTE_ORDER_MARK.length);
-    if (head.subarray(0, GZIP.length).equals(GZIP)) {
-      // Its errors come out of the iteration.
-      yield* withoutMark(pipeline(Readable.from(after(head, chunks)), createGunzip(), () => {}));
-    } else {
-      yield* withoutMark(after(head, chunks));
-    }
+    yield* withoutMark(decompress(counted(raw, onRead)));
   } catch (error) {
     if (!signal.aborted) throw error;
+  } finally {
+    raw.destroy();
   }
 }
 
@@ -66,26 +63,10 @@ async function* counted(stream, onRead) {
 }
 
 async function* withoutMark(stream) {
-  const { head, chunks } = await takeHead(stream, BYTE_ORDER_MARK.length);
-  const isMarked = head.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK);
-  yield* after(isMarked ? head.subarray(BYTE_ORDER_MARK.length) : head, chunks);
-}
-
-/** The first bytes of a stream, at least so many unless it ends before, and its other chunks. */
-async function takeHead(stream, length) {
-  const chunks = stream[Symbol.asyncIterator]();
-  let head = Buffer.alloc(0);
-  while (head.length < length) {
-    const { done, value } = await chunks.next();
-    if (done) break;
-    head = head.length === 0 ? value : Buffer.concat([head, value]);
-  }
-  return { head, chunks };
-}
-
-async function* after(head, chunks) {
-  yield head;
-  yield* { [Symbol.asyncIterator]: () => chunks };
+  const bytes = new Bytes(stream);
+  const mark = await bytes.peek(BYTE_ORDER_MARK.length);
+  if (mark.equals(BYTE_ORDER_MARK)) await bytes.take(mark.length);
+  yield* bytes.rest();
 }
 
 /** How many bytes there are to read; null if that is not known. */
@@ -99,6 +80,7 @@ function totalSize(sources) {
   return total;
 }
 
+/** What is known of an input, as big integers; undefined if it cannot be looked at. */
 function statOf(source) {
   try {
     // As numbers, two files could look the same.

@@ -239,19 +239,29 @@ class Run {
 
   async #scoreSource(source, window) {
     const { signal } = this.#stop;
-    for await (const record of readRecords(this.#textOf(source))) {
+    let failure;
+    const text = this.#textOf(source, (error) => {
+      failure = error;
+    });
+    for await (const record of readRecords(text)) {
       if (signal.aborted) break;
       await window.add(record.size, this.#begin(nameOf(source), record));
     }
+    if (failure !== undefined) throw failure;
   }
 
-  async *#textOf(source) {
-    for await (const chunk of readChunks(source, {
-      signal: this.#stop.signal,
-      onRead: this.#messages.onRead,
-    })) {
-      this.#messages.onText(chunk.length);
-      yield chunk;
+  /** Ends where reading fails: what was read before may end with a whole trace. */
+  async *#textOf(source, onFailure) {
+    try {
+      for await (const chunk of readChunks(source, {
+        signal: this.#stop.signal,
+        onRead: this.#messages.onRead,
+      })) {
+        this.#messages.onText(chunk.length);
+        yield chunk;
+      }
+    } catch (error) {
+      onFailure(error);
     }
   }
 
