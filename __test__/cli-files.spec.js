@@ -5,6 +5,7 @@
 const { execFileSync, spawn } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 
@@ -94,8 +95,8 @@ describe('--out', () => {
     expect(readLines(out).map((line) => JSON.parse(line).id)).toEqual(scored.map(({ id }) => id));
   });
 
-  test('is compressed if its name says so', async () => {
-    const out = path.join(emptyDirectory(), 'out.jsonl.gz');
+  test.each(['out.jsonl.gz', 'OUT.GZ'])('is compressed if its name says so: %s', async (name) => {
+    const out = path.join(emptyDirectory(), name);
     await kpScore([NO_EMBEDDER, '--out', out], { input });
     expect(linesOf(gunzipSync(fs.readFileSync(out)).toString())).toHaveLength(scored.length);
   });
@@ -145,6 +146,81 @@ describe('--out', () => {
     expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
   });
 
+  describe('that is the input', () => {
+    const threshold = ['--threshold', '0.99'];
+
+    test.each([
+      ['it', 'traces.jsonl', () => {}],
+      ['a symbolic link to it', 'link', (file, link) => fs.symlinkSync(file, link)],
+      ['a hard link to it', 'link', (file, link) => fs.linkSync(file, link)],
+    ])('needs --dropped with --threshold: %s', async (_, name, link) => {
+      const directory = emptyDirectory();
+      const file = write(directory, 'traces.jsonl', input);
+      const out = path.join(directory, name);
+      link(file, out);
+      const refused = await kpScore([NO_EMBEDDER, ...threshold, '--out', out, file]);
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(/--out is read too, and would lose the traces.*--dropped/);
+      expect(fs.readFileSync(file, 'utf8')).toBe(input);
+      const dropped = path.join(directory, 'dropped');
+      const { code } = await kpScore([NO_EMBEDDER, ...threshold, '--dropped', dropped, '--out', out, file]);
+      expect(code).toBe(0);
+      expect(readLines(out).length + readLines(dropped).length).toBe(scored.length);
+    });
+
+    test('must not be read twice', async () => {
+      const directory = emptyDirectory();
+      const file = write(directory, 'traces.jsonl', input);
+      fs.linkSync(file, path.join(directory, 'link'));
+      const { code, stderr } = await kpScore([
+        NO_EMBEDDER,
+        '--out',
+        file,
+        file,
+        path.join(directory, 'link'),
+      ]);
+      expect(code).toBe(2);
+      expect(stderr).toContain('--out is read more than once');
+      expect(fs.readFileSync(file, 'utf8')).toBe(input);
+    });
+
+    test('is left as it was if something is written to it meanwhile', async () => {
+      const file = write(emptyDirectory(), 'traces.jsonl', input);
+      const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', file, file, '-']);
+      await once(running.child.stdout, 'readable');
+      fs.appendFileSync(file, input);
+      running.child.stdin.end();
+      const { code, stderr } = await running.ended;
+      expect(code).toBe(3);
+      expect(stderr).toMatch(/left as it was.* what was written to it meanwhile; write to another file$/m);
+      expect(fs.readFileSync(file, 'utf8')).toBe(input + input);
+    });
+
+    test.each(['dropped', 'report', 'memory'])('--%s must not be, by a hard link either', async (name) => {
+      const directory = emptyDirectory();
+      const file = write(directory, 'traces.jsonl', input);
+      fs.linkSync(file, path.join(directory, 'link'));
+      const { code, stderr } = await kpScore([
+        ...['--threshold', '0.5', `--${name}`, path.join(directory, 'link')],
+        file,
+      ]);
+      expect(code).toBe(2);
+      expect(stderr).toContain(`--${name} must not be a file of traces: ${file}`);
+      expect(fs.readFileSync(file, 'utf8')).toBe(input);
+    });
+  });
+
+  test('must not be another output, be it by a link to what is not there yet', async () => {
+    const directory = emptyDirectory();
+    fs.mkdirSync(path.join(directory, 'folder'));
+    fs.symlinkSync('folder', path.join(directory, 'link'), 'junction');
+    const [one, other] = ['folder/new', 'link/new'].map((name) => path.join(directory, name));
+    const args = ['--threshold', '0.5', '--out', one, '--dropped', other];
+    const { code, stderr } = await kpScore([NO_EMBEDDER, ...args], { input });
+    expect(code).toBe(2);
+    expect(stderr).toContain('--out and --dropped must not be the same file');
+  });
+
   describe('from standard input', () => {
     /** Runs it with a file as standard input, as a shell does for `<`. */
     async function readingFrom(file, args) {
@@ -173,6 +249,14 @@ describe('--out', () => {
       expect(stderr).toMatch(/left as it was.* the bad lines; write to another file$/m);
       expect(fs.readFileSync(file, 'utf8')).toBe(contents);
       expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
+    });
+
+    test('must not lose what --threshold leaves out', async () => {
+      const file = write(emptyDirectory(), 'traces.jsonl', input);
+      const { code, stderr } = await readingFrom(file, ['--threshold', '0.99', '--out', file]);
+      expect(code).toBe(2);
+      expect(stderr).toContain('would lose the traces that --threshold leaves out: stdin');
+      expect(fs.readFileSync(file, 'utf8')).toBe(input);
     });
 
     test.each(['dropped', 'report'])('--%s may not', async (name) => {
@@ -205,8 +289,48 @@ describe('--out', () => {
       expect(fs.statSync(file).mode & 0o777).toBe(0o640);
       expect(await kpScore([NO_EMBEDDER, '--out', '/dev/null'], { input })).toMatchObject({ code: 0 });
       expect(fs.statSync('/dev/null').isFile()).toBe(false);
+      // A link stays one where there is no file yet too.
+      fs.mkdirSync(path.join(directory, 'folder'));
+      fs.symlinkSync('dangling', path.join(directory, 'link to link'));
+      fs.symlinkSync('folder/new', path.join(directory, 'dangling'));
+      const link = path.join(directory, 'link to link');
+      expect(await kpScore([NO_EMBEDDER, '--out', link], { input })).toMatchObject({ code: 0 });
+      expect(fs.readlinkSync(link)).toBe('dangling');
+      expect(fs.readlinkSync(path.join(directory, 'dangling'))).toBe('folder/new');
+      expect(readLines(path.join(directory, 'folder', 'new'))).toHaveLength(scored.length);
     },
   );
+
+  (isWindows ? test.skip : test)('/dev/stdout is written to, what it is redirected to stays', async () => {
+    const log = write(emptyDirectory(), 'log', 'old\n');
+    const args = [process.execPath, command, NO_EMBEDDER, '--quiet', '--out', '/dev/stdout', examples];
+    await run('sh', ['-c', '"$@" >> "$LOG"; echo after >> "$LOG"', 'sh', ...args], { LOG: log });
+    const lines = readLines(log);
+    expect([lines[0], lines.at(-1)]).toEqual(['old', 'after']);
+    expect(lines).toHaveLength(readLines(examples).length + 2);
+  });
+
+  test('removes what a killed run has left beside it, and nothing else', async () => {
+    const directory = emptyDirectory();
+    const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', path.join(directory, 'first')]);
+    running.child.stdin.write(input);
+    await once(running.child.stdout, 'readable');
+    const [left] = fs.readdirSync(directory);
+    expect(left).toMatch(/^\.kp-score-\w+\.tmp$/);
+    const score = () => kpScore([NO_EMBEDDER, '--out', path.join(directory, 'out')], { input });
+    // It looks abandoned, but its process lives.
+    const makeOld = (name) => fs.utimesSync(path.join(directory, name), 1, 1);
+    makeOld(left);
+    await score();
+    expect(fs.readdirSync(directory).sort()).toEqual([left, 'out']);
+    running.child.kill('SIGKILL');
+    await running.ended;
+    makeOld(left);
+    for (const name of ['.kp-score-mine', 'kp-score-mine.tmp'])
+      makeOld(path.basename(write(directory, name, '')));
+    await score();
+    expect(fs.readdirSync(directory).sort()).toEqual(['.kp-score-mine', 'kp-score-mine.tmp', 'out']);
+  });
 });
 
 describe('a file that cannot be written', () => {
@@ -258,6 +382,29 @@ test('no file is replaced where nothing could be scored', async () => {
   expect((await ended).code).toBe(isWindows ? null : 130);
   expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
   for (const file of [out, report]) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+});
+
+test.each([
+  ['an empty input', ''],
+  ['nothing but bad lines', 'nonsense\n{"id":\n'],
+])('%s replaces no file, and makes none', async (_, contents) => {
+  const directory = emptyDirectory();
+  const outputs = ['out', 'dropped', 'report'].map((name) => write(directory, name, 'old'));
+  const traces = write(directory, 'traces', contents);
+  const args = ['--threshold', '0.5', ...outputs.flatMap((file) => [`--${path.basename(file)}`, file])];
+  const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, ...args, traces]);
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/^kp-score: nothing was scored, so no file was written$/m);
+  expect(stdout).not.toContain('written ');
+  for (const file of outputs) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+  for (const file of outputs) fs.rmSync(file);
+  expect((await kpScore([NO_EMBEDDER, ...args, traces])).code).toBe(3);
+  expect(fs.readdirSync(directory)).toEqual(['traces']);
+  // Without a file that was asked for, all is as it should be.
+  const memory = path.join(directory, 'memory');
+  const alone = await kpScore(['--format', 'jsonl', '--memory', memory, traces]);
+  expect(alone).toMatchObject({ code: contents === '' ? 0 : 1, stdout: '' });
+  expect(fs.readdirSync(directory)).toEqual(['traces']);
 });
 
 describe('--report', () => {
@@ -356,6 +503,53 @@ describe('--memory', () => {
     for (const part of [memory, reason]) expect(stderr).toContain(part);
     expect(fs.readFileSync(out, 'utf8')).toBe('old');
     expect(fs.readdirSync(directory).sort()).toEqual(['file', 'out']);
+  });
+
+  describe('of another run that goes on', () => {
+    async function startWith(directory) {
+      const memory = path.join(directory, 'memory');
+      const running = start(['--format', 'json', '--memory', memory]);
+      await until(running, () => fs.existsSync(`${memory}.lock`));
+      return { ...running, memory };
+    }
+
+    test('is refused at once, and nothing is lost', async () => {
+      const directory = emptyDirectory();
+      const { child, ended, memory } = await startWith(directory);
+      const out = write(directory, 'out', 'old');
+      const refused = await kpScore(['--memory', memory, '--out', out], { input });
+      expect(refused.code).toBe(3);
+      expect(refused.stderr).toContain(`${memory} is in use by `);
+      // Windows does not tell.
+      if (!isWindows) expect(refused.stderr).toContain(`process ${child.pid} on ${os.hostname()}`);
+      expect(refused.stderr).toContain(`${memory}.lock: wait until it has ended, or name another file`);
+      expect(fs.readFileSync(out, 'utf8')).toBe('old');
+      child.stdin.end(input);
+      expect((await ended).code).toBe(0);
+      expect(fs.readdirSync(directory).sort()).toEqual(['memory', 'out']);
+      const next = await kpScore(['--format', 'json', '--memory', memory], { input });
+      expect(JSON.parse(next.stdout).summary.memory.before).toBe(scored.length);
+    });
+
+    test('is free when that was killed', async () => {
+      const directory = emptyDirectory();
+      const { child, ended, memory } = await startWith(directory);
+      child.kill('SIGKILL');
+      await ended;
+      expect(fs.readdirSync(directory)).toEqual(['memory.lock']);
+      expect((await kpScore(['--memory', memory], { input })).code).toBe(0);
+      expect(fs.readdirSync(directory)).toEqual(['memory']);
+    });
+
+    test('no other file is taken for its lock', async () => {
+      const directory = emptyDirectory();
+      const lock = write(directory, 'memory.lock', 'precious');
+      const { code, stderr } = await kpScore(['--memory', path.join(directory, 'memory')], { input });
+      expect(code).toBe(3);
+      expect(stderr).toContain(`cannot lock ${path.join(directory, 'memory')} by ${lock}`);
+      expect(fs.readFileSync(lock, 'utf8')).toBe('precious');
+      expect(fs.readdirSync(directory)).toEqual(['memory.lock']);
+    });
   });
 
   test('is not saved where the traces could not be written', async () => {

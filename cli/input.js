@@ -18,21 +18,39 @@ function nameOf(source) {
   return source === STDIN ? 'stdin' : source;
 }
 
-/** What is the same for all names of a file. */
-function identityOf(file) {
+/** So many links are followed, as by Linux; what has more is a circle. */
+const MOST_LINKS = 40;
+
+/**
+ * The path of a file under whatever name: links are followed, those too that lead to no file yet.
+ *
+ * @param {string} file
+ */
+function targetOf(file) {
   try {
     return fs.realpathSync.native(file);
   } catch {
-    return path.resolve(file);
+    let target = path.resolve(file);
+    for (let links = 0; links < MOST_LINKS; links++) {
+      try {
+        target = path.join(fs.realpathSync.native(path.dirname(target)), path.basename(target));
+        target = path.resolve(path.dirname(target), fs.readlinkSync(target));
+      } catch {
+        break;
+      }
+    }
+    return target;
   }
 }
 
-/** Whether an input is this file, under whatever name. Before it is read: standard input is closed then. */
-function isSameFile(source, file) {
-  if (source !== STDIN) return identityOf(source) === identityOf(file);
-  // It has no name; where it is a terminal or a pipe, nothing of it can be overwritten.
-  const [input, other] = [statOf(source), statOf(file)];
-  return Boolean(input?.isFile()) && input.dev === other?.dev && input.ino === other?.ino;
+/**
+ * Whether two names, of which `-` is standard input, are of the same file, by links of either kind too. What is no ordinary
+ * file is not: nothing of a terminal or a pipe can be overwritten. To be asked before standard input is read, which closes it.
+ */
+function isSameFile(one, other) {
+  const [first, second] = [statOf(one), statOf(other)];
+  if (first && second) return first.isFile() && first.dev === second.dev && first.ino === second.ino;
+  return !first && !second && targetOf(one) === targetOf(other);
 }
 
 /**
@@ -92,4 +110,4 @@ function statOf(source) {
   }
 }
 
-module.exports = { identityOf, isSameFile, nameOf, readChunks, STDIN, totalSize };
+module.exports = { isSameFile, nameOf, readChunks, STDIN, statOf, targetOf, totalSize };

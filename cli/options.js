@@ -5,7 +5,7 @@
 const { parseArgs } = require('node:util');
 
 const { CommandError, EXIT } = require('./errors.js');
-const { identityOf, isSameFile, nameOf, STDIN } = require('./input.js');
+const { isSameFile, nameOf, STDIN } = require('./input.js');
 
 /** Scores of at least this are kept, unless `--threshold` says otherwise; only the summary and the results tell then. */
 const DEFAULT_THRESHOLD = 0.75;
@@ -196,24 +196,28 @@ function refuseContradictions(values, options) {
       throw misused(`--${name} must be a file; for results on standard output there is --format`);
     }
   }
-  refuseSameFile(values, options.sources);
+  refuseSameFile(values, options);
 }
 
-/** No output may overwrite another one or something that is read, except `--out` an input. */
-function refuseSameFile(values, sources) {
-  const named = new Map();
-  for (const name of [...OUTPUTS, 'weights']) {
-    if (values[name] === undefined) continue;
-    const file = identityOf(values[name]);
-    if (named.has(file)) throw misused(`--${named.get(file)} and --${name} must not be the same file`);
-    named.set(file, name);
+/** No output may overwrite another one or something that is read, except `--out` an input that it loses nothing of. */
+function refuseSameFile(values, options) {
+  const { dropped, out, sources, splits } = options;
+  const names = [...OUTPUTS, 'weights'].filter((name) => values[name] !== undefined);
+  for (const [at, name] of names.entries()) {
+    const other = names.slice(0, at).find((earlier) => isSameFile(values[earlier], values[name]));
+    if (other !== undefined) throw misused(`--${other} and --${name} must not be the same file`);
+    const source = name === 'out' ? undefined : sources.find((input) => isSameFile(input, values[name]));
+    if (source !== undefined) throw misused(`--${name} must not be a file of traces: ${nameOf(source)}`);
   }
-  for (const source of sources) {
-    for (const [file, name] of named) {
-      if (name !== 'out' && isSameFile(source, file)) {
-        throw misused(`--${name} must not be a file of traces: ${nameOf(source)}`);
-      }
-    }
+  const replaced = out === null ? [] : sources.filter((source) => isSameFile(source, out));
+  if (replaced.length > 1) {
+    throw misused(`--out is read more than once, and would have its traces as often: ${nameOf(replaced[0])}`);
+  }
+  if (replaced.length > 0 && splits && dropped === null) {
+    throw misused(
+      `--out is read too, and would lose the traces that --threshold leaves out: ${nameOf(replaced[0])}; ` +
+        'name a file for them with --dropped, or write to another',
+    );
   }
 }
 

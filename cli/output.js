@@ -3,27 +3,75 @@
 const { randomBytes } = require('node:crypto');
 const { once } = require('node:events');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 const { pipeline } = require('node:stream/promises');
 const { promisify } = require('node:util');
 const { createGzip } = require('node:zlib');
 
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
-const { identityOf } = require('./input.js');
+const { targetOf } = require('./input.js');
 
 const [close, open, sync] = [fs.close, fs.open, fs.fsync].map(promisify);
 
-/** Temporary files that are to be removed however the process ends. */
-const temporaryFiles = new Set();
+/** Of temporary files: what is left of a process that was killed is known by it. */
+const [PREFIX, SUFFIX] = ['.kp-score-', '.tmp'];
+
+const STDOUT = 1;
+const STDERR = 2;
+
+/** What removes the temporary files and the locks of this process, however it ends. */
+const removals = new Set();
 process.on('exit', removeTemporaryFiles);
 
 function removeTemporaryFiles() {
-  for (const file of temporaryFiles) {
+  for (const remove of removals) {
     try {
-      fs.rmSync(file, { force: true });
+      remove();
     } catch {
       // There is nobody to tell.
     }
+  }
+}
+
+/** Locks of files; only now, because help is there even where the addon cannot be loaded. */
+const fileLocks = () => require('../lib/loader.js').addon.NativeFileLock;
+
+/** A file beside another one, which it is to replace. Nobody takes it for abandoned while this process lives. */
+class TemporaryFile {
+  path;
+  #remove;
+  #lock;
+
+  /** @param {string} target its name may be as long as names can be, so that of this one does not depend on it */
+  constructor(target) {
+    this.path = path.join(path.dirname(target), `${PREFIX}${randomBytes(6).toString('hex')}${SUFFIX}`);
+    this.#remove = () => fs.rmSync(this.path, { force: true });
+  }
+
+  /** Creates it; returns its descriptor. */
+  async open(mode) {
+    fileLocks().removeAbandoned(path.dirname(this.path), PREFIX, SUFFIX);
+    removals.add(this.#remove);
+    const descriptor = await open(this.path, 'wx', mode);
+    this.#lock = fileLocks().keep(this.path);
+    return descriptor;
+  }
+
+  /** Gives it the name of the file that it replaces. */
+  async rename(target) {
+    await fs.promises.rename(this.path, target);
+    this.#letGo();
+  }
+
+  async remove() {
+    await fs.promises.rm(this.path, { force: true });
+    this.#letGo();
+  }
+
+  #letGo() {
+    removals.delete(this.#remove);
+    this.#lock?.release();
   }
 }
 
@@ -36,6 +84,7 @@ class OutputFile {
   name;
   #path;
   #temporary;
+  #isStandard = false;
   #descriptor;
   #first;
   #done;
@@ -60,24 +109,31 @@ class OutputFile {
   }
 
   async #open() {
-    const existing = await fs.promises.stat(this.name).catch(ignoreMissing);
+    const existing = await fs.promises.stat(this.name, { bigint: true }).catch(ignoreMissing);
     if (existing?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
-    if (existing === undefined || existing.isFile()) {
+    const standard = existing?.isFile()
+      ? [STDOUT, STDERR].find((stream) => isDescriptorOf(stream, existing))
+      : undefined;
+    if (standard !== undefined) {
+      // As `/dev/stdout` is: replaced, it would lose what the shell has opened it for, and what it is appended to.
+      this.#isStandard = true;
+      this.#descriptor = standard;
+    } else if (existing === undefined || existing.isFile()) {
       // What a link points to is replaced, not the link.
-      this.#path = existing ? await fs.promises.realpath(this.name) : path.resolve(this.name);
+      this.#path = targetOf(this.name);
+      const mode = existing && Number(existing.mode);
       // Where the old file may not be written to, it may not be replaced either.
       if (existing) await fs.promises.access(this.#path, fs.constants.W_OK);
-      this.#temporary = temporaryBeside(this.#path);
-      temporaryFiles.add(this.#temporary);
-      this.#descriptor = await open(this.#temporary, 'wx', existing?.mode);
+      this.#temporary = new TemporaryFile(this.#path);
+      this.#descriptor = await this.#temporary.open(mode);
       // Without what the umask takes away.
-      if (existing) await fs.promises.chmod(this.#temporary, existing.mode);
+      if (existing) await fs.promises.chmod(this.#temporary.path, mode);
     } else {
       this.#descriptor = await open(this.name, 'w');
     }
     // Not a FileHandle: that cannot be closed while a stream of its own has not been destroyed.
     const writer = fs.createWriteStream(this.name, { fd: this.#descriptor, autoClose: false });
-    const streams = this.name.endsWith('.gz') ? [createGzip(), writer] : [writer];
+    const streams = /\.gz$/i.test(this.name) ? [createGzip(), writer] : [writer];
     this.#first = streams[0];
     this.#done = streams.length === 1 ? once(writer, 'finish') : pipeline(streams);
     this.#done.catch(() => {});
@@ -101,7 +157,7 @@ class OutputFile {
       this.#first.end();
       await this.#done;
       if (this.#temporary) await sync(this.#descriptor);
-      await close(this.#descriptor);
+      if (!this.#isStandard) await close(this.#descriptor);
       this.#descriptor = undefined;
     } catch (error) {
       throw cannotWrite(this.name, error);
@@ -112,8 +168,7 @@ class OutputFile {
   async publish() {
     if (!this.#temporary) return;
     try {
-      await fs.promises.rename(this.#temporary, this.#path);
-      temporaryFiles.delete(this.#temporary);
+      await this.#temporary.rename(this.#path);
       await syncDirectory(path.dirname(this.#path));
     } catch (error) {
       throw cannotWrite(this.name, error);
@@ -127,14 +182,19 @@ class OutputFile {
       this.#first?.destroy();
       await close(this.#descriptor).catch(() => {});
     }
-    await fs.promises.rm(this.#temporary, { force: true });
-    temporaryFiles.delete(this.#temporary);
+    await this.#temporary.remove();
   }
 }
 
-/** The name does not depend on that of the file, which may be as long as names can be. */
-function temporaryBeside(file) {
-  return path.join(path.dirname(file), `.kp-score-${randomBytes(6).toString('hex')}.tmp`);
+/** Whether an open file is the one that this is known of. */
+function isDescriptorOf(descriptor, { dev, ino }) {
+  try {
+    const open = fs.fstatSync(descriptor, { bigint: true });
+    return open.dev === dev && open.ino === ino;
+  } catch {
+    // It is closed.
+    return false;
+  }
 }
 
 /**
@@ -144,15 +204,58 @@ function temporaryBeside(file) {
  * @throws {CommandError}
  */
 async function requireRoomFor(name) {
-  const temporary = temporaryBeside(identityOf(name));
-  temporaryFiles.add(temporary);
+  const temporary = new TemporaryFile(targetOf(name));
   try {
-    await close(await open(temporary, 'wx'));
-    await fs.promises.rm(temporary, { force: true });
+    await close(await temporary.open());
   } catch (error) {
     throw cannotWrite(name, error);
   } finally {
-    temporaryFiles.delete(temporary);
+    await temporary.remove().catch(() => {});
+  }
+}
+
+/** Keeps other runs from a file that this one loads now and replaces later: what they add to it meanwhile would be lost. */
+class FileLock {
+  #path;
+  #lock;
+  #remove = () => this.#lock.remove();
+
+  /**
+   * @param {string} name the file, which need not exist; the lock is a file beside it
+   * @throws {CommandError} if another run has it
+   */
+  constructor(name) {
+    this.#path = `${targetOf(name)}.lock`;
+    const { KIND } = FileLock;
+    try {
+      this.#lock = fileLocks().create(this.#path, KIND, `${process.pid} on ${os.hostname()}`);
+    } catch (error) {
+      throw new CommandError(EXIT.file, `cannot lock ${name} by ${this.#path}: ${error.message}`);
+    }
+    if (this.#lock === null) {
+      throw new CommandError(
+        EXIT.file,
+        `${name} is in use by ${this.#holder()}, which holds ${this.#path}: wait until it has ended, or name another file`,
+      );
+    }
+    removals.add(this.#remove);
+  }
+
+  /** What begins a lock file, before the id of the process and the name of its machine. */
+  static KIND = 'kp-score';
+
+  #holder() {
+    try {
+      const text = fs.readFileSync(this.#path, 'utf8').trim();
+      return text.replace(/^kp-score (\d+)/, 'kp-score, process $1') || 'another run';
+    } catch {
+      return 'another run';
+    }
+  }
+
+  release() {
+    removals.delete(this.#remove);
+    this.#remove();
   }
 }
 
@@ -225,4 +328,4 @@ class StandardOutput {
   }
 }
 
-module.exports = { OutputFile, removeTemporaryFiles, requireRoomFor, StandardOutput };
+module.exports = { FileLock, OutputFile, removeTemporaryFiles, requireRoomFor, StandardOutput };

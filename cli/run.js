@@ -7,8 +7,8 @@ const { isNearDuplicate, resemblanceOf } = require('../lib/report-duplicates.js'
 const { version } = require('../package.json');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
-const { isSameFile, nameOf, readChunks, totalSize } = require('./input.js');
-const { OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
+const { isSameFile, nameOf, readChunks, statOf, totalSize } = require('./input.js');
+const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
 const { DEFAULT_LIMIT, readRecords } = require('./records.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
@@ -55,6 +55,8 @@ class Run {
   #embedder;
   /** What the summary says of the memory, if that outlives the run. */
   #memory = null;
+  /** Keeps other runs from the file of the memory. */
+  #lock = null;
   /** The connection to a store. */
   #connection = null;
   /** Why the store has ended the run. */
@@ -63,8 +65,8 @@ class Run {
   #stdout;
   #format;
   #out = null;
-  /** Whether `--out` is an input too. */
-  #replacesInput;
+  /** What is known of `--out`, if it is an input too, before that is read; otherwise null. */
+  #replaced;
   #dropped = null;
   #report = null;
   #written = new Map();
@@ -77,7 +79,7 @@ class Run {
     this.#options = options;
     this.#messages = messages;
     const { out, sources } = options;
-    this.#replacesInput = out !== null && sources.some((source) => isSameFile(source, out));
+    this.#replaced = out !== null && sources.some((source) => isSameFile(source, out)) ? statOf(out) : null;
     // Without files to write there is nobody left to score for.
     this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
   }
@@ -111,6 +113,7 @@ class Run {
     } finally {
       this.#messages.stopProgress();
       for (const file of this.#files()) await file.discard();
+      this.#lock?.release();
       await this.#connection?.close();
     }
   }
@@ -186,12 +189,13 @@ class Run {
     const { memory: file, memorySize: maxElements } = this.#options;
     let cache;
     if (file !== null) {
+      await requireRoomFor(file);
+      this.#lock = new FileLock(file);
       try {
         cache = await VectorCache.load(file, { maxElements });
       } catch (error) {
         if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, adviceOn(error));
       }
-      await requireRoomFor(file);
       this.#memory = { file, before: cache?.size ?? 0 };
     }
     // Otherwise the scorer knows best how large it should be.
@@ -336,9 +340,10 @@ class Run {
 
   async #finish() {
     const problem = this.#whyNotWrite();
-    if (problem === null) await this.#publish();
-    if (this.#memory !== null) this.#memory.after = await this.#sizeOfMemory();
-    const figures = this.#figures(problem === null);
+    const isWritten = problem === null && this.#summary.scored > 0;
+    if (isWritten) await this.#publish();
+    if (this.#memory !== null) this.#memory.after = await this.#sizeOfMemory(isWritten);
+    const figures = this.#figures(isWritten);
     this.#messages.stopProgress();
     if (this.#format) await this.#stdout.write(this.#format.end(figures));
     if (!this.#options.quiet) {
@@ -365,15 +370,18 @@ class Run {
    * there is no reason.
    */
   #whyNotWrite() {
-    const isCutShort = this.#interrupted || this.#unread > 0 || this.#storeFailure !== null;
-    if (isCutShort && this.#summary.scored === 0) {
-      return this.#hasFiles ? 'nothing was scored, so no file was written' : null;
+    if (this.#summary.scored === 0) {
+      // A memory alone is as it should be.
+      return this.#files().length > 0 ? 'nothing was scored, so no file was written' : null;
     }
-    if (!this.#replacesInput) return null;
+    if (this.#replaced === null) return null;
     const lost = [];
     if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
+    const { size, mtimeNs } = this.#replaced;
+    const now = statOf(this.#options.out);
+    if (now?.size !== size || now.mtimeNs !== mtimeNs) lost.push('what was written to it meanwhile');
     if (lost.length === 0) return null;
     return `${this.#options.out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
   }
@@ -381,7 +389,8 @@ class Run {
   /** Puts the files in their places, the memory last: with traces in it that were not written, they would not be new next time. */
   async #publish() {
     if (this.#report) await this.#writeReport();
-    const files = this.#files();
+    // What may replace the input comes after what takes the rest of it.
+    const files = this.#files().reverse();
     for (const file of files) await file.finish();
     for (const file of files) await file.publish();
     const { memory } = this.#options;
@@ -400,8 +409,8 @@ class Run {
   }
 
   /** How many vectors it holds; null if a store does not tell any more. */
-  async #sizeOfMemory() {
-    if (this.#connection === null) return this.#scorer.cache.size;
+  async #sizeOfMemory(isWritten) {
+    if (this.#connection === null) return isWritten ? this.#scorer.cache.size : this.#memory.before;
     return this.#connection.store.size().catch(() => null);
   }
 
