@@ -28,7 +28,7 @@ export declare class NativeCall {
 /** A file that is held until `release` or the end of the process. */
 export declare class NativeFileLock {
   /** The lock file at `path`, which says `kind` and `text`; null if another has it. */
-  static create(path: string, kind: string, text: string): Self | null
+  static create(path: string, kind: string, text: string): NativeFileLock | null
   /** Keeps `removeAbandoned` from removing the file at `path`. */
   static keep(path: string): NativeFileLock
   /** Removes the files in `directory` with such names that processes have left which were killed. */
