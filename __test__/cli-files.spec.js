@@ -407,6 +407,17 @@ test.each([
   expect(fs.readdirSync(directory)).toEqual(['traces']);
 });
 
+test('hostile files cost no trace, and no file that was there', async () => {
+  const program = path.join(__dirname, 'fuzz', 'command.mjs');
+  const { code, stdout, stderr } = await run(process.execPath, [program, '--runs', '15']);
+  // The output has the seed.
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/\nruns 15, /),
+    stderr: '',
+  });
+});
+
 describe('--report', () => {
   test('is a page with the traces', async () => {
     const report = path.join(emptyDirectory(), 'report.html');

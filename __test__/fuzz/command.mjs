@@ -1,0 +1,396 @@
+// `npm run fuzz:command`: `kp-score` on hostile files, with every output already there.
+//
+//   npm run fuzz:command                            500 runs of the command
+//   npm run fuzz:command -- --runs 5000
+//   npm run fuzz:command -- --seed 7                the runs of that seed again
+//   npm run fuzz:command -- --seed 7 --path 12:0    the one that failed, as is printed then
+//
+// Every trace that is whole in the input is scored, once, whatever the rest of the input is; nothing that existed is lost: a
+// file is as it was or has been replaced by all of the new contents, and a trace is in some file always, even if the process
+// is killed. Nothing else is left beside the files.
+
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { constants, gunzipSync, gzipSync } from 'node:zlib';
+
+import fc from 'fast-check';
+
+const require = createRequire(import.meta.url);
+const { VectorCache } = require('../..');
+const { makeTrace } = require('../support/make-trace.js');
+const { root } = require('../support/paths.js');
+
+const command = path.join(root, 'bin', 'kp-score.js');
+
+/** One run in so many has a memory, and so an embedder, which takes longer to load than the rest. */
+const MEMORY_EVERY = 12;
+/** One run in so many is killed. */
+const KILL_EVERY = 8;
+const MOST_MILLISECONDS = 400;
+/** One output in so many that must not be the input is it. */
+const INPUT_EVERY = 20;
+/** One part of a file in so many is cut off. */
+const CUT_EVERY = 4;
+
+const { values: given } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '500' },
+    seed: { type: 'string' },
+    path: { type: 'string' },
+  },
+});
+const seed = given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given.seed);
+const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-fuzz-'));
+const counts = { runs: 0, traces: 0, refused: 0, leftAsTheyWere: 0, killed: 0, memories: 0 };
+
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+const nowAndThen = (every, arbitrary, otherwise = fc.constant(null)) =>
+  fc.oneof({ weight: every - 1, arbitrary: otherwise }, { weight: 1, arbitrary });
+
+// Lines that are no traces, none of which is closed by another: with one, the traces between them would be no lines any more.
+const cutTrace = fc
+  .nat(JSON.stringify(makeTrace()).length - 2)
+  .map((end) => JSON.stringify(makeTrace()).slice(0, end + 1));
+const BREAKS = [...'\n\r]}'].map((character) => character.charCodeAt(0));
+const binary = fc
+  .uint8Array({ minLength: 1, maxLength: 40 })
+  .map((bytes) => Buffer.from(bytes.map((byte) => (BREAKS.includes(byte) ? 0xff : byte))));
+const bad = fc.oneof(
+  cutTrace,
+  binary,
+  fc.json({ maxDepth: 3 }),
+  fc.constantFrom(
+    ...[
+      '',
+      ' ',
+      '\0',
+      '{',
+      '[',
+      '[[',
+      '{"',
+      '{"a":"',
+      '[{',
+      'null',
+      'NaN',
+      '"',
+      '\\',
+      ',',
+      '{"a":1,}',
+      '\ufeff',
+      '[1,',
+      '{"a":[',
+    ],
+  ),
+);
+
+/** What a good trace is made of; it gets an id of its own. */
+const trace = fc.record({
+  confidence: fc.constantFrom(0, 0.3, 0.6, 0.95, 1),
+  domain: fc.constantFrom('code', 'finance', 'other'),
+  objective: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
+    fc.constantFrom('{"[', ']}', '\\"'),
+  ),
+  success: fc.boolean(),
+});
+const piece = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ traces: fc.tuple(trace) }) },
+  { weight: 1, arbitrary: fc.record({ traces: fc.tuple(trace), indent: fc.constantFrom(1, 2, '\t') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      traces: fc.array(trace, { maxLength: 4 }),
+      isArray: fc.constant(true),
+      indent: fc.constantFrom(0, 1, 4),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ bad }) },
+);
+
+/** A part of a file: lines, perhaps compressed, cut off somewhere, with something behind it. */
+const part = fc.record({
+  pieces: fc.array(piece, { maxLength: 12, size: 'max' }),
+  lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n'),
+  endsLine: fc.boolean(),
+  compressed: fc.boolean(),
+  /** The share of it that is left. */
+  cut: nowAndThen(CUT_EVERY, share),
+});
+const appended = fc.oneof(
+  fc.constantFrom('', '', '\n', '\0\0\0', 'garbage', '\u001f', '\u001f\u008b', '\u001f\u008b\u0008'),
+  binary,
+);
+const input = fc.record({ parts: fc.array(part, { maxLength: 3, size: 'max' }), appended });
+
+/** What is where an output is to be written. */
+const beside = fc.constantFrom('nothing', 'old', 'link', 'dangling');
+const place = nowAndThen(INPUT_EVERY, fc.constant('input'), beside);
+const run = fc.record({
+  inputs: fc.array(input, { minLength: 1, maxLength: 2 }),
+  stdin: fc.boolean(),
+  outputs: fc.record(
+    { out: fc.oneof(beside, fc.constant('input')), dropped: place, report: place },
+    { requiredKeys: [] },
+  ),
+  extension: fc.constantFrom('', '.gz', '.GZ'),
+  threshold: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
+  /** The share of the most milliseconds after which it is killed. */
+  killed: nowAndThen(KILL_EVERY, share),
+  memory: nowAndThen(MEMORY_EVERY, fc.constant(true)),
+});
+
+console.log(`seed ${seed}, ${given.runs} runs`);
+let template;
+try {
+  await fc.assert(fc.asyncProperty(run, check), {
+    numRuns: Number(given.runs),
+    path: given.path,
+    seed,
+  });
+  console.log(
+    Object.entries(counts)
+      .map(([name, count]) => `${name} ${count}`)
+      .join(', '),
+  );
+  for (const [name, count] of Object.entries(counts)) {
+    if (count === 0 && counts.runs >= 100) throw new Error(`${name} 0: it has tested less than it should`);
+  }
+  fs.rmSync(scratch, { recursive: true });
+} catch (error) {
+  console.error(error.message, error.cause?.message ?? error.cause);
+  process.exitCode = 1;
+}
+
+/** Makes the files of a run, runs it, and looks at what it has made of them. */
+async function check({ inputs, stdin, outputs, extension, threshold, killed, memory }) {
+  counts.runs++;
+  const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
+  const ids = counter();
+  const made = inputs.map((parts, at) => makeInput(path.join(directory, `input-${at}`), parts, ids));
+  const args = ['--no-progress', '--format', 'jsonl'];
+  const files = [];
+  const splits = threshold !== null;
+  if (splits) args.push('--threshold', String(threshold));
+  for (const [name, what] of Object.entries(outputs)) {
+    if (name === 'dropped' && !splits) continue;
+    const file = makeOutput(directory, `${name}${name === 'report' ? '' : extension}`, what, made);
+    files.push({ name, ...file });
+    args.push(`--${name}`, file.file);
+  }
+  const memoryFile = path.join(directory, 'memory');
+  if (memory) {
+    counts.memories++;
+    template ??= await makeMemory();
+    fs.copyFileSync(template, memoryFile);
+    args.push('--memory', memoryFile);
+  } else {
+    args.push('--no-embedder');
+  }
+  const before = new Map(files.map(({ target }) => [target, read(target)]));
+  const inputsBefore = made.map(({ file }) => fs.readFileSync(file));
+  const names = made.map(({ file }) => file);
+  const result = await runCommand([...args, ...(stdin ? names.slice(1) : names), ...(stdin ? ['-'] : [])], {
+    input: stdin ? names[0] : undefined,
+    killAfter: killed === null ? null : killed * MOST_MILLISECONDS,
+  });
+
+  const good = made.flatMap(({ good }) => good);
+  const isKilled = result.signal !== null;
+  const isUnchanged = ({ target }) => equal(read(target), before.get(target));
+  const fail = (what) => {
+    throw new Error(`${what}\n${[command, ...args].join(' ')}\n${JSON.stringify({ ...result, directory })}`);
+  };
+  for (const [at, { file }] of made.entries()) {
+    const isReplaced = files.some(({ target, name }) => name === 'out' && target === file);
+    if (!isReplaced && !inputsBefore[at].equals(fs.readFileSync(file))) fail(`${file} has changed`);
+  }
+  if (memory) {
+    const { size } = await VectorCache.load(memoryFile, { model: 'any' });
+    if (size < 1) fail('the memory is gone');
+  }
+  for (const { file, isLink } of files) {
+    if (isLink && !fs.lstatSync(file).isSymbolicLink()) fail(`${file} is no link any more`);
+  }
+  const of = (name) => files.find((file) => file.name === name);
+  const idsOf = (file) => (file === undefined ? [] : idsIn(read(file.target), file.file));
+  if (isKilled) {
+    counts.killed++;
+    // What it was writing may be left; what had a name is whole.
+    for (const file of [of('out'), of('dropped')]) if (file && !isUnchanged(file)) idsOf(file);
+    const report = of('report');
+    if (report && !isUnchanged(report) && !isPage(read(report.target))) fail('half a report');
+    requireKept();
+    fs.rmSync(directory, { recursive: true });
+    return;
+  }
+  const left = fs.readdirSync(directory).filter((name) => /\.(?:tmp|lock)$/.test(name));
+  if (left.length > 0) fail(`it has left ${left}`);
+  if (/this is a bug|^ +at /m.test(result.stderr) || ![0, 1, 2, 3].includes(result.code))
+    fail('it has crashed');
+  if (result.code === 2) {
+    counts.refused++;
+    if (!files.every(isUnchanged)) fail('it was refused, and a file has changed');
+    fs.rmSync(directory, { recursive: true });
+    return;
+  }
+  const scored = result.stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+  counts.traces += scored.length;
+  const scoredIds = scored.map(({ id }) => id).filter((id) => /^t\d+$/.test(id));
+  const lost = good.filter((id) => !scoredIds.includes(id));
+  if (lost.length > 0) fail(`not scored: ${lost}`);
+  if (new Set(scoredIds).size < scoredIds.length) fail(`scored more than once: ${scoredIds}`);
+  if (scored.length === 0 || result.stderr.includes('is left as it was')) {
+    counts.leftAsTheyWere++;
+    if (files.length > 0 && result.code !== 3) fail('a file was not written, and the code does not say so');
+    if (!files.every(isUnchanged)) fail('a file has changed');
+  } else {
+    const isKept = ({ score }) => !splits || score >= threshold;
+    const expected = {
+      out: scored.filter(isKept),
+      dropped: scored.filter((found) => !isKept(found)),
+    };
+    for (const name of ['out', 'dropped']) {
+      const file = of(name);
+      if (file && idsOf(file).join() !== expected[name].map(({ id }) => id).join()) fail(`${name} is wrong`);
+    }
+    const report = of('report');
+    if (report && !isPage(read(report.target))) fail('the report is not whole');
+  }
+  requireKept();
+  fs.rmSync(directory, { recursive: true });
+
+  /** Where the input is replaced, its traces are in the files that were written. */
+  function requireKept() {
+    const out = of('out');
+    const at = made.findIndex(({ file }) => file === out?.target);
+    if (at < 0 || isUnchanged(out)) return;
+    const kept = new Set([...idsOf(out), ...idsOf(of('dropped'))]);
+    const lost = made[at].good.filter((id) => !kept.has(id));
+    if (lost.length > 0) fail(`lost for ever: ${lost}`);
+  }
+}
+
+/** Writes an input; `good` are the ids of the traces that are whole in it. */
+function makeInput(file, { parts, appended: last }, nextId) {
+  const contents = [];
+  const good = [];
+  // What follows text is text, and where compressed contents are cut off nobody knows what follows.
+  let isText = false;
+  let isBroken = false;
+  for (const { pieces, lineEnd, endsLine, compressed, cut } of parts) {
+    const traces = [];
+    const lines = pieces.map((made) => bytesOf(made, lineEnd, nextId, traces));
+    const separated = lines.flatMap((line, at) => (at === 0 ? [line] : [Buffer.from(lineEnd), line]));
+    const text = Buffer.concat([...separated, Buffer.from(endsLine ? lineEnd : '')]);
+    const whole = compressed ? gzipSync(text) : text;
+    const rest = whole.subarray(0, Math.ceil(whole.length * (cut ?? 1)));
+    const isReadable = !isBroken && !(compressed && isText);
+    if (isReadable) {
+      const left = compressed ? inflated(rest) : rest;
+      good.push(...traces.filter((one) => left.includes(one.text)).map(({ id }) => id));
+    }
+    contents.push(rest);
+    isText ||= !compressed;
+    isBroken ||= compressed && rest.length < whole.length;
+    // Where two files are joined without a line end, the line is neither's.
+    if (isText) contents.push(Buffer.from('\n'));
+    else if (!isBroken) contents.push(gzipSync('\n'));
+  }
+  contents.push(Buffer.from(last));
+  fs.writeFileSync(file, Buffer.concat(contents));
+  return { file, good };
+}
+
+function bytesOf({ traces: wanted, isArray, indent = 0, bad: line }, lineEnd, nextId, traces) {
+  if (line !== undefined) return Buffer.from(line);
+  const texts = wanted.map((parts) => {
+    const id = `t${nextId()}`;
+    const text = JSON.stringify({ ...makeTrace(parts), id }, null, indent).replaceAll('\n', lineEnd);
+    traces.push({ id, text });
+    return text;
+  });
+  return Buffer.from(isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts[0]);
+}
+
+/** Puts something where an output is to be written; `target` is the file that is to be replaced. */
+function makeOutput(directory, name, what, inputs) {
+  const file = path.join(directory, name);
+  if (what === 'input') return { file: inputs[0].file, target: inputs[0].file };
+  if (what === 'old') fs.writeFileSync(file, `old ${name}`);
+  if (what !== 'link' && what !== 'dangling') return { file, target: file };
+  const target = path.join(directory, `target-${name}`);
+  if (what === 'link') fs.writeFileSync(target, `old ${name}`);
+  fs.symlinkSync(path.basename(target), file);
+  return { file, target, isLink: true };
+}
+
+/** A memory with one trace. */
+async function makeMemory() {
+  const file = path.join(scratch, 'memory');
+  const traces = path.join(scratch, 'traces');
+  fs.writeFileSync(traces, JSON.stringify(makeTrace()));
+  const { code, stderr } = await runCommand(['--memory', file, traces], { killAfter: null });
+  if (code !== 0) throw new Error(stderr);
+  return file;
+}
+
+function runCommand(args, { input: file, killAfter }) {
+  return new Promise((resolve, reject) => {
+    const stdin = file === undefined ? 'ignore' : fs.openSync(file);
+    const child = spawn(process.execPath, [command, ...args], { stdio: [stdin, 'pipe', 'pipe'] });
+    if (file !== undefined) fs.closeSync(stdin);
+    const output = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr']) {
+      child[name].setEncoding('utf8').on('data', (chunk) => {
+        output[name] += chunk;
+      });
+    }
+    const timer = killAfter === null ? undefined : setTimeout(() => child.kill('SIGKILL'), killAfter);
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      resolve({ code, signal, ...output });
+    });
+  });
+}
+
+/** The ids in a file of JSON Lines, which is whole. */
+function idsIn(contents, name) {
+  if (contents === null) return [];
+  const text = (/\.gz$/i.test(name) ? gunzipSync(contents) : contents).toString();
+  if (text !== '' && !text.endsWith('\n')) throw new Error(`${name} is not whole: ${text}`);
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line).id);
+}
+
+/** What zlib makes of gzip that may be cut off. */
+function inflated(compressed) {
+  if (compressed.length === 0) return compressed;
+  return gunzipSync(compressed, { finishFlush: constants.Z_SYNC_FLUSH });
+}
+
+function read(file) {
+  return fs.existsSync(file) ? fs.readFileSync(file) : null;
+}
+
+function counter() {
+  let next = 0;
+  return () => next++;
+}
+
+function isPage(contents) {
+  return /<\/html>\s*$/.test(contents ?? '');
+}
+
+function equal(one, other) {
+  return one === null || other === null ? one === other : one.equals(other);
+}
