@@ -93,6 +93,11 @@ class Messages {
     this.#doneBytes += bytes;
   }
 
+  /** So has everything that was read, also what lies between the values. */
+  onAllDone() {
+    this.#doneBytes = this.#textBytes;
+  }
+
   #progress() {
     const seconds = (performance.now() - this.#started) / 1000;
     const traces = `${this.#done.toLocaleString('en')} ${this.#done === 1 ? 'trace' : 'traces'}`;

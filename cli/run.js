@@ -239,6 +239,7 @@ class Run {
       }
     }
     await window.drain();
+    this.#messages.onAllDone();
   }
 
   async #scoreSource(source, window) {

@@ -15,7 +15,7 @@ if (files.length === 0) files.push(fileURLToPath(new URL('traces.jsonl', import.
 const status = await embedderStatus();
 console.log(
   status.available
-    ? `all-MiniLM-L6-v2 (${status.dtype}) on ONNX Runtime ${status.runtimeVersion}, ${status.threads} threads`
+    ? `${status.model} (${status.dtype}) on ONNX Runtime ${status.runtimeVersion}, ${status.threads} threads`
     : `no embedder, novelty is 0.5: ${status.reason}`,
 );
 console.log(`\n${'trace'.padEnd(14)}${'domain'.padEnd(18)}${'steps'.padStart(5)}  ${'score'.padEnd(7)}`);
@@ -57,7 +57,8 @@ function fail(where, error) {
 }
 
 function print({ id, metadata, steps }, score) {
-  const name = String(id).slice(-12).padEnd(14);
+  // It has no part in the score, so it may be anything.
+  const name = (typeof id === 'string' ? id : '').slice(-12).padEnd(14);
   const domain = String(metadata.task_domain ?? 'default').padEnd(18);
   const bar = '█'.repeat(Math.round(score * 30));
   console.log(`${name}${domain}${String(steps.length).padStart(5)}  ${score.toFixed(4)}  ${bar}`);
