@@ -253,9 +253,14 @@ class FileLock {
     }
   }
 
+  /** Lets other runs have the file. */
   release() {
     removals.delete(this.#remove);
-    this.#remove();
+    try {
+      this.#remove();
+    } catch {
+      // It stays, and nobody has it: the next run takes it over.
+    }
   }
 }
 
