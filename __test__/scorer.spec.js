@@ -61,6 +61,19 @@ describe('memories', () => {
     expect(cache.method).toBe('full');
   });
 
+  test('replies come in the order of the calls, also those to invalid traces', async () => {
+    const scorer = new Scorer();
+    const order = [];
+    const note = (name) => () => order.push(name);
+    await Promise.all([
+      scorer.evaluateValue(makeTrace()).then(note('first')),
+      scorer.evaluateValue({}).catch(note('invalid')),
+      scorer.explain(null).catch(note('invalid too')),
+      scorer.evaluateValue(makeTrace()).then(note('last')),
+    ]);
+    expect(order).toEqual(['first', 'invalid', 'invalid too', 'last']);
+  });
+
   test('a file knows its method', async () => {
     const file = path.join(scratch, 'full.safetensors');
     const scorer = new Scorer({ novelty: 'full' });

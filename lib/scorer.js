@@ -214,7 +214,7 @@ class Scorer {
     throwIfAborted(signal);
     ensureConfigured();
     const call = signal && new native.NativeCall();
-    const result = await cancellable(() => this.#inOrder(begin(call)), call, signal);
+    const result = await cancellable(() => this.#inOrder(attempt(() => begin(call))), call, signal);
     tellWarning();
     return result;
   }
@@ -248,6 +248,15 @@ const WINDOW = 64;
 
 /** After so many traces other work gets a turn, also where scoring one needs no waiting. */
 const BREATH = 256;
+
+/** What a call gives; what it throws, as for an invalid trace, as a rejection, which has its turn like other replies. */
+function attempt(begin) {
+  try {
+    return begin();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
 
 /** A promise whose rejection may be looked at later. */
 function handled(reply) {

@@ -119,6 +119,12 @@ const caches = [
   [new VectorCache({ dimensions: 2 ** 40 }), 1000],
 ];
 
+/** Those for `novelty: 'full'`: the others are filled with prefixes, which do not compare. */
+const cachesOfFull = caches.map(([{ maxElements, dimensions, ttlMs }, most]) => [
+  new VectorCache({ maxElements, dimensions, ttlMs }),
+  most,
+]);
+
 const scorers = [
   defaultScorer,
   new Scorer({ cache: caches[1][0] }),
@@ -214,7 +220,7 @@ async function makeOnScorer({ scorer, member, trace, traces, text, texts, callOp
     trace || traces ? spoilt.map(({ describe }) => describe()) : (texts ?? [text]).map(({ name }) => name);
   const description = `${member} of scorer ${scorer}: ${what.join(' | ')}; ${callOptions.name}`;
   current = description;
-  const { options, made } = callOptions.make();
+  const { options, made } = callOptions.make(member);
   const argument =
     trace?.make(other) ??
     text?.make() ??
@@ -249,7 +255,7 @@ async function makeScorer({ name, make }) {
   current = description;
   let scorer;
   try {
-    scorer = new Scorer(make(caches));
+    scorer = new Scorer(make(cachesOfFull, caches));
   } catch (error) {
     return check(faultOfError('options', error), description);
   }

@@ -91,7 +91,10 @@ function noFunction(value) {
   return typeof value === 'function' ? null : value;
 }
 
-/** The options of a call: `make` gives them, and what to do when it has been made. */
+/** The options of a call besides its signal: others are refused. */
+const OPTIONS_OF = { explain: ['remember'], evaluateValues: ['onProgress'], embedBatch: ['onProgress'] };
+
+/** The options of a call of a `member`: `make` gives them, and what to do when it has been made. */
 const callOptions = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ name: 'no options', make: () => ({ made() {} }) }) },
   {
@@ -128,9 +131,11 @@ const callOptions = fc.oneof(
       })
       .map(({ signal, remember, progress }) => ({
         name: `${signal.name}, remember ${remember.name}, onProgress ${progress.name}`,
-        make() {
+        make(member) {
           const { signal: made, made: whenMade } = signal.make();
-          const options = { signal: made, remember: remember.make(), onProgress: progress.make() };
+          const others = { remember: remember.make(), onProgress: progress.make() };
+          const options = { signal: made };
+          for (const name of OPTIONS_OF[member] ?? []) options[name] = others[name];
           return { options, made: whenMade };
         },
       })),
@@ -218,7 +223,7 @@ const weights = fc.oneof(
   },
 );
 
-/** The options of a new scorer; `make` takes the caches that there are. */
+/** The options of a new scorer; `make` takes the caches that there are for `novelty: 'full'`, and for others. */
 export const scorerOptions = fc.oneof(
   { weight: 1, arbitrary: value },
   {
@@ -247,8 +252,13 @@ export const scorerOptions = fc.oneof(
         name: Object.entries(parts)
           .map(([key, { name }]) => `${key}: ${name}`)
           .join(', '),
-        make: (caches) =>
-          Object.fromEntries(Object.entries(parts).map(([key, { make }]) => [key, make(caches)])),
+        make(cachesOfFull, caches) {
+          const { novelty } = parts;
+          const made = { novelty: novelty.make() };
+          const known = made.novelty === 'full' ? cachesOfFull : caches;
+          for (const [key, { make }] of Object.entries(parts)) if (key !== 'novelty') made[key] = make(known);
+          return made;
+        },
       })),
   },
 );

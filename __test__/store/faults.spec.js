@@ -24,8 +24,8 @@ describeWithPostgres('faults', () => {
   const { pool, store, migrated } = context;
 
   /** A store with an entry in it, on a pool of its own. */
-  async function stored(options) {
-    const database = pool(options?.connection);
+  async function stored({ connection, ...options } = {}) {
+    const database = pool(connection);
     const made = await migrated({ pool: database, ...options });
     await made.compareAndAdd(entry('first', randomVector(1)));
     return { made, database };
@@ -661,6 +661,9 @@ describeWithPostgres('faults', () => {
         Error,
         'ERR_STORE_OTHER_MODEL',
       ],
+      [made.compareAndAdd(whole, { signla: null }), TypeError, 'ERR_INVALID_OPTION'],
+      [made.nearest(randomVector(1), 1, MODEL, { method: 7 }), TypeError, 'ERR_INVALID_OPTION'],
+      [made.setLimits({ maxElement: 1 }), TypeError, 'ERR_INVALID_OPTION'],
       [made.nearest(randomVector(1), -1, MODEL), RangeError, 'ERR_INVALID_OPTION'],
       [made.nearest(randomVector(1), 1, {}), TypeError, 'ERR_INVALID_ENTRY'],
       [made.size({ signal: 'no' }), TypeError, 'ERR_INVALID_OPTION'],
