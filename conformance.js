@@ -1,6 +1,6 @@
 'use strict';
 
-const { noveltyStoreConformance } = require('./lib/conformance.js');
+const { noveltyStoreConformance } = require('./lib/store/conformance.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 module.exports = { noveltyStoreConformance };

@@ -1,7 +1,7 @@
 'use strict';
 
 const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
-const { LocalStore } = require('./lib/local-store.js');
+const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
 const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
 const { VectorCache } = require('./lib/vector-cache.js');

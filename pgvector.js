@@ -1,6 +1,6 @@
 'use strict';
 
-const { PgVectorStore } = require('./lib/pg-vector-store.js');
+const { PgVectorStore } = require('./lib/store/postgres/store.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 module.exports = { PgVectorStore };

@@ -7,8 +7,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const { embedderStatus } = require('..');
-const { REMEDIES, render } = require('../lib/doctor.js');
-const { systemLibc } = require('../lib/libc.js');
+const { REMEDIES, render } = require('../lib/doctor/doctor.js');
+const { systemLibc } = require('../lib/installation/libc.js');
 const { version } = require('../package.json');
 const { modelDirectory, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
@@ -448,7 +448,7 @@ describe('a broken installation', () => {
       // One process less, where it need not be another user's.
       const found = unprivileged
         ? await report({ unprivileged, from: installed.from })
-        : await require(path.join(installed.from, 'lib', 'doctor.js')).diagnose();
+        : await require(path.join(installed.from, 'lib', 'doctor', 'doctor.js')).diagnose();
       // Otherwise it could not be removed after the tests.
       fs.rmSync(path.dirname(installed.platform), { recursive: true });
       expect(found.problems.map((problem) => problem.code)).toEqual([code]);
@@ -466,7 +466,7 @@ describe('a broken installation', () => {
         const { readdirSync } = fs;
         fs.readdirSync = (directory, ...more) => readdirSync(directory === '/lib' ? '/nowhere' : directory, ...more);
         Object.defineProperty(process, 'report', { value: undefined });
-        const { diagnose } = require(${JSON.stringify(path.join(root, 'lib', 'doctor.js'))});
+        const { diagnose } = require(${JSON.stringify(path.join(root, 'lib', 'doctor', 'doctor.js'))});
         diagnose().then(({ healthy, platform }) => console.log(JSON.stringify({ healthy, platform })));
       `,
     ]);

@@ -261,7 +261,9 @@ describe('tarballs', () => {
       ['package.json', ...readManifest(`npm/${platform}`).files].sort(),
     );
     expect(Object.keys(contents[q8]).sort()).toEqual(['package.json', ...MODEL_FILES, ...DOCUMENTS].sort());
-    const ours = Object.keys(contents[main.name]).filter((file) => !/^(bin|lib)\/[\w-]+\.js$/.test(file));
+    const ours = Object.keys(contents[main.name]).filter(
+      (file) => !/^(bin|lib)\/(?:[\w-]+\/)*[\w-]+\.js$/.test(file),
+    );
     const entries = ['index', 'scoring', 'vector-cache', 'pgvector', 'conformance'].flatMap((name) => [
       `${name}.d.ts`,
       `${name}.js`,

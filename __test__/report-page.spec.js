@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
-const { ReportCollector } = require('../lib/report.js');
+const { ReportCollector } = require('../cli/report/collector.js');
 const { findChromium, launchChromium } = require('./support/browser.js');
 const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { scratchDirectory } = require('./support/scratch.js');

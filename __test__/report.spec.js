@@ -5,9 +5,9 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { ReportCollector } = require('../lib/report.js');
+const { ReportCollector } = require('../cli/report/collector.js');
 const { Summary } = require('../cli/summary.js');
-const { Histogram, Sequence, Top } = require('../lib/report-statistics.js');
+const { Histogram, Sequence, Top } = require('../cli/report/statistics.js');
 const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
@@ -531,7 +531,7 @@ describe('the page', () => {
   // The flag is Node.js's.
   (process.versions.bun ? test.skip : test)('is collected in bounded memory', async () => {
     const script = `
-      const { ReportCollector } = require(${JSON.stringify(path.join(root, 'lib', 'report.js'))});
+      const { ReportCollector } = require(${JSON.stringify(path.join(root, 'cli', 'report', 'collector.js'))});
       const { makeBreakdown, makeScored } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-breakdown.js'))});
       const collector = new ReportCollector(${JSON.stringify(OPTIONS)});
       // Without white space, which would be copied for being replaced.

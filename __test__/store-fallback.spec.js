@@ -3,7 +3,7 @@
 // A scorer that goes on without its store, and what the store gets afterwards.
 
 const { LocalStore, Scorer, VectorCache } = require('..');
-const { StoreMemory } = require('../lib/store-memory.js');
+const { StoreMemory } = require('../lib/store/fallback.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 const { randomVector } = require('./support/vectors.js');

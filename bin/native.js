@@ -5,7 +5,7 @@
 
 const { parseArgs } = require('node:util');
 
-const { diagnose, render } = require('../lib/doctor.js');
+const { diagnose, render } = require('../lib/doctor/doctor.js');
 
 const NAME = '@knowledgepulse/native';
 

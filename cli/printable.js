@@ -1,6 +1,6 @@
 'use strict';
 
-const { isBlank } = require('../lib/report-text.js');
+const { isBlank } = require('./report/text.js');
 
 /** A part of a trace may be megabytes long. */
 const DEFAULT_LENGTH = 200;

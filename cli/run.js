@@ -3,7 +3,7 @@
 const fs = require('node:fs');
 
 const { configureEmbedder, embedderStatus, Scorer, VectorCache } = require('../index.js');
-const { isNearDuplicate, resemblanceOf } = require('../lib/report-duplicates.js');
+const { isNearDuplicate, resemblanceOf } = require('./report/duplicates.js');
 const { version } = require('../package.json');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
@@ -213,7 +213,7 @@ class Run {
 
   async #openReport() {
     const { novelty, report, sources, threshold } = this.#options;
-    const { ReportCollector } = require('../lib/report.js');
+    const { ReportCollector } = require('./report/collector.js');
     const { dtype } = this.#embedder;
     const collector = new ReportCollector({
       threshold,

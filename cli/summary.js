@@ -2,9 +2,9 @@
 
 // The figures of a run, in bounded memory however many traces there are.
 
-const { SIMILARITY } = require('../lib/report-duplicates.js');
-const { Histogram, SCORE_BINS } = require('../lib/report-statistics.js');
-const { copyOf, cut } = require('../lib/report-text.js');
+const { SIMILARITY } = require('./report/duplicates.js');
+const { Histogram, SCORE_BINS } = require('./report/statistics.js');
+const { copyOf, cut } = require('./report/text.js');
 const { NO_DOMAIN } = require('./formats.js');
 const { decimal, labelOf, printable } = require('./printable.js');
 

@@ -120,7 +120,7 @@ export declare function configure(options: EmbedderOptions): boolean
 /** Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none. */
 export declare function embed(text: string, call?: NativeCall | undefined | null): Promise<Float32Array>
 
-/** Where the embedder comes from; see `inference::Options`. */
+/** Where the embedder comes from; see `engine::Options`. */
 export interface EmbedderOptions {
   /** The model directory. */
   modelDirectory?: string

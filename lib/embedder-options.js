@@ -5,9 +5,9 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { invalidOption, readOption, requireOptions } = require('./call-options.js');
+const { invalidOption, readOption, requireOptions } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
-const { unresolvedPackage } = require('./obstacle.js');
+const { unresolvedPackage } = require('./installation/obstacle.js');
 
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };

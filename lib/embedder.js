@@ -4,13 +4,13 @@
 
 const { isMainThread } = require('node:worker_threads');
 
-const { cancellable, throwIfAborted } = require('./abort.js');
-const { readCallOptions } = require('./call-options.js');
+const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { readCallOptions } = require('./calls/options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
-const { codedError, fromAddon } = require('./errors.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom, readLength } = require('./reading.js');
+const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
 /** The length of an embedding. */
 const DIMENSIONS = 384;

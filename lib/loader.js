@@ -5,9 +5,9 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { codedError } = require('./errors.js');
-const { systemLibc } = require('./libc.js');
-const { obstacleTo, unresolvedPackage } = require('./obstacle.js');
+const { codedError } = require('./calls/errors.js');
+const { systemLibc } = require('./installation/libc.js');
+const { obstacleTo, unresolvedPackage } = require('./installation/obstacle.js');
 
 // `npm install` brings the one package that fits; a package manager that does not know `libc` brings both
 // of Linux's, and the loader tries them in turn.

@@ -3,20 +3,20 @@
 const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
-const { cancellable, throwIfAborted, untilAborted } = require('./abort.js');
+const { cancellable, throwIfAborted, untilAborted } = require('./calls/abort.js');
 const {
   invalidOption,
   readCallOptions,
   readOption,
   requireObject,
   requireOptions,
-} = require('./call-options.js');
+} = require('./calls/options.js');
 const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
-const { codedError, fromAddon } = require('./errors.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { isArray, readFrom, readLength } = require('./reading.js');
-const { StoreMemory } = require('./store-memory.js');
+const { isArray, readFrom, readLength } = require('./calls/reading.js');
+const { StoreMemory } = require('./store/fallback.js');
 const { VectorCache, nativeOf } = require('./vector-cache.js');
 
 /** The default capacity where a trace is remembered by up to 32 windows: as many traces as the SDK remembers. */

@@ -3,13 +3,13 @@
 const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
-const { cancellable, throwIfAborted } = require('./abort.js');
-const { readCallOptions, readSignal, requireOptions } = require('./call-options.js');
+const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { readCallOptions, readSignal, requireOptions } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codedError, fromAddon, localError } = require('./errors.js');
+const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { describe, readFrom, readLength } = require('./reading.js');
+const { describe, readFrom, readLength } = require('./calls/reading.js');
 
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;

@@ -11,20 +11,27 @@ import { root } from './platform.mjs';
 
 const HEADER = `What is bundled into kp-score.js of @knowledgepulse/native, and its licences.\n`;
 
-/** The modules of the package itself are required at run time: there is one scorer per process. dist/ lies where cli/ does. */
+const cli = path.join(root, 'cli');
+const dist = path.join(root, 'dist');
+
+/** The modules of the package itself are required at run time, by their place beside dist/: there is one scorer per process. */
 const keepPackageOutside = {
   name: 'keep-package-outside',
   setup: ({ onResolve }) => {
-    onResolve({ filter: /^\.\.\// }, ({ importer, path: imported }) => {
-      const isOurs = path.dirname(importer) === path.join(root, 'cli');
-      return isOurs ? { path: imported, external: true } : undefined;
+    onResolve({ filter: /^\.\.?\// }, ({ importer, path: imported, resolveDir }) => {
+      const target = path.join(resolveDir, imported);
+      const leavesCli = isWithin(cli, importer) && !isWithin(cli, target);
+      if (!leavesCli) return undefined;
+      return { path: path.relative(dist, target).replaceAll(path.sep, '/'), external: true };
     });
   },
 };
 
+const isWithin = (directory, file) => file.startsWith(directory + path.sep);
+
 /** Bundles it. */
 export async function buildCli() {
-  mkdirSync(path.join(root, 'dist'), { recursive: true });
+  mkdirSync(dist, { recursive: true });
   const { metafile } = await build({
     absWorkingDir: root,
     entryPoints: ['cli/main.js'],
@@ -41,7 +48,7 @@ export async function buildCli() {
     metafile: true,
     logLevel: 'warning',
   });
-  writeFileSync(path.join(root, 'dist', 'kp-score.licenses.txt'), notices(Object.keys(metafile.inputs)));
+  writeFileSync(path.join(dist, 'kp-score.licenses.txt'), notices(Object.keys(metafile.inputs)));
 }
 
 /** The licences of the packages that these files are of. */

@@ -1,5 +1,5 @@
 // Makes dist/report.html: the page of report/ with its code, the charting library and the style in it, and a place for
-// the figures, which lib/report.js fills.
+// the figures, which cli/report/collector.js fills.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

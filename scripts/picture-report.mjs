@@ -16,7 +16,7 @@ const require = createRequire(import.meta.url);
 const { Scorer, VectorCache } = require('..');
 const { findChromium, launchChromium } = require('../__test__/support/browser.js');
 const { randomNumbers } = require('../__test__/support/make-breakdown.js');
-const { ReportCollector } = require('../lib/report.js');
+const { ReportCollector } = require('../cli/report/collector.js');
 
 const TRACES = 420;
 const WIDTH = 1280;

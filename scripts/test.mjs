@@ -43,7 +43,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
       onNode(),
       onBun('./__test__', 120_000),
-      ['its neighbours in one process', process.execPath, ['scripts/test-company.mjs', '--installed']],
+      ['its neighbours in one process', process.execPath, ['scripts/test-coexistence.mjs', '--installed']],
       ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
     ]);
   });

@@ -1,48 +1,25 @@
 //! Scores KnowledgePulse reasoning traces. The modules, in the order data flows through them:
 //!
-//! trace → features → text (→ windows) → tokens → embedding → novelty → composite → overrides
+//! trace (features, text) → embed (tokens, model) → cache (compare, remember) → score; the engine runs them in the order
+//! of the calls, and the binding hands them to JavaScript.
 
 pub mod trace;
 
-pub mod features;
-
-pub mod dimensions;
-
-pub mod text;
-
-pub mod windows;
-
-pub mod tokens;
-
-pub mod embedding;
+pub mod embed;
 
 pub mod cache;
 
-pub mod novelty;
+pub mod score;
 
-pub mod composite;
-
-pub mod overrides;
-
-pub mod scorer;
-
-pub mod inference;
-
-pub mod call;
-
-pub mod obstacle;
-
-pub mod model;
-
-pub mod runtime;
-
-pub mod file_lock;
+pub mod engine;
 
 pub mod simd;
 
-pub mod memory;
+pub mod call;
 
 pub mod error;
+
+pub mod os;
 
 pub mod fault;
 

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { VectorCache, Scorer, embedderStatus } = require('../..');
-const { StoreMemory } = require('../../lib/store-memory.js');
+const { StoreMemory } = require('../../lib/store/fallback.js');
 const { makeTrace } = require('../support/make-trace.js');
 const {
   MODEL,

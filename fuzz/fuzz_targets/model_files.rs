@@ -7,7 +7,7 @@
 
 use std::{fs, path::Path, sync::LazyLock};
 
-use knowledgepulse_native::{error::Result, model::ModelFiles, tokens::Tokenizer};
+use knowledgepulse_native::{error::Result, embed::model::ModelFiles, embed::tokens::Tokenizer};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 

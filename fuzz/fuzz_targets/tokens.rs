@@ -9,8 +9,8 @@
 use std::{collections::HashMap, path::Path, sync::LazyLock};
 
 use knowledgepulse_native::{
-    text::Sufficiency,
-    tokens::{MOST_TOKENS, Tokenizer},
+    trace::text::Sufficiency,
+    embed::tokens::{MOST_TOKENS, Tokenizer},
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;

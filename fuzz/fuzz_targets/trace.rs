@@ -5,12 +5,12 @@
 use std::{collections::HashSet, sync::Arc};
 
 use knowledgepulse_native::{
-    composite::Profiles,
-    novelty::{Extent, Novelty},
-    scorer::{self, Scorer},
-    text,
+    score::weights::Profiles,
+    cache::novelty::{Extent, Novelty},
+    score::{self, Scorer},
+    trace::text,
     trace::Trace,
-    windows::{MOST_WINDOWS, WINDOW_BYTES},
+    trace::windows::{MOST_WINDOWS, WINDOW_BYTES},
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
             value,
             ..Novelty::NEUTRAL
         };
-        let breakdown = scorer::score(&summary.features, &summary.profile, novelty);
+        let breakdown = score::score(&summary.features, &summary.profile, novelty);
         let score = breakdown.score;
         assert!((0.0..=1.0).contains(&score), "{score}");
         let expected = formulas(&json_value, value);

@@ -11,15 +11,15 @@ use napi_derive::napi;
 
 use super::{error::Result, scorer::NativeCall};
 use crate::{
-    embedding::Embedding,
-    inference::{self, EmbedResult, Engine, Failure, Status},
-    runtime,
+    embed::Embedding,
+    embed::runtime,
+    engine::{self, EmbedResult, Engine, Failure, Status},
 };
 
 /// The embedder and its queue: one per process, shared by all threads.
 pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 
-/// Where the embedder comes from; see `inference::Options`.
+/// Where the embedder comes from; see `engine::Options`.
 #[napi(object)]
 pub struct EmbedderOptions {
     /// The model directory.
@@ -81,7 +81,7 @@ pub fn wait_at_end(env: &Env) -> Result<()> {
 /// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
 #[napi(catch_unwind)]
 pub fn configure(options: EmbedderOptions) -> bool {
-    ENGINE.configure(inference::Options {
+    ENGINE.configure(engine::Options {
         model_directory: options.model_directory.map(Into::into),
         runtime_library: options.runtime_library.map(Into::into),
         model_configured: options.model_configured,

@@ -6,7 +6,7 @@ use napi::Error;
 use napi_derive::napi;
 
 use super::error::Result;
-use crate::file_lock::{FileLock, remove_abandoned};
+use crate::os::file_lock::{FileLock, remove_abandoned};
 
 /// A file that is held until `release` or the end of the process.
 #[napi]

@@ -20,16 +20,16 @@ use super::{
 };
 use crate::{
     cache,
+    cache::novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
     cache::{Label, Origin},
     call::Call,
-    composite::{Profile, Profiles, Weights},
+    engine::{Embeddings, Request},
     error::{self, Error},
-    features::Features,
-    inference::{Embeddings, Request},
-    novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
-    overrides::{Override, Rule},
-    scorer::{self, Breakdown, Scorer, Summary},
-    text::Wanted,
+    score::overrides::{Override, Rule},
+    score::weights::{Profile, Profiles, Weights},
+    score::{self, Breakdown, Scorer, Summary},
+    trace::features::Features,
+    trace::text::Wanted,
 };
 
 /// The novelty memory of the default scorer: one per process, shared by all threads.
@@ -351,7 +351,7 @@ impl EmbeddedTrace {
                 ..Novelty::of_neighbours(&embeddings.weighted, neighbours)
             }
         });
-        scorer::score(&self.features, &self.profile, novelty).into()
+        score::score(&self.features, &self.profile, novelty).into()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     cache::{Label, MAX_LABEL_BYTES},
     error::Error,
     fault,
-    text::{MOST_UNITS, Sufficiency, Wanted},
+    trace::text::{MOST_UNITS, Sufficiency, Wanted},
     trace::{Metadata, Outcome, Step, StepKind, Task, Tool, Trace},
 };
 

@@ -19,13 +19,13 @@ use super::{
     scorer::NativeCall,
 };
 use crate::{
+    cache::novelty::{SharedCache, lock},
     cache::{
         Label, ModelIdentity, Neighbour, Options, Origin, VectorCache,
         file::{LoadOptions, Snapshot, milliseconds, time_to_live},
     },
     call::Call,
     error::{self, Error},
-    novelty::{SharedCache, lock},
 };
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.

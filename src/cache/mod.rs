@@ -5,6 +5,7 @@ mod codes;
 pub mod file;
 mod mapped;
 mod moment;
+pub mod novelty;
 mod scaled;
 mod scan;
 
@@ -16,7 +17,7 @@ use std::{
 
 use crate::{
     error::{Error, Result},
-    memory::return_freed_memory,
+    os::return_freed_memory,
 };
 use blocks::Blocks;
 use codes::CodedQuery;
@@ -85,7 +86,7 @@ impl std::fmt::Display for ModelIdentity {
 pub struct Origin {
     /// The model.
     pub model: Option<ModelIdentity>,
-    /// The name of the method by which a trace became vectors, as in [`Extent::name`](crate::novelty::Extent::name). Two
+    /// The name of the method by which a trace became vectors, as in [`Extent::name`](crate::cache::novelty::Extent::name). Two
     /// methods embed different parts of a trace, so a duplicate is far from itself across them.
     pub method: Option<String>,
 }

@@ -4,7 +4,7 @@ use std::{fs, io, path::Path};
 
 use tempfile::{Builder, NamedTempFile};
 
-use crate::file_lock;
+use crate::os::file_lock;
 
 const PREFIX: &str = ".knowledgepulse-";
 const SUFFIX: &str = ".tmp";

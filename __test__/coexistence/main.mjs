@@ -1,0 +1,44 @@
+// Company in one process: packages that bring an ONNX Runtime of their own, loaded before and after us, and both give
+// right answers. Run by scripts/test-coexistence.mjs.
+
+import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { check, installedOnly } from '../install/cases.mjs';
+import { expectScores, probe } from '../install/probes.mjs';
+import { root } from '../support/paths.js';
+import { neighbours } from './neighbours.mjs';
+
+/** How the embedding of the sentence begins, as published with the model. */
+const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.0026528, 0.039375, -0.0070984];
+
+const script = path.join(root, '__test__', 'coexistence', 'beside.mjs');
+
+for (const [name, { version, require, id }] of Object.entries(neighbours)) {
+  const isMeant = () => version.test(installedVersion(require, id) ?? '');
+  const skip = installedOnly && !isMeant() && 'not installed; npm run test:coexistence does that';
+  check(`${name} is the version that is meant`, () => assert.ok(isMeant()), { skip });
+  for (const turn of ['first', 'last']) {
+    const body = async () => {
+      const report = await probe([process.execPath, script, name, turn], { cwd: root, home: tmpdir() });
+      for (const embedding of report.embeddings) {
+        assert.equal(embedding.length, 384);
+        for (const [index, expected] of PUBLISHED.entries()) {
+          assert.ok(Math.abs(embedding[index] - expected) < 1e-5, `component ${index}: ${embedding[index]}`);
+        }
+      }
+      await expectScores(report, 'fp32');
+    };
+    check(`${name} beside us, who are loaded ${turn}`, body, { skip });
+  }
+}
+
+function installedVersion(require, id) {
+  try {
+    const [folder] = require.resolve(id).split(`${path.sep}dist${path.sep}`);
+    return require(path.join(folder, 'package.json')).version;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+// Other packages that bring an ONNX Runtime, and how each embeds a sentence with the model that we use.
+
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
+import { npm, prepare } from '../../scripts/setup.mjs';
+import { loadPipeline } from '../oracle/pipeline.mjs';
+import { modelDirectory, root } from '../support/paths.js';
+
+const folder = path.join('__test__', 'coexistence');
+const modules = path.join(folder, 'node_modules');
+
+const repository = createRequire(path.join(root, 'package.json'));
+const own = createRequire(path.join(root, folder, 'package.json'));
+// transformers.js 3 wants exactly the ONNX Runtime 1.21 that is installed for it.
+const transformers3 = createRequire(repository.resolve('@huggingface/transformers'));
+
+/** By name: the version that is meant, and how to load it. */
+export const neighbours = {
+  'transformers.js 3': { version: /^3\./, require: repository, id: '@huggingface/transformers' },
+  'transformers.js 4': { version: /^4\./, require: own, id: '@huggingface/transformers' },
+  'onnxruntime-node 1.21': { version: /^1\.21\./, require: transformers3, id: 'onnxruntime-node' },
+  'onnxruntime-node 1.24': { version: /^1\.24\./, require: own, id: 'onnxruntime-node-1.24' },
+  'onnxruntime-node 1.30': { version: /^1\.30\./, require: own, id: 'onnxruntime-node' },
+};
+
+/** Installs what is not among the dependencies of the repository: hundreds of megabytes, when first needed. */
+export function prepareNeighbours() {
+  prepare([
+    {
+      name: 'neighbours',
+      doing: `installing ${path.join(folder, 'package-lock.json')}`,
+      inputs: [path.join(folder, 'package-lock.json')],
+      stamp: path.join(modules, '.knowledgepulse-neighbours'),
+      done: () => existsSync(path.join(root, modules, 'onnxruntime-node')),
+      run: () =>
+        npm(['install', '--no-save', '--ignore-scripts', '--loglevel=error'], {
+          cwd: path.join(root, folder),
+        }),
+    },
+  ]);
+}
+
+/** Loads a neighbour and its model, and returns a function that gives the embedding of {@link SENTENCE}. */
+export async function loadNeighbour(name) {
+  const { require, id } = neighbours[name];
+  return name.startsWith('transformers.js') ? embedByPipeline(require(id)) : embedBySession(require(id));
+}
+
+export const SENTENCE = 'This is an example sentence';
+
+/** Its tokens, with `[CLS]` and `[SEP]`. */
+const TOKENS = [101, 2023, 2003, 2019, 2742, 6251, 102];
+
+async function embedByPipeline(transformers) {
+  const extract = await loadPipeline(transformers, modelDirectory);
+  return async () => {
+    const { data } = await extract(SENTENCE, { pooling: 'mean', normalize: true });
+    return Array.from(data);
+  };
+}
+
+async function embedBySession({ InferenceSession, Tensor }) {
+  const session = await InferenceSession.create(path.join(modelDirectory, 'model.onnx'));
+  const tensor = (values) => new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
+  const inputs = {
+    input_ids: tensor(TOKENS),
+    attention_mask: tensor(TOKENS.map(() => 1)),
+    token_type_ids: tensor(TOKENS.map(() => 0)),
+  };
+  return async () => {
+    const outputs = await session.run(
+      Object.fromEntries(session.inputNames.map((inputName) => [inputName, inputs[inputName]])),
+    );
+    const { data, dims } = outputs[session.outputNames[0]];
+    return normalised(mean(Array.from(data), dims.at(-1)));
+  };
+}
+
+/** The mean of the rows of a matrix. */
+function mean(values, columns) {
+  const rows = values.length / columns;
+  return Array.from({ length: columns }, (_, column) => {
+    let sum = 0;
+    for (let row = 0; row < rows; row++) sum += values[row * columns + column];
+    return sum / rows;
+  });
+}
+
+function normalised(vector) {
+  const length = Math.hypot(...vector);
+  return vector.map((component) => component / length);
+}

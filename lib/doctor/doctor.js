@@ -1,0 +1,239 @@
+'use strict';
+
+// Checks an installation and says what to do about anything wrong. What could end a process (a damaged
+// library can, as soon as it is loaded) is examined in another one.
+
+const { fork } = require('node:child_process');
+const os = require('node:os');
+const path = require('node:path');
+
+const { version } = require('../../package.json');
+const { systemLibc } = require('../installation/libc.js');
+
+/** Loading and embedding take a second; on a machine that takes longer than this something hangs. */
+const TIME_LIMIT_MS = 60_000;
+
+const UNREADABLE =
+  'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as that user.';
+
+/** What to do about a failure, unless a variable has caused it. */
+const REMEDIES = {
+  ERR_CRASHED:
+    'A file that was being loaded is damaged or made for another system: reinstall @knowledgepulse/native with optional dependencies.',
+  ERR_EMBEDDING_WRONG: 'Reinstall the model package, or use the ONNX Runtime of the platform package.',
+  ERR_INFERENCE: 'Is there enough memory? If so, please report it with the output of doctor --json.',
+  ERR_INTERNAL: 'This is a bug: please report it with the output of doctor --json.',
+  ERR_MODEL_DAMAGED: 'Remove and reinstall the model package: a file of it is incomplete or was changed.',
+  ERR_MODEL_NOT_FOUND:
+    'Run: npm install @knowledgepulse/all-minilm-l6-v2 (or all-minilm-l6-v2-q8, where KNOWLEDGEPULSE_DTYPE is q8).',
+  ERR_MODEL_UNREADABLE: UNREADABLE,
+  ERR_MODEL_UNSUPPORTED: 'Run: npm install @knowledgepulse/all-minilm-l6-v2',
+  ERR_NO_PROCESS:
+    'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.',
+  ERR_OUT_OF_MEMORY: 'Free memory, or raise the limit that the process or its container has.',
+  ERR_RUNTIME_NOT_FOUND:
+    'Reinstall @knowledgepulse/native with optional dependencies. For musl and Intel Macs no package carries ONNX Runtime: install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library.',
+  ERR_RUNTIME_TOO_OLD: 'Use the ONNX Runtime of the platform package, or a newer one.',
+  ERR_RUNTIME_UNREADABLE: UNREADABLE,
+  ERR_RUNTIME_UNUSABLE: 'Reinstall @knowledgepulse/native with optional dependencies.',
+  ERR_TIMEOUT: 'Is the machine overloaded, or a file on a slow network drive? Try again.',
+  ERR_TOKENIZER: 'Remove and reinstall the model package.',
+  ERR_VERSION_MISMATCH:
+    'Reinstall: @knowledgepulse/native and its platform package must have the same version.',
+};
+
+/** The variables that say where a thing comes from, by the failures that they can cause. */
+const VARIABLES = {
+  ERR_CRASHED: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
+  ERR_EMBEDDING_WRONG: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
+  ERR_MODEL_DAMAGED: ['KNOWLEDGEPULSE_MODEL_DIR'],
+  ERR_MODEL_NOT_FOUND: ['KNOWLEDGEPULSE_MODEL_DIR'],
+  ERR_MODEL_UNSUPPORTED: ['KNOWLEDGEPULSE_MODEL_DIR'],
+  ERR_RUNTIME_NOT_FOUND: ['KNOWLEDGEPULSE_ONNXRUNTIME', 'KNOWLEDGEPULSE_NATIVE_ADDON'],
+  ERR_RUNTIME_TOO_OLD: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
+  ERR_RUNTIME_UNUSABLE: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
+  ERR_TOKENIZER: ['KNOWLEDGEPULSE_MODEL_DIR'],
+  ERR_VERSION_MISMATCH: ['KNOWLEDGEPULSE_NATIVE_ADDON'],
+};
+
+/** Examines this installation. Never rejects; its keys are part of the public interface. */
+async function diagnose() {
+  const report = {
+    healthy: false,
+    version,
+    directory: path.join(__dirname, '..', '..'),
+    platform: { os: process.platform, arch: process.arch, ...systemLibc() },
+    engine: engine(),
+    addon: { path: null, version: null, attempts: [] },
+    runtime: { path: null, version: null },
+    model: {
+      directory: null,
+      dtype: null,
+      dimensions: null,
+      sha256: null,
+      expectedSha256: null,
+      verified: false,
+    },
+    threads: null,
+    embedding: null,
+    memory: { residentBytes: null, freeBytes: os.freemem(), totalBytes: os.totalmem() },
+    warnings: [],
+    problems: [],
+  };
+  await examine(report);
+  for (const problem of report.problems) problem.remedy = remedyFor(problem);
+  report.healthy = report.problems.length === 0;
+  return report;
+}
+
+/** Has the examination run in a process of its own, and enters its findings into `report`. */
+function examine(report) {
+  return new Promise((resolve) => {
+    const fail = (code, message) => report.problems.push({ code, message });
+    const failToStart = (error) => fail('ERR_NO_PROCESS', `no process to examine it in: ${error.message}`);
+    let child;
+    try {
+      // What it writes is no part of the report, except its last words.
+      child = fork(path.join(__dirname, 'examination.js'), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    } catch (error) {
+      failToStart(error);
+      return resolve();
+    }
+    let stage = 'starting';
+    let finished = false;
+    let lastWords = '';
+    const timer = setTimeout(() => {
+      finished = true;
+      fail('ERR_TIMEOUT', `${stage} took longer than ${TIME_LIMIT_MS / 1000} seconds`);
+      child.kill('SIGKILL');
+    }, TIME_LIMIT_MS);
+    child.on('message', (message) => {
+      const { problem, warning, ...findings } = message;
+      if (problem !== undefined) report.problems.push(problem);
+      if (warning !== undefined) report.warnings.push(warning);
+      if (findings.stage !== undefined) stage = findings.stage;
+      if (findings.finished) finished = true;
+      for (const key of Object.keys(findings)) {
+        if (Object.hasOwn(report, key)) report[key] = merge(report[key], findings[key]);
+      }
+    });
+    child.stderr.on('data', (chunk) => {
+      lastWords = (lastWords + chunk).slice(-2000);
+    });
+    child.on('error', (error) => {
+      finished = true;
+      failToStart(error);
+      end();
+    });
+    child.on('close', (code, signal) => {
+      if (!finished) {
+        const how = signal === null ? `with code ${code}` : `by ${signal}`;
+        const words = lastWords.trim();
+        fail('ERR_CRASHED', `${stage} ended the process ${how}${words && `: ${words}`}`);
+      }
+      end();
+    });
+    function end() {
+      clearTimeout(timer);
+      resolve();
+    }
+  });
+}
+
+function merge(old, found) {
+  return old !== null && typeof old === 'object' ? { ...old, ...found } : found;
+}
+
+function remedyFor({ code, remedy = REMEDIES[code] ?? REMEDIES.ERR_INTERNAL }) {
+  const set = (VARIABLES[code] ?? []).filter((name) => process.env[name]);
+  if (set.length === 0) return remedy;
+  const values = set.map((name) => `${name}, which is ${JSON.stringify(process.env[name])}`);
+  return `Correct or unset ${values.join(', or ')}.`;
+}
+
+function engine() {
+  const name = ['bun', 'deno'].find((other) => process.versions[other] !== undefined) ?? 'node';
+  return { name, version: process.versions[name] };
+}
+
+const ENGINES = { bun: 'Bun', deno: 'Deno', node: 'Node.js' };
+const COLOURS = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39], grey: [90, 39] };
+const LABEL_WIDTH = 16;
+
+/**
+ * The report for people.
+ *
+ * @param {Awaited<ReturnType<typeof diagnose>>} report
+ * @param {{ colours: boolean }} options
+ */
+function render(report, { colours }) {
+  const paint = (colour, text) => {
+    const [on, off] = COLOURS[colour];
+    return colours ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+  };
+  // What a failure has kept from being examined is neither right nor wrong.
+  const mark = (good, failures) => {
+    if (good) return paint('green', '✓');
+    return report.problems.some(({ code }) => failures.test(code)) ? paint('red', '✗') : paint('grey', '–');
+  };
+  const row = (marked, label, parts) => {
+    const [first = 'not known', ...others] = parts.filter((part) => part !== null);
+    const indent = ' '.repeat(LABEL_WIDTH + 2);
+    const lines = [first, ...others.map((part) => `${indent}${paint('grey', part)}`)];
+    return `${marked} ${label.padEnd(LABEL_WIDTH)}${lines.join('\n')}`;
+  };
+  const { addon, embedding, engine, memory, model, platform, runtime } = report;
+  const libc = platform.libc && [platform.libc, platform.libcVersion].filter(Boolean).join(' ');
+  const modelMark = mark(model.sha256 !== null, /_(MODEL|TOKENIZER)/);
+  const lines = [
+    paint('bold', `@knowledgepulse/native ${report.version}`),
+    paint('grey', report.directory),
+    '',
+    row(mark(true), 'platform', [`${platform.os} ${platform.arch}${libc ? `, ${libc}` : ''}`]),
+    row(mark(true), ENGINES[engine.name], [engine.version]),
+    row(mark(addon.version === report.version, /_(ADDON|VERSION)_/), 'addon', [
+      addon.version ?? 'not loaded',
+      addon.path,
+      ...addon.attempts.map(({ name, reason }) => `${name}: ${reason}`),
+    ]),
+    row(mark(runtime.version !== null, /_RUNTIME_/), 'ONNX Runtime', [runtime.version, runtime.path]),
+    row(modelMark, 'model', [
+      model.dtype && `${model.dtype}, ${model.dimensions} dimensions`,
+      model.directory,
+    ]),
+    row(modelMark, 'SHA-256', [model.sha256, checksumNote(model)]),
+    row(mark(report.threads !== null, /^$/), 'threads', [report.threads]),
+    row(mark(embedding?.correct ?? false, /_(EMBEDDING|INFERENCE)/), 'test embedding', [
+      embedding && `${embedding.milliseconds} ms, after ${embedding.loadMilliseconds} ms of loading`,
+      embedding &&
+        `differs from the published values by ${embedding.largestDifference.toExponential(1)} at most`,
+    ]),
+    row(mark(true), 'memory', [
+      memory.residentBytes && `${megabytes(memory.residentBytes)} in use with the model loaded`,
+      `${megabytes(memory.freeBytes)} free of ${megabytes(memory.totalBytes)}`,
+    ]),
+    '',
+  ];
+  for (const { code, message } of report.warnings) {
+    lines.push(`${paint('yellow', code ?? 'Warning')}: ${message}`, '');
+  }
+  for (const { code, message, remedy } of report.problems) {
+    lines.push(`${paint('red', code)}: ${message}`, `${paint('bold', 'What to do:')} ${remedy}`, '');
+  }
+  lines.push(report.healthy ? paint('green', 'Healthy.') : paint('red', 'Not healthy.'));
+  return lines.join('\n');
+}
+
+function checksumNote({ expectedSha256, sha256, verified }) {
+  if (sha256 === null) return null;
+  if (verified) return 'as manifest.json says';
+  return expectedSha256 === null
+    ? 'not verified: the directory has no manifest.json'
+    : `manifest.json says ${expectedSha256}`;
+}
+
+function megabytes(bytes) {
+  return `${Math.round(bytes / 1e6)} MB`;
+}
+
+module.exports = { REMEDIES, diagnose, render };

@@ -1,0 +1,152 @@
+'use strict';
+
+// What a store is given, read once and checked before anything is stored.
+
+const { isFloat32Array } = require('node:util').types;
+
+const { codedError } = require('../calls/errors.js');
+const { isArray, readFrom, readLength } = require('../calls/reading.js');
+
+/** The longest id, in bytes of UTF-8. */
+const MAX_ID_BYTES = 1024;
+
+/** How much the length of a vector may differ from 1: in single precision a computed one does, by less. */
+const LENGTH_TOLERANCE = 1e-5;
+
+/**
+ * What the vectors of an entry must be: of so many `dimensions`, and if `isUnit`, of length 1.
+ *
+ * @typedef {{ dimensions: number, isUnit?: boolean }} Kind
+ */
+
+/**
+ * A copy of an entry.
+ *
+ * @param {Kind} kind
+ * @returns {import('../..').NoveltyEntry}
+ */
+function readEntry(entry, path, { dimensions, isUnit = false }) {
+  if (entry === null || typeof entry !== 'object') {
+    throw invalidEntry(TypeError, `${path} must be an object`);
+  }
+  const read = (object, key, where) => readFrom(object, key, where, 'ERR_INVALID_ENTRY');
+  const id = read(entry, 'id', `${path}.id`);
+  if (id !== null && typeof id !== 'string') {
+    throw invalidEntry(TypeError, `${path}.id must be a string or null`);
+  }
+  if (id !== null && Buffer.byteLength(id) > MAX_ID_BYTES) {
+    const message = `${path}.id must be of at most ${MAX_ID_BYTES} bytes, got ${Buffer.byteLength(id)}`;
+    throw invalidEntry(RangeError, message);
+  }
+  const vectors = read(entry, 'vectors', `${path}.vectors`);
+  const count = isArray(vectors) ? readLength(vectors, `${path}.vectors`, 'ERR_INVALID_ENTRY') : 0;
+  if (count === 0) {
+    throw invalidEntry(TypeError, `${path}.vectors must be an array of at least one`);
+  }
+  return {
+    id,
+    vectors: Array.from({ length: count }, (_, index) => {
+      const where = `${path}.vectors[${index}]`;
+      const { vector, length } = readVector(read(vectors, index, where), where, dimensions);
+      if (isUnit && Math.abs(length - 1) > LENGTH_TOLERANCE) {
+        throw invalidVector(RangeError, `${where} must have length 1, got ${length}`);
+      }
+      return vector;
+    }),
+    model: readModel(read(entry, 'model', `${path}.model`), `${path}.model`),
+    method: readMethod(read(entry, 'method', `${path}.method`), `${path}.method`, 'ERR_INVALID_ENTRY'),
+  };
+}
+
+/**
+ * Copies of entries, which are all of one model and, as far as that is known, of one method.
+ *
+ * @param {Kind} kind
+ */
+function readEntries(entries, kind) {
+  if (!isArray(entries)) throw invalidEntry(TypeError, 'entries must be an array');
+  const length = readLength(entries, 'entries', 'ERR_INVALID_ENTRY');
+  const read = Array.from({ length }, (_, index) => {
+    const path = `entries[${index}]`;
+    return readEntry(readFrom(entries, index, path, 'ERR_INVALID_ENTRY'), path, kind);
+  });
+  const { model: expected, method: expectedMethod } = originOf(read);
+  for (const [index, { model, method }] of read.entries()) {
+    if (!isSameModel(model, expected)) {
+      const message = `entries[${index}] is of another model than entries[0]: of ${nameOf(model)}, not of ${nameOf(expected)}`;
+      throw codedError(Error, 'ERR_STORE_OTHER_MODEL', message);
+    }
+    if (method !== undefined && method !== expectedMethod) {
+      const message = `entries[${index}] is of another method than those before: of '${method}', not of '${expectedMethod}'`;
+      throw codedError(Error, 'ERR_STORE_OTHER_METHOD', message);
+    }
+  }
+  return read;
+}
+
+/** Where the vectors of entries that belong together come from: their model, and their method if one of them names it. */
+function originOf(entries) {
+  return {
+    model: entries[0]?.model,
+    method: entries.find(({ method }) => method !== undefined)?.method,
+  };
+}
+
+/** A copy of a vector, and its Euclidean length. */
+function readVector(value, path, dimensions) {
+  if (!isFloat32Array(value)) throw invalidVector(TypeError, `${path} must be a Float32Array`);
+  const vector = new Float32Array(value);
+  if (vector.length !== dimensions) {
+    throw invalidVector(RangeError, `${path} must have ${dimensions} dimensions, got ${vector.length}`);
+  }
+  let sum = 0;
+  for (const component of vector) sum += component * component;
+  if (!Number.isFinite(sum)) throw invalidVector(RangeError, `${path} must have finite components`);
+  return { vector, length: Math.sqrt(sum) };
+}
+
+/** @returns {import('../..').VectorModel} */
+function readModel(identity, path) {
+  if (identity === null || typeof identity !== 'object') {
+    throw invalidEntry(TypeError, `${path} must be an object`);
+  }
+  const read = (key) => {
+    const value = readFrom(identity, key, `${path}.${key}`, 'ERR_INVALID_ENTRY');
+    return requireName(value, `${path}.${key}`, 'ERR_INVALID_ENTRY');
+  };
+  return { model: read('model'), dtype: read('dtype') };
+}
+
+/** The name of a method; undefined if it is not known. */
+function readMethod(method, path, code) {
+  return method === undefined || method === null ? undefined : requireName(method, path, code);
+}
+
+/** The longest name, in bytes of UTF-8: one of a model or of a method is part of the header of a file. */
+const MAX_NAME_BYTES = 1024;
+
+function requireName(value, path, code) {
+  if (typeof value !== 'string') throw codedError(TypeError, code, `${path} must be a string`);
+  if (Buffer.byteLength(value) > MAX_NAME_BYTES) {
+    throw codedError(RangeError, code, `${path} must be of at most ${MAX_NAME_BYTES} bytes`);
+  }
+  return value;
+}
+
+function isSameModel(one, other) {
+  return one.model === other.model && one.dtype === other.dtype;
+}
+
+function nameOf({ model, dtype }) {
+  return `${model} (${dtype})`;
+}
+
+function invalidEntry(Class, message) {
+  return codedError(Class, 'ERR_INVALID_ENTRY', message);
+}
+
+function invalidVector(Class, message) {
+  return codedError(Class, 'ERR_INVALID_VECTOR', message);
+}
+
+module.exports = { originOf, readEntries, readEntry, readMethod, readModel, readVector };

@@ -1,0 +1,284 @@
+'use strict';
+
+// One statement on a connection of a `pg` pool: within a time limit, cancellable, with errors that have our codes.
+
+const { isAborted, onAbort, reasonOf } = require('../../calls/abort.js');
+const { codedError } = require('../../calls/errors.js');
+const { RAISED } = require('./schema.js');
+
+const ignore = () => {};
+
+/** What a connection is told to send: strings, whatever type parsers the process has registered. */
+const types = { getTypeParser: () => (value) => value };
+
+/**
+ * An error with how it came about: `phase` is `connect` until the statement has been sent, then `query`; or it is
+ * `aborted`, and the error the signal's reason.
+ */
+class Failure {
+  constructor(error, phase) {
+    this.error = error;
+    this.phase = phase;
+  }
+}
+
+/** Rejects a statement whose time is up. */
+const TIME_UP = Symbol('time is up');
+
+/**
+ * Runs a statement and returns its rows as arrays of strings. A connection that may still be busy is closed, not handed
+ * back to the pool.
+ *
+ * A signal cancels the statement in the server; if that is too late, the statement goes on to its end, so that either
+ * way what became of it is known.
+ *
+ * @param {import('../../../pgvector').PgPool} pool
+ * @param {{ text: string, valuesAt: (now: number) => unknown[], tag: string }} statement `valuesAt` is asked when there is a
+ * connection; `tag` is unique to this call
+ * @param {{ deadline: number, signal?: AbortSignal }} limits `deadline` by `performance.now()`
+ * @throws {Failure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
+ */
+async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal }) {
+  const timer = startTimer(deadline);
+  try {
+    const connection = await connect(pool, timer, signal);
+    const values = valuesAt(performance.now());
+    return await query(pool, connection, { text: `/* ${tag} */ ${text}`, values, tag }, timer, signal);
+  } finally {
+    timer.stop();
+  }
+}
+
+function startTimer(deadline) {
+  let stop;
+  const expired = new Promise((_, reject) => {
+    const handle = setTimeout(() => reject(TIME_UP), Math.max(0, deadline - performance.now()));
+    stop = () => clearTimeout(handle);
+  });
+  // It may expire when nobody waits for it.
+  expired.catch(ignore);
+  return { expired, stop };
+}
+
+async function connect(pool, timer, signal) {
+  const aborted = rejection(signal);
+  const connecting = openConnection(pool);
+  try {
+    return await Promise.race([connecting, timer.expired, aborted.promise]);
+  } catch (error) {
+    // The pool hands out a connection all the same, sooner or later.
+    connecting.then((connection) => connection.release(), ignore);
+    throw error instanceof Failure ? error : new Failure(error, 'connect');
+  } finally {
+    aborted.forget();
+  }
+}
+
+/**
+ * A connection of the pool, to be released with a reason if it is broken.
+ *
+ * One that breaks also tells that as an event, which would end the process if nobody listened. A promise for the
+ * connection alone would come too late for that: it may break before whoever awaits it goes on.
+ *
+ * @returns {Promise<{ client: import('../../../pgvector').PgClient, release: (broken?: boolean) => void }>}
+ */
+function openConnection(pool) {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      if (error) return reject(new Failure(error, 'connect'));
+      client.on('error', ignore);
+      const release = (broken = false) => {
+        // The pool listens again from here on.
+        client.release(broken);
+        client.removeListener('error', ignore);
+      };
+      resolve({ client, release });
+    });
+  });
+}
+
+/** A promise that rejects when the signal aborts. */
+function rejection(signal) {
+  if (signal === undefined) return { promise: new Promise(ignore), forget: ignore };
+  let forget;
+  const promise = new Promise((_, reject) => {
+    const abort = () => reject(new Failure(reasonOf(signal), 'aborted'));
+    if (isAborted(signal)) abort();
+    forget = onAbort(signal, abort);
+  });
+  promise.catch(ignore);
+  return { promise, forget };
+}
+
+async function query(pool, connection, { text, values, tag }, timer, signal) {
+  let cancellation;
+  const forget =
+    signal === undefined
+      ? ignore
+      : onAbort(signal, () => {
+          cancellation = cancel(pool, tag);
+        });
+  const release = (broken) => {
+    forget();
+    connection.release(broken);
+  };
+  try {
+    const running = connection.client.query({ text, values, rowMode: 'array', types });
+    // What becomes of it after the time is up is of no interest.
+    running.catch(ignore);
+    const { rows } = await Promise.race([running, timer.expired]);
+    // One that is under way must not meet the next statement of this connection.
+    await cancellation?.withdraw();
+    release(false);
+    return rows;
+  } catch (error) {
+    if (error === TIME_UP) cancellation ??= tag && cancel(pool, tag);
+    else await cancellation?.withdraw();
+    release(error === TIME_UP || isBroken(error));
+    const isCancelled = signal !== undefined && isAborted(signal) && sqlState(error) === CANCELLED;
+    throw isCancelled ? new Failure(reasonOf(signal), 'aborted') : new Failure(error, 'query');
+  }
+}
+
+const CANCELLED = '57014';
+
+/** How long the cancellation of a statement may wait for a connection and for the server. */
+const CANCEL_MS = 2000;
+
+/**
+ * Has the server cancel the statement with this tag. `withdraw` settles, without an error, when the statement can no
+ * longer be met.
+ */
+function cancel(pool, tag) {
+  let isSent = false;
+  let isWithdrawn = false;
+  const sending = stopStatement(pool, tag, Number.POSITIVE_INFINITY, () => {
+    isSent = !isWithdrawn;
+    return isSent;
+  });
+  return {
+    withdraw() {
+      isWithdrawn = true;
+      // Where all connections are in use it has not been sent, and would wait for this one.
+      return isSent ? sending : undefined;
+    },
+  };
+}
+
+/**
+ * Has the server cancel the statement with this tag, and settles, without an error, when it has been told to or cannot be
+ * told in time. `isWanted` is asked when there is a connection to tell it.
+ */
+async function stopStatement(pool, tag, deadline, isWanted = () => true) {
+  const timer = startTimer(Math.min(deadline, performance.now() + CANCEL_MS));
+  try {
+    const connection = await connect(pool, timer);
+    if (!isWanted()) return connection.release();
+    // By its tag and not by the number of its process, which behind a connection pooler is another one's.
+    const text =
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND state = 'active' " +
+      'AND pid <> pg_backend_pid()';
+    await query(pool, connection, { text, values: [`/* ${tag} */`] }, timer);
+  } catch {
+    // The server cannot be reached, or is slow: the statement has a time limit of its own there.
+  } finally {
+    timer.stop();
+  }
+}
+
+/** Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get. */
+const CODES = [
+  ['ERR_STORE_OTHER_MODEL', [RAISED.otherModel]],
+  ['ERR_STORE_OTHER_METHOD', [RAISED.otherMethod]],
+  ['ERR_STORE_OTHER_LIMITS', [RAISED.otherLimits]],
+  // undefined table, function, column, object, schema
+  ['ERR_STORE_SCHEMA', [RAISED.schema, '42P01', '42883', '42703', '42704', '3F000']],
+  // cancelled (by statement_timeout), lock_timeout, idle and transaction timeouts; conflicts until the time was up
+  ['ERR_STORE_TIMEOUT', [RAISED.tooLate, CANCELLED, '55P03', '25P03', '25P04', '57P05', '40001', '40P01']],
+  ['ERR_STORE_READ_ONLY', ['25006']],
+  ['ERR_STORE_FULL', ['53100']],
+  // connection exceptions, too many connections, shutting down, crashed, starting up, database dropped
+  ['ERR_STORE_UNAVAILABLE', ['08', '53300', '57P01', '57P02', '57P03', '57P04']],
+];
+
+const MESSAGES = {
+  ERR_STORE_UNAVAILABLE: 'the database of the store cannot be reached',
+  ERR_STORE_TIMEOUT: 'the store did not answer in time',
+  ERR_STORE_READ_ONLY: 'the database of the store is read-only; connect to its primary',
+  ERR_STORE_FULL: 'the disk of the store is full',
+  ERR_STORE_SCHEMA: 'the schema of the store is missing or of another version; call migrate()',
+  ERR_STORE_OTHER_MODEL:
+    'the store holds vectors of another model or dtype; use that one, or give this one a table of its own',
+  ERR_STORE_OTHER_METHOD:
+    'the store was filled by another novelty method; score with that one, or give this one a table of its own',
+  ERR_STORE_OTHER_LIMITS:
+    'the store has other limits than the options; leave them out to take those of the table, or change them with setLimits()',
+  ERR_STORE: 'the store failed',
+};
+
+/** The error of a table with other limits, for whoever finds that out without the server. */
+function otherLimits(message) {
+  return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
+}
+
+/** What `migrate()` says instead, which is no remedy for itself. */
+const MIGRATION_MESSAGES = {
+  ...MESSAGES,
+  ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
+};
+
+/** The typed error for what {@link runStatement} threw; a signal's reason stays what it is. */
+function storeError(failure, messages = MESSAGES) {
+  if (!(failure instanceof Failure)) return failure;
+  const { error, phase } = failure;
+  if (phase === 'aborted') return error;
+  if (error === TIME_UP) {
+    const where = phase === 'connect' ? 'no connection was to be had' : 'the database did not reply';
+    return codedError(Error, 'ERR_STORE_TIMEOUT', `${messages.ERR_STORE_TIMEOUT}: ${where}`);
+  }
+  const code = codeOf(error, phase);
+  return codedError(Error, code, `${messages[code]}: ${error?.message || error?.code || error}`, error);
+}
+
+function codeOf(error, phase) {
+  const condition = sqlState(error);
+  for (const [code, conditions] of CODES) {
+    if (condition !== undefined && conditions.some((each) => condition.startsWith(each))) return code;
+  }
+  if (condition !== undefined) return phase === 'connect' ? 'ERR_STORE_UNAVAILABLE' : 'ERR_STORE';
+  // The driver's own: it names neither a condition nor, for its `query_timeout`, a code.
+  return /read timeout/i.test(error?.message) ? 'ERR_STORE_TIMEOUT' : 'ERR_STORE_UNAVAILABLE';
+}
+
+/** PostgreSQL's condition; undefined for what did not come from the server. */
+function sqlState(error) {
+  return typeof error?.code === 'string' && error.severity !== undefined ? error.code : undefined;
+}
+
+/** Whether the connection is of no more use. */
+function isBroken(error) {
+  const condition = sqlState(error);
+  return condition === undefined || /^(08|57P)/.test(condition) || error.severity === 'FATAL';
+}
+
+/** Whether a statement that had been sent was lost with its connection: it may or may not have been carried out. */
+function isLost(failure) {
+  return failure.phase === 'query' && failure.error !== TIME_UP && isBroken(failure.error);
+}
+
+/** Whether the database refused to order a statement among others, and will not if it comes again. */
+function isConflict({ error, phase }) {
+  return phase === 'query' && ['40001', '40P01'].includes(sqlState(error));
+}
+
+module.exports = {
+  Failure,
+  MIGRATION_MESSAGES,
+  isConflict,
+  isLost,
+  openConnection,
+  otherLimits,
+  runStatement,
+  stopStatement,
+  storeError,
+};

@@ -1,0 +1,498 @@
+//! Finding and checking the files of the embedding model.
+
+pub mod outline;
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs::File,
+    io::{self, ErrorKind, Read},
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    embed::DIMENSIONS,
+    embed::tokens::MOST_TOKENS,
+    error::{Error, Result},
+    fault,
+    os::obstacle::Obstacle,
+};
+
+/// Describes a model package that `model/build.py` made; absent in a plain directory of model files.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    model: Option<String>,
+    dtype: String,
+    files: BTreeMap<String, FileRecord>,
+}
+
+/// What a manifest says of one file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct FileRecord {
+    bytes: u64,
+    sha256: String,
+}
+
+/// `config.json`, as far as it is read.
+#[derive(Debug, Deserialize)]
+struct Config {
+    hidden_size: usize,
+    max_position_embeddings: usize,
+}
+
+/// `tokenizer_config.json`, as far as it is read. Some exports write 1e30 for "no limit".
+#[derive(Debug, Deserialize)]
+struct TokenizerConfig {
+    #[serde(default)]
+    model_max_length: Option<f64>,
+}
+
+/// The files of a model, found and of the right size, but not yet read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFiles {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The ONNX graph with its weights.
+    pub model: PathBuf,
+    /// `tokenizer.json`.
+    pub tokenizer: PathBuf,
+    /// What the weights are stored in: `fp32` or `q8`.
+    pub dtype: String,
+    /// The number of tokens after which a text is cut, special tokens included.
+    pub max_length: usize,
+    manifest: Option<Manifest>,
+}
+
+impl ModelFiles {
+    /// Looks at `directory`, which is either a model package (`manifest.json`, `model.onnx`, …) or laid out
+    /// like `Xenova/all-MiniLM-L6-v2` (`onnx/model.onnx`, …, no manifest).
+    ///
+    /// # Errors
+    /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, [`Error::ModelDamaged`]
+    /// if a file is missing, has another size than the manifest says, is malformed or is a Git LFS pointer,
+    /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if the model's embeddings have another size.
+    pub fn find(directory: &Path) -> Result<Self> {
+        fault::point("model");
+        let manifest = read_optional(&directory.join("manifest.json"))?
+            .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
+            .transpose()?;
+        let Some(model) = find_network(directory)? else {
+            if manifest.is_some() {
+                return Err(damaged(&directory.join("model.onnx"), MISSING));
+            }
+            return Err(absent(directory));
+        };
+        for (name, record) in manifest.iter().flat_map(|manifest| &manifest.files) {
+            let path = directory.join(name);
+            let found = std::fs::metadata(&path)
+                .map_err(|error| unread(&path, &error))?
+                .len();
+            refuse_pointer(&path)?;
+            if found != record.bytes {
+                let reason = format!("it has {found} bytes instead of {}", record.bytes);
+                return Err(damaged(&path, reason));
+            }
+        }
+        refuse_pointer(&model)?;
+
+        let config_path = directory.join("config.json");
+        let config: Config = parse(&config_path, &read(&config_path)?)?;
+        if config.hidden_size != DIMENSIONS {
+            return Err(Error::ModelUnsupported {
+                path: config_path,
+                reason: format!(
+                    "its embeddings have {} dimensions instead of {DIMENSIONS}",
+                    config.hidden_size
+                ),
+            });
+        }
+        let tokenizer_config_path = directory.join("tokenizer_config.json");
+        let tokenizer_config: TokenizerConfig =
+            parse(&tokenizer_config_path, &read(&tokenizer_config_path)?)?;
+        let limit = tokenizer_config.model_max_length.unwrap_or(f64::INFINITY);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, as it should.
+        let max_length = MOST_TOKENS
+            .min(config.max_position_embeddings)
+            .min(limit as usize);
+        if max_length < 2 {
+            return Err(damaged(&tokenizer_config_path, "model_max_length is below 2"));
+        }
+        Ok(Self {
+            tokenizer: directory.join("tokenizer.json"),
+            directory: directory.to_owned(),
+            model,
+            dtype: manifest
+                .as_ref()
+                .map_or_else(|| "fp32".to_owned(), |manifest| manifest.dtype.clone()),
+            max_length,
+            manifest,
+        })
+    }
+
+    /// What the model calls itself; `None` without a manifest.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.manifest.as_ref()?.model.as_deref()
+    }
+
+    /// Reads `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
+    pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
+        refuse_pointer(&self.tokenizer)?;
+        let bytes = read(&self.tokenizer)?;
+        self.check(
+            "tokenizer.json",
+            &self.tokenizer,
+            &hexadecimal(&Sha256::digest(&bytes)),
+        )?;
+        Ok(bytes)
+    }
+
+    /// The SHA-256 of the model file in hexadecimal, checked against the manifest if there is one.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
+    pub fn model_sha256(&self) -> Result<String> {
+        let sha256 = file_sha256(&self.model).map_err(|error| unread(&self.model, &error))?;
+        self.check("model.onnx", &self.model, &sha256)?;
+        Ok(sha256)
+    }
+
+    fn check(&self, name: &str, path: &Path, sha256: &str) -> Result<()> {
+        let record = self
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.files.get(name));
+        match record {
+            Some(record) if record.sha256 != sha256 => Err(damaged(
+                path,
+                format!("its SHA-256 is {sha256} instead of {}", record.sha256),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn damaged(path: &Path, reason: impl ToString) -> Error {
+    Error::ModelDamaged {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    }
+}
+
+const MISSING: &str = "it is missing";
+
+/// The error for a file of a model that `error` has kept from being read.
+fn unread(path: &Path, error: &io::Error) -> Error {
+    match Obstacle::of(path, error) {
+        Obstacle::Missing => damaged(path, MISSING),
+        Obstacle::Dangling(target) => damaged(
+            path,
+            format!("it is a link to {}, which does not exist", target.display()),
+        ),
+        Obstacle::Directory => damaged(path, "it is a directory"),
+        Obstacle::Unreadable(reason) => Error::ModelUnreadable {
+            path: path.to_owned(),
+            reason,
+        },
+    }
+}
+
+/// The ONNX file of a model directory, under the first of its names that is taken.
+fn find_network(directory: &Path) -> Result<Option<PathBuf>> {
+    for name in ["model.onnx", "onnx/model.onnx"] {
+        let path = directory.join(name);
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => return Ok(Some(path)),
+            Ok(_) => return Err(damaged(&path, "it is no file")),
+            Err(error) if Obstacle::of(&path, &error) == Obstacle::Missing => {}
+            Err(error) => return Err(unread(&path, &error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The error for a directory in which no model was found.
+fn absent(directory: &Path) -> Error {
+    let reason = match std::fs::read_dir(directory) {
+        Ok(_) => "has neither model.onnx nor onnx/model.onnx".into(),
+        Err(error) => match Obstacle::of(directory, &error) {
+            Obstacle::Missing if directory.exists() => "is no directory".into(),
+            Obstacle::Dangling(target) => {
+                format!("is a link to {}, which does not exist", target.display())
+            }
+            Obstacle::Unreadable(_) => return unread(directory, &error),
+            _ => "does not exist".into(),
+        },
+    };
+    Error::ModelNotFound(format!("{} {reason}", directory.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| unread(path, &error))
+}
+
+fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(unread(path, &error)),
+    }
+}
+
+fn parse<'b, T: Deserialize<'b>>(path: &Path, json: &'b [u8]) -> Result<T> {
+    serde_json::from_slice(json).map_err(|error| {
+        if json.starts_with(POINTER) {
+            damaged(path, POINTER_REASON)
+        } else {
+            damaged(path, error)
+        }
+    })
+}
+
+/// How a Git LFS pointer begins, which stands in for a file that was not fetched.
+const POINTER: &[u8] = b"version https://git-lfs";
+const POINTER_REASON: &str = "it is a Git LFS pointer, not the file itself (run `git lfs pull`)";
+
+fn refuse_pointer(path: &Path) -> Result<()> {
+    let mut start = Vec::with_capacity(POINTER.len());
+    File::open(path)
+        .and_then(|file| file.take(POINTER.len() as u64).read_to_end(&mut start))
+        .map_err(|error| unread(path, &error))?;
+    if start == POINTER {
+        return Err(damaged(path, POINTER_REASON));
+    }
+    Ok(())
+}
+
+/// The SHA-256 of a file, in hexadecimal.
+fn file_sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hexadecimal(&hasher.finalize())),
+            bytes => hasher.update(&buffer[..bytes]),
+        }
+    }
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // Writing to a string cannot fail.
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    const MODEL: &[u8] = b"model";
+    const MODEL_SHA256: &str = "9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4";
+
+    fn package() -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, contents: &[u8]| fs::write(directory.path().join(name), contents).unwrap();
+        write("model.onnx", MODEL);
+        write("tokenizer.json", b"{}");
+        write(
+            "config.json",
+            br#"{"hidden_size": 384, "max_position_embeddings": 512}"#,
+        );
+        write("tokenizer_config.json", br#"{"model_max_length": 512}"#);
+        let manifest = serde_json::json!({"dtype": "fp32", "files": {
+            "model.onnx": {"bytes": MODEL.len(), "sha256": MODEL_SHA256},
+            "tokenizer.json": {"bytes": 2, "sha256": hexadecimal(&Sha256::digest(b"{}"))},
+        }});
+        write("manifest.json", manifest.to_string().as_bytes());
+        directory
+    }
+
+    fn refused(directory: &Path) -> Error {
+        let files = match ModelFiles::find(directory) {
+            Ok(files) => files,
+            Err(error) => return error,
+        };
+        files
+            .model_sha256()
+            .and_then(|_| files.read_tokenizer())
+            .unwrap_err()
+    }
+
+    #[test]
+    fn finds_and_verifies_a_package() {
+        let directory = package();
+        let files = ModelFiles::find(directory.path()).unwrap();
+        assert_eq!(files.max_length, 512);
+        assert_eq!(files.dtype, "fp32");
+        assert_eq!(files.model_sha256().unwrap(), MODEL_SHA256);
+        assert_eq!(files.read_tokenizer().unwrap(), b"{}");
+    }
+
+    #[test]
+    fn finds_the_layout_of_the_hub() {
+        let directory = package();
+        fs::remove_file(directory.path().join("manifest.json")).unwrap();
+        fs::create_dir(directory.path().join("onnx")).unwrap();
+        fs::rename(
+            directory.path().join("model.onnx"),
+            directory.path().join("onnx/model.onnx"),
+        )
+        .unwrap();
+        let files = ModelFiles::find(directory.path()).unwrap();
+        assert_eq!(files.model, directory.path().join("onnx/model.onnx"));
+        assert_eq!(files.model_sha256().unwrap(), MODEL_SHA256);
+    }
+
+    #[test]
+    fn absence_is_not_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_NOT_FOUND");
+        assert_eq!(
+            refused(&directory.path().join("no")).code(),
+            "ERR_MODEL_NOT_FOUND"
+        );
+    }
+
+    #[test]
+    fn absence_says_what_is_there_instead() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let reasons = [
+            (directory.path().to_owned(), "has neither"),
+            (directory.path().join("none"), "does not exist"),
+            (file, "is no directory"),
+        ];
+        for (path, reason) in reasons {
+            let message = refused(&path).to_string();
+            assert!(
+                message.contains(&format!("{} {reason}", path.display())),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_in_place_of_a_file_is_damage() {
+        for name in ["manifest.json", "model.onnx", "tokenizer.json", "config.json"] {
+            let directory = package();
+            let path = directory.path().join(name);
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            let message = error.to_string();
+            assert!(
+                message.contains(name)
+                    && (message.contains("is a directory") || message.contains("is no file")),
+                "{message}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_system_refuses_to_read_is_not_damaged() {
+        use std::os::unix::fs::symlink;
+        for (target, code, reason) in [
+            ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),
+            ("", "ERR_MODEL_UNREADABLE", "permissions"),
+        ] {
+            for name in ["model.onnx", "tokenizer.json", "config.json"] {
+                let directory = package();
+                let path = directory.path().join(name);
+                fs::remove_file(&path).unwrap();
+                // Without a target, to itself: that is refused also where root runs the tests.
+                symlink(if target.is_empty() { name } else { target }, &path).unwrap();
+                let error = refused(directory.path());
+                assert_eq!(error.code(), code, "{error}");
+                let message = error.to_string();
+                assert!(message.contains(name) && message.contains(reason), "{message}");
+            }
+        }
+        let directory = package();
+        let link = directory.path().join("package");
+        symlink("nowhere", &link).unwrap();
+        let error = refused(&link);
+        assert_eq!(error.code(), "ERR_MODEL_NOT_FOUND");
+        assert!(error.to_string().contains("a link to nowhere"), "{error}");
+    }
+
+    #[test]
+    fn damage_is_named_with_its_file() {
+        type Harm = (&'static str, &'static [u8], &'static str);
+        let harms: [Harm; 8] = [
+            ("model.onnx", b"mode", "4 bytes instead of 5"),
+            ("model.onnx", b"medol", "SHA-256"),
+            (
+                "model.onnx",
+                b"version https://git-lfs.example/spec",
+                "Git LFS pointer",
+            ),
+            ("tokenizer.json", b"[]", "SHA-256"),
+            ("tokenizer.json", b"", "0 bytes"),
+            ("config.json", b"{", "EOF"),
+            (
+                "config.json",
+                b"version https://git-lfs.example/spec",
+                "Git LFS pointer",
+            ),
+            ("manifest.json", b"{}", "missing field"),
+        ];
+        for (name, contents, message) in harms {
+            let directory = package();
+            fs::write(directory.path().join(name), contents).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(error.to_string().contains(message), "{error}");
+        }
+        for name in [
+            "model.onnx",
+            "tokenizer.json",
+            "config.json",
+            "tokenizer_config.json",
+        ] {
+            let directory = package();
+            fs::remove_file(directory.path().join(name)).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_dimensions_are_unsupported() {
+        let directory = package();
+        let config = br#"{"hidden_size": 768, "max_position_embeddings": 512}"#;
+        fs::write(directory.path().join("config.json"), config).unwrap();
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_UNSUPPORTED");
+    }
+
+    #[test]
+    fn the_shorter_limit_holds() {
+        let directory = package();
+        let path = directory.path().join("tokenizer_config.json");
+        for (config, expected) in [
+            ("{}", 512),
+            (r#"{"model_max_length": 1e30}"#, 512),
+            (r#"{"model_max_length": 128}"#, 128),
+        ] {
+            fs::write(&path, config).unwrap();
+            assert_eq!(ModelFiles::find(directory.path()).unwrap().max_length, expected);
+        }
+        fs::write(&path, r#"{"model_max_length": -5}"#).unwrap();
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_DAMAGED");
+    }
+}

@@ -1,0 +1,201 @@
+//! The reasoning trace, reduced to the fields that the scorer reads.
+
+pub mod features;
+pub mod text;
+pub mod windows;
+
+use serde::Deserialize;
+
+use crate::{
+    cache::Label,
+    error::{Error, Result},
+};
+
+/// A reasoning trace. Deserialising one from JSON ignores every field that does not affect the score.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Trace {
+    /// What the agent was asked to do.
+    pub task: Task,
+    /// What it did, in order. May be empty.
+    pub steps: Vec<Step>,
+    /// Domain and success of the run.
+    pub metadata: Metadata,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the novelty memory knows it by: its `id`. No part of the score, and not read from JSON.
+    #[serde(skip)]
+    pub label: Option<Label>,
+    /// Whether some of its text was left out here because it has too much. Not read from JSON.
+    #[serde(skip)]
+    pub text_cut: bool,
+}
+
+/// The task of a trace.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Task {
+    /// The objective in words; the first part of the embedded text.
+    pub objective: String,
+}
+
+/// One step of a trace.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Step {
+    /// What kind of step this is.
+    #[serde(rename = "type")]
+    pub kind: StepKind,
+    /// The step's text; absent counts as empty.
+    #[serde(default)]
+    pub content: Option<String>,
+    /// The tool that the step used, if any.
+    #[serde(default)]
+    pub tool: Option<Tool>,
+}
+
+/// The tool of a step.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Tool {
+    /// The tool's name; distinct names are what tool diversity counts.
+    pub name: String,
+}
+
+/// Domain and success of the run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Metadata {
+    /// Whether the run succeeded.
+    pub success: bool,
+    /// Selects the weight profile; absent or unknown means the default one.
+    #[serde(default)]
+    pub task_domain: Option<String>,
+}
+
+/// How the run ended.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Outcome {
+    /// The agent's confidence, 0 to 1.
+    pub confidence: f64,
+}
+
+/// The type of a step. Types that the schema does not name are kept: newer frameworks have more, and each
+/// distinct one counts towards complexity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
+#[serde(from = "String")]
+pub enum StepKind {
+    /// `thought`
+    Thought,
+    /// `tool_call`
+    ToolCall,
+    /// `observation`
+    Observation,
+    /// `error_recovery`
+    ErrorRecovery,
+    /// Any other type.
+    Other(String),
+}
+
+impl From<String> for StepKind {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "thought" => Self::Thought,
+            "tool_call" => Self::ToolCall,
+            "observation" => Self::Observation,
+            "error_recovery" => Self::ErrorRecovery,
+            _ => Self::Other(name),
+        }
+    }
+}
+
+impl Outcome {
+    /// Checks the confidence.
+    ///
+    /// # Errors
+    /// [`Error::TraceOutOfRange`] unless it is a finite number in \[0, 1\].
+    pub fn new(confidence: f64) -> Result<Self> {
+        // NaN is in no range, so it is refused here as well.
+        if (0.0..=1.0).contains(&confidence) {
+            Ok(Self { confidence })
+        } else {
+            Err(Error::TraceOutOfRange {
+                path: "trace.outcome.confidence".into(),
+                expected: "a finite number in [0, 1]",
+                found: confidence,
+            })
+        }
+    }
+}
+
+impl Trace {
+    /// Reads a trace from JSON.
+    ///
+    /// # Errors
+    /// [`Error::TraceJson`] for malformed JSON or a missing or wrong-typed field,
+    /// [`Error::TraceOutOfRange`] for a confidence outside \[0, 1\].
+    pub fn from_json(json: &str) -> Result<Self> {
+        let trace: Self = serde_json::from_str(json).map_err(Error::TraceJson)?;
+        Outcome::new(trace.outcome.confidence)?;
+        Ok(trace)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A successful trace with the given step types, no content and no tools.
+    pub(crate) fn with_steps(kinds: &[&str]) -> Trace {
+        Trace {
+            task: Task {
+                objective: "objective".into(),
+            },
+            steps: kinds
+                .iter()
+                .map(|kind| Step {
+                    kind: StepKind::from((*kind).to_owned()),
+                    content: None,
+                    tool: None,
+                })
+                .collect(),
+            metadata: Metadata {
+                success: true,
+                task_domain: None,
+            },
+            outcome: Outcome { confidence: 1.0 },
+            label: None,
+            text_cut: false,
+        }
+    }
+
+    #[test]
+    fn reads_only_what_it_needs() {
+        let trace = Trace::from_json(
+            r#"{"id": 7, "task": {"objective": "o"}, "steps": [
+                {"type": "thought", "content": null, "input": {"x": [1]}},
+                {"type": "reflection", "content": "c", "tool": {"name": "t", "mcp_server": "m"}}],
+               "metadata": {"success": false}, "outcome": {"confidence": 0.25}}"#,
+        )
+        .unwrap();
+        assert_eq!(trace.steps[0].kind, StepKind::Thought);
+        assert_eq!(trace.steps[0].content, None);
+        assert_eq!(trace.steps[1].kind, StepKind::Other("reflection".into()));
+        assert_eq!(trace.steps[1].tool, Some(Tool { name: "t".to_owned() }));
+        assert_eq!(trace.metadata.task_domain, None);
+    }
+
+    #[test]
+    fn confidence_must_be_in_range() {
+        for confidence in [-0.1, 1.5, f64::NAN, f64::INFINITY] {
+            let error = Outcome::new(confidence).unwrap_err();
+            assert_eq!(error.code(), "ERR_INVALID_TRACE");
+            assert!(error.to_string().contains("trace.outcome.confidence"), "{error}");
+        }
+        for confidence in [0.0, 0.5, 1.0] {
+            assert!(Outcome::new(confidence).is_ok());
+        }
+    }
+
+    #[test]
+    fn malformed_json_is_an_error() {
+        for json in ["", "{}", "[]", r#"{"task": {}}"#] {
+            assert_eq!(Trace::from_json(json).unwrap_err().code(), "ERR_INVALID_TRACE");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The text of a trace that is embedded, and how much of it can matter.
+
+use crate::{embed::tokens, fault, trace::Trace};
+
+/// How much of a trace's text is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// None: nothing is compared.
+    Nothing,
+    /// What the first 512 tokens can come from.
+    Prefix,
+    /// All, up to [`MOST_UNITS`].
+    Whole,
+}
+
+/// The most UTF-16 code units of a trace's text that are read where all of it is compared: reading and cutting so
+/// much takes 10 to 30 milliseconds.
+pub const MOST_UNITS: usize = 1 << 20;
+
+/// The objective and the content of every step, joined with spaces. A step without content still adds its
+/// space, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
+#[must_use]
+pub fn of(trace: &Trace) -> String {
+    fault::point("text");
+    let contents = trace
+        .steps
+        .iter()
+        .map(|step| step.content.as_deref().unwrap_or(""));
+    let length: usize = contents.clone().map(|content| content.len() + 1).sum();
+    let mut text = String::with_capacity(trace.task.objective.len() + 1 + length);
+    text.push_str(&trace.task.objective);
+    text.push(' ');
+    for (index, content) in contents.enumerate() {
+        if index > 0 {
+            text.push(' ');
+        }
+        text.push_str(content);
+    }
+    text
+}
+
+/// Tells when so much of a text was read that the rest cannot matter any more, because more tokens are
+/// surely there than are kept. Only the prefix of a text of megabytes needs to be copied then.
+///
+/// What it counts are tokens for sure: a run without white space in which something is visible is at least one,
+/// and so is each ideograph and each ASCII punctuation mark that is part of no special token's literal. Text
+/// that has few of these, such as a megabyte of one word, is read to its end.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Sufficiency {
+    tokens: usize,
+    /// Whether the current run without white space has something that makes it a token.
+    in_word: bool,
+    enough: bool,
+}
+
+impl Sufficiency {
+    /// Goes on reading with the UTF-16 code units of the next part; a space follows each part. Returns how many of
+    /// them are needed: all, unless that is enough.
+    pub fn read(&mut self, units: &[u16]) -> usize {
+        if self.enough {
+            return 0;
+        }
+        let mut read = 0;
+        for c in char::decode_utf16(units.iter().copied()) {
+            // A lone surrogate becomes a character that is removed, of the same length.
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            read += c.len_utf16();
+            if self.pass(c) {
+                return read;
+            }
+        }
+        self.pass(' ');
+        units.len()
+    }
+
+    /// Whether no more text is needed.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.enough
+    }
+
+    fn pass(&mut self, c: char) -> bool {
+        if tokens::is_space(c) {
+            self.tokens += usize::from(self.in_word);
+            self.in_word = false;
+        } else if tokens::is_ideograph(c) || (c.is_ascii_punctuation() && !matches!(c, '[' | ']')) {
+            self.tokens += 1;
+        } else if !self.in_word {
+            self.in_word = tokens::is_visible(c);
+        }
+        // Up to a breaker, what follows can change how the last tokens are normalised.
+        self.enough = self.tokens >= tokens::MOST_TOKENS && tokens::is_breaker(c);
+        self.enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{embed::tokens::tests::nasty_text, trace::tests::with_steps};
+    use proptest::prelude::*;
+
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    #[test]
+    fn enough_is_bounded_by_tokens_not_by_text() {
+        for (text, bound) in [
+            ("word ".repeat(1_000_000), 5 * 512),
+            ("中".repeat(1_000_000), 513),
+            ("a,b;".repeat(1_000_000), 4 * 513),
+            ("[MASK] ".repeat(1_000_000), 7 * 512),
+            ("[ ".repeat(1_000_000), 2 * 512),
+            ("слово ".repeat(1_000_000), 6 * 512),
+            ("शब्द ".repeat(1_000_000), 5 * 512),
+            ("단어 ".repeat(1_000_000), 3 * 512),
+            ("😀 ".repeat(1_000_000), 3 * 512),
+        ] {
+            let mut sufficiency = Sufficiency::default();
+            assert!(sufficiency.read(&units(&text)) <= bound);
+            assert!(sufficiency.is_enough());
+            assert_eq!(sufficiency.read(&units(&text)), 0);
+        }
+    }
+
+    #[test]
+    fn what_may_be_no_token_is_never_enough() {
+        for text in [
+            "a".repeat(100_000),
+            "[]".repeat(100_000),
+            "\u{200b} ".repeat(100_000),
+        ] {
+            let mut sufficiency = Sufficiency::default();
+            assert_eq!(sufficiency.read(&units(&text)), units(&text).len());
+            assert!(!sufficiency.is_enough());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_prefix_has_the_tokens_of_the_whole(
+            parts in prop::collection::vec(nasty_text(), 1..6),
+            repetitions in 1usize..60,
+        ) {
+            let mut sufficiency = Sufficiency::default();
+            let mut prefix = String::new();
+            let mut whole = String::new();
+            for _ in 0..repetitions {
+                for part in &parts {
+                    let units = units(part);
+                    let needed = sufficiency.read(&units);
+                    prefix.push_str(&String::from_utf16_lossy(&units[..needed]));
+                    prefix.push(' ');
+                    whole.push_str(part);
+                    whole.push(' ');
+                }
+            }
+            let tokenizer = tokens::tests::small(tokens::MOST_TOKENS);
+            prop_assert_eq!(tokenizer.encode(&prefix).unwrap(), tokenizer.encode(&whole).unwrap());
+        }
+    }
+
+    #[test]
+    fn steps_without_content_add_their_space() {
+        let mut trace = with_steps(&["thought", "tool_call", "observation"]);
+        trace.steps[0].content = Some("a".into());
+        trace.steps[2].content = Some("b".into());
+        assert_eq!(of(&trace), "objective a  b");
+    }
+
+    #[test]
+    fn no_steps_leave_a_trailing_space() {
+        assert_eq!(of(&with_steps(&[])), "objective ");
+    }
+}
