@@ -283,12 +283,13 @@ export interface ScorerOptions {
  */
 export class Scorer {
   /**
-   * Makes a scorer. Nothing is loaded yet.
+   * Makes a scorer. Nothing is loaded yet. Where the `cache` is being compared with, this waits for that comparison.
    *
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or there is no such option.
    * @throws `RangeError` with the same code if it is none of the values allowed: a cache of other dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`.
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`; where it is that of
+   * {@link defaultScorer}, which all threads share, calls reject instead.
    */
   constructor(options?: ScorerOptions);
 

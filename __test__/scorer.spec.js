@@ -74,6 +74,26 @@ describe('memories', () => {
     expect(order).toEqual(['first', 'invalid', 'invalid too', 'last']);
   });
 
+  test('the package loads in a thread where the memory of the process is of another method', async () => {
+    const { result } = await runForResult(
+      `
+      const { Worker } = require('node:worker_threads');
+      const code = ({ code }) => code;
+      const full = new kp.Scorer({ cache: kp.defaultScorer.cache, novelty: 'full' });
+      await full.evaluateValue(makeTrace());
+      const worker = new Worker(
+        'const kp = require(' + JSON.stringify(${JSON.stringify(path.join(__dirname, '..'))}) + ');' +
+        'const { makeTrace } = require(' + JSON.stringify(${JSON.stringify(require.resolve('./support/make-trace.js'))}) + ');' +
+        'kp.evaluateValue(makeTrace()).catch(({ code }) => require("node:worker_threads").parentPort.postMessage(code));',
+        { eval: true },
+      );
+      const other = await new Promise((resolve) => worker.once('message', resolve).once('error', resolve));
+      console.log(JSON.stringify([other, await kp.evaluateValue(makeTrace()).catch(code)]));
+      `,
+    );
+    expect(result).toEqual(['ERR_CACHE_OTHER_METHOD', 'ERR_CACHE_OTHER_METHOD']);
+  });
+
   test('a file knows its method', async () => {
     const file = path.join(scratch, 'full.safetensors');
     const scorer = new Scorer({ novelty: 'full' });

@@ -69,7 +69,7 @@ async function sizeOf(store) {
     return await store.size();
   } catch (error) {
     if (error.code !== 'ERR_STORE_SCHEMA') throw error;
-    // There is no table yet; one of another version is refused here.
+    // There is no table yet, or it is of the version before; one of another version is refused here.
     await store.migrate();
     return store.size();
   }

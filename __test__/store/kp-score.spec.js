@@ -78,6 +78,15 @@ describeWithPostgres('kp-score --store', () => {
     expect(maxElements).toBe(2);
   });
 
+  test('a table of another novelty method is refused, and stays as it was', async () => {
+    const args = ['--store', url(), '--store-table', 'prefixes'];
+    expect((await score(...args)).code).toBe(0);
+    const { code, stderr, results } = await score(...args, '--novelty', 'full');
+    expect({ code, results }).toEqual({ code: 3, results: [] });
+    expect(stderr).toMatch(/another novelty method.*'prefix'.*'full'/);
+    expect(await context.store({ table: 'prefixes' }).size()).toBe(3);
+  });
+
   test('a name that cannot be a table is told by the option', async () => {
     const { code, stderr } = await score('--store', url(), '--store-table', 'x'.repeat(55));
     expect(code).toBe(2);

@@ -143,13 +143,16 @@ impl NativeScorer {
                 _ => Extent::Prefix,
             }),
         };
-        // The model is not known yet. Whatever is bound later is checked by each comparison.
-        let origin = Origin {
-            model: None,
-            method: scorer.method(),
-        };
-        let checked = lock(&scorer.cache).check_origin(&origin, Instant::now());
-        checked.map_err(|error| throw(env, &error))?;
+        // The model is not known yet. What is bound later is checked by each comparison, and so is the memory of the
+        // process alone: it is other threads' too, and whoever loads the package makes a scorer with it.
+        if !cache.is_shared() {
+            let origin = Origin {
+                model: None,
+                method: scorer.method(),
+            };
+            let checked = lock(&scorer.cache).check_origin(&origin, Instant::now());
+            checked.map_err(|error| throw(env, &error))?;
+        }
         Ok(Self {
             scorer: Arc::new(scorer),
             bounds: cache.bounds(),

@@ -105,6 +105,11 @@ impl NativeVectorCache {
         Arc::clone(&self.cache)
     }
 
+    /// Whether the cache lives on without this object.
+    pub(super) fn is_shared(&self) -> bool {
+        self.told.is_none()
+    }
+
     /// The bounds of the cache.
     pub(super) fn bounds(&self) -> Options {
         self.bounds
