@@ -16,6 +16,7 @@ const NOVELTIES = ['prefix', 'full'];
 const MAX_THREADS = 1024;
 
 const USAGE = `Usage: kp-score [OPTION...] [FILE...]
+       kp-score doctor [--json]   checks the installation (a file of traces is ./doctor)
 
 Scores reasoning traces, each 0 to 1. Reads the files, or standard input: JSON Lines,
 JSON arrays and single objects, also compressed with gzip. - is standard input.

@@ -1,22 +1,19 @@
-#!/usr/bin/env node
 'use strict';
 
-// The command line of the package: `npx @knowledgepulse/native COMMAND`.
+// `kp-score doctor`, which runs where nothing else of the package does.
 
 const { parseArgs } = require('node:util');
 
-const { diagnose, render } = require('../lib/doctor/doctor.js');
+const { diagnose, render } = require('./doctor.js');
 
-const NAME = '@knowledgepulse/native';
+const NAME = 'kp-score doctor';
 
-const USAGE = `Usage: npx ${NAME} COMMAND
+const USAGE = `Usage: kp-score doctor [--json]
 
-Commands:
-  doctor [--json]   checks this installation and says what to do about anything wrong
+Checks this installation and says what to do about anything wrong.
 
 Options:
   --json            prints JSON
-  --version         prints the version of the package
   -h, --help        prints this
 
 Exit code: 0 healthy, 1 not healthy, 2 wrong usage`;
@@ -24,12 +21,9 @@ Exit code: 0 healthy, 1 not healthy, 2 wrong usage`;
 const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
   json: { type: 'boolean' },
-  version: { type: 'boolean' },
 };
 
-const commands = { doctor };
-
-async function doctor({ json = false }) {
+async function examine({ json = false }) {
   const report = await diagnose();
   const colours = process.stdout.isTTY === true && process.stdout.hasColors();
   const failure = await write(json ? JSON.stringify(report, null, 2) : render(report, { colours }));
@@ -51,34 +45,30 @@ function write(text) {
   });
 }
 
+/**
+ * Runs the command; settles with its exit code.
+ *
+ * @param {string[]} args
+ * @returns {Promise<number>}
+ */
 async function main(args) {
-  let parsed;
+  let values;
   try {
-    parsed = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    ({ values } = parseArgs({ args, options: OPTIONS }));
   } catch (error) {
-    return misused(error.message);
+    console.error(`${NAME}: ${error.message}\n\n${USAGE}`);
+    return 2;
   }
-  const { values, positionals } = parsed;
   if (values.help) {
     console.log(USAGE);
     return 0;
   }
-  if (values.version) {
-    console.log(require('../package.json').version);
-    return 0;
-  }
-  const [name, ...others] = positionals;
-  if (name === undefined) return misused('a command is missing');
-  if (!Object.hasOwn(commands, name)) return misused(`there is no command '${name}'`);
-  if (others.length > 0) return misused(`${name} takes no argument '${others[0]}'`);
-  return commands[name](values);
+  return examine(values);
 }
 
-function misused(message) {
-  console.error(`${NAME}: ${message}\n\n${USAGE}`);
-  return 2;
+/** Runs the command of this process. */
+async function runProcess() {
+  process.exitCode = await main(process.argv.slice(3));
 }
 
-main(process.argv.slice(2)).then((code) => {
-  process.exitCode = code;
-});
+module.exports = { runProcess };
