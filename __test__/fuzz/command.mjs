@@ -59,8 +59,16 @@ const BREAKS = [...'\n\r]}'].map((character) => character.charCodeAt(0));
 const binary = fc
   .uint8Array({ minLength: 1, maxLength: 40 })
   .map((bytes) => Buffer.from(bytes.map((byte) => (BREAKS.includes(byte) ? 0xff : byte))));
+const DEEP = 5_000;
+const withObjective = (json) =>
+  JSON.stringify(makeTrace({ objective: 'OBJECTIVE' })).replace('"OBJECTIVE"', json);
 const bad = fc.oneof(
   cutTrace,
+  fc.constantFrom(
+    withObjective('{"toString":1}'),
+    withObjective('['.repeat(DEEP) + ']'.repeat(DEEP)),
+    withObjective(`${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`),
+  ),
   binary,
   fc.json({ maxDepth: 3 }),
   fc.constantFrom(
@@ -108,13 +116,20 @@ const piece = fc.oneof(
       indent: fc.constantFrom(0, 1, 4),
     }),
   },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      traces: fc.array(trace, { minLength: 2, maxLength: 4 }),
+      between: fc.constantFrom('', ' ', '\t'),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ bad }) },
 );
 
 /** A part of a file: lines, perhaps compressed, cut off somewhere, with something behind it. */
 const part = fc.record({
   pieces: fc.array(piece, { maxLength: 12, size: 'max' }),
-  lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n'),
+  lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\r'),
   endsLine: fc.boolean(),
   compressed: fc.boolean(),
   /** The share of it that is left. */
@@ -310,7 +325,7 @@ function makeInput(file, { parts, appended: last }, nextId) {
   return { file, good };
 }
 
-function bytesOf({ traces: wanted, isArray, indent = 0, bad: line }, lineEnd, nextId, traces) {
+function bytesOf({ traces: wanted, isArray, between, indent = 0, bad: line }, lineEnd, nextId, traces) {
   if (line !== undefined) return Buffer.from(line);
   const texts = wanted.map((parts) => {
     const id = `t${nextId()}`;
@@ -318,7 +333,7 @@ function bytesOf({ traces: wanted, isArray, indent = 0, bad: line }, lineEnd, ne
     traces.push({ id, text });
     return text;
   });
-  return Buffer.from(isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts[0]);
+  return Buffer.from(isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts.join(between));
 }
 
 /** Puts something where an output is to be written; `target` is the file that is to be replaced. */
