@@ -769,6 +769,22 @@ describe('exit codes', () => {
     expect(fs.existsSync(page)).toBe(true);
   });
 
+  test('3, a line for each attempt to load the addon', async () => {
+    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: path.join(scratch, 'none.node') };
+    const { code, stderr } = await kpScore([file()], { env });
+    expect(code).toBe(3);
+    const lines = linesOf(stderr);
+    expect(lines.length).toBeGreaterThanOrEqual(3);
+    expect(lines[0]).toMatch(/^kp-score: @knowledgepulse\/native cannot load its addon/);
+    expect(lines[1]).toContain('none.node does not exist');
+  });
+
+  test('0, an empty input, of which it warns', async () => {
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--format', 'jsonl'], { input: '' });
+    expect(code).toBe(0);
+    expect(stderr).toContain('kp-score: warning: there is no trace in stdin; see kp-score --help');
+  });
+
   test('3, and the other inputs are scored', async () => {
     const traces = file();
     const { code, stdout, stderr } = await kpScore([

@@ -27,6 +27,11 @@ async function main(args) {
       messages.failure(error.message);
       return error.exitCode;
     }
+    // It has a line for each attempt, which are hard to tell apart on one.
+    if (error?.code === 'ERR_ADDON_LOAD') {
+      messages.text(`kp-score: ${error.message}\n`);
+      return EXIT.file;
+    }
     // Errors of the package say all there is to say.
     const isOurs = typeof error?.code === 'string' && error.code.startsWith('ERR_');
     messages.failure(isOurs ? error.message : `this is a bug, please report it: ${error?.stack}`);

@@ -353,6 +353,11 @@ class Run {
       else await this.#stdout.write(summary);
     }
     await this.#stdout.finish();
+    const isEmpty = this.#summary.scored === 0 && this.#summary.bad === 0;
+    if (isEmpty && this.#unread === 0 && !this.#interrupted) {
+      const { sources } = this.#options;
+      this.#messages.warning(`there is no trace in ${sources.map(nameOf).join(', ')}; see kp-score --help`);
+    }
     if (problem !== null) this.#messages.failure(problem);
     if (this.#storeFailure !== null) {
       this.#messages.failure(`${this.#storeFailure.message}: the rest was not scored`);
