@@ -257,7 +257,7 @@ export interface ScorerOptions {
   weights?: Readonly<Record<string, ScoringWeights>>;
   /**
    * How much of a trace is compared: `prefix`, the first 512 tokens, as the SDK does; or `full`, all of it, in up to
-   * 32 windows of up to 1,000 bytes that are each compared and remembered. The README has the formula. The two need a memory
+   * 32 windows of up to 1,000 bytes that are each compared and remembered. docs/novelty.md has the formula. The two need a memory
    * each: one that was filled by the other is refused. The members of the
    * `cache` wait for a comparison that is under way: of a large cache with all windows, for tenths of a second.
    *

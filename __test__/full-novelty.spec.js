@@ -13,7 +13,7 @@ const { makeTrace } = require('./support/make-trace.js');
 const { isLong, logsOf, tracesOfLogs, tracesOfSteps } = require('./support/novelty-cases.js');
 const { readTraces, sharedTraces } = require('./support/paths.js');
 
-/** Where the README cuts a text of ASCII that is too long for a window. */
+/** Where docs/novelty.md cuts a text of ASCII that is too long for a window. */
 function cutOf(text) {
   const positions = Array.from({ length: 751 }, (_, index) => 250 + index);
   const spaces = positions.filter((position) => /\s/.test(text[position]));
@@ -24,7 +24,7 @@ function cutOf(text) {
   return hashes.reduce((a, b) => (b[0] <= a[0] ? b : a))[1];
 }
 
-/** The windows of a trace as the README describes them, for texts of ASCII and of no more than 32 windows. */
+/** The windows of a trace as docs/novelty.md describes them, for texts of ASCII and of no more than 32 windows. */
 function windowsOf(trace) {
   const bytes = new Map();
   for (const part of [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')]) {
@@ -40,7 +40,7 @@ function windowsOf(trace) {
   return bytes;
 }
 
-/** A scorer of the oracle's: novelty by the README's formula. */
+/** A scorer of the oracle's: novelty by the formula of docs/novelty.md. */
 class Oracle {
   #memory = [];
   #embedder = new Embedder();

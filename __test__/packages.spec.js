@@ -1,6 +1,7 @@
 'use strict';
 
-// The packages as npm gets them: manifests in step, tarballs with what they should hold, sizes.
+// The packages as npm gets them: manifests in step, tarballs with what they should hold, sizes; and the pages that describe
+// them.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -274,7 +275,7 @@ describe('tarballs', () => {
     );
   });
 
-  // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see "Packages and sizes" in the README.
+  // A megabyte is 10^6 bytes. The SDK with its embedder installs 370 of them; see docs/installing.md.
   test('keep to their budgets', () => {
     const fp32 = MODEL_FILES.map((file) => fs.statSync(path.join(root, 'npm', MODELS[0], file)).size);
     const withoutModel = sizeOf(main.name) + sizeOf(host.name);
@@ -288,5 +289,89 @@ describe('tarballs', () => {
     expect(megabytes.platform).toBeLessThan(45);
     expect(megabytes.withFp32).toBeLessThan(370 / 3);
     expect(megabytes.withQ8).toBeLessThan(370 / 6);
+  });
+});
+
+describe('documentation', () => {
+  const REPOSITORY = main.repository.url.replace(/^git\+|\.git$/g, '');
+  const pages = [
+    'README.md',
+    'SECURITY.md',
+    'model/README.md',
+    'examples/fleet/README.md',
+    ...fs
+      .readdirSync(path.join(root, 'docs'))
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => `docs/${file}`),
+  ];
+
+  /** The links of a page outside of code: what is written, the file of this repository that it leads to, and the heading there. */
+  function linksOf(page) {
+    const text = read(page).replace(/```.*?```|`[^`\n]*`/gs, '');
+    return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => {
+      const ours =
+        /^https:\/\/(?:github|raw\.githubusercontent)\.com\/[^/]+\/[^/]+\/(?:blob\/)?main\/(.*)$/.exec(link);
+      if (ours === null && /^https?:/.test(link)) return { link, file: null };
+      const [target, heading] = (ours?.[1] ?? link).split('#');
+      const directory = ours === null ? path.dirname(page) : '.';
+      const file = target === '' ? page : path.posix.join(directory, target);
+      return { link, file, heading };
+    });
+  }
+
+  /** The names by which GitHub finds the headings of a page. */
+  function headingsOf(page) {
+    const headings = read(page)
+      .replace(/```.*?```/gs, '')
+      .matchAll(/^#+ (.*)$/gm);
+    return [...headings].map(([, heading]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    );
+  }
+
+  test.each(pages)('every link of %s leads somewhere', (page) => {
+    for (const { link, file, heading } of linksOf(page)) {
+      if (file === null) continue;
+      expect([page, link, fs.existsSync(path.join(root, file))]).toEqual([page, link, true]);
+      if (heading !== undefined)
+        expect([page, link, headingsOf(file)]).toEqual([page, link, expect.arrayContaining([heading])]);
+    }
+  });
+
+  test('the README is one page, whose links also work where nothing is beside it, as in the npm package', () => {
+    expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(200);
+    const relative = linksOf('README.md').filter(({ link }) => !link.startsWith('https:'));
+    expect(relative).toEqual([]);
+    const ours = linksOf('README.md').filter(({ file }) => file !== null);
+    const own = [
+      `${REPOSITORY}/blob/main/`,
+      `${REPOSITORY.replace('//github.com', '//raw.githubusercontent.com')}/main/`,
+    ];
+    expect(ours.filter(({ link }) => !own.some((base) => link.startsWith(base)))).toEqual([]);
+  });
+
+  test('every page can be reached from the README', () => {
+    const reached = new Set(['README.md']);
+    for (const page of reached) {
+      for (const { file } of linksOf(page)) if (pages.includes(file)) reached.add(file);
+    }
+    expect([...reached].sort()).toEqual([...pages].sort());
+  });
+
+  test('docs/errors.md has the codes of the declarations', () => {
+    const declared = ['index.d.ts', 'pgvector.d.ts'].flatMap((file) =>
+      read(file).match(/\bERR_[A-Z_]+[A-Z]\b/g),
+    );
+    const told = read('docs/errors.md').match(/\bERR_[A-Z_]+[A-Z]\b/g);
+    expect([...new Set(declared)].filter((code) => !told.includes(code))).toEqual([]);
+  });
+
+  test('docs/command-line.md has the options of --help', () => {
+    const options = read('__test__/support/kp-score-help.txt').match(/(?<= )--[a-z][a-z-]*/g);
+    const told = read('docs/command-line.md');
+    expect(options.filter((option) => !told.includes(`\`${option}`))).toEqual([]);
   });
 });

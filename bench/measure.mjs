@@ -119,7 +119,7 @@ export function plainTable(rows) {
   return text.join('\n');
 }
 
-/** The rows as a table for a README. */
+/** The rows as a table in Markdown. */
 export function markdownTable(rows) {
   const lines = [HEADINGS, IS_NUMBER.map((isNumber) => (isNumber ? '--:' : '---')), ...rows.map(cellsOf)];
   return lines

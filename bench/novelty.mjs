@@ -1,4 +1,4 @@
-// `npm run bench:novelty`: what `novelty: 'full'` tells apart, and the prefix does not: the table in the README. Needs
+// `npm run bench:novelty`: what `novelty: 'full'` tells apart, and the prefix does not: the table in docs/novelty.md. Needs
 // the real traces.
 
 import fs from 'node:fs';

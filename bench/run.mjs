@@ -3,7 +3,7 @@
 //   npm run bench                        about five minutes
 //   npm run bench -- --quick             about one, with fewer rounds
 //   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
-//   npm run bench -- --markdown          the table as in the README
+//   npm run bench -- --markdown          the table as in docs/benchmarks.md
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
 //
 // Each side has a process of its own, and only one is busy at a time. Before anything is timed, the sides

@@ -1,6 +1,6 @@
 // What a call may end with, and nothing else.
 
-/** The classes of the errors of each function, by code: the section "Errors" of the README. */
+/** The classes of the errors of each function, by code: docs/errors.md. */
 const ERRORS = {
   trace: { ERR_INVALID_TRACE: [TypeError, RangeError] },
   vector: {

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `novelty: 'full'` is to tell apart on real traces: for its tests, and for the table in the README.
+// What `novelty: 'full'` is to tell apart on real traces: for its tests, and for the table in docs/novelty.md.
 
 const fc = require('fast-check');
 

@@ -53,7 +53,7 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(text::of(&trace), joined(&json_value));
 });
 
-/// The formulas of the README, word for word.
+/// The formulas of docs/scoring.md, word for word.
 fn formulas(trace: &Value, novelty: f64) -> f64 {
     let steps = trace["steps"].as_array().expect("checked");
     let count = steps.len() as f64;
