@@ -1,32 +1,32 @@
 /**
- * What any {@link NoveltyStore} must do, as tests for whatever runs tests.
+ * Tests of what every {@link NoveltyStore} must do, for any test runner.
  *
  * @packageDocumentation
  */
 
 import type { AddOptions, NoveltyStore } from './index.js';
 
-/** Limits of a store that a test asks for. */
+/** Limits that a test needs the store to have. */
 export interface ConformanceLimits {
-  /** So many vectors at most: a new one displaces the oldest. */
+  /** How many vectors the store keeps at most; a new one displaces the oldest. */
   maxElements?: number;
-  /** So many milliseconds a vector lives. */
+  /** After how many milliseconds a vector expires. */
   ttlMs?: number;
 }
 
 /** Options of {@link noveltyStoreConformance}. */
 export interface ConformanceOptions<Store extends NoveltyStore = NoveltyStore> {
-  /** Makes an empty store, for at least 1,000 vectors if there are no limits. */
+  /** Makes an empty store. Without `maxElements` it must have room for at least 1,000 vectors. */
   createStore(limits: ConformanceLimits): Store | Promise<Store>;
-  /** Releases what `createStore` or `openAgain` has made. */
+  /** Releases a store that `createStore` or `openAgain` has made. */
   destroyStore?(store: Store): unknown;
-  /** Opens the memory of a store once more, as another process would. Without it the tests of sharing are left out. */
+  /** Opens the memory of a store a second time, as another process would. Without it, the tests of sharing are left out. */
   openAgain?(store: Store): Store | Promise<Store>;
-  /** Which limits the store knows; the tests of others are left out. Neither by default. */
+  /** Which limits the store supports; the tests of the others are left out. By default it supports neither. */
   limits?: { maxElements?: boolean; ttlMs?: boolean };
   /**
-   * Whether it always finds the nearest vector. One that searches by an approximate index may miss it now and then, but
-   * must find what is all the same.
+   * Whether the store always finds the nearest vector. A store with an approximate index may miss it now and then, but it must find
+   * a vector that is identical to the query.
    *
    * @defaultValue `true`
    */
@@ -37,7 +37,7 @@ export interface ConformanceOptions<Store extends NoveltyStore = NoveltyStore> {
    * @defaultValue `false`
    */
   knowsCalls?: boolean;
-  /** What registers a test, as `test` of Jest, Vitest, Bun and `node:test` does. Without it nothing is registered. */
+  /** Registers a test, as `test` of Jest, Vitest, Bun and `node:test` does. Without it, no test is registered. */
   test?(name: string, run: () => Promise<void>): unknown;
 }
 
@@ -48,7 +48,7 @@ export interface ConformanceTest {
 }
 
 /**
- * The tests that every store must pass, each on a store of its own. They take a few seconds.
+ * Makes the tests that every store must pass. Each test uses a new store; together they take a few seconds.
  *
  * @returns the tests, whether or not `options.test` has registered them
  * @example

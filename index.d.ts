@@ -1,6 +1,6 @@
 /**
- * Scores KnowledgePulse reasoning traces natively: the functions of `@knowledgepulse/sdk`, and what it takes to
- * see and set where the embedder comes from.
+ * Scores KnowledgePulse reasoning traces natively. It has the functions of `@knowledgepulse/sdk`, scorers with a memory and weights
+ * of their own, and what is needed to see and to set where the embedder comes from.
  *
  * @packageDocumentation
  */
@@ -8,10 +8,10 @@
 /**
  * What an agent did for one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
  * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and
- * `outcome.confidence`; everything else passes it by, however large.
+ * `outcome.confidence`, and remembers the trace by its `id`. Everything else costs nothing, however large it is.
  */
 export interface ReasoningTrace {
-  /** The JSON-LD context; the second one is that of older documents. */
+  /** The JSON-LD context. The second one is found in older documents. */
   '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
   '@type': 'ReasoningTrace';
   /** `kp:trace:<uuid>` */
@@ -19,13 +19,13 @@ export interface ReasoningTrace {
   /** `kp:skill:<name>:<version>` */
   source_skill?: string;
   metadata: KnowledgeUnitMeta;
-  /** What was to be done. */
+  /** The task. */
   task: {
     /** What the agent was asked to do: the first part of the text that is embedded. */
     objective: string;
     input_schema?: Record<string, unknown>;
   };
-  /** What was done, in order. May be empty. */
+  /** What the agent did, in order. May be empty. */
   steps: ReasoningTraceStep[];
   /** What came of it. */
   outcome: {
@@ -40,20 +40,20 @@ export interface ReasoningTrace {
 }
 
 /**
- * A {@link ReasoningTrace} of which nothing may be changed, as a frozen one, or one that is declared `as const`. Scoring only reads, so
- * it takes either.
+ * A {@link ReasoningTrace} that cannot be changed, such as a frozen one or one that is declared `as const`. The scorer only reads a trace,
+ * so it accepts both kinds.
  */
 export type ReadonlyReasoningTrace = DeepReadonly<ReasoningTrace>;
 
-/** `T`, and all that is in it, to be read only. */
+/** `T` with all its properties, and theirs, read-only. */
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 
 /** One step of a {@link ReasoningTrace}. */
 export interface ReasoningTraceStep {
   step_id: number;
-  /** Other types than these are accepted at run time, and each distinct one counts towards complexity. */
+  /** Other types are accepted at run time too, and each distinct type counts towards complexity. */
   type: 'thought' | 'tool_call' | 'observation' | 'error_recovery';
-  /** Part of the text that is embedded; absent counts as empty. */
+  /** Part of the text that is embedded. A step without content counts as one with empty content. */
   content?: string;
   /** The tool that was used; distinct names count towards tool diversity. */
   tool?: { name: string; mcp_server?: string };
@@ -72,7 +72,7 @@ export interface KnowledgeUnitMeta {
   framework?: string;
   /** Selects the weights: see {@link ScoringWeights}. */
   task_domain: string;
-  /** Whether the task was done; a failure scales the outcome dimension by 0.3. */
+  /** Whether the agent succeeded; a failure multiplies the outcome dimension by 0.3. */
   success: boolean;
   /** 0 to 1; not read by the scorer. */
   quality_score: number;
@@ -88,43 +88,43 @@ export type Visibility = 'private' | 'org' | 'network';
 export type PrivacyLevel = 'aggregated' | 'federated' | 'private';
 
 /**
- * How much each dimension counts, 0 to 1; the four add up to 1. The profile is chosen by `metadata.task_domain`
- * (`finance`, `code`, `medical`, `customer_service`; any other name gets the profile `default`). A {@link Scorer} can have
- * further profiles, or other ones.
+ * How much each dimension counts, 0 to 1; the four add up to 1. `metadata.task_domain` chooses the profile (`finance`, `code`,
+ * `medical`, `customer_service`); any other domain gets the profile `default`. A {@link Scorer} can have further profiles, and
+ * other weights in these.
  */
 export interface ScoringWeights {
-  /** Of distinct step types, error recovery and the number of steps. */
+  /** Weight of complexity: distinct step types, error recovery and the number of steps. */
   complexity: number;
-  /** Of the distance to the traces scored before. */
+  /** Weight of novelty: the distance to the traces scored before. */
   novelty: number;
-  /** Of distinct tools per step. */
+  /** Weight of tool diversity: distinct tools per step. */
   toolDiversity: number;
-  /** Of confidence and success. */
+  /** Weight of the outcome: confidence and success. */
   outcome: number;
 }
 
-/** As below, for `traces.map(evaluateValue)`: a number is no options. */
+/** Lets `traces.map(evaluateValue)` work: the index that `map` passes is ignored. */
 export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Promise<number>;
 /**
  * Scores a trace by complexity, novelty, tool diversity and outcome.
  *
- * Novelty compares the trace with those that this process scored before (the last 1,000), and remembers it.
- * Calls may overlap: scores and memory are those of evaluating them one after another in the order of the
- * calls. The event loop is free while the embedding is computed.
+ * For novelty, the trace is compared with the last 1,000 traces that this process scored, and then remembered among them. So
+ * scoring the same trace again gives a lower score. Calls may overlap: scores and memory are those of one call after another, in
+ * the order of the calls. The event loop stays free while the embedding is computed.
  *
- * Without an embedder (no model package, or no ONNX Runtime for the platform) novelty is 0.5. So it is when
- * the embedder is broken, and then the process emits one `KnowledgePulseWarning` that says why.
+ * Novelty is 0.5 if there is no embedder (no model package, or no ONNX Runtime for the platform), or if the embedder does not
+ * work. In the second case the process emits one `KnowledgePulseWarning` that says why.
  *
  * @param trace - the trace; it is read before the call returns, and may be changed after that
- * @returns the score, 0 to 1; the promise never rejects for want of an embedder
+ * @returns the score, 0 to 1; a missing embedder does not reject the promise
  * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if a field is missing or has the wrong
  * type. The message names the path, as in `trace.steps[3].tool.name must be a string, got number`. Nothing is
  * remembered then.
  * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are no object, or one of them has
- * the wrong type or is not one of this call.
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are not an object, if one of them has
+ * the wrong type, or if the call has no such option.
  * @throws `Error` with `code` `ERR_CACHE_OTHER_MODEL` or `ERR_CACHE_OTHER_METHOD`, as a rejection, if the memory holds
- * vectors of another model or of another `novelty`.
+ * vectors of another model, or was filled by another `novelty`.
  * @example
  * ```ts
  * const score = await evaluateValue(trace);
@@ -133,15 +133,14 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
  */
 export function evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
 
-/** As below, for `batches.map(evaluateValues)`: a number is no options. */
+/** Lets `batches.map(evaluateValues)` work: the index that `map` passes is ignored. */
 export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index: number): Promise<number[]>;
 /**
- * Scores many traces: the scores, and the memory afterwards, are those of one {@link evaluateValue} after
- * another, but several are embedded at a time, on all cores. Calls of `evaluateValue` made meanwhile come after the
- * batch.
+ * Scores many traces. The scores, and the memory afterwards, are those of one {@link evaluateValue} after another, but several
+ * traces are embedded at a time, on all cores. A call of `evaluateValue` that is made meanwhile takes its turn after the batch.
  *
- * The traces are read as their turn comes, a window at a time, so memory stays bounded for a hundred thousand
- * of them: do not change the array or its traces before the promise settles.
+ * At most 64 traces are in flight, and the others are read when their turn comes, so the memory in use does not grow with the
+ * batch. Do not change the array or its traces before the promise settles.
  *
  * @param traces - the traces
  * @returns the scores, each 0 to 1, in the order of the traces
@@ -159,13 +158,13 @@ export function evaluateValues(
   options?: BatchOptions,
 ): Promise<number[]>;
 
-/** As below, for `traces.map(explain)`: a number is no options. */
+/** Lets `traces.map(explain)` work: the index that `map` passes is ignored. */
 export function explain(trace: ReadonlyReasoningTrace, index: number): Promise<ScoreBreakdown>;
 /**
- * Scores a trace as {@link evaluateValue} does, and tells how the score came about.
+ * Scores a trace as {@link evaluateValue} does, and says how the score came about.
  *
  * @param trace - the trace; it is read before the call returns
- * @returns the score and its parts, which make it up exactly
+ * @returns the score and its parts, from which it can be computed exactly
  * @throws as {@link evaluateValue}, as a rejection
  * @example
  * ```ts
@@ -178,43 +177,42 @@ export function explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions)
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
   /**
-   * Cancels the call, which then rejects with the signal's `reason` (an `AbortError` if it has none) and leaves the
-   * memory, or the file, as if it had never been made. A call whose trace is remembered already goes on instead, and so does one that has
-   * given its trace to a store; a batch can be cancelled until its last trace is told to `onProgress`. One signal may
-   * serve any number of calls.
+   * Cancels the call. It then rejects with the signal's `reason` (an `AbortError` if it has none), and leaves the memory, or the
+   * file, as if it had never been made. An abort that comes too late has no effect: after the trace is remembered or given to a
+   * store, or for a batch after `onProgress` was called for its last trace. One signal may serve any number of calls.
    */
   signal?: AbortSignalLike | null;
 }
 
-/** An `AbortSignal`, told by its shape: it may be that of another library. */
+/** What an `AbortSignal` needs to have; it may be that of another library. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason?: unknown;
   addEventListener(type: 'abort', listener: () => void, options?: { once?: boolean }): void;
 }
 
-/** Options of a call on many. */
+/** Options of a call on many traces or texts. */
 export interface BatchOptions extends CallOptions {
   /**
-   * Called after each trace or text, in their order. What it throws, the call rejects with. Of a batch of traces nothing is
-   * remembered then if it has a `signal`. Without one, what was begun is: the traces before the one that was told last, that one, and up
-   * to 63 after it. A store keeps what was given to it by then.
+   * Called after each trace or text, in their order. If it throws, the call rejects with what it threw. What the memory has then
+   * depends on the `signal`: with one, none of the batch; without one, the traces up to the one it was called for, and up to 63
+   * after that. A store keeps what it was given by then.
    */
   onProgress?: (progress: BatchProgress) => void;
 }
 
 /** How far a batch is. */
 export interface BatchProgress {
-  /** So many are done, 1 to `total`. */
+  /** How many traces or texts are done, 1 to `total`. */
   done: number;
-  /** So many there are. */
+  /** How many the batch has. */
   total: number;
 }
 
 /** Options of {@link Scorer.explain}. */
 export interface ExplainOptions extends CallOptions {
   /**
-   * Whether the memory is to remember the trace, as it does when one is scored.
+   * Whether the memory remembers the trace, as it does with `evaluateValue`. With `false` it stays as it was.
    *
    * @defaultValue `true`
    */
@@ -224,42 +222,48 @@ export interface ExplainOptions extends CallOptions {
 /** Options of {@link Scorer}. */
 export interface ScorerOptions {
   /**
-   * The memory that novelty is measured against: of 384 dimensions. Scorers may share one.
+   * The memory that traces are compared with; it must have 384 dimensions. Scorers may share one.
    *
    * @defaultValue a new one, for 1,000 traces
    */
   cache?: VectorCache;
   /**
-   * A memory elsewhere, which other processes can share, in the place of the cache. A batch that is aborted leaves there
-   * what was given to it by then.
+   * A memory elsewhere, which other processes can share, instead of the cache. When a batch is aborted, the store keeps what it
+   * was given by then.
    */
   store?: NoveltyStore;
   /**
-   * What becomes of a call when the store fails: `reject` rejects it with the store's error. `local` compares with the
-   * cache instead, which then also remembers what goes to the store; the process emits one `KnowledgePulseWarning` each time the store begins
-   * to fail. What the store has missed it gets when it answers again, a batch at a time between calls: the last 10,000 vectors, a
-   * trace or with `novelty: 'full'` up to 32 of them for each. It lies in the memory of the process until then: see
-   * {@link Scorer.flush}. A trace that the store refuses for good is given up, with a warning.
+   * What happens to a call when the store fails.
+   *
+   * `reject` rejects it with the store's error. `local` compares with the cache instead; for that, the cache also remembers
+   * what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail. When the store
+   * answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 vectors are kept for
+   * it, in the memory of the process, so call {@link Scorer.flush} before that ends. (A trace is one vector, or with
+   * `novelty: 'full'` up to 32.) A trace that the store refuses for good is dropped, with a warning.
    *
    * @defaultValue `'reject'`
    */
   onStoreError?: 'reject' | 'local';
   /**
-   * `null` scores without an embedder: novelty is 0.5, nothing is remembered, and a score takes microseconds.
+   * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds.
    *
    * @defaultValue `'default'`, the embedder of the process
    */
   embedder?: 'default' | null;
   /**
-   * Profiles of weights by `metadata.task_domain`, besides the SDK's five or in their place. `default` is for every
-   * domain that has none of its own.
+   * Profiles of weights by `metadata.task_domain`. They are added to the SDK's five, and replace those of the same name.
+   * `default` is the profile of every domain that has no profile of its own.
    */
   weights?: Readonly<Record<string, ScoringWeights>>;
   /**
-   * How much of a trace is compared: `prefix`, the first 512 tokens, as the SDK does; or `full`, all of it, in up to
-   * 32 windows of up to 1,000 bytes that are each compared and remembered. docs/novelty.md has the formula. The two need a memory
-   * each: one that was filled by the other is refused. The members of the
-   * `cache` wait for a comparison that is under way: of a large cache with all windows, for tenths of a second.
+   * How much of a trace is compared. `prefix` compares the first 512 tokens, as the SDK does. `full` compares the whole text, in up
+   * to 32 windows of up to 1,000 bytes, each of which is compared and remembered; the page
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Full novelty} has the formula.
+   *
+   * Give each of the two a memory of its own: a memory that was filled by one is refused by the other, because a prefix and the
+   * windows of the same trace resemble each other too little.
+   * With `full`, the members of the `cache` may wait for tenths of a second while all windows of a trace are compared with
+   * a large cache.
    *
    * @defaultValue `'prefix'`
    */
@@ -267,9 +271,10 @@ export interface ScorerOptions {
 }
 
 /**
- * Scores traces with a memory and weights of its own. All scorers of a process share its embedder; the functions
- * {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of one, {@link defaultScorer}, but can
- * be handed to `map`: methods refuse an index as their options.
+ * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
+ *
+ * The functions {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of {@link defaultScorer}, with one
+ * difference: they can be handed to `map`, while the methods refuse an index as their options.
  *
  * @example
  * ```ts
@@ -283,45 +288,50 @@ export interface ScorerOptions {
  */
 export class Scorer {
   /**
-   * Makes a scorer. Nothing is loaded yet. Where the `cache` is being compared with, this waits for that comparison.
+   * Makes a scorer. The embedder is loaded by the first call, not here. If the `cache` is being compared with, this waits for that
+   * comparison.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or there is no such option.
-   * @throws `RangeError` with the same code if it is none of the values allowed: a cache of other dimensions, or
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or if there is no such option.
+   * @throws `RangeError` with the same code if an option is outside its range: a cache that does not have 384 dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`; where it is that of
-   * {@link defaultScorer}, which all threads share, calls reject instead.
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`. With the cache of
+   * {@link defaultScorer}, which all threads share, the calls reject instead.
    */
   constructor(options?: ScorerOptions);
 
-  /** The memory: the live one, not a copy. */
+  /** The memory itself, not a copy. */
   get cache(): VectorCache;
 
   /** Scores a trace: see {@link evaluateValue}. */
   evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
 
   /**
-   * Scores many traces: see {@link evaluateValues}. With a `signal`, the memory gets them when the last one is scored and told,
-   * all at once, and gets none if the call rejects, except for an invalid trace; without, each as it is scored.
+   * Scores many traces: see {@link evaluateValues}.
+   *
+   * Without a `signal`, the memory gets each trace when it is scored. With one, it gets all of them at once, after the last is
+   * scored and `onProgress` was called for it, so that an abort can leave the memory as it was. It then gets none if the call
+   * rejects, unless the reason is an invalid trace.
    */
   evaluateValues(traces: readonly ReadonlyReasoningTrace[], options?: BatchOptions): Promise<number[]>;
 
-  /** Scores a trace and tells how the score came about: see {@link explain}. */
+  /** Scores a trace and says how the score came about: see {@link explain}. */
   explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
 
   /**
-   * Gives the store what it has missed, with `onStoreError: 'local'`, at once: to be called before the process ends, which does not wait
-   * for it. Resolves when the store has all that was scored before, at once if it has missed nothing or there is none.
+   * Sends the store what it has missed, with `onStoreError: 'local'`. Call it before the process ends, because the process does not
+   * stay alive for that. It resolves when the store has everything that was scored before the call, and at once if the store has
+   * missed nothing or the scorer has no store.
    *
-   * @throws what the store fails with, as a rejection; with `code` `ERR_STORE` if that has none. What it has missed is kept and sent
-   * later, except for traces that it refuses for good.
+   * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. What the store has
+   * missed is kept and sent later, except for traces that it refuses for good.
    */
   flush(options?: CallOptions): Promise<void>;
 }
 
-/** The scorer behind {@link evaluateValue}: one per process, shared by all threads. */
+/** The scorer whose methods {@link evaluateValue} and its like are: one per process, shared by all threads. */
 export const defaultScorer: Scorer;
 
-/** The model that vectors come from. Vectors of two models do not compare. */
+/** The model that vectors come from. Vectors of different models cannot be compared. */
 export interface VectorModel {
   /** Its name, as in {@link EmbedderStatus.model}. */
   model: string;
@@ -332,64 +342,65 @@ export interface VectorModel {
 /** Options of a call that adds to a {@link NoveltyStore}. */
 export interface AddOptions extends CallOptions {
   /**
-   * A UUID that names the call. A call that is made again, because it is not known whether the first one was carried out, has the same
-   * name and the same entries; a store that can tell stores them once. Others may ignore it.
+   * A UUID that names the call. When it is unknown whether a call was carried out, it is made again with the same name and the same
+   * entries, and a store that recognises the name stores them once. A store may ignore it.
    */
   call?: string;
 }
 
 /** Options of {@link NoveltyStore.nearest}. */
 export interface NearestOptions extends CallOptions {
-  /** The method that the vector is of, as in {@link NoveltyEntry.method}. */
+  /** The method by which the vector was made, as in {@link NoveltyEntry.method}. */
   method?: string;
 }
 
 /** A trace for a {@link NoveltyStore}. */
 export interface NoveltyEntry {
-  /** What the trace is known by; null if it has no `id` that is a string of at most 1,024 bytes. */
+  /** The trace's `id`; null if that is not a string, or is longer than 1,024 bytes of UTF-8. */
   id: string | null;
-  /** One embedding of the trace, or with `novelty: 'full'` one of each of its windows: 1 to 32, of 384 numbers. */
+  /** The embedding of the trace, or with `novelty: 'full'` those of its windows: 1 to 32 vectors of 384 numbers each. */
   vectors: readonly Float32Array[];
   model: VectorModel;
   /**
-   * The name of the method by which the trace became vectors: the `novelty` of the scorer. Those of two methods do not
-   * compare, so a store is of the first one that is named to it. Without a name nothing is compared.
+   * The name of the method by which the vectors were made from the trace: the `novelty` of the scorer. Vectors of different methods
+   * cannot be compared, so a store accepts only the first method that is named to it. An entry without a method is always accepted.
    */
   method?: string;
 }
 
-/** What a store has nearest to a vector. */
+/** The stored vector that is nearest to another. */
 export interface StoredNeighbour {
   /** The `id` of its entry. */
   label: string | null;
-  /** The cosine similarity, -1 to 1. What is beyond ±1.001 is refused with `ERR_STORE`. */
+  /** The cosine similarity, -1 to 1. The scorer refuses a number beyond ±1.001 with `ERR_STORE`. */
   similarity: number;
 }
 
-/** For each vector of an entry, the nearest one that was stored before the entry; null if there was none. */
+/** For each vector of an entry, the nearest vector that was stored before the entry; null if nothing was stored. */
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
- * A novelty memory that a {@link Scorer} asks. `@knowledgepulse/native/pgvector` has one on PostgreSQL; {@link LocalStore} is
- * one on a {@link VectorCache}, and an example of how to write others. `@knowledgepulse/native/conformance` has the tests that
- * any store should pass.
+ * A memory that a {@link Scorer} compares traces with, in place of its cache. `@knowledgepulse/native/pgvector` has one on
+ * PostgreSQL. {@link LocalStore} is one on a {@link VectorCache}, and an example of how to write others.
+ * `@knowledgepulse/native/conformance` has the tests that every store should pass.
  *
- * A store fails by rejecting with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
- * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD`, or `ERR_STORE`. Nothing is stored
- * then, or it is not known whether it is. With `onStoreError: 'local'` a scorer makes the call again after the first five and
- * after errors without such a code; the others are refusals, also `ERR_INVALID_…`.
+ * When a store fails, it rejects with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
+ * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD`, or `ERR_STORE`.
+ * Nothing is stored then, or it is unknown whether something is. With `onStoreError: 'local'`, a scorer makes the call again later
+ * after the first five, and after errors without a code of this package. It takes the others, and `ERR_INVALID_…`, as a refusal
+ * of the trace.
  *
- * Every call needs a time limit of the store's own: a scorer has none, and waits for one that never settles for ever.
+ * Every call needs a time limit of the store's own, because the scorer has none: it waits for ever for a call that never settles.
  */
 export interface NoveltyStore {
   /**
-   * Compares an entry with everything stored before it, then stores it: one atomic step, also among processes. If
-   * two submit the same trace at once, one of them sees the other's.
+   * Compares an entry with everything that was stored before it, then stores it. This is one atomic step, also between
+   * processes: if two submit the same trace at once, one of them finds the other's.
    */
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
   /**
-   * As one {@link NoveltyStore.compareAndAdd} after another, all or nothing. The scorer gives it up to 64 entries,
-   * and makes one call at a time.
+   * Does the same as one {@link NoveltyStore.compareAndAdd} after another, for all entries or none. The scorer passes up to 64
+   * entries, and makes one call at a time.
    */
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
   /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
@@ -399,24 +410,24 @@ export interface NoveltyStore {
     model: VectorModel,
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
-  /** How many vectors are stored and compared with. */
+  /** How many vectors a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 }
 
 /**
- * A {@link VectorCache} as a {@link NoveltyStore}. The cache may have other dimensions than an embedding; it gets the model and the
- * method of the entries.
+ * A {@link VectorCache} with the interface of a {@link NoveltyStore}. The cache may have other dimensions than an embedding. It takes
+ * on the model and the method of the first entry.
  *
- * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense, and with `ERR_STORE_OTHER_MODEL` or
- * `ERR_STORE_OTHER_METHOD`.
+ * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed, and with `ERR_STORE_OTHER_MODEL` or
+ * `ERR_STORE_OTHER_METHOD` if an entry has another model or method than the cache.
  */
 export class LocalStore implements NoveltyStore {
   /**
-   * @param cache - what to store in; a new one for 1,000 vectors by default
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is no `VectorCache`.
+   * @param cache - the cache to store in; by default a new one for 1,000 vectors
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is not a `VectorCache`.
    */
   constructor(cache?: VectorCache);
-  /** Where it stores: the live one. */
+  /** The cache that it stores in, itself and not a copy. */
   get cache(): VectorCache;
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
@@ -438,30 +449,30 @@ export interface ScoreDimensions {
 }
 
 /**
- * A score and what it is made of: `contributions` are `dimensions` times `weights`; added up in their order they are
- * `composite`; the overrides lead from there to `score`. All of that holds exactly.
+ * A score and how it came about. `contributions` are `dimensions` times `weights`, `composite` is their sum, added up in the
+ * order of the fields, and `overrides` lead from there to `score`. All of that holds to the last bit.
  */
 export interface ScoreBreakdown {
   /** The score, 0 to 1. */
   score: number;
   /**
-   * Each 0 to 1, but novelty 0 to 2 and by rounding 1e-6 beyond: a duplicate's can be below 0. With a store it is beyond by what the
-   * similarities are, at most 0.001.
+   * Each from 0 to 1, except novelty: that is from 0 to 2, because a similarity can be negative. Rounding can take it 1e-6 beyond, so
+   * that the novelty of a duplicate can be slightly below 0. With a store it can be 0.001 beyond, as its similarities can.
    */
   dimensions: ScoreDimensions;
-  /** The profile that the weights are of: a task domain, or `default`. */
+  /** The name of the profile that the weights belong to: a task domain, or `default`. */
   profile: string;
   weights: ScoringWeights;
   contributions: ScoreDimensions;
   composite: number;
-  /** The rules that applied, in their order; the last one's `after` is the score. */
+  /** The rules that applied, in their order. The `after` of the last one is the score. */
   overrides: ScoreOverride[];
   /**
-   * What novelty rests on: a comparison with the memory (the cache or the store); or it is 0.5, because there was
-   * nothing in the memory, or because there is no embedder.
+   * Where the novelty comes from: a comparison with the memory (`cache` or `store`); or it is 0.5, because the memory was
+   * empty (`empty-cache` or `empty-store`) or because there is no embedder.
    */
   noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder';
-  /** The remembered trace that this one resembles most; null if there is none. */
+  /** The remembered trace that this one resembles most; null if the memory was empty or there is no embedder. */
   nearest: NearestTrace | null;
   /** How many tokens were embedded, special ones included; null without an embedder. */
   tokens: number | null;
@@ -472,9 +483,10 @@ export interface ScoreBreakdown {
 /** A rule that changed a score. */
 export interface ScoreOverride {
   /**
-   * `single-thought`: a trace of one thought scores 0.1. `recovery-bonus`: more than two error recoveries and a success
-   * add 0.1. `single-tool-penalty`: using one tool only takes 0.1 away. `clamp`: the score was out of [0, 1]. Novelty above 1 can
-   * take it there, and rounding, beyond either end.
+   * - `single-thought`: a trace whose only step is a thought scores 0.1.
+   * - `recovery-bonus`: more than two error recoveries in a successful trace add 0.1.
+   * - `single-tool-penalty`: a trace that uses one tool only loses 0.1.
+   * - `clamp`: the score was outside [0, 1], which a novelty above 1 and rounding can cause.
    */
   rule: 'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp';
   /** The score before. */
@@ -485,22 +497,23 @@ export interface ScoreOverride {
 
 /** A remembered trace. */
 export interface NearestTrace {
-  /** Its `id`; null if it had none that is a string of at most 1,024 bytes. */
+  /** Its `id`; null if that was not a string, or was longer than 1,024 bytes of UTF-8. */
   label: string | null;
   /**
-   * The cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001; with `novelty: 'full'` the mean over the windows that resemble it most.
+   * The cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001. With `novelty: 'full'`, the mean over the windows of
+   * the scored trace whose nearest remembered window is one of this trace.
    */
   similarity: number;
   /**
-   * The share of the text that resembles it most, 0 to 1: always 1, except with `novelty: 'full'`. Of traces without a label
-   * it is that of one window: whether two of them are of one trace is not known.
+   * The share that these windows have of the scored text, 0 to 1; always 1 without `novelty: 'full'`. For a trace without a label it
+   * is the share of one window, because it is unknown whether two windows without a label belong to the same trace.
    */
   share: number;
 }
 
 /**
- * Embeds texts as the scorer does: what to put in a {@link VectorCache}, or to look for there. All embedders of a
- * process are the same one.
+ * Embeds texts as the scorer does, to add them to a {@link VectorCache} or to search there. All instances of a process share one
+ * model.
  *
  * @example
  * ```ts
@@ -515,11 +528,11 @@ export class Embedder {
   get dimensions(): number;
 
   /**
-   * Embeds a text, of which the first 512 tokens count.
+   * Embeds the first 512 tokens of a text.
    *
    * @returns 384 numbers whose squares add up to 1
-   * @throws `TypeError` with `code` `ERR_INVALID_TEXT`, as a rejection, if it is no string.
-   * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if there is no embedder.
+   * @throws `TypeError` with `code` `ERR_INVALID_TEXT`, as a rejection, if it is not a string.
+   * @throws `Error` with an {@link EmbedderErrorCode}, as a rejection, if the embedder is missing or does not work.
    */
   embed(text: string, options?: CallOptions): Promise<Float32Array>;
 
@@ -547,20 +560,20 @@ export interface VectorCacheOptions {
    */
   dimensions?: number;
   /**
-   * How many milliseconds a vector lives, by a monotonic clock: 0 or more.
+   * After how many milliseconds a vector expires, by a monotonic clock: 0 or more.
    *
-   * @defaultValue `Infinity`, for ever
+   * @defaultValue `Infinity`: never
    */
   ttlMs?: number;
 }
 
 /** A vector of a {@link VectorCache} that is similar to a query. */
 export interface Neighbour {
-  /** What it was added with. */
+  /** The label that it was added with, if any. */
   label: string | undefined;
   /** The cosine similarity, -1 to 1 within 1e-6. */
   similarity: number;
-  /** How many vectors in the cache are older. */
+  /** Its position in the cache: how many vectors are older. */
   index: number;
 }
 
@@ -568,7 +581,7 @@ export interface Neighbour {
 export interface VectorCacheEntry {
   /** A copy in single precision. */
   vector: Float32Array;
-  /** What it was added with. */
+  /** The label that it was added with, if any. */
   label: string | undefined;
   /** How many vectors were older when the iterator was made. */
   index: number;
@@ -598,11 +611,12 @@ export interface VectorCacheLoadOptions extends CallOptions {
 }
 
 /**
- * A bounded first-in-first-out memory of vectors that tells which are the most similar ones, by looking at all of
- * them. It can be saved to a file and loaded again.
+ * A bounded first-in-first-out memory of vectors. It finds the vectors that are most similar to a query by looking at all of
+ * them, so the answer is exact. It can be saved to a file and loaded again.
  *
- * A scorer compares with it away from the event loop. What reads or changes the vectors meanwhile (`add`, `size`, `nearest`, iteration
- * and so on) waits until the comparison of that trace is done: a scan, with `novelty: 'full'` up to 32, about 10 ms each for 200,000 vectors.
+ * A scorer compares with it away from the event loop. Meanwhile, whatever reads or changes the vectors (`add`, `size`, `nearest`,
+ * iteration and so on) waits until the comparison of that trace is done. That is one scan, or up to 32 with `novelty: 'full'`; a scan
+ * of 200,000 vectors takes about 10 ms.
  *
  * @example
  * ```ts
@@ -643,25 +657,25 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   static load(path: string, options?: VectorCacheLoadOptions): Promise<VectorCache>;
 
   /**
-   * Adds a copy of `vector`, which displaces the oldest one if the cache is full.
+   * Adds a copy of `vector`. If the cache is full, the oldest vector leaves it.
    *
    * @param vector - finite numbers, as many as the cache has dimensions
-   * @param label - what {@link VectorCache.nearest} tells of the vector: at most 1,024 bytes of UTF-8. Lone surrogates
-   * become U+FFFD.
+   * @param label - the name by which {@link VectorCache.nearest} returns the vector: at most 1,024 bytes of UTF-8. Lone
+   * surrogates become U+FFFD.
    * @throws `RangeError` with `code` `ERR_INVALID_VECTOR` if it has another length or a component that is not
    * finite, as in `Expected 384 dimensions, got 3`. Nothing is added then.
-   * @throws `TypeError` with the same code if it is no array of numbers.
-   * @throws `TypeError` with `code` `ERR_INVALID_LABEL` if the label is no string, `RangeError` if it is too long.
-   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY` if there is no room for it.
+   * @throws `TypeError` with the same code if it is not an array of numbers.
+   * @throws `TypeError` with `code` `ERR_INVALID_LABEL` if the label is not a string, `RangeError` if it is too long.
+   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY` if there is not enough memory for it.
    */
   add(vector: ArrayLike<number>, label?: string): void;
 
   /**
-   * Adds many vectors, as {@link VectorCache.add} one after another does, but all or none: when one of them is
-   * refused, or its label, nothing is added.
+   * Adds many vectors, as one {@link VectorCache.add} after another does, but all of them or none: if one vector or
+   * label is refused, nothing is added.
    *
    * @param vectors - the vectors
-   * @param labels - as many labels, or `undefined` for a vector without one
+   * @param labels - a label for each vector, or `undefined` for a vector without one
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with a place as in `vectors[5][3] must be a finite
    * number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
    */
@@ -684,8 +698,8 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   maxCosineSimilarities(queries: ArrayLike<ArrayLike<number>>): number[];
 
   /**
-   * The `k` vectors that are most similar to `query`, the most similar first, and of equally similar ones the older
-   * first; fewer if the cache holds fewer. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
+   * The `k` vectors that are most similar to `query`, or all vectors if the cache holds fewer. The most similar comes first, and of
+   * equally similar ones the older. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
    *
    * @param query - finite numbers, as many as the cache has dimensions
    * @param k - a safe integer of at least 0; 1 by default
@@ -694,24 +708,24 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   nearest(query: ArrayLike<number>, k?: number): Neighbour[];
 
   /**
-   * The vectors in the cache, oldest first, as they are when the iterator is made: those that leave before their turn
-   * are left out, and those that are added later do not come.
+   * Iterates over the vectors that are in the cache when the iterator is made, oldest first. Vectors that leave the cache before
+   * their turn are left out, and those that are added later do not appear.
    *
-   * A vector is as it was added, in single precision. One whose largest component is not within 2^-40 and 2^40 is at
-   * another scale, by a power of two, which no similarity depends on.
+   * A vector comes as it was added, in single precision. If its largest component is not between 2^-40 and 2^40, it comes multiplied by
+   * a power of two, which changes no similarity.
    */
   [Symbol.iterator](): IterableIterator<VectorCacheEntry>;
 
-  /** How many vectors the cache holds; expired ones do not count. */
+  /** How many vectors the cache holds, without those that have expired. */
   get size(): number;
 
-  /** How many vectors are kept. */
+  /** How many vectors the cache keeps at most. */
   get maxElements(): number;
 
   /** The length of every vector. */
   get dimensions(): number;
 
-  /** How many milliseconds a vector lives, to a nanosecond; `Infinity` for ever. */
+  /** After how many milliseconds a vector expires, to a nanosecond; `Infinity` means never. */
   get ttlMs(): number;
 
   /**
@@ -721,13 +735,14 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   get model(): { model: string; dtype: string } | null;
 
   /**
-   * The name of the method by which traces became the vectors, if the scorer or a {@link LocalStore} added any: the `novelty` of the
-   * scorer, `prefix` or `full`. Vectors of two methods do not compare, so a scorer refuses a cache with those of the
-   * other one. Vectors that were added by hand, and those of files that an older version has saved, are of any.
+   * The name of the method by which the vectors were made from traces: the `novelty` of the scorer that added them, `prefix` or
+   * `full`, or the method of the entries of a {@link LocalStore}. A scorer refuses a cache with vectors of the other method, because
+   * they cannot be compared. It is `undefined` while the cache has only vectors that were added with {@link VectorCache.add}, or comes
+   * from a file of an older version; these are compared by either method.
    */
   get method(): string | undefined;
 
-  /** Returns the memory of expired vectors, which no longer count anyway. A no-op without `ttlMs`. */
+  /** Frees the memory of expired vectors. They do not count in any case. Does nothing without `ttlMs`. */
   evictExpired(): void;
 
   /** Removes every vector, and forgets the model and the method. */
@@ -752,8 +767,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
 }
 
 /**
- * The novelty memory of {@link evaluateValue}: the live one, not a copy, shared by all threads of the
- * process.
+ * The memory of {@link evaluateValue} itself, not a copy. All threads of the process share it.
  *
  * @internal
  */
@@ -792,12 +806,12 @@ export interface EmbedderOptions {
 }
 
 /**
- * Says where the embedder comes from and what it may use, for the whole process. To be called before the first
- * {@link evaluateValue} or {@link embedderStatus}; nothing is loaded yet.
+ * Says where the embedder comes from and what it may use, for the whole process. Call it before the first
+ * {@link evaluateValue} or {@link embedderStatus}, which load the embedder.
  *
  * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
- * @throws `RangeError` with the same code if it is none of the values allowed.
- * @throws `Error` with `code` `ERR_ALREADY_CONFIGURED` if the call comes too late.
+ * @throws `RangeError` with the same code if an option is outside its range.
+ * @throws `Error` with `code` `ERR_ALREADY_CONFIGURED` if the embedder has been configured or loaded already.
  * @example
  * ```ts
  * configureEmbedder({ dtype: 'q8', threads: 1 });
@@ -805,20 +819,21 @@ export interface EmbedderOptions {
  */
 export function configureEmbedder(options: EmbedderOptions): void;
 
-/** What became of loading the embedder. What is not known is null. */
+/** The result of loading the embedder. A field that is not known is null. */
 export interface EmbedderStatus {
-  /** Whether traces are compared by their text. If not, novelty is 0.5. */
+  /** Whether there is an embedder that works. If not, novelty is 0.5. */
   available: boolean;
-  /** Why it is not available. */
+  /** Why it is not available; null if it is. */
   code: EmbedderErrorCode | null;
   /** The same for people: what is wrong with which file, and what to do. */
   reason: string | null;
+  /** The directory of the model. */
   modelDirectory: string | null;
-  /** What the model calls itself; `sha256:` and its checksum, if it has no name. */
+  /** The name of the model, from its configuration; `sha256:` and its checksum if it has no name. */
   model: string | null;
   /** SHA-256 of the model file, in hexadecimal. */
   modelSha256: string | null;
-  /** What the weights are stored in. */
+  /** The type that the weights are stored in. */
   dtype: 'fp32' | 'q8' | null;
   /** The length of an embedding: 384. */
   dimensions: number | null;
@@ -858,7 +873,7 @@ export type EmbedderErrorCode =
   | 'ERR_INTERNAL';
 
 /**
- * Loads the embedder, if no call has yet, and tells what became of it. Never rejects.
+ * Loads the embedder, unless an earlier call has, and says whether it works. Never rejects.
  *
  * @example
  * ```ts

@@ -15,7 +15,7 @@ import type {
   VectorModel,
 } from './index.js';
 
-/** What {@link PgVectorStore} needs of a connection: a `PoolClient` of the package `pg` has it. */
+/** The part of a `PoolClient` of the package `pg` that {@link PgVectorStore} uses. */
 export interface PgClient {
   query(config: { text: string; values?: unknown[]; rowMode: 'array' }): Promise<{ rows: unknown[][] }>;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -23,7 +23,7 @@ export interface PgClient {
   release(destroy?: boolean): void;
 }
 
-/** What {@link PgVectorStore} needs of a pool: a `Pool` of the package `pg` has it. */
+/** The part of a `Pool` of the package `pg` that {@link PgVectorStore} uses. */
 export interface PgPool {
   connect(
     // biome-ignore lint/suspicious/noExplicitAny: what it gives has more than a `PgClient`, and other types
@@ -31,54 +31,59 @@ export interface PgPool {
   ): void;
 }
 
-/** What counts in a table, for all who share it: the table keeps it. */
+/** The limits of a table. They are kept in the table, and hold for everybody who shares it. */
 export interface PgVectorStoreLimits {
-  /** So many vectors count, the newest ones: a safe integer of at least 1. Exact, whether or not the others are deleted yet. */
+  /**
+   * How many vectors are compared with, the newest ones: a safe integer of at least 1. The number is exact, whether or not older
+   * vectors are deleted yet.
+   */
   maxElements: number;
-  /** How many milliseconds a vector counts, by the clock of the database: 0 or more; `Infinity`, for ever. */
+  /** After how many milliseconds a vector expires, by the clock of the database: 0 or more; `Infinity` means never. */
   ttlMs: number;
 }
 
 /**
- * Options of {@link PgVectorStore}. The limits, `maxElements` and `ttlMs`, are those with which the first `migrate()` makes the
- * table. A table that is there has its own: whoever gives none takes those, and the calls of whoever gives others reject.
+ * Options of {@link PgVectorStore}. The first `migrate()` makes the table with the limits `maxElements` and `ttlMs`. A table that
+ * exists has limits of its own: a store without these options takes them, and the calls of a store with other limits reject.
  */
 export interface PgVectorStoreOptions {
-  /** Where connections come from. It stays yours: the store never ends it. */
+  /** Where the connections come from. The store never ends the pool; that is left to you. */
   pool: PgPool;
   /**
-   * The name of the table, of at most 54 bytes. Other names are made of it: `…_meta`, `…_add` and so on.
+   * The name of the table, at most 54 bytes. The names of further objects begin with it: `…_meta`, `…_add` and so on.
    *
    * @defaultValue `'knowledgepulse_novelty'`
    */
   table?: string;
   /**
-   * The database schema of the table. It must be there: `migrate()` makes none.
+   * The database schema of the table. It must exist: `migrate()` does not make it.
    *
    * @defaultValue the first one in the search path of the connection
    */
   schema?: string;
   /**
-   * So many vectors count, the newest ones: a safe integer of at least 1.
+   * How many vectors are compared with, the newest ones: a safe integer of at least 1.
    *
-   * @defaultValue what the table has; 100000 where it is made
+   * @defaultValue that of the table; 100000 for a new table
    */
   maxElements?: number;
   /**
-   * How many milliseconds a vector counts: 0 or more; more than 2e14, six thousand years, is for ever.
+   * After how many milliseconds a vector expires: 0 or more. More than 2e14, six thousand years, means never.
    *
-   * @defaultValue what the table has; `Infinity` where it is made
+   * @defaultValue that of the table; `Infinity` for a new table
    */
   ttlMs?: number;
   /**
-   * How the nearest vector is found: `exact`, by looking at all; or `hnsw`, by pgvector's approximate index, which is
-   * faster from some ten thousand vectors on, and makes an addition slower.
+   * How the nearest vector is found. `exact` looks at all vectors. `hnsw` uses pgvector's approximate index, which is faster
+   * from some ten thousand vectors on, and makes an addition slower; the page
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#exact-or-hnsw | Fleet} has figures.
    *
    * @defaultValue `'exact'`
    */
   index?: 'exact' | 'hnsw';
   /**
-   * How widely an HNSW index is searched, 1 to 1000: more finds the nearest more often, and takes longer.
+   * How widely an HNSW index is searched, 1 to 1000 (pgvector's `hnsw.ef_search`). A larger number finds the nearest vector more
+   * often and takes longer.
    *
    * @defaultValue 100
    */
@@ -91,8 +96,8 @@ export interface PgVectorStoreOptions {
    */
   timeoutMs?: number;
   /**
-   * About how many milliseconds lie between two sweeps, which delete what no longer counts: 1 or more; `Infinity` for
-   * none. Only a process that adds sweeps, and of many, one at a time.
+   * About how many milliseconds lie between two sweeps, which delete expired and displaced vectors: 1 or more; `Infinity` for no
+   * sweeps. A process sweeps only while it adds vectors, and of many processes only one at a time does.
    *
    * @defaultValue 60000
    */
@@ -100,12 +105,14 @@ export interface PgVectorStoreOptions {
 }
 
 /**
- * A {@link NoveltyStore} in a table of PostgreSQL, which any number of processes share. To compare and add is one round
- * trip and one atomic step; docs/fleet.md says how. Needs PostgreSQL 13 or newer and pgvector 0.5 or newer, 0.8 for
- * `index: 'hnsw'`, and the packages `pg` and `pgvector`.
+ * A {@link NoveltyStore} in a table of PostgreSQL, which any number of processes can share. Comparing and adding are one round trip
+ * and one atomic step; the page
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer, pgvector 0.5 or newer (0.8 for
+ * `index: 'hnsw'`), and the packages `pg` and `pgvector`.
  *
- * Its calls reject with an `Error` whose `code` is one of those of a {@link NoveltyStore} and whose `cause` is the
- * driver's error; with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options; with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if they make no sense.
+ * Its calls reject with an `Error` that has one of the codes of a {@link NoveltyStore}, and the driver's error as its `cause`. They reject
+ * with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options, and with `ERR_INVALID_ENTRY` or
+ * `ERR_INVALID_VECTOR` if an argument is malformed.
  *
  * @example
  * ```ts
@@ -121,39 +128,42 @@ export interface PgVectorStoreOptions {
  */
 export class PgVectorStore implements NoveltyStore {
   /**
-   * Makes a store. The database is not asked yet. A connection that breaks while it idles in the pool does not end the
-   * process any more.
+   * Makes a store, without a connection yet. It listens for errors of connections that wait in the pool, which would otherwise
+   * end the process.
    *
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
-   * @throws `RangeError` with the same code if it is outside its range.
+   * @throws `RangeError` with the same code if an option is outside its range.
    * @throws `Error` with `code` `ERR_STORE` if the package `pgvector` is not installed.
    */
   constructor(options: PgVectorStoreOptions);
 
   /**
-   * Makes the extension, the tables, the functions and the index, as far as they are not there: any number of processes
-   * may call it, at once and every time they start. Where everything is there it only looks. Tables of version 2 get what they
-   * lack; processes with that version of the package reject with `ERR_STORE_SCHEMA` from then on. What it makes has no time
-   * limit, also where the connection has one: an index on a full table takes minutes, in which nothing can be added.
+   * Makes those of the extension, the tables, the functions and the index that do not exist yet. Any number of processes may call
+   * it, at the same time and whenever they start; once everything exists, it only checks that. It does not make the schema. Making
+   * the rest has no time limit, even if the connection has one, because an index on a full table takes minutes. Nothing can be
+   * added meanwhile.
    *
-   * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the schema is missing, if the tables are of another
-   * version or their names are somebody else's, if what has the name of an index cannot be used, or if the database is not
-   * in UTF8.
+   * It brings tables of version 2 to the present version. From then on, processes with the older version of the package reject with
+   * `ERR_STORE_SCHEMA`.
+   *
+   * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the schema is missing, if the tables are of another version or
+   * their names belong to something else, if something with the name of the index is not an index that can be used, or if the
+   * encoding of the database is not UTF8.
    * @throws `Error` with `code` `ERR_STORE_OTHER_LIMITS`, as a rejection, if the table has other limits than the options.
    */
   migrate(): Promise<void>;
 
   /**
-   * Compares an entry with everything stored before it, and stores it. If the connection is lost on the way, the call is
-   * made once more, and stored once even so, also if the server is still at the first one. Calls that have the same `call` and the
-   * same entries are stored once, as long as their vectors are in the table, and answered as the first of them.
+   * Compares an entry with everything that was stored before it, and stores it. If the connection is lost on the way, the call is made
+   * once more; the entry is stored once all the same, even if the server is still working on the first attempt. Calls with the same
+   * `call` and the same entries are stored once, as long as their vectors are in the table, and each gets the answer of the first.
    *
-   * @throws `Error` with `code` `ERR_STORE_TIMEOUT`, as a rejection, if the time is up. Nothing is stored then, unless it is
-   * the network or the disk of the server that is slow.
+   * @throws `Error` with `code` `ERR_STORE_TIMEOUT`, as a rejection, if `timeoutMs` is over. Nothing is stored then, unless the
+   * network or the disk of the server hangs, in which case that is unknown.
    */
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
 
-  /** As one {@link PgVectorStore.compareAndAdd} after another, all or nothing, in one round trip. */
+  /** Does the same as one {@link PgVectorStore.compareAndAdd} after another, for all entries or none, in one round trip. */
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
 
   /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
@@ -164,23 +174,23 @@ export class PgVectorStore implements NoveltyStore {
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
 
-  /** How many vectors count. */
+  /** How many vectors a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 
   /**
-   * Deletes what no longer counts, at most 10,000 vectors a transaction, unless another process is at it.
+   * Deletes expired and displaced vectors, at most 10,000 in a transaction. Does nothing while another process sweeps.
    *
-   * @returns how many it has deleted
+   * @returns how many vectors it has deleted
    */
   sweep(options?: CallOptions): Promise<number>;
 
   /**
-   * Changes the limits of the table, for all who share it, and returns all of them; `setLimits({})` only returns them. Needs the
-   * privilege to update them. What counts no more is deleted by the next sweep. Others that were given limits as
-   * options reject with `ERR_STORE_OTHER_LIMITS` from then on, unless they were given the new ones.
+   * Changes the limits of the table for everybody who shares it, and returns all of them; `setLimits({})` only returns them. It needs
+   * the privilege to update them. The next sweep deletes the vectors that are beyond the new limits. From then on, stores that
+   * were given the old limits as options reject with `ERR_STORE_OTHER_LIMITS`.
    */
   setLimits(limits: Partial<PgVectorStoreLimits>, options?: CallOptions): Promise<PgVectorStoreLimits>;
 
-  /** Stops the sweeps; calls reject from now on. The pool is yours to end. */
+  /** Stops the sweeps. Later calls reject. The pool stays open; end it yourself. */
   close(): void;
 }
