@@ -2,7 +2,7 @@
 
 use crate::trace::features::Features;
 
-/// Novelty when there is nothing to compare with: no embedder, or an empty memory.
+/// The novelty of a trace that cannot be compared: there is no embedder, or the memory is empty.
 pub const NEUTRAL_NOVELTY: f64 = 0.5;
 
 /// The four dimensions. All are in \[0, 1\], except novelty: a negative similarity takes it above 1.
@@ -10,7 +10,7 @@ pub const NEUTRAL_NOVELTY: f64 = 0.5;
 pub struct Dimensions {
     /// Variety and length of the reasoning.
     pub complexity: f64,
-    /// Distance from everything remembered.
+    /// Distance from the nearest remembered trace.
     pub novelty: f64,
     /// Variety of the tools relative to the number of steps.
     pub tool_diversity: f64,
@@ -19,7 +19,7 @@ pub struct Dimensions {
 }
 
 impl Dimensions {
-    /// Combines what the trace tells with its `novelty`.
+    /// Computes the other three dimensions, beside `novelty`, from the features of a trace.
     #[must_use]
     pub fn new(features: &Features, novelty: f64) -> Self {
         Self {

@@ -22,7 +22,7 @@ use crate::{
 /// What traces are scored with.
 #[derive(Debug)]
 pub struct Scorer {
-    /// The novelty memory.
+    /// The memory that traces are compared with.
     pub cache: Arc<SharedCache>,
     /// The weights.
     pub profiles: Profiles,
@@ -30,31 +30,31 @@ pub struct Scorer {
     pub extent: Option<Extent>,
 }
 
-/// All that is kept of a trace while it waits: not its steps, of which there can be many.
+/// Everything that is kept of a trace while its call waits. Its steps are not, because there can be many.
 #[derive(Debug, Clone)]
 pub struct Summary {
-    /// What was counted.
+    /// The features of the trace.
     pub features: Features,
-    /// The weights of its domain.
+    /// The weights for its domain.
     pub profile: Arc<Profile>,
-    /// What the memory knows it by.
+    /// The label that the memory keeps it under.
     pub label: Option<Label>,
-    /// What is to be embedded; nothing without an embedder.
+    /// The texts to embed; empty without an embedder.
     pub texts: Vec<Window>,
-    /// How much of each of them is to be embedded, if any.
+    /// How much of each text is embedded; `None` without an embedder.
     pub extent: Option<Extent>,
-    /// Whether some of the text was left out of `texts`.
+    /// Whether `texts` lacks some of the trace's text.
     pub incomplete: bool,
 }
 
 impl Scorer {
-    /// The name of the method by which traces become vectors; `None` where they do not.
+    /// The name of the method by which vectors are made from traces; `None` without an embedder.
     #[must_use]
     pub fn method(&self) -> Option<String> {
         self.extent.map(|extent| extent.name().to_owned())
     }
 
-    /// Reduces `trace` to what its score needs.
+    /// Reduces `trace` to what computing its score needs.
     #[must_use]
     pub fn summarize(&self, trace: &Trace) -> Summary {
         let (texts, complete) = match self.extent {
@@ -76,7 +76,7 @@ impl Scorer {
     }
 }
 
-/// A score and all that it is made of.
+/// A score, and the numbers from which it was computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Breakdown {
     /// The score, 0 to 1.
@@ -87,15 +87,15 @@ pub struct Breakdown {
     pub profile: Arc<Profile>,
     /// Each dimension times its weight.
     pub contributions: Contributions,
-    /// Their sum.
+    /// The sum of the contributions.
     pub composite: f64,
-    /// The rules that applied to it, in their order.
+    /// The rules that applied to the composite, in their order.
     pub overrides: Vec<Override>,
-    /// What novelty rests on.
+    /// The novelty, and where it comes from.
     pub novelty: Novelty,
 }
 
-/// Scores a trace by what was counted in it and its novelty.
+/// Computes a score from the features of a trace and its novelty.
 #[must_use]
 pub fn score(features: &Features, profile: &Arc<Profile>, novelty: Novelty) -> Breakdown {
     let dimensions = Dimensions::new(features, novelty.value);

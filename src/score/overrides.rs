@@ -2,24 +2,24 @@
 
 use crate::{fault, trace::features::Features};
 
-/// The score of a trace that is one single thought: nothing was done, so there is little to share.
+/// The score of a trace whose only step is a thought. Nothing was done in it, so there is little to share.
 const SINGLE_THOUGHT: f64 = 0.1;
-/// What recovering from more than [`RECOVERIES_REWARDED_ABOVE`] errors adds to a successful trace.
+/// The bonus for a successful trace that recovered from more than [`RECOVERIES_REWARDED_ABOVE`] errors.
 const RECOVERY_BONUS: f64 = 0.1;
 const RECOVERIES_REWARDED_ABOVE: usize = 2;
-/// What using no more than one distinct tool takes away.
+/// The deduction for a trace that uses exactly one distinct tool.
 const SINGLE_TOOL_PENALTY: f64 = 0.1;
 
 /// A rule that can change a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// One single thought scores [`SINGLE_THOUGHT`].
+    /// A trace whose only step is a thought scores [`SINGLE_THOUGHT`].
     SingleThought,
-    /// Recoveries of a successful trace add [`RECOVERY_BONUS`], up to 1.
+    /// Recoveries in a successful trace add [`RECOVERY_BONUS`]; the result is at most 1.
     RecoveryBonus,
-    /// A single tool takes [`SINGLE_TOOL_PENALTY`] away, down to 0.
+    /// Using one tool only takes [`SINGLE_TOOL_PENALTY`] away; the result is at least 0.
     SingleToolPenalty,
-    /// The score is brought into \[0, 1\], where a novelty above 1, or rounding, has taken it out.
+    /// A score outside \[0, 1\], which a novelty above 1 or rounding can cause, becomes 0 or 1.
     Clamp,
 }
 
@@ -30,12 +30,12 @@ pub struct Override {
     pub rule: Rule,
     /// The score before.
     pub before: f64,
-    /// The score after, which may be the same.
+    /// The score after; it may equal the one before.
     pub after: f64,
 }
 
-/// Applies the three overrides in their order, each to the result of the one before, and clamps to \[0, 1\]. Gives
-/// the score, and the rules that applied; the clamp only where it changed something.
+/// Applies the three overrides in their order, each to the result of the one before, and clamps the result to \[0, 1\].
+/// Returns the score and the rules that applied; the clamp is among them only if it changed the score.
 #[must_use]
 pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
     fault::point("overrides");

@@ -31,22 +31,22 @@ impl Weights {
         }
     }
 
-    /// For every domain that has no profile of its own.
+    /// The weights for every domain that has no profile of its own.
     pub const DEFAULT: Self = Self::new(0.25, 0.35, 0.15, 0.25);
-    /// `finance`: the outcome decides.
+    /// `finance`: the outcome weighs most.
     pub const FINANCE: Self = Self::new(0.20, 0.25, 0.10, 0.45);
-    /// `code`: tools count double.
+    /// `code`: tool diversity weighs twice as much as in the default profile.
     pub const CODE: Self = Self::new(0.20, 0.30, 0.30, 0.20);
-    /// `medical`: the outcome decides more than everything else.
+    /// `medical`: the outcome weighs more than everything else together.
     pub const MEDICAL: Self = Self::new(0.15, 0.20, 0.10, 0.55);
-    /// `customer_service`: novelty and outcome alike.
+    /// `customer_service`: novelty and outcome weigh most, and equally.
     pub const CUSTOMER_SERVICE: Self = Self::new(0.20, 0.30, 0.20, 0.30);
 
     /// How far the sum of four weights may be from 1.
     pub const TOLERANCE: f64 = 1e-9;
 
-    /// Checks that the weights are finite, at least 0, and sum to 1 within [`Weights::TOLERANCE`]. `name` is that of
-    /// their profile.
+    /// Checks that the weights are finite, at least 0, and sum to 1 within [`Weights::TOLERANCE`]. The error carries `name`,
+    /// the name of their profile.
     ///
     /// # Errors
     /// [`Error::Weight`] or [`Error::WeightSum`].
@@ -76,12 +76,12 @@ impl Weights {
     }
 }
 
-/// Weights with the name that they go by.
+/// Weights and their name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     /// A task domain, or [`Profile::DEFAULT_NAME`].
     pub name: String,
-    /// The weights of its traces.
+    /// The weights.
     pub weights: Weights,
 }
 
@@ -98,7 +98,7 @@ pub struct Profiles {
 }
 
 impl Default for Profiles {
-    /// The SDK's five.
+    /// The five profiles of the SDK.
     fn default() -> Self {
         let default = Arc::new(Profile {
             name: Profile::DEFAULT_NAME.into(),
@@ -124,7 +124,7 @@ impl Profiles {
     /// Adds a profile, or replaces the one of that name.
     ///
     /// # Errors
-    /// Those of [`Weights::check`]; nothing is changed then.
+    /// The errors of [`Weights::check`]; nothing is changed then.
     pub fn set(&mut self, name: String, weights: Weights) -> Result<()> {
         weights.check(&name)?;
         self.insert(name, weights);
@@ -142,7 +142,7 @@ impl Profiles {
         self.by_domain.insert(name, profile);
     }
 
-    /// The profile of a task domain; the default one for any name that is not exactly that of another.
+    /// The profile of a task domain: the one of exactly that name, or else the default one.
     #[must_use]
     pub fn for_domain(&self, domain: Option<&str>) -> &Arc<Profile> {
         domain
@@ -154,18 +154,18 @@ impl Profiles {
 /// What each dimension contributes: its value times its weight.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contributions {
-    /// Of complexity.
+    /// The contribution of complexity.
     pub complexity: f64,
-    /// Of novelty; above its weight where novelty is above 1.
+    /// The contribution of novelty. It exceeds the weight if novelty is above 1.
     pub novelty: f64,
-    /// Of tool diversity.
+    /// The contribution of tool diversity.
     pub tool_diversity: f64,
-    /// Of the outcome.
+    /// The contribution of the outcome.
     pub outcome: f64,
 }
 
 impl Contributions {
-    /// Weighs the `dimensions`.
+    /// Multiplies each of the `dimensions` by its weight.
     #[must_use]
     pub fn new(dimensions: &Dimensions, weights: &Weights) -> Self {
         fault::point("composite");
@@ -177,7 +177,7 @@ impl Contributions {
         }
     }
 
-    /// The weighted sum, before overrides; above 1 only where novelty is.
+    /// The weighted sum, before overrides. It exceeds 1 only if novelty does.
     #[must_use]
     pub fn composite(&self) -> f64 {
         self.complexity + self.novelty + self.tool_diversity + self.outcome

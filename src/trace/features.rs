@@ -1,4 +1,4 @@
-//! What is counted in a trace: everything the score needs besides the text, in a few numbers.
+//! The features of a trace: everything that the score needs of it besides the text, in a few numbers.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use crate::{
     trace::{StepKind, Trace},
 };
 
-/// The counts and facts of one trace that the dimensions and overrides are computed from.
+/// The numbers of one trace from which the dimensions and overrides are computed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Features {
     /// Number of steps.

@@ -16,16 +16,16 @@ use crate::{
 pub struct Trace {
     /// What the agent was asked to do.
     pub task: Task,
-    /// What it did, in order. May be empty.
+    /// What the agent did, in order. May be empty.
     pub steps: Vec<Step>,
     /// Domain and success of the run.
     pub metadata: Metadata,
     /// How it ended.
     pub outcome: Outcome,
-    /// What the novelty memory knows it by: its `id`. No part of the score, and not read from JSON.
+    /// The `id` of the trace, under which the novelty memory keeps it. It has no part in the score, and is not read from JSON.
     #[serde(skip)]
     pub label: Option<Label>,
-    /// Whether some of its text was left out here because it has too much. Not read from JSON.
+    /// Whether some of the text is missing here, because the trace has more than is compared. Not read from JSON.
     #[serde(skip)]
     pub text_cut: bool,
 }
@@ -43,7 +43,7 @@ pub struct Step {
     /// What kind of step this is.
     #[serde(rename = "type")]
     pub kind: StepKind,
-    /// The step's text; absent counts as empty.
+    /// The step's text; a step without it counts as one with an empty text.
     #[serde(default)]
     pub content: Option<String>,
     /// The tool that the step used, if any.
@@ -75,8 +75,8 @@ pub struct Outcome {
     pub confidence: f64,
 }
 
-/// The type of a step. Types that the schema does not name are kept: newer frameworks have more, and each
-/// distinct one counts towards complexity.
+/// The type of a step. Types that the schema does not name are kept, because newer frameworks have more, and each
+/// distinct type counts towards complexity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "String")]
 pub enum StepKind {
@@ -108,9 +108,9 @@ impl Outcome {
     /// Checks the confidence.
     ///
     /// # Errors
-    /// [`Error::TraceOutOfRange`] unless it is a finite number in \[0, 1\].
+    /// [`Error::TraceOutOfRange`] unless the confidence is a finite number in \[0, 1\].
     pub fn new(confidence: f64) -> Result<Self> {
-        // NaN is in no range, so it is refused here as well.
+        // A range does not contain NaN, so NaN is refused here as well.
         if (0.0..=1.0).contains(&confidence) {
             Ok(Self { confidence })
         } else {

@@ -1,24 +1,24 @@
-//! The text of a trace that is embedded, and how much of it can matter.
+//! The text of a trace that is embedded, and how much of it has to be read.
 
 use crate::{embed::tokens, fault, trace::Trace};
 
 /// How much of a trace's text is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// None: nothing is compared.
+    /// Nothing, because nothing is compared.
     Nothing,
-    /// What the first 512 tokens can come from.
+    /// As much as the first 512 tokens can come from.
     Prefix,
-    /// All, up to [`MOST_UNITS`].
+    /// The whole text, up to [`MOST_UNITS`].
     Whole,
 }
 
-/// The most UTF-16 code units of a trace's text that are read where all of it is compared: reading and cutting so
-/// much takes 10 to 30 milliseconds.
+/// The most UTF-16 code units of a trace's text that are read for a comparison of the whole text. Reading and cutting
+/// that much takes 10 to 30 milliseconds on the event loop, which is why there is a limit.
 pub const MOST_UNITS: usize = 1 << 20;
 
-/// The objective and the content of every step, joined with spaces. A step without content still adds its
-/// space, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
+/// The objective and the content of every step, joined with spaces. A step without content adds its space all the
+/// same, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
     fault::point("text");
@@ -39,30 +39,30 @@ pub fn of(trace: &Trace) -> String {
     text
 }
 
-/// Tells when so much of a text was read that the rest cannot matter any more, because more tokens are
-/// surely there than are kept. Only the prefix of a text of megabytes needs to be copied then.
+/// Decides how much of a text has to be read: reading stops once the text certainly has more tokens than are kept, because
+/// the rest cannot matter then. So of a text of megabytes only the beginning is copied.
 ///
-/// What it counts are tokens for sure: a run without white space in which something is visible is at least one,
-/// and so is each ideograph and each ASCII punctuation mark that is part of no special token's literal. Text
-/// that has few of these, such as a megabyte of one word, is read to its end.
+/// It counts a lower bound of the tokens. A run without white space that has something visible is at least one token. So is
+/// each ideograph, and each ASCII punctuation mark that cannot be part of a special token's literal. Text with few of these,
+/// such as a single word of a megabyte, is read to its end.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Sufficiency {
     tokens: usize,
-    /// Whether the current run without white space has something that makes it a token.
+    /// Whether the current run without white space has something visible, which makes it a token.
     in_word: bool,
     enough: bool,
 }
 
 impl Sufficiency {
-    /// Goes on reading with the UTF-16 code units of the next part; a space follows each part. Returns how many of
-    /// them are needed: all, unless that is enough.
+    /// Continues with the UTF-16 code units of the next part; a space follows each part. Returns how many of them
+    /// have to be read: all, unless a part of them is enough.
     pub fn read(&mut self, units: &[u16]) -> usize {
         if self.enough {
             return 0;
         }
         let mut read = 0;
         for c in char::decode_utf16(units.iter().copied()) {
-            // A lone surrogate becomes a character that is removed, of the same length.
+            // A lone surrogate counts as a character of the same length that the tokenizer removes.
             let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
             read += c.len_utf16();
             if self.pass(c) {
@@ -73,7 +73,7 @@ impl Sufficiency {
         units.len()
     }
 
-    /// Whether no more text is needed.
+    /// Whether enough text was read.
     #[must_use]
     pub fn is_enough(&self) -> bool {
         self.enough
@@ -88,7 +88,7 @@ impl Sufficiency {
         } else if !self.in_word {
             self.in_word = tokens::is_visible(c);
         }
-        // Up to a breaker, what follows can change how the last tokens are normalised.
+        // Until white space or the like, the text that follows can still change how the last tokens are normalised.
         self.enough = self.tokens >= tokens::MOST_TOKENS && tokens::is_breaker(c);
         self.enough
     }

@@ -1,11 +1,11 @@
-//! The whole text of a trace in windows: what novelty compares where it is to cover more than the first 512 tokens.
+//! Cuts the whole text of a trace into windows, for novelty that covers more than the first 512 tokens.
 //!
-//! Windows begin where a part of the text begins (the objective, or the content of a step), so that parts which
-//! come again in another order, or after another beginning, make the same windows again. A long part is cut where
-//! its text says, not where an offset does, so that an insertion changes the windows around it alone. A long trace is
-//! represented by the windows with the smallest hashes: two traces that share text choose the same ones of it, and
-//! what share of the chosen ones is new estimates what share of the text is (bottom-k sampling; Broder, "On the
-//! resemblance and containment of documents", 1997).
+//! A window begins where a part of the text begins (the objective, or the content of a step). So parts that appear again
+//! in another order, or after another beginning, give the same windows again. A long part is cut at places that its text
+//! decides, not at fixed offsets, so an insertion changes only the windows around it. A long trace is represented by the
+//! windows with the smallest hashes: two traces that share text choose the same windows of it, so the share of the chosen
+//! windows that is new estimates the share of the text that is new (bottom-k sampling; Broder, "On the resemblance and
+//! containment of documents", 1997).
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ use twox_hash::XxHash3_64;
 
 use crate::trace::Trace;
 
-/// The most bytes of UTF-8 in a window: about 230 tokens of English prose or JSON. A byte is at most one word
-/// piece, so no window takes more than two inferences.
+/// The most bytes of UTF-8 in a window: about 230 tokens of English prose or JSON. A byte gives at most one token, so a
+/// window takes at most two inferences of 512 tokens.
 pub const WINDOW_BYTES: usize = 1000;
 
-/// The fewest bytes, including white space around it, of a window that another one of its part follows.
+/// The fewest bytes of a window that is not the last of its part, with the white space around it.
 const LEAST_BYTES: usize = 250;
 
-/// How many bytes before it decide whether a cut is made at a position.
+/// How many bytes before a position decide whether the text is cut there.
 const CONTEXT_BYTES: usize = 32;
 
 /// The most windows of a trace that are compared and remembered.
@@ -31,12 +31,12 @@ pub const MOST_WINDOWS: usize = 32;
 pub struct Window {
     /// The text, without white space around it.
     pub text: String,
-    /// How many bytes of the trace read so.
+    /// How many bytes of the trace have this text: its length times how often it appears.
     pub bytes: usize,
 }
 
 impl Window {
-    /// A text that stands for all.
+    /// The only window of a trace, so that its weight does not matter.
     #[must_use]
     pub fn whole(text: String) -> Self {
         Self { text, bytes: 1 }
@@ -48,7 +48,7 @@ impl Window {
 pub struct Windows {
     /// At least one and at most [`MOST_WINDOWS`], all different, in the order of the text.
     pub chosen: Vec<Window>,
-    /// Whether these are all that there are.
+    /// Whether no window was left out.
     pub complete: bool,
 }
 
@@ -73,13 +73,13 @@ pub fn of(trace: &Trace) -> Windows {
         windows[position].bytes += piece.len();
     }
     if windows.is_empty() {
-        // What the embedder makes of no text at all is compared too.
+        // A trace without text is compared too, by the embedding of the empty text.
         windows.push(Window::whole(String::new()));
     }
     choose(windows)
 }
 
-/// Keeps the windows with the smallest hashes.
+/// Keeps the [`MOST_WINDOWS`] windows with the smallest hashes.
 fn choose(mut windows: Vec<Window>) -> Windows {
     let complete = windows.len() <= MOST_WINDOWS;
     if !complete {
@@ -90,7 +90,7 @@ fn choose(mut windows: Vec<Window>) -> Windows {
         let largest = *hashes.clone().select_nth_unstable(MOST_WINDOWS - 1).1;
         let mut hashes = hashes.drain(..);
         windows.retain(|_| hashes.next().is_some_and(|hash| hash <= largest));
-        // Different texts of one hash: there are no two in this universe, but the bound must hold.
+        // Only different texts with the same hash could make this necessary. That never happens, but the bound must hold.
         windows.truncate(MOST_WINDOWS);
     }
     Windows {
@@ -116,11 +116,11 @@ fn cut_by<H: FnMut(&[u8]) -> u64>(part: &str, mut hash: H) -> impl Iterator<Item
     })
 }
 
-/// Where the first piece of `rest` ends: of the white space in reach, or of all characters if there is none, before
-/// the one whose context has the smallest hash, the last if there are several.
+/// The end of the first piece of `rest`: before the white space whose context has the smallest hash, among those within
+/// [`LEAST_BYTES`] and [`WINDOW_BYTES`], or before such a character if there is no white space. Of equal hashes, the last.
 ///
-/// What is smallest here is so for most pieces that reach here, wherever they began. So after an insertion the
-/// cuts are soon those that they were without it.
+/// A position that has the smallest hash here also has it for most other pieces that reach it, wherever they began. So soon
+/// after an insertion, the text is cut at the same places as without it.
 fn end_of_first<H: FnMut(&[u8]) -> u64>(rest: &str, hash: &mut H) -> usize {
     if rest.len() <= WINDOW_BYTES {
         return rest.len();
@@ -135,7 +135,7 @@ fn end_of_first<H: FnMut(&[u8]) -> u64>(rest: &str, hash: &mut H) -> usize {
         .filter(|&at| rest[at..].starts_with(char::is_whitespace))
         .min_by_key(&mut context)
         .or_else(|| positions().min_by_key(&mut context))
-        .unwrap_or(rest.len()) // There is a boundary among any four positions.
+        .unwrap_or(rest.len()) // Never taken: any four positions include a character boundary.
 }
 
 #[cfg(test)]
