@@ -1,5 +1,5 @@
-//! A queue of vectors in blocks of contiguous memory: nothing moves when the queue grows or its front
-//! leaves, and memory goes back as blocks empty.
+//! A queue of vectors in blocks of contiguous memory. No vector is moved when the queue grows or its oldest vectors are
+//! removed, and the memory of a block is freed when the block is empty.
 
 use std::{collections::VecDeque, iter, ops::Range, sync::Arc};
 
@@ -18,27 +18,27 @@ use crate::{
 /// Bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
 
-/// A queue of this many bytes of components is large.
+/// From this many bytes of components on, a queue is large: see [`Blocks::is_large`].
 const LARGE_BYTES: usize = 32 * 1024 * 1024;
 
-/// [`BLOCK_BYTES`] of what is added to a large queue: the codes, a quarter of it, fill a huge page too.
+/// [`BLOCK_BYTES`] of the blocks that are added to a large queue. The codes, a quarter of that, fill a huge page too.
 const LARGE_BLOCK_BYTES: usize = 8 * 1024 * 1024;
 
-/// The queue. A clone shares the blocks, so it is made in no time; what either adds later is its own.
+/// The queue. A clone shares the blocks, so cloning copies no vector; what either adds later is its own.
 #[derive(Debug)]
 pub(super) struct Blocks {
     shape: Shape,
     /// Every block but the last is full.
     blocks: VecDeque<Placed>,
     length: usize,
-    /// How many vectors have left in all: the sequence number of the oldest one.
+    /// How many vectors have been removed since the queue was made, which is the sequence number of the oldest one.
     departed: u64,
-    /// Empty blocks, to be used in this order: what was reserved, and one that was emptied, so that a full cache
-    /// allocates nothing.
+    /// Empty blocks, which are used in this order: those that were reserved, and one that was emptied. With that one, a full
+    /// cache allocates nothing.
     spare: VecDeque<Block>,
 }
 
-/// What vectors need.
+/// The memory that a vector needs, which depends on its dimensions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
     pub(super) dimensions: usize,
@@ -46,19 +46,19 @@ pub(super) struct Shape {
     groups: usize,
 }
 
-/// A block, and where it stands in a queue.
+/// A block and its place in a queue.
 #[derive(Debug, Clone)]
 struct Placed {
-    /// The sequence number of the first vector of the block, which may have left.
+    /// The sequence number of the first vector of the block, which may have been removed.
     first: u64,
     block: Arc<Block>,
 }
 
-/// Room for some vectors.
+/// Memory for a fixed number of vectors.
 #[derive(Debug)]
 pub(super) struct Block {
     shape: Shape,
-    /// How many vectors there is room for, at least 1.
+    /// How many vectors the block has room for, at least 1.
     pub(super) capacity: usize,
     components: Mapped<Floats>,
     inverse_norms: Vec<f64>,
@@ -73,9 +73,9 @@ pub(super) struct Block {
 pub(super) struct Run<'b> {
     pub(super) components: &'b [Floats],
     pub(super) inverse_norms: &'b [f64],
-    /// As many groups as in `components`, or none without codes.
+    /// As many groups as `components` has; empty without codes.
     pub(super) codes: &'b [Codes],
-    /// As many as there are vectors, or none without codes.
+    /// One for each vector; empty without codes.
     pub(super) infos: &'b [CodeInfo],
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Entry<'b> {
 }
 
 impl Shape {
-    /// Of vectors of `dimensions` components, at least 1.
+    /// The shape of vectors with `dimensions` components, at least 1.
     fn new(dimensions: usize) -> Self {
         Self {
             dimensions,
@@ -97,7 +97,7 @@ impl Shape {
         }
     }
 
-    /// Whether there are codes: not for vectors too long for the kernel.
+    /// Whether the vectors have codes; those that are too long for the kernel have none.
     fn coded(self) -> bool {
         self.groups <= MAX_CODE_GROUPS
     }
@@ -111,7 +111,7 @@ impl Shape {
         vectors.saturating_mul(self.bytes()) >= LARGE_BYTES
     }
 
-    /// How many vectors there is room for in a block that comes after `vectors` others.
+    /// How many vectors a block has room for that is added after `vectors` others.
     pub(super) fn capacity_after(self, vectors: usize) -> usize {
         let bytes = if self.is_large(vectors) {
             LARGE_BLOCK_BYTES
@@ -144,17 +144,17 @@ impl Blocks {
         self.length
     }
 
-    /// What the blocks that [`Blocks::push_block`] takes are made for.
+    /// The shape that a block must have for [`Blocks::push_block`].
     pub(super) fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Whether there are codes.
+    /// Whether the vectors have codes.
     pub(super) fn coded(&self) -> bool {
         self.shape.coded()
     }
 
-    /// The bytes that the vectors take, beside their labels.
+    /// How many bytes the vectors take, without their labels.
     pub(super) fn bytes(&self) -> usize {
         let codes = if self.coded() {
             self.shape.groups * size_of::<Codes>()
@@ -166,12 +166,12 @@ impl Blocks {
         self.length.saturating_mul(self.shape.bytes() + codes + others)
     }
 
-    /// Whether the vectors take so much memory that it should go back to the system with them.
+    /// Whether the vectors take so much memory that it should be returned to the system when they are removed.
     pub(super) fn is_large(&self) -> bool {
         self.shape.is_large(self.length)
     }
 
-    /// The sequence numbers of the vectors: each has its own for as long as the queue exists.
+    /// The sequence numbers of the vectors. Each vector keeps its number for as long as the queue exists.
     pub(super) fn sequence(&self) -> Range<u64> {
         self.departed..self.departed + self.length as u64
     }
@@ -192,7 +192,7 @@ impl Blocks {
         {
             room = last.capacity - last.len();
             if Arc::get_mut(last).is_none() {
-                // A clone of the queue has it too, and must not see what comes.
+                // A clone of the queue shares this block, and must not see the vectors that are added to it.
                 let mut own = Block::allocate(self.shape, last.capacity)?;
                 own.extend(last, 0..last.len());
                 *last = Arc::new(own);
@@ -208,7 +208,7 @@ impl Blocks {
         self.blocks.try_reserve(self.spare.len()).ok()
     }
 
-    /// The block that takes the next vector; [`Blocks::reserve`] must have made room.
+    /// The block to which the next vector is added. [`Blocks::reserve`] must have made room.
     fn open_block(&mut self) -> Option<&mut Block> {
         let is_open = |last: &Placed| last.block.len() < last.block.capacity;
         if !self.blocks.back().is_some_and(is_open) {
@@ -218,7 +218,7 @@ impl Blocks {
         Arc::get_mut(&mut self.blocks.back_mut()?.block)
     }
 
-    /// Makes `block` the last one.
+    /// Makes `block` the last block.
     fn place(&mut self, block: Block) {
         self.blocks.push_back(Placed {
             first: self.sequence().end,
@@ -226,8 +226,8 @@ impl Blocks {
         });
     }
 
-    /// Appends a vector; [`Blocks::reserve`] must have made room. The order of age stays: it counts as no older than the one
-    /// before.
+    /// Appends a vector. [`Blocks::reserve`] must have made room. Vectors stay in the order of their age: if `added` is earlier than
+    /// that of the vector before, the vector counts as added at the same time as that one.
     pub(super) fn push_back(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
         let added = self.back_added().map_or(added, |latest| latest.max(added));
         let Some(block) = self.open_block() else {
@@ -239,7 +239,7 @@ impl Blocks {
         self.length += 1;
     }
 
-    /// Appends a block of this queue's [`Shape`], whose vectors are finished, to a queue of full blocks.
+    /// Appends a block of this queue's [`Shape`] with finished vectors. All blocks of the queue must be full.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -258,8 +258,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Appends the vectors of `newer`, of as many dimensions, but for the first `skipped`;
-    /// [`Blocks::reserve`] must have made room. The order of age stays, as in [`Blocks::push_back`].
+    /// Appends the vectors of `newer`, which has the same dimensions, except for the first `skipped`.
+    /// [`Blocks::reserve`] must have made room. Vectors stay in the order of their age, as in [`Blocks::push_back`].
     pub(super) fn extend(&mut self, newer: &Self, skipped: usize) {
         for (source, mut range) in newer.parts(skipped) {
             while !range.is_empty() {
@@ -291,7 +291,7 @@ impl Blocks {
         self.blocks.back()?.block.added.last().copied()
     }
 
-    /// Where the vector at `index` lies, counted from the oldest: in which block, and where in it.
+    /// The place of the vector at `index`, counted from the oldest: the block, and the position in it.
     fn locate(&self, index: usize) -> Option<(usize, usize)> {
         if index >= self.length {
             return None;
@@ -315,7 +315,7 @@ impl Blocks {
         parts.flat_map(|(block, mut range)| iter::from_fn(move || block.get(range.next()?)))
     }
 
-    /// Gives the vector at `index` a label. No clone of the queue may have the vector.
+    /// Sets the label of the vector at `index`. No clone of the queue may share the vector's block.
     pub(super) fn set_label(&mut self, index: usize, label: Option<Label>) {
         if let Some((block, position)) = self.locate(index)
             && let Some(block) = Arc::get_mut(&mut self.blocks[block].block)
@@ -332,7 +332,7 @@ impl Blocks {
         }
         self.length -= 1;
         self.departed += 1;
-        // A block that is not full takes the next vector.
+        // A block that is not full is kept, because the next vector goes there.
         let is_used_up = |first: &Placed| self.departed - first.first == first.block.capacity as u64;
         if !self.blocks.front().is_some_and(is_used_up) {
             return;
@@ -352,7 +352,7 @@ impl Blocks {
         self.departed = departed;
     }
 
-    /// Every vector after the first `skipped`, oldest first: the block and where in it.
+    /// Every vector after the first `skipped`, oldest first, as blocks and the positions in them.
     fn parts(&self, skipped: usize) -> impl Iterator<Item = (&Block, Range<usize>)> + Clone {
         let (first, start) = self.locate(skipped).unwrap_or((self.blocks.len(), 0));
         let blocks = self.blocks.iter().skip(first).enumerate();
@@ -362,7 +362,7 @@ impl Blocks {
         })
     }
 
-    /// Every vector after the first `skipped`, oldest first.
+    /// Every vector after the first `skipped`, oldest first, as runs of contiguous memory.
     pub(super) fn runs(&self, skipped: usize) -> impl Iterator<Item = Run<'_>> {
         self.parts(skipped).map(|(block, range)| {
             let run = Run {
@@ -387,7 +387,7 @@ impl Clone for Blocks {
 }
 
 impl Block {
-    /// An empty block for `capacity` vectors, unless there is no memory.
+    /// An empty block for `capacity` vectors; `None` if there is not enough memory.
     fn allocate(shape: Shape, capacity: usize) -> Option<Self> {
         let groups = capacity.checked_mul(shape.groups)?;
         let coded = shape.coded();
@@ -410,7 +410,7 @@ impl Block {
         Some(block)
     }
 
-    /// An empty block that can come after `vectors` others.
+    /// An empty block that is to be added after `vectors` others.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -431,8 +431,8 @@ impl Block {
         })
     }
 
-    /// Appends the components of vectors that lie one after another, of which [`Block::finish_next`] makes vectors of
-    /// the block; there must be room.
+    /// Appends the components of several vectors, one vector after another. There must be room. [`Block::finish_next`] makes them
+    /// vectors of the block.
     pub(super) fn extend_components(&mut self, vectors: &[f32]) {
         for vector in vectors.chunks_exact(self.shape.dimensions) {
             self.components.extend(vector.chunks(GROUP).map(|chunk| {
@@ -443,13 +443,12 @@ impl Block {
         }
     }
 
-    /// Whether there are components that are no vector yet.
+    /// Whether the block has components that [`Block::finish_next`] has not made a vector yet.
     pub(super) fn is_unfinished(&self) -> bool {
         self.components.len() > self.len() * self.shape.groups
     }
 
-    /// Makes a vector of the first components that are none yet, which was added at `added`. `scaled` is for the work in
-    /// between.
+    /// Makes the next components a vector that was added at `added`. `scaled` is memory for the computation.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::OutOfMemory`].
@@ -458,13 +457,13 @@ impl Block {
         let start = self.len() * groups;
         let components = &mut self.components[start..start + groups];
         scaled.set::<f32>(bytemuck::cast_slice(components), "vector")?;
-        // The same, unless they had to be scaled.
+        // This changes the components only if they had to be scaled.
         components.copy_from_slice(&scaled.components);
         self.finish(scaled, None, added);
         Ok(())
     }
 
-    /// Appends what belongs to the components of `vector`.
+    /// Appends everything of `vector` except its components, which are in the block already.
     fn finish(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
         self.inverse_norms.push(vector.inverse_norm);
         if self.shape.coded() {
@@ -474,7 +473,7 @@ impl Block {
         self.labels.push(label);
     }
 
-    /// Appends vectors of another block of the same shape; there must be room.
+    /// Appends the vectors in `range` of another block of the same shape. There must be room.
     fn extend(&mut self, source: &Self, range: Range<usize>) {
         let groups = range.start * self.shape.groups..range.end * self.shape.groups;
         self.components
@@ -505,7 +504,7 @@ impl<'b> Run<'b> {
         self.inverse_norms.len()
     }
 
-    /// The first `count` vectors and the others.
+    /// Splits the run into the first `count` vectors and the others.
     fn split_at(self, count: usize) -> (Self, Self) {
         fn split<T>(values: &[T], total: usize, count: usize) -> (&[T], &[T]) {
             values.split_at(values.len().checked_div(total).unwrap_or(0) * count)

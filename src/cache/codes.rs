@@ -1,12 +1,12 @@
-//! Vectors in eight bits a component, and how far that can be from the truth.
+//! Vectors with eight bits for each component, and a bound of the error that this makes.
 //!
-//! A scan of codes reads a quarter of the bytes. It never decides: it tells which vectors cannot be the most
-//! similar one, and the single precision kernel decides among the rest.
+//! A scan of codes reads a quarter of the bytes that a scan of the components reads. It only rules out vectors that cannot be the
+//! most similar one; the single precision kernel decides among the rest. So codes save time and do not change the result.
 //!
 //! # The bound
 //!
-//! A stored vector is `v = w + r`: `w` is `step * (code - 128)` in each component, `r` what rounding left. The
-//! query is `q = p + s` in the same way, with fifteen bits. Then
+//! A stored vector is `v = w + r`, where `w` is `step * (code - 128)` in each component and `r` is the error of rounding. In the
+//! same way the query is `q = p + s`, with fifteen bits. Then
 //!
 //! `|q.v - p.w|  =  |q.r + s.w|  <=  |q| |r| + |s| |w|  <=  |q| |r| + |s| (|v| + |r|)`
 //!
@@ -15,11 +15,11 @@
 //!
 //! `|cosine - p.w / (|q| |v|)|  <=  e + f (1 + e)`
 //!
-//! `p.w` comes from integers and is exact. The kernel's own cosine is within [`DOT_ERROR`] of the true one.
-//! [`SLACK`] covers the rest: products below the range of `f32`, norms (right to 2^-53 times the number of
-//! components, of which there are at most 2^16), `step / |v|` in single precision, and the few operations in
-//! double precision that evaluate the bound. So a vector whose bound is below the kernel's cosine of another
-//! one has a smaller cosine itself, and leaving it out changes no bit of the largest.
+//! `p.w` is computed with integers, so it is exact. The cosine that the kernel computes is within [`DOT_ERROR`] of the true one.
+//! [`SLACK`] covers the other errors: products below the range of `f32`; norms, which are exact to 2^-53 times the number of
+//! components, at most 2^16; `step / |v|` in single precision; and the few operations in double precision that evaluate
+//! the bound. So if the bound of a vector is below the kernel's cosine of another vector, its own cosine is smaller, and leaving
+//! it out changes no bit of the largest cosine.
 
 use super::scaled::{LANES, Scaled, fold};
 use crate::{
@@ -27,28 +27,28 @@ use crate::{
     simd::{CodePlanes, Codes, DOT_ERROR, Floats, GROUP, PLANE},
 };
 
-/// Much more than the rounding it stands for, of which the most is 2^-24, for `step / |v|`.
+/// Covers the errors that are named above. The largest of them is 2^-24, of `step / |v|`, which is much smaller.
 const SLACK: f64 = 1e-6;
 
-/// The digits of a vector go from minus to plus this.
+/// The largest digit of a vector; the smallest is its negative.
 const LARGEST_DIGIT: i32 = 127;
 
-/// The same for a query.
+/// The largest digit of a query.
 const LARGEST_QUERY_DIGIT: i32 = LARGEST_DIGIT * PLANE;
 
 /// The code of the digit 0.
 const ZERO: i32 = 128;
 
-/// What is kept of a vector beside its codes.
+/// What is stored of a vector beside its codes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CodeInfo {
-    /// The step over the norm.
+    /// The step divided by the vector's norm.
     step: f32,
-    /// `e`, rounded up.
+    /// `e` of the bound, rounded up.
     error: f32,
 }
 
-/// Appends the codes of `vector`, a group of them for each group of components.
+/// Appends the codes of `vector` to `codes`, one group for each group of components.
 pub(super) fn encode(vector: &Scaled, codes: &mut impl Extend<Codes>) -> CodeInfo {
     let rounding = Rounding::new(&vector.components, LARGEST_DIGIT);
     let mut lost = [0.0; LANES];
@@ -58,27 +58,27 @@ pub(super) fn encode(vector: &Scaled, codes: &mut impl Extend<Codes>) -> CodeInf
         Codes(digits.map(|digit| (digit + ZERO) as u8))
     }));
     let error = root(lost) * vector.inverse_norm;
-    #[allow(clippy::cast_possible_truncation)] // To single precision, the error upwards.
+    #[allow(clippy::cast_possible_truncation)] // Rounded to single precision, the error upwards.
     CodeInfo {
         step: (rounding.step * vector.inverse_norm) as f32,
         error: (error * (1.0 + f64::from(f32::EPSILON))) as f32,
     }
 }
 
-/// A query in fifteen bits a component.
+/// A query with fifteen bits for each component.
 #[derive(Debug, Default)]
 pub(super) struct CodedQuery {
     pub(super) planes: Vec<CodePlanes>,
-    /// The step over the norm.
+    /// The step divided by the query's norm.
     step: f64,
-    /// What the kernel's sum has too much, because its codes are not signed.
+    /// By how much the kernel's sum is too large, because the codes of vectors are unsigned.
     offset: f64,
-    /// `f`.
+    /// `f` of the bound.
     error: f64,
 }
 
 impl CodedQuery {
-    /// Takes over `query`; the memory of the one before is used again.
+    /// Computes the codes of `query`. The memory of the query before is reused.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -96,7 +96,7 @@ impl CodedQuery {
         for group in &query.components {
             let digits = rounding.digits(group, &mut lost);
             fold(&mut sum, &digits, |sum, digit| sum + digit);
-            // Rounded, so that what is left for the lower plane is -64 to 63.
+            // Rounded to the nearest, so that the rest, for the lower plane, is from -64 to 63.
             let high = digits.map(|digit| (digit + PLANE / 2) >> PLANE.ilog2());
             let low = std::array::from_fn(|lane| digits[lane] - high[lane] * PLANE);
             #[allow(clippy::cast_possible_truncation)] // Both planes have eight bits.
@@ -112,7 +112,7 @@ impl CodedQuery {
         Ok(())
     }
 
-    /// The largest cosine that the kernel can give for a vector, from `product`, the sum over its codes.
+    /// The largest cosine that the kernel can compute for a vector, given `product`, the sum over its codes.
     #[inline]
     pub(super) fn bound(&self, product: f64, info: CodeInfo) -> f64 {
         let cosine = (product - self.offset) * self.step * f64::from(info.step);
@@ -121,7 +121,7 @@ impl CodedQuery {
     }
 }
 
-/// How components become digits.
+/// How components are rounded to digits.
 struct Rounding {
     digits_per_unit: f32,
     step: f64,
@@ -149,10 +149,10 @@ impl Rounding {
         }
     }
 
-    /// The digits of a group. The squares of what they leave out are added to `lost`.
+    /// The digits of a group. Adds the squares of the rounding errors to `lost`.
     #[inline]
     fn digits(&self, group: &Floats, lost: &mut [f64; LANES]) -> [i32; GROUP] {
-        // Adding this to a number of up to 22 bits leaves the nearest integer in the last bits.
+        // After adding this to a number of up to 22 bits, the last bits of the sum are the nearest integer.
         const ROUND: f32 = 12_582_912.0;
         let digits = group.0.map(|component| {
             let rounded = component * self.digits_per_unit + ROUND;

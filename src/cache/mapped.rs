@@ -1,16 +1,16 @@
-//! Values in pages of their own, which go back to the system with them.
+//! Values in memory pages of their own, which are returned to the system when the values are dropped.
 
 use std::{iter, marker::PhantomData, mem, ops};
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
-/// Of most systems.
+/// The size of a huge page on most systems.
 const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
-/// A vector of values that never moves nor grows beyond what it was made for. Beside a `Vec` it has two advantages
-/// where it is large: its memory can be in huge pages, of which a system hands out a gigabyte several times as fast as of
-/// small ones, and no allocator keeps it back once it is free.
+/// A vector of values with a fixed capacity, which never moves. If it is large, it has two advantages over a `Vec`. Its memory can
+/// be in huge pages, which the system provides several times as fast, by the gigabyte, as small ones. And once it is
+/// freed, no allocator keeps it back.
 #[derive(Debug)]
 pub(super) struct Mapped<T> {
     pages: MmapMut,
@@ -19,7 +19,7 @@ pub(super) struct Mapped<T> {
 }
 
 impl<T: Pod> Mapped<T> {
-    /// No values, with room for `capacity` of them; `None` if there is no memory.
+    /// An empty vector with room for `capacity` values; `None` if there is not enough memory.
     pub(super) fn allocate(capacity: usize) -> Option<Self> {
         const {
             assert!(mem::align_of::<T>() <= 4096, "pages are aligned to no more");
@@ -30,7 +30,7 @@ impl<T: Pod> Mapped<T> {
         }
         let bytes = capacity.checked_mul(size_of::<T>())?;
         let huge = cfg!(target_os = "linux") && bytes >= HUGE_PAGE_BYTES / 2;
-        // A part of a huge page would be in small ones.
+        // Rounded up, because the rest of a huge page would lie in small pages.
         let mapped = if huge {
             bytes.checked_next_multiple_of(HUGE_PAGE_BYTES)?
         } else {
@@ -39,7 +39,7 @@ impl<T: Pod> Mapped<T> {
         let pages = MmapMut::map_anon(mapped).ok()?;
         #[cfg(target_os = "linux")]
         if huge {
-            // A kernel without them does as well, if slower.
+            // Without huge pages everything works, only slower, so a refusal is ignored.
             let _ = pages.advise(memmap2::Advice::HugePage);
         }
         Some(Self {

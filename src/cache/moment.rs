@@ -1,19 +1,19 @@
-//! Points in time that can lie before the process began, and before the machine did.
+//! Points in time that can lie before the process, or even the machine, was started.
 
 use std::{
     sync::LazyLock,
     time::{Duration, Instant},
 };
 
-/// A point in time, in nanoseconds since the first one that this process asked for. An `Instant` cannot stand for
-/// when a restored vector was added: some platforms have none from before the machine was started.
+/// A point in time, in nanoseconds since the first one that this process asked for. An `Instant` cannot be used for the time at
+/// which a restored vector was added, because on some platforms it cannot lie before the start of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment(i64);
 
 static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Moment {
-    /// The moment `now`; what is 292 years away is taken to be no further.
+    /// The moment `now`. One that is more than 292 years away counts as 292 years away.
     pub(super) fn at(now: Instant) -> Self {
         let nanoseconds = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
         Self(match now.checked_duration_since(*FIRST) {
@@ -22,13 +22,13 @@ impl Moment {
         })
     }
 
-    /// The moment that was `age` ago at this one.
+    /// The moment that lies `age` before this one.
     pub(super) fn before(self, age: Duration) -> Self {
         let nanoseconds = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(nanoseconds))
     }
 
-    /// The time from this moment to `now`; none if this one is later.
+    /// The time from this moment to `now`; zero if this moment is later.
     pub(super) fn age(self, now: Self) -> Duration {
         Duration::from_nanos(u64::try_from(now.0.saturating_sub(self.0)).unwrap_or(0))
     }

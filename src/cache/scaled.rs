@@ -1,4 +1,4 @@
-//! Vectors as the cache computes with them.
+//! Vectors in the form that the cache computes with.
 
 use crate::{
     error::{Error, Result},
@@ -10,26 +10,26 @@ pub trait Component: Copy + Into<f64> {}
 impl Component for f32 {}
 impl Component for f64 {}
 
-/// A vector in single precision, with one over its norm. Cosine similarity does not depend on the length,
-/// so a vector whose components could overflow or vanish in single precision is scaled by a power of two,
-/// which changes no digit of it.
+/// A vector in single precision, and the reciprocal of its norm. Cosine similarity does not depend on the length of a vector.
+/// So if its components could overflow or underflow in single precision, they are multiplied by a power of two, which
+/// changes none of their digits.
 ///
-/// The same vector gives the same bits on every machine: nothing here depends on what the CPU can do.
+/// The same vector gives the same bits on every machine, because nothing here depends on the features of the CPU.
 #[derive(Debug, Default)]
 pub(super) struct Scaled {
     /// Padded with zeros.
     pub(super) components: Vec<Floats>,
-    /// 0 for a zero vector, which makes its similarities 0.
+    /// The reciprocal of the norm. For a zero vector it is 0, so that its similarities are 0.
     pub(super) inverse_norm: f64,
 }
 
 impl Scaled {
-    /// Largest components outside this range have the vector scaled: products of two such vectors stay far
-    /// from the ends of single precision. The ends are powers of two, which rounding to single precision does not
-    /// cross: what was taken over is never scaled again, so a vector that comes back from a file has the same bits.
+    /// A vector is scaled if its largest component is outside this range. Products of two vectors inside it stay far from the
+    /// limits of single precision. The ends are powers of two, which rounding to single precision does not cross. So a
+    /// vector that was scaled is never scaled again, and one that is loaded from a file has the bits that were saved.
     const COMFORTABLE: std::ops::RangeInclusive<f64> = 1.0 / 1_099_511_627_776.0..=1_099_511_627_776.0;
 
-    /// Takes over `vector`; the memory of the one before is used again.
+    /// Takes the values of `vector`. The memory of the vector before is reused. `name` is what the error calls the vector.
     ///
     /// # Errors
     /// [`Error::NotFinite`] for a component that is NaN or infinite, [`Error::OutOfMemory`].
@@ -41,7 +41,7 @@ impl Scaled {
                 dimensions: vector.len(),
             })?;
         let (largest, mut squares) = self.fill(vector, |component| component);
-        // What is not finite shows here too: infinity in `largest`, NaN in `squares`.
+        // This also finds components that are not finite: infinity makes `largest` infinite, NaN makes `squares` NaN.
         if !Self::COMFORTABLE.contains(&largest) || !squares.is_finite() {
             require_finite(vector, name)?;
             let factors = scale_factors(largest);
@@ -55,8 +55,8 @@ impl Scaled {
         Ok(())
     }
 
-    /// Makes the components `scale` of those of `vector`. Gives the largest magnitude of these, NaN left out,
-    /// and the sum of the squares of what they are in single precision.
+    /// Sets the components to those of `vector`, each changed by `scale` and rounded to single precision. Returns the largest
+    /// magnitude before rounding, ignoring NaN, and the sum of the squares after it.
     #[inline]
     fn fill<T: Component>(&mut self, vector: &[T], scale: impl Fn(f64) -> f64) -> (f64, f64) {
         self.components.clear();
@@ -82,10 +82,10 @@ impl Scaled {
     }
 }
 
-/// Folds go in this many lanes, which the compiler can put side by side.
+/// Sums and maxima are computed in this many lanes, so that the compiler can use SIMD.
 pub(super) const LANES: usize = 8;
 
-/// Takes the values of a group into the lanes.
+/// Folds the values of a group into the lanes.
 #[inline]
 pub(super) fn fold<T: Copy>(lanes: &mut [T; LANES], group: &[T; GROUP], step: impl Fn(T, T) -> T) {
     for values in group.as_chunks::<LANES>().0 {
@@ -107,8 +107,8 @@ fn require_finite<T: Component>(vector: &[T], name: &'static str) -> Result<()> 
     }
 }
 
-/// Two powers of two whose product brings `largest` near 1, or ones where it is comfortable. Two, because the
-/// reciprocal of the smallest double is no double.
+/// Two powers of two whose product scales `largest` to about 1; both are 1 if it is in the comfortable range. There are two
+/// because the reciprocal of the smallest double is too large for a double.
 fn scale_factors(largest: f64) -> (f64, f64) {
     if largest == 0.0 || Scaled::COMFORTABLE.contains(&largest) {
         return (1.0, 1.0);

@@ -1,4 +1,4 @@
-//! The search for the largest similarities.
+//! The search for the vectors that are most similar to a query.
 
 use std::{
     cmp::{Ordering, Reverse},
@@ -8,14 +8,14 @@ use std::{
 use super::{blocks::Run, codes::CodedQuery, scaled::Scaled};
 use crate::simd::{self, Floats, Kernels};
 
-/// Vectors that are looked at together: their products fit the first-level cache.
+/// How many vectors are compared together. Their products fit into the first-level cache.
 const BATCH: usize = 64;
 
-/// When codes rule out less than half of a batch, this many batches are scanned without: a cache full of
-/// near duplicates costs little more than it would without codes.
+/// How many batches are scanned without codes after one in which codes ruled out less than half of the vectors. So with
+/// a cache full of near-duplicates, where codes are of no use, they cost little time.
 const PLAIN_BATCHES: usize = 7;
 
-/// A vector that was compared.
+/// A vector, and its similarity to the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Found {
     pub(super) similarity: f64,
@@ -23,20 +23,20 @@ pub(super) struct Found {
     pub(super) index: usize,
 }
 
-/// What a search looks for.
+/// Which vectors a search collects.
 pub(super) trait Wanted {
-    /// Whether the most promising vector of a batch is looked at before the others, to rule these out. It may
-    /// then be offered twice.
+    /// Whether the vector with the largest bound in a batch is compared before the others, so that it can rule these out. It
+    /// may be offered twice then.
     const PROMISING_FIRST: bool;
 
-    /// Whether a vector can be wanted whose similarity is at most `bound`.
+    /// Whether a vector can be collected if its similarity is at most `bound`.
     fn can_win(&self, bound: f64) -> bool;
 
-    /// Takes or leaves a vector.
+    /// Collects the vector, or ignores it.
     fn offer(&mut self, found: Found);
 }
 
-/// The most similar vector; of equally similar ones the oldest.
+/// Collects the most similar vector; of equally similar ones, the oldest.
 #[derive(Debug, Default)]
 pub(super) struct Largest(pub(super) Option<Found>);
 
@@ -60,16 +60,16 @@ impl Wanted for Largest {
     }
 }
 
-/// The `count` most similar vectors, at least 1; of equally similar ones the oldest.
+/// Collects the `count` most similar vectors, at least 1; of equally similar ones, the oldest.
 #[derive(Debug)]
 pub(super) struct Several {
     count: usize,
-    /// The least wanted on top.
+    /// A heap with the least similar of the collected vectors on top.
     best: BinaryHeap<Reverse<Rank>>,
 }
 
 impl Several {
-    /// `None` when there is no memory for so many.
+    /// `None` if there is not enough memory for `count` vectors.
     pub(super) fn new(count: usize) -> Option<Self> {
         let mut best = Vec::new();
         best.try_reserve_exact(count).ok()?;
@@ -85,7 +85,7 @@ impl Several {
 }
 
 impl Wanted for Several {
-    // The most promising one alone says nothing about the last of many.
+    // The best vector of a batch alone cannot rule out others, because several are collected.
     const PROMISING_FIRST: bool = false;
 
     fn can_win(&self, bound: f64) -> bool {
@@ -105,13 +105,13 @@ impl Wanted for Several {
     }
 }
 
-/// How wanted a vector is: the more similar and, among equals, the older it is.
+/// The order of vectors in a result: the more similar is greater, and of equally similar ones the older.
 #[derive(Debug)]
 struct Rank(Found);
 
 impl Ord for Rank {
     fn cmp(&self, other: &Self) -> Ordering {
-        // Similarities are finite, and the two zeros equal.
+        // Similarities are never NaN, and 0 and -0 are equal.
         let by_similarity = self.0.similarity.partial_cmp(&other.0.similarity);
         by_similarity
             .unwrap_or(Ordering::Equal)
@@ -138,14 +138,14 @@ pub(super) struct Scan<'q, W> {
     query: &'q Scaled,
     coded: Option<&'q CodedQuery>,
     kernels: &'static Kernels,
-    /// How many vectors there were before the batch.
+    /// How many vectors the batches before had.
     before: usize,
-    /// What was found.
+    /// The vectors that were collected.
     pub(super) wanted: W,
 }
 
 impl<'q, W: Wanted> Scan<'q, W> {
-    /// `query` is not zero. Codes, if there are any, save time and change no bit.
+    /// Makes a search for `query`, which must not be the zero vector. Codes save time and do not change the result.
     pub(super) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, wanted: W) -> Self {
         Self {
             query,
@@ -156,7 +156,7 @@ impl<'q, W: Wanted> Scan<'q, W> {
         }
     }
 
-    /// Compares with every vector of `runs`.
+    /// Searches every vector of `runs`.
     pub(super) fn over<'b>(&mut self, runs: impl Iterator<Item = Run<'b>>) {
         let mut plain_batches = 0;
         for run in runs {
@@ -177,7 +177,8 @@ impl<'q, W: Wanted> Scan<'q, W> {
         }
     }
 
-    /// Compares with the vectors of a batch that can be wanted. Returns whether they were few.
+    /// Compares the query with those vectors of a batch that codes do not rule out. Returns whether these
+    /// were at most half of the batch.
     fn compare_candidates(&mut self, batch: &Run, coded: &CodedQuery) -> bool {
         let length = batch.inverse_norms.len();
         let mut bounds = [0.0; BATCH];
@@ -219,8 +220,8 @@ impl<'q, W: Wanted> Scan<'q, W> {
         self.compare(index, row, &batch.inverse_norms[index..=index]);
     }
 
-    /// Compares with up to [`BATCH`] vectors, of which the first is at `start` in the batch: the single precision
-    /// kernel's word.
+    /// Compares the query with up to [`BATCH`] vectors by the single precision kernel. The first of them is at `start` in the
+    /// batch.
     fn compare(&mut self, start: usize, components: &[Floats], inverse_norms: &[f64]) {
         let mut products = [0.0; BATCH];
         let products = &mut products[..inverse_norms.len()];

@@ -12,7 +12,7 @@ const NEON: Kernels = Kernels {
     code_dots: |query, rows, products| unsafe { code_dots(query, rows, products) },
 };
 
-/// What this CPU has.
+/// The kernels that this CPU can run.
 pub(super) fn implementations() -> impl Iterator<Item = Kernels> {
     std::arch::is_aarch64_feature_detected!("neon")
         .then_some(NEON)
@@ -54,7 +54,7 @@ fn code_dots(query: &[CodePlanes], rows: &[Codes], products: &mut [f64]) {
             let low_parts = query.low.as_chunks::<8>().0;
             let codes = row.0.as_chunks::<8>().0;
             for part in 0..8 {
-                // At most 255: the same number with a sign bit.
+                // At most 255, so it is the same number as a signed integer.
                 let codes = vreinterpretq_s16_u16(vmovl_u8(load_codes(&codes[part])));
                 high = multiply_add(high, codes, vmovl_s8(load_plane(&high_parts[part])));
                 low = multiply_add(low, codes, vmovl_s8(load_plane(&low_parts[part])));

@@ -10,7 +10,7 @@
 //!   are added in halves: `j` and `j + 32`, `j` and `j + 16`, … `j` and `j + 1`. The spans' sums are added in
 //!   double precision, in order. So no component sees more than 14 roundings, and the result differs from the
 //!   exact dot product of `a` and `b` by at most [`DOT_ERROR`]` * |a| * |b|`.
-//! - [`Kernels::code_dots`] is integer arithmetic without overflow or saturation: exact.
+//! - [`Kernels::code_dots`] is exact: it is integer arithmetic without overflow or saturation.
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod aarch64;
@@ -25,17 +25,17 @@ use bytemuck::{Pod, Zeroable};
 /// Components in a group: vectors are stored in whole groups, padded with zeros, so no kernel has a tail.
 pub const GROUP: usize = 64;
 
-/// Groups in a span, which is what is added up in single precision.
+/// Groups in a span. Only the components of one span are added up in single precision.
 const SPAN: usize = 8;
 
-/// The relative error of [`Kernels::dots`]: 8 fused multiply-adds and 6 additions, each off by at most 2^-24,
-/// and a little for the terms of higher order and the sums in double precision.
+/// The relative error of [`Kernels::dots`]: 8 fused multiply-adds and 6 additions, each with an error of at most 2^-24,
+/// and a little more for the terms of higher order and the sums in double precision.
 pub const DOT_ERROR: f64 = 14.0001 / 16_777_216.0;
 
 /// The most groups that [`Kernels::code_dots`] takes: 65,536 products of 255 and 127 fit 32 bits.
 pub const MAX_CODE_GROUPS: usize = 1024;
 
-/// What a step of [`CodePlanes::high`] is worth in steps of [`CodePlanes::low`].
+/// How many steps of [`CodePlanes::low`] make one step of [`CodePlanes::high`].
 pub const PLANE: i32 = 128;
 
 /// A group of components.
@@ -101,7 +101,7 @@ impl Kernels {
     }
 }
 
-/// Puts the sums of the two planes together; both fit 32 bits, so the result is exact.
+/// Joins the sums of the two planes. Both fit into 32 bits, so the result is exact.
 fn join_planes(high: i32, low: i32) -> f64 {
     f64::from(high) * f64::from(PLANE) + f64::from(low)
 }

@@ -1,4 +1,4 @@
-//! Plain Rust: the oracle of the other leaves, and what runs where there is none of them.
+//! Plain Rust: the reference for the other implementations, and the one that runs on CPUs without any of these.
 
 use super::{CodePlanes, Codes, Floats, GROUP, Kernels, SPAN, join_planes};
 
@@ -11,7 +11,7 @@ pub(super) const KERNELS: Kernels = Kernels {
 fn dots(query: &[Floats], rows: &[Floats], products: &mut [f64]) {
     for (row, product) in rows.chunks_exact(query.len()).zip(products) {
         let spans = query.chunks(SPAN).zip(row.chunks(SPAN));
-        // Not `sum`, which begins with a negative zero: the other leaves begin with a positive one.
+        // Not `sum`, which begins with a negative zero, because the other implementations begin with a positive one.
         *product = spans.fold(0.0, |total, (query, row)| total + f64::from(span(query, row)));
     }
 }
@@ -33,8 +33,8 @@ fn span(query: &[Floats], row: &[Floats]) -> f32 {
     sums[0]
 }
 
-/// `f32::mul_add` to the bit for finite results, without the library call that it is where the CPU has no
-/// such instruction.
+/// Gives the same bits as `f32::mul_add` for finite results, without the slow library call that `mul_add` becomes on a CPU
+/// without such an instruction.
 ///
 /// The product of two singles is exact in double precision. The sum is rounded to odd (an inexact result
 /// takes whichever of its two neighbours has an odd last bit), which makes the second rounding, to single
@@ -43,7 +43,7 @@ fn fused_multiply_add(a: f32, b: f32, addend: f32) -> f32 {
     let product = f64::from(a) * f64::from(b);
     let addend = f64::from(addend);
     let sum = product + addend;
-    // What `sum` lacks, exactly (Knuth's TwoSum).
+    // The exact error of `sum` (Knuth's TwoSum).
     let rounded_addend = sum - product;
     let error = (product - (sum - rounded_addend)) + (addend - rounded_addend);
     let bits = sum.to_bits();
@@ -56,7 +56,7 @@ fn fused_multiply_add(a: f32, b: f32, addend: f32) -> f32 {
         bits.wrapping_sub(1)
     };
     let odd = if error != 0.0 && even { neighbour } else { bits };
-    #[allow(clippy::cast_possible_truncation)] // The rounding that this is about.
+    #[allow(clippy::cast_possible_truncation)] // This is the second rounding.
     let rounded = f64::from_bits(odd) as f32;
     rounded
 }

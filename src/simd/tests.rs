@@ -15,7 +15,7 @@ fn groups(components: &[f32]) -> Vec<Floats> {
         .collect()
 }
 
-/// The contract, word for word.
+/// The numeric contract of the module, as it is written there.
 fn contract(a: &[f32], b: &[f32]) -> f64 {
     fn halves(lanes: &[f32]) -> f32 {
         let (front, back) = lanes.split_at(lanes.len() / 2);
@@ -46,7 +46,7 @@ fn norm(a: &[f32]) -> f64 {
     exact(a, a).sqrt()
 }
 
-/// A query and rows: components of very different size, none whose products leave the range.
+/// A query and rows with components of very different size, whose products stay within the range.
 fn query_and_rows() -> impl Strategy<Value = (Vec<f32>, Vec<Vec<f32>>)> {
     let component = prop_oneof![
         8 => -1.0f32..1.0,
@@ -100,7 +100,7 @@ macro_rules! properties {
         mod $module {
             use super::*;
 
-            /// `None` where the CPU lacks the instructions.
+            /// `None` if the CPU lacks the instructions.
             fn kernels() -> Option<Kernels> {
                 implementations().into_iter().find(|kernels| kernels.name == stringify!($module))
             }

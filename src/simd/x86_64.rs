@@ -1,6 +1,6 @@
 //! AVX-512 (with VNNI) and AVX2 (with FMA).
 //!
-//! AVX-512 without VNNI, on CPUs that slow down to run it, is left to AVX2.
+//! CPUs with AVX-512 but without VNNI use AVX2, because they slow down when they run AVX-512.
 
 use std::arch::x86_64::*;
 
@@ -22,7 +22,7 @@ const AVX2: Kernels = Kernels {
     code_dots: |query, rows, products| unsafe { avx2::code_dots(query, rows, products) },
 };
 
-/// What this CPU has, the best first.
+/// The kernels that this CPU can run, the best first.
 pub(super) fn implementations() -> impl Iterator<Item = Kernels> {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
     let avx512 = avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
@@ -31,13 +31,13 @@ pub(super) fn implementations() -> impl Iterator<Item = Kernels> {
         .filter_map(|(available, kernels)| available.then_some(kernels))
 }
 
-/// Asks for the codes that come this far after `codes`: what comes from memory is there a fifth sooner,
-/// because the CPU's own look-ahead stops at every 4 KB.
+/// Prefetches the codes that lie this far after `codes`. Codes that come from memory arrive a fifth sooner with it, because the
+/// CPU's own prefetching stops at every 4 KB.
 #[inline]
 fn prefetch(codes: &Codes) {
     const AHEAD: usize = 32;
     let address = std::ptr::from_ref(codes).wrapping_add(AHEAD);
-    // SAFETY: a hint; it reads nothing and no address is invalid for it.
+    // SAFETY: a prefetch is a hint; it reads nothing, and every address is valid for it.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
@@ -127,7 +127,7 @@ mod avx2 {
         }
     }
 
-    /// The sum of eight lanes, in halves.
+    /// The sum of eight lanes, added in halves as the contract of the module says.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn sum(sums: __m256) -> f32 {
