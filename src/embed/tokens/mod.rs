@@ -20,14 +20,14 @@ use crate::{
 use words::Words;
 pub(crate) use words::{is_breaker, is_ideograph, is_space, is_visible};
 
-/// No text is cut later than this, whatever the model's files say: the model has 512 positions.
+/// The most tokens that are kept of a text, whatever the model's files say, because the model has 512 positions.
 pub const MOST_TOKENS: usize = 512;
 
-/// A block is at least this many bytes before it may end at the next breaker: long enough that the fixed
-/// cost of a block does not show, short against the text of 512 tokens.
+/// The least number of bytes in a block, which ends at the next breaker after that. It is large enough to make the fixed cost of a
+/// block negligible, and small compared with the text of 512 tokens.
 const BLOCK_BYTES: usize = 1024;
 
-/// Token ids of one text.
+/// The token ids of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tokens {
     /// `[CLS]`, the word pieces, and `[SEP]` unless the text was cut; never more than the maximum length.
@@ -49,8 +49,8 @@ pub struct Tokenizer {
     max_length: usize,
 }
 
-/// `tokenizer.json`, as far as it is read. Its truncation and padding (128 both, for this model) are ignored
-/// on purpose: the SDK's tokenizer ignores them too.
+/// The parts of `tokenizer.json` that are read. Its truncation and padding (both 128 for this model) are ignored on purpose,
+/// because the SDK's tokenizer ignores them too.
 #[derive(Deserialize)]
 struct TokenizerFile<'j> {
     added_tokens: Vec<AddedToken>,
@@ -71,7 +71,7 @@ struct AddedToken {
 }
 
 impl AddedToken {
-    /// Whether this is a literal that [`Tokenizer::encode`] would not find, or find everywhere.
+    /// Whether [`Tokenizer::encode`] would find this literal nowhere or everywhere.
     fn is_unsupported(&self) -> bool {
         self.lstrip || self.rstrip || self.content.is_empty() || self.content.chars().skip(1).any(is_breaker)
     }
@@ -155,7 +155,8 @@ impl Tokenizer {
     /// tokens, `[CLS]` and 511 word pieces remain.
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] when the model refuses a word; the vocabulary check at load leaves no known cause.
+    /// [`Error::Tokenizer`] if the model refuses a word. No cause for that is known, because the vocabulary is checked when it
+    /// is loaded.
     pub fn encode(&self, text: &str) -> Result<Tokens> {
         fault::point("tokens");
         self.encode_blocks(text, BLOCK_BYTES)
@@ -165,7 +166,7 @@ impl Tokenizer {
     /// A text that [`Tokenizer::encode`] does not cut is one part, of the same tokens.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`].
+    /// The errors of [`Tokenizer::encode`].
     pub fn encode_whole(&self, text: &str) -> Result<Vec<Vec<i64>>> {
         fault::point("tokens");
         let mut pieces = Ids {
@@ -194,7 +195,7 @@ impl Tokenizer {
         };
         ids.ids.push(i64::from(self.classification));
         self.encode_into(&mut ids, text, block_bytes)?;
-        // Full already, or full only with the separator.
+        // Whether the text was cut: it was if there is no room for the separator.
         let truncated = ids.is_full();
         if !truncated {
             ids.ids.push(i64::from(self.separator));
@@ -227,7 +228,7 @@ impl Tokenizer {
     }
 }
 
-/// The ids collected so far; knows when there are enough.
+/// The ids that were collected so far, up to the maximum length.
 struct Ids<'t> {
     tokenizer: &'t Tokenizer,
     ids: Vec<i64>,
@@ -266,7 +267,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A tokenizer over a small vocabulary; the real one is tested where the model is.
+    /// A tokenizer with a small vocabulary. The real vocabulary is tested where the model is installed.
     pub(crate) fn small(max_length: usize) -> Tokenizer {
         let words = "[PAD] [UNK] [CLS] [SEP] [MASK] a b ##a ##b c hello ##llo he world ! , ' σ ς ##σ ##ς ο 中 国 é e i 1 ##1";
         let vocabulary: serde_json::Map<String, serde_json::Value> = words
@@ -320,7 +321,7 @@ pub(crate) mod tests {
     fn special_token_literals_are_tokens() {
         assert_eq!(middle("a[MASK]b"), "a [MASK] b");
         assert_eq!(middle("[SEP][SEP]"), "[SEP] [SEP]");
-        // Lower case is no literal, and neither is a broken one.
+        // A literal in lower case is ordinary text, and so is a broken one.
         assert_eq!(middle("[mask]"), "[UNK] [UNK] [UNK]");
         assert_eq!(middle("[MA\u{200b}SK]"), "[UNK] [UNK] [UNK]");
     }
@@ -433,7 +434,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Characters in which every rule of the normaliser and every kind of breaker occurs.
+    /// Texts in which every rule of the normaliser and every kind of breaker occurs.
     pub(crate) fn nasty_text() -> impl Strategy<Value = String> {
         let nasty = prop::sample::select(
             "aAbB1 \t\n'.:^_-[]()!Σσςο\u{301}\u{345}\u{200d}\u{200b}\u{ad}\u{feff}\u{fffd}中国\u{f900}\u{20000}가힣İß👩\u{1f3fd}\u{302e}\u{1d16d}\u{0}\u{b}\u{a0}\u{3000}،۔ا\u{64b}"
@@ -461,7 +462,7 @@ pub(crate) mod tests {
                 pieces.extend(&part[1..part.len() - 1]);
             }
             prop_assert_eq!(&pieces[..], &whole[1..whole.len() - 1]);
-            // No more than there must be: what bounds the cost of a window.
+            // There are no more parts than necessary, which bounds the cost of a window.
             prop_assert_eq!(parts.len(), pieces.len().div_ceil(max_length - 2).max(1));
             prop_assert!(pieces.len() <= text.len());
         }

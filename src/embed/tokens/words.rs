@@ -1,5 +1,5 @@
-//! From text to words: BERT's uncased normaliser and pre-tokenizer, as transformers.js 3 runs them, fed
-//! piece by piece so that the work can stop early.
+//! From text to words: BERT's uncased normaliser and pre-tokenizer, as transformers.js 3 runs them. The text is passed piece by
+//! piece, so that the work can stop early.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -9,8 +9,8 @@ use crate::error::Result;
 /// Receives each word.
 type Sink<'s> = &'s mut dyn FnMut(&str) -> Result<()>;
 
-/// Splits `text` into blocks of at least `block_bytes` bytes that can be normalised apart: each but the
-/// first begins with a breaker.
+/// Splits `text` into blocks of at least `block_bytes` bytes that can be normalised separately, because each but the first
+/// begins with a breaker.
 pub(super) fn blocks(text: &str, block_bytes: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -27,9 +27,9 @@ pub(super) fn blocks(text: &str, block_bytes: usize) -> impl Iterator<Item = &st
     })
 }
 
-/// Whether a text can be cut before `c` without changing how either side is normalised: `c` is neither
-/// cased nor case-ignorable (so a final sigma looks no further), combines with nothing before it, and stands
-/// inside no special token's literal.
+/// Whether a text can be cut before `c` without changing how either side is normalised. For that, `c` must be neither cased nor
+/// case-ignorable (these decide whether a sigma is a final one), must not combine with the character before it, and must not
+/// occur inside a special token's literal.
 pub(crate) fn is_breaker(c: char) -> bool {
     is_space(c)
         || c.is_ascii_digit()
@@ -37,7 +37,7 @@ pub(crate) fn is_breaker(c: char) -> bool {
         || is_ideograph(c)
 }
 
-/// JavaScript's `\s`, less the characters that the normaliser has removed before it asks.
+/// JavaScript's `\s`, without the characters that the normaliser has removed before.
 pub(crate) fn is_space(c: char) -> bool {
     matches!(
         c,
@@ -46,8 +46,8 @@ pub(crate) fn is_space(c: char) -> bool {
     )
 }
 
-/// The ideographs that become words of their own. transformers.js asks UTF-16 code unit by code unit, so
-/// the supplementary planes never qualify.
+/// Whether `c` is an ideograph that becomes a word of its own. transformers.js tests each UTF-16 code unit, so no character of
+/// the supplementary planes does.
 pub(crate) fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
@@ -72,8 +72,8 @@ fn is_punctuation(c: char) -> bool {
     }
 }
 
-/// Whether something of `c` is surely left in the text, as part of a word or as one. Marks may be, but most are
-/// stripped.
+/// Whether normalising `c` certainly leaves something in the text, as part of a word or as a word. For marks the answer is no,
+/// because most are stripped.
 pub(crate) fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_graphic();
@@ -87,8 +87,7 @@ pub(crate) fn is_visible(c: char) -> bool {
     ) && !is_removed(c)
 }
 
-/// Assembles words from sections of text. A word goes on across sections until a separator or
-/// [`Words::end`].
+/// Assembles words from sections of text. A word continues from section to section until a separator or [`Words::end`].
 #[derive(Debug)]
 pub(super) struct Words {
     word: String,
@@ -97,8 +96,8 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// WordPiece makes one unknown token of a word of more than `longest` characters, so no more of it is
-    /// kept than shows that.
+    /// Makes an assembler for words of up to `longest` characters. Of a longer word, only as much is kept as shows that it is longer,
+    /// because WordPiece makes a single unknown token of it.
     pub(super) fn new(longest: usize) -> Self {
         Self {
             word: String::new(),
