@@ -37,7 +37,7 @@ pub enum Error {
     #[error("not a reasoning trace: {0}")]
     TraceJson(serde_json::Error),
 
-    /// A weight is not one.
+    /// A weight is negative, infinite or NaN.
     #[error("{path} must be a finite number of at least 0, got {}", javascript_number(*.found))]
     Weight {
         /// Where, as in `options.weights["legal"].novelty`.

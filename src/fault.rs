@@ -1,7 +1,7 @@
-//! Makes a stage fail on purpose, for the tests of what happens then. Only a build with the feature `fault-injection` does;
-//! in every other build [`point`] is nothing.
+//! Makes a stage fail on purpose, to test what happens then. This needs a build with the feature `fault-injection`; in every
+//! other build [`point`] does nothing.
 
-/// A place where a test can have the process panic: `KNOWLEDGEPULSE_FAULT=tokens:2` does when the stage `tokens` is reached
+/// A place where a test can make the process panic. With `KNOWLEDGEPULSE_FAULT=tokens:2` it panics when the stage `tokens` is reached
 /// for the second time.
 #[cfg(feature = "fault-injection")]
 pub fn point(stage: &str) {
@@ -17,7 +17,7 @@ pub fn point(stage: &str) {
     }
 }
 
-/// A place where a test can have the process panic, in a build for tests.
+/// A place where a test can make the process panic. In this build it does nothing.
 #[cfg(not(feature = "fault-injection"))]
 #[inline(always)]
 pub fn point(_stage: &str) {}

@@ -1,5 +1,5 @@
-//! From a JavaScript object to a [`Trace`]: one pass over the fields that the scorer reads, and no others
-//! (`input` can be megabytes).
+//! From a JavaScript object to a [`Trace`], in one pass over the fields that the scorer reads. Other fields are not touched, because
+//! `input` can be megabytes.
 
 use std::{
     cell::{Cell, RefCell},
@@ -55,7 +55,7 @@ pub(super) fn read(env: &Env, trace: Unknown, wanted: Wanted) -> Result<Trace> {
     let confidence = reader.get(&outcome, "confidence", at)?;
     let confidence = reader.cast::<f64>(confidence, ValueType::Number, "a number", at)?;
 
-    // Nothing remembers a trace without its text.
+    // A trace whose text is not read is not remembered, so it needs no label.
     let label = match wanted {
         Wanted::Nothing => None,
         _ => reader.label(&trace)?,
@@ -70,10 +70,10 @@ pub(super) fn read(env: &Env, trace: Unknown, wanted: Wanted) -> Result<Trace> {
     })
 }
 
-/// The path of a value, written out only when something is wrong with it.
+/// The path of a value, which is written out only if something is wrong with the value.
 #[derive(Clone, Copy)]
 struct At {
-    /// The index of a step; the field is relative to it then.
+    /// The index of the step to which the field is relative, if any.
     step: Option<u32>,
     field: &'static str,
 }
@@ -100,16 +100,15 @@ impl fmt::Display for At {
     }
 }
 
-/// How many code units of a text are copied before it is asked whether they are enough. Most traces are read in
-/// one go.
+/// How many code units of a text are copied before checking whether they are enough. For most traces one copy is.
 const FIRST_UNITS: usize = 16 * 1024;
 
-/// What is needed throughout one trace: the keys of a step as JavaScript strings, and how much text was read.
+/// The state of reading one trace: the keys of a step as JavaScript strings, and how much text was read.
 struct Reader<'env> {
     env: &'env Env,
     wanted: Wanted,
     sufficiency: RefCell<Sufficiency>,
-    /// How many units may still be read of the whole text; `None` once there were more.
+    /// How many units of the whole text may still be read; `None` once some had to be left out.
     units_left: Cell<Option<usize>>,
     units: RefCell<Vec<u16>>,
     kind: JsString<'env>,
@@ -142,7 +141,7 @@ impl<'env> Reader<'env> {
         let steps = Object::from_raw(self.env.raw(), value.raw());
         let at = At::trace("trace.steps.length");
         let length = self.length(self.get(&steps, "length", at)?, at)?;
-        // The length may be a proxy's claim: memory is taken as steps come.
+        // A proxy may claim any length, so memory is allocated as the steps are read.
         let mut read = Vec::with_capacity(length.min(1024) as usize);
         for index in 0..length {
             read.push(self.step(&steps, index)?);
@@ -150,7 +149,7 @@ impl<'env> Reader<'env> {
         Ok(read)
     }
 
-    /// A proxy may claim any length; only one that an array can have is believed.
+    /// The length of an array. A proxy may claim any length, so one that no array can have is refused.
     fn length(&self, value: Unknown, at: At) -> Result<u32> {
         let length = self.cast::<f64>(value, ValueType::Number, "a number", at)?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Checked by converting back.
@@ -202,7 +201,7 @@ impl<'env> Reader<'env> {
             .map_err(|error| self.unreadable(error, at))
     }
 
-    /// `None` for `null` and `undefined`.
+    /// The value; `None` for `null` and `undefined`.
     fn optional(&self, value: Unknown<'env>) -> Result<Option<Unknown<'env>>> {
         Ok(match value.get_type()? {
             ValueType::Null | ValueType::Undefined => None,
@@ -217,7 +216,7 @@ impl<'env> Reader<'env> {
         Ok(Object::from_raw(self.env.raw(), value.raw()))
     }
 
-    /// A part of the text that is embedded, as far as it can matter.
+    /// Reads a part of the text that is embedded, as far as it can matter.
     fn text(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         match self.wanted {
@@ -227,7 +226,7 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// A part of the whole text, as far as there is room for it.
+    /// Reads a part of the whole text, up to the limit of the trace.
     fn whole(&self, string: JsString) -> Result<String> {
         let Some(left) = self.units_left.get() else {
             return Ok(String::new());
@@ -239,7 +238,7 @@ impl<'env> Reader<'env> {
         Ok(String::from_utf16_lossy(&units))
     }
 
-    /// A part of the text that is cut after 512 tokens.
+    /// Reads a part of the text that is cut after 512 tokens.
     fn prefix(&self, string: JsString) -> Result<String> {
         let mut sufficiency = self.sufficiency.borrow_mut();
         if sufficiency.is_enough() {
@@ -260,8 +259,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// The `id`, by which the memory tells the trace. It has no part in the score, so whatever is no usable string is
-    /// none.
+    /// The `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is ignored
+    /// instead of refused.
     fn label(&self, trace: &Object) -> Result<Option<Label>> {
         let key = self.env.create_string("id")?;
         let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
@@ -280,7 +279,7 @@ impl<'env> Reader<'env> {
         Ok((label.len() <= MAX_LABEL_BYTES).then(|| label.into()))
     }
 
-    /// Lone surrogates become U+FFFD, whatever the engine's own conversion to UTF-8 would do.
+    /// Reads a string. Lone surrogates become U+FFFD in every engine.
     fn string(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         let mut units = self.units.borrow_mut();
@@ -291,7 +290,7 @@ impl<'env> Reader<'env> {
     /// Copies the first `count` code units of a string into `units`.
     fn copy_units(&self, string: JsString, count: usize, units: &mut Vec<u16>) -> Result<()> {
         let mut written = 0;
-        // One more for the terminator that is always written.
+        // One unit more, for the terminator that the call always writes.
         units.resize(count + 1, 0);
         // SAFETY: the value is a string of this environment, and the buffer holds as many units as stated.
         let status = unsafe {
@@ -310,7 +309,7 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// The value as the Rust type that stands for `kind`.
+    /// Converts the value to the Rust type that stands for `kind`.
     fn cast<T: FromNapiValue>(
         &self,
         value: Unknown,
@@ -325,7 +324,7 @@ impl<'env> Reader<'env> {
         unsafe { value.cast() }
     }
 
-    /// As `Array.isArray`, which also knows proxies of arrays.
+    /// Calls `Array.isArray`, which also recognises proxies of arrays.
     fn is_array(&self, value: Unknown, at: At) -> Result<bool> {
         if value.is_array()? {
             return Ok(true);
@@ -335,7 +334,7 @@ impl<'env> Reader<'env> {
         }
         let array: Object = self.env.get_global()?.get_named_property_unchecked("Array")?;
         let is_array: Function<Unknown, bool> = array.get_named_property("isArray")?;
-        // The call has turned what was thrown, here for a revoked proxy, into an error already.
+        // For a revoked proxy it throws, and the call has made an error of that already.
         is_array.call(value).map_err(|error| {
             let cause = JsError::from(error).into_unknown(*self.env);
             self.threw(at, cause)
@@ -364,7 +363,7 @@ impl<'env> Reader<'env> {
         throw(self.env, &error)
     }
 
-    /// What a getter or proxy threw becomes the cause of a typed error; anything else stays as it is.
+    /// Makes a typed error of what a getter or a proxy threw, which becomes its cause. Other errors are returned as they are.
     fn unreadable(&self, error: napi::Error, at: At) -> napi::Error {
         match self.take_exception() {
             Some(cause) => self.threw(at, cause),
@@ -372,8 +371,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// What JavaScript has thrown, if it has. Node.js reports a getter that threw as a generic failure, so the status
-    /// does not tell.
+    /// Takes what JavaScript has thrown, if anything. The status of a call does not say that, because Node.js reports a getter that threw
+    /// as a generic failure.
     fn take_exception(&self) -> Option<Unknown<'env>> {
         let mut pending = false;
         let mut exception = ptr::null_mut();

@@ -1,4 +1,4 @@
-//! From text to embedding: tokens through the model, mean over the tokens, length one.
+//! From text to embedding: the model turns the tokens into vectors, whose mean is scaled to length one.
 
 pub mod model;
 pub mod runtime;
@@ -31,14 +31,14 @@ pub const DIMENSIONS: usize = 384;
 /// An embedding: 384 numbers whose squares add up to one.
 pub type Embedding = [f32; DIMENSIONS];
 
-/// What became of a text.
+/// The embedding of a text, and how much of the text it stands for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
     /// The embedding.
     pub embedding: Box<Embedding>,
-    /// How many tokens it stands for, special ones included.
+    /// How many tokens were embedded, special ones included.
     pub tokens: usize,
-    /// Whether the text had more.
+    /// Whether the text had more tokens.
     pub truncated: bool,
 }
 
@@ -48,7 +48,7 @@ const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
 /// The output that holds one vector per token.
 const OUTPUT: &str = "last_hidden_state";
 
-/// How many embeddings are kept for texts that come again: about 4 KB each.
+/// How many embeddings are kept for texts that are embedded again: about 4 KB each.
 const MEMO_CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
 /// A loaded model, shared by the lanes that run it.
@@ -70,14 +70,14 @@ impl Embedder {
     /// # Errors
     /// [`Error::ModelDamaged`], [`Error::ModelUnsupported`] or [`Error::Tokenizer`].
     pub fn load(runtime: &'static Runtime, files: ModelFiles, threads: usize) -> Result<(Self, Lane)> {
-        // Both take tens of milliseconds.
+        // In parallel, because the tokenizer and the session take tens of milliseconds each.
         let (tokenizer, first) = thread::scope(|scope| {
             let tokenizer = || Tokenizer::from_json(&files.read_tokenizer()?, files.max_length);
             let other = thread::Builder::new().spawn_scoped(scope, tokenizer);
             let network =
                 Network::open(&files.model).map_err(|error| damaged(&files.model, error.to_string()));
             let first = network.and_then(|network| {
-                // Where no further thread may be started, the one that there is does.
+                // If no further threads may be started, one thread is enough.
                 let lane = Lane::open(runtime, &network, threads)
                     .or_else(|error| Lane::open(runtime, &network, 1).map_err(|_| error))?;
                 Ok((network, lane))
@@ -86,7 +86,7 @@ impl Embedder {
                 Ok(other) => other
                     .join()
                     .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
-                // Without a second thread it takes longer.
+                // If no second thread may be started, one after the other works too.
                 Err(_) => tokenizer(),
             };
             (tokenizer, first)
@@ -110,8 +110,8 @@ impl Embedder {
         Lane::open(self.runtime, &self.network, threads)
     }
 
-    /// Embeds `text`, of which the first 512 tokens count, on `lane`; at once if the same tokens were embedded
-    /// before.
+    /// Embeds the first 512 tokens of `text` on `lane`. If the same tokens were embedded before, the embedding of then is
+    /// returned.
     ///
     /// # Errors
     /// [`Error::Tokenizer`] or [`Error::Inference`].
@@ -125,11 +125,11 @@ impl Embedder {
         })
     }
 
-    /// Embeds all of `text`: in parts, if it has more than 512 tokens. Its embedding is then the mean of theirs, by
-    /// their tokens.
+    /// Embeds the whole `text`. If it has more than 512 tokens it is embedded in parts, and its embedding is the mean of theirs,
+    /// weighted by their tokens.
     ///
     /// # Errors
-    /// As [`Embedder::embed`].
+    /// The errors of [`Embedder::embed`].
     pub fn embed_whole(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
         let mut tokens = 0;
         let mut embeddings = Vec::new();
@@ -187,7 +187,7 @@ impl Lane {
         fault::point("embedding");
         let failed = |error: ort::Error| Error::Inference(error.to_string());
         let length = ids.len();
-        // One text alone is never padded, so every token is attended to, and all belong to segment 0.
+        // A single text is not padded, so every token is attended to, and all belong to segment 0.
         let attention_mask = vec![1_i64; length];
         let token_type_ids = vec![0_i64; length];
         let values = [ids, &attention_mask, &token_type_ids];
@@ -221,8 +221,8 @@ fn to_i64(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// The mean of the tokens' vectors, scaled to length one. Rounds to single precision after the mean and
-/// after the scaling, as the SDK does, and sums in double precision, as it does.
+/// The mean of the tokens' vectors, scaled to length one. As in the SDK, sums are in double precision, and the result is rounded to
+/// single precision after the mean and after the scaling.
 fn pool(states: &[f32]) -> Result<Embedding> {
     let (tokens, _) = states.as_chunks::<DIMENSIONS>();
     let mut sums = [0.0_f64; DIMENSIONS];
@@ -237,7 +237,7 @@ fn pool(states: &[f32]) -> Result<Embedding> {
     scaled(sums.map(|sum| (sum / count) as f32))
 }
 
-/// The mean of embeddings, each counted so many times, scaled to length one.
+/// The mean of embeddings, each weighted by its count, scaled to length one.
 fn mean(embeddings: &[(usize, Embedding)]) -> Result<Embedding> {
     let mut sums = [0.0_f64; DIMENSIONS];
     for (count, embedding) in embeddings {
@@ -251,7 +251,7 @@ fn mean(embeddings: &[(usize, Embedding)]) -> Result<Embedding> {
     scaled(sums.map(|sum| sum as f32))
 }
 
-/// `vector` at length one.
+/// `vector`, scaled to length one.
 fn scaled(vector: Embedding) -> Result<Embedding> {
     let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     let norm = squares.sqrt();

@@ -1,7 +1,8 @@
-//! Which files belong to a process that lives: lock files, and temporary files that have not got their names yet.
+//! Tells files that a living process uses from those that a killed process has left: lock files, and temporary files that are not
+//! renamed yet.
 //!
-//! The operating system gives a lock up when its process ends, however that ends. A process id in a file could not tell as
-//! much: it is used again, and means another process in another container.
+//! The operating system releases a lock when its process ends, in whatever way. A process id in a file could not replace that,
+//! because ids are used again, and mean another process in another container.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -10,13 +11,13 @@ use std::{
     time::Duration,
 };
 
-/// Between its creation and its lock a file looks abandoned.
+/// How old a file must be to count as abandoned, because between its creation and its lock a file looks abandoned too.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a lock file says is a line.
+/// The most bytes that are read of a lock file, which holds one line.
 const MOST_TEXT_BYTES: u64 = 1024;
 
-/// A file that others take for one in use until this is dropped or the process ends.
+/// A file that counts as in use until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
@@ -24,8 +25,8 @@ pub struct FileLock {
 }
 
 impl FileLock {
-    /// Creates the lock file at `path`, which says `text`, or takes over what a process that was killed has left; `None` if
-    /// another process or another `FileLock` has it. Where the file system knows no locks it is always had.
+    /// Creates the lock file at `path`, with `text` in it, or takes over one that a killed process has left. Returns `None` if
+    /// another process or another `FileLock` has it. On a file system without locks, this always succeeds.
     ///
     /// # Errors
     /// Those of the file system; and [`io::ErrorKind::AlreadyExists`] if there is a file that does not begin with `kind`, the
@@ -35,7 +36,7 @@ impl FileLock {
             let Some(file) = open(path)? else {
                 return Ok(None);
             };
-            // Windows lets no two of them open it, and a lock would keep others from reading whose it is.
+            // On Windows only one process can have it open, and a lock would keep others from reading whose it is.
             #[cfg(not(windows))]
             if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
                 return Ok(None);
@@ -44,7 +45,7 @@ impl FileLock {
                 file,
                 path: path.into(),
             };
-            // Who had it before may have removed it meanwhile.
+            // The process that had it before may have removed it meanwhile.
             if !lock.is_at_its_path() {
                 continue;
             }
@@ -69,18 +70,18 @@ impl FileLock {
             file: File::open(path)?,
             path: path.into(),
         };
-        // On Windows it is enough that it is open, and a lock would keep out who writes to it.
+        // On Windows it is enough that it is open, and a lock would keep out the one that writes to it.
         #[cfg(not(windows))]
         drop(lock.file.try_lock());
         Ok(lock)
     }
 
-    /// Gives up a lock file, and removes it.
+    /// Removes the lock file, and releases it.
     ///
     /// # Errors
     /// Those of the file system.
     pub fn remove(self) -> io::Result<()> {
-        // While it is locked: afterwards it could be another process's.
+        // It is removed while it is locked, because afterwards it could be another process's.
         if self.is_at_its_path() {
             fs::remove_file(&self.path)?;
         }
@@ -97,7 +98,7 @@ impl FileLock {
             let there = fs::symlink_metadata(&self.path).map(identity);
             here.is_ok_and(|here| there.is_ok_and(|there| here == there))
         }
-        // Nobody can replace a file there that is open like this.
+        // On Windows a file that is open like this cannot be replaced.
         #[cfg(not(unix))]
         {
             let _ = self;
@@ -106,14 +107,14 @@ impl FileLock {
     }
 }
 
-/// Opens a lock file, or creates it; `None` if only one may have it open and another has.
+/// Opens a lock file, or creates it; `None` if another process has it open alone.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // What a link leads to is another file, and opening a pipe would wait.
+        // A link would lead to another file, and opening a pipe would wait.
         options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     }
     #[cfg(windows)]
@@ -132,12 +133,12 @@ fn open(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// `ERROR_SHARING_VIOLATION`: somebody has the file open who does not share it.
+/// `ERROR_SHARING_VIOLATION`: another process has the file open and does not share it.
 #[cfg(windows)]
 const SHARING_VIOLATION: i32 = 32;
 
-/// Removes the files in `directory` whose names begin and end so and that processes have left which were killed: old, and
-/// locked by nobody. What cannot be removed stays.
+/// Removes the files in `directory` that killed processes have left: their names begin with `prefix` and end with `suffix`, they are
+/// old, and nobody has locked them. Files that cannot be removed stay.
 pub fn remove_abandoned(directory: &Path, prefix: &str, suffix: &str) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;
@@ -146,7 +147,7 @@ pub fn remove_abandoned(directory: &Path, prefix: &str, suffix: &str) {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if name.starts_with(prefix) && name.ends_with(suffix) && is_abandoned(&entry.path()) {
-            // Another process may have been quicker.
+            // Another process may have removed it already.
             drop(fs::remove_file(entry.path()));
         }
     }
@@ -159,7 +160,7 @@ fn is_abandoned(path: &Path) -> bool {
     };
     let mut options = OpenOptions::new();
     options.read(true);
-    // Fails if anybody has it open, be it without a lock.
+    // Opening fails if another process has the file open, even without a lock.
     #[cfg(windows)]
     std::os::windows::fs::OpenOptionsExt::share_mode(&mut options, 0);
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
@@ -183,7 +184,7 @@ mod tests {
         let lock = create().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "test 1\n");
         assert!(create().is_none());
-        // As when its process is killed: the file stays.
+        // The file stays, as it does when its process is killed.
         drop(lock);
         let lock = create().unwrap();
         assert!(create().is_none());
@@ -200,7 +201,7 @@ mod tests {
         fs::write(&path, "precious").unwrap();
         FileLock::create(&path, "test", "1").unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
-        // What has taken its place is not removed with it.
+        // A file that has taken its place is not removed.
         fs::remove_file(&path).unwrap();
         let lock = FileLock::create(&path, "test", "1").unwrap().unwrap();
         #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! What keeps a file of an installation from being read, told apart by what its user has to do about it.
+//! Why a file of an installation cannot be read, with one case for each thing that the user can do about it.
 
 use std::{
     io::{self, ErrorKind},
@@ -8,21 +8,21 @@ use std::{
 /// Why a file could not be opened or read.
 #[derive(Debug, PartialEq)]
 pub enum Obstacle {
-    /// Nothing has this name.
+    /// There is no file of this name.
     Missing,
     /// It is a symbolic link to something that does not exist.
     Dangling(PathBuf),
     /// It is a directory.
     Directory,
-    /// The system refuses to read it, for want of a permission or because a disk fails: the system's words.
+    /// The system refuses to read it, because a permission is missing or a disk fails. Has the system's words.
     Unreadable(String),
 }
 
 impl Obstacle {
-    /// What `error` tells of the file that it came of.
+    /// The obstacle that `error` means, which opening or reading the file at `path` gave.
     #[must_use]
     pub fn of(path: &Path, error: &io::Error) -> Self {
-        // Windows refuses to open a directory as if a permission were missing.
+        // On Windows, opening a directory fails as if a permission were missing.
         if path.is_dir() {
             return Self::Directory;
         }
@@ -59,7 +59,7 @@ mod tests {
         let link = directory.path().join("link");
         symlink("nowhere", &link).unwrap();
         assert_eq!(obstacle(&link), Obstacle::Dangling("nowhere".into()));
-        // A link to itself stands for all that no test can arrange: permissions count for nothing where root runs it.
+        // A link to itself stands for the errors that no test can arrange, because permissions do not bind root.
         let circle = directory.path().join("circle");
         symlink("circle", &circle).unwrap();
         assert!(matches!(obstacle(&circle), Obstacle::Unreadable(_)));
