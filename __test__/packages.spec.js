@@ -221,6 +221,31 @@ test('the example of the README runs as it is written, and prints what the READM
   }
 });
 
+test('the other examples of the pages run after it', async () => {
+  // That of the fleet needs a database; __test__/store has it.
+  const examples = ['README.md', 'docs/memory-file.md', 'docs/novelty.md'].flatMap((page) =>
+    [...read(page).matchAll(/```js\n(.*?)```/gs)].map(([, script]) => script),
+  );
+  const [first, ...others] = examples.filter((script) => !script.includes("from 'pg'"));
+  expect(others).toHaveLength(8);
+  // Each in a scope of its own, and all in one process, because loading the model takes longest.
+  const scoped = others.map((script) => {
+    const imported = script.replace(/^import (\{.*?\}) from ('.*?');$/gm, 'const $1 = await import($2);');
+    return `{\n${imported}\n}\n`;
+  });
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-examples-'));
+  try {
+    linkPackages(directory, { [main.name]: root });
+    const file = path.join(directory, 'examples.mjs');
+    fs.writeFileSync(file, `${first}\nconst traces = [trace, trace];\n${scoped.join('')}console.log('all');`);
+    const { code, stdout, stderr } = await run(process.execPath, [file], {}, directory);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/all\n$/);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});
+
 describe('tarballs', () => {
   const q8 = '@knowledgepulse/all-minilm-l6-v2-q8';
   let directory;
