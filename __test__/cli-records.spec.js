@@ -573,6 +573,15 @@ describe('a bad value', () => {
       );
     });
 
+    test.each([
+      ['bytes that are not UTF-8', Buffer.from([0x1f, 0xff, 0x7d, 0x0a])],
+      ['text', Buffer.from('x}\n')],
+    ])('an open bracket that is closed by %s', async (_, last) => {
+      const good = JSON.stringify({ id: 'good' });
+      const records = await read(Buffer.concat([Buffer.from(`{\n${good}\n`), last]));
+      expect(records.filter(({ error }) => !error).map(({ value }) => value)).toEqual([{ id: 'good' }]);
+    });
+
     test('a line of a log that begins with a bracket', async () => {
       const characters = fc.constantFrom(...'[]{}",: a\\');
       const log = fc.string({ unit: characters }).map((text) => ({ text: `[x ${text}` }));

@@ -90,10 +90,12 @@ async function readObject(reader, limit) {
   const first = await reader.readObject(limit, nesting);
   if (first === null || !nesting.isOpen || !reader.mayReadAgain) return record(first);
   const { lines, isComplete, error } = await readOpenObject(reader, first, nesting, limit);
-  if (isComplete) return record(Buffer.concat(lines));
+  const complete = isComplete ? record(Buffer.concat(lines)) : undefined;
+  if (complete !== undefined && complete.error === undefined) return complete;
+  // Its brackets may be closed by what is not of it, with whole objects in between.
   reader.unread(lines.slice(1));
   await reader.skipToBracket(0);
-  return { line, index: null, size: first.length, error };
+  return { line, index: null, size: first.length, error: complete?.error ?? error };
 }
 
 /** Reads the lines after `first` until they close its brackets, or cannot any more. */
