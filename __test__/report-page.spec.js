@@ -525,7 +525,7 @@ describeOnce('the page of a report', () => {
       [
         makeScored(0, {
           ...bare,
-          breakdown: makeBreakdown({ complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0 }),
+          breakdown: makeBreakdown({ complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0, profile: ' ' }),
         }),
       ],
     ],
@@ -595,6 +595,7 @@ describeOnce('the page of a report', () => {
       /similarity 0\.\d\d over 75% of the text\. Only a sample/,
     );
     expect(await textOf('a threshold between two steps')).toContain('score 0.7525 or more');
+    expect(await textOf('one trace of nothing')).toContain('Weights of the profile (none)');
   });
 
   test('draws itself again for another width', async () => {

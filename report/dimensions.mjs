@@ -1,9 +1,14 @@
 /** The four dimensions, in the order of the formula; a colour is a variable of the style. */
-export const DIMENSIONS = [
+export const DIMENSIONS = /** @type {const} */ ([
   { key: 'complexity', title: 'Complexity', noun: 'complexity', colour: 'var(--complexity)' },
   { key: 'novelty', title: 'Novelty', noun: 'novelty', colour: 'var(--novelty)' },
   { key: 'toolDiversity', title: 'Tool diversity', noun: 'tool diversity', colour: 'var(--tools)' },
   { key: 'outcome', title: 'Outcome', noun: 'outcome', colour: 'var(--outcome)' },
-];
+]);
 
-export const SCORE = { key: 'score', title: 'Score', noun: 'score', colour: 'var(--ink)' };
+export const SCORE = /** @type {const} */ ({
+  key: 'score',
+  title: 'Score',
+  noun: 'score',
+  colour: 'var(--ink)',
+});

@@ -1,6 +1,23 @@
 // Makes elements. Text goes in as text nodes and never as HTML: what a trace carries may be hostile.
 
-/** An element with attributes, and children: elements, strings, and nothing for null, undefined and false. */
+/** @typedef {string | Node | null | undefined | false} Child */
+
+/** @typedef {Child | readonly Child[]} Children */
+
+/**
+ * What an element has: a function listens to the event of its name; nothing is set for null, undefined and false.
+ *
+ * @typedef {Record<string, string | boolean | null | undefined | ((event: Event) => void)>} Attributes
+ */
+
+/**
+ * An element with attributes, and children: elements, strings, and nothing for null, undefined and false.
+ *
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
+ * @param {Children[]} children
+ */
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -8,23 +25,36 @@ export function element(tag, attributes = {}, ...children) {
     else if (value !== null && value !== undefined && value !== false)
       made.setAttribute(name, value === true ? '' : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  const isThere = (/** @type {Child} */ child) => child !== null && child !== undefined && child !== false;
+  made.append(.../** @type {Array<string | Node>} */ (children.flat().filter(isThere)));
   return made;
 }
 
-/** Text from outside: its writing direction stays its own. */
+/**
+ * Text from outside: its writing direction stays its own.
+ *
+ * @param {string} text
+ * @param {Attributes} [attributes]
+ */
 export function foreign(text, attributes = {}) {
   return element('bdi', attributes, text);
 }
 
 /**
+ * @template Row
+ * @typedef {{ title: string, number?: boolean, wide?: boolean, cell: (row: Row) => Children }} Column
+ */
+
+/**
  * A table.
  *
- * @param {Array<{ title: string, number?: boolean, wide?: boolean, cell: (row: object) => string | Node | null }>} columns
- * the first one names the row
+ * @template Row
+ * @param {string} caption
+ * @param {Array<Column<Row>>} columns the first one names the row
+ * @param {readonly Row[]} rows
  */
 export function table(caption, columns, rows) {
-  const classes = ({ number, wide }) => (number && 'number') || (wide && 'wide');
+  const classes = (/** @type {Column<Row>} */ { number, wide }) => (number && 'number') || (wide && 'wide');
   const head = columns.map((column) => element('th', { scope: 'col', class: classes(column) }, column.title));
   const body = rows.map((row) =>
     element(
@@ -51,16 +81,26 @@ export function table(caption, columns, rows) {
   );
 }
 
-/** A part that is there for who asks for it. */
+/**
+ * A part that is there for who asks for it.
+ *
+ * @param {string} title
+ * @param {Children[]} children
+ */
 export function more(title, ...children) {
   return element('details', { class: 'more' }, element('summary', {}, title), ...children);
 }
 
+/**
+ * @param {string} title
+ * @param {Children[]} children
+ */
 export function section(title, ...children) {
   const id = title.toLowerCase().replace(/[^a-z]+/g, '-');
   return element('section', { 'aria-labelledby': id }, element('h2', { id }, title), ...children);
 }
 
+/** @param {Children[]} children */
 export function finding(...children) {
   return element('p', { class: 'finding' }, ...children);
 }

@@ -5,6 +5,12 @@ import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { count, cut, decimal, integer, percent } from './format.mjs';
 
+/** @typedef {import('../cli/report/collector.js').Report} Report */
+
+/** @typedef {Report['domains'][number]} Domain */
+
+/** @typedef {typeof SCORE | typeof DIMENSIONS[number]} Measure */
+
 const MEASURES = [SCORE, ...DIMENSIONS];
 
 /** So many domains are drawn; the table has all of them. */
@@ -13,8 +19,13 @@ const DRAWN = 12;
 /** Beyond this width all measures stand side by side. */
 const WIDE = 760;
 
+/** @param {{ name: string }} domain */
 const nameOf = ({ name }) => name || '(none)';
 
+/**
+ * @param {Domain[]} domains
+ * @param {Measure[]} measures
+ */
 function rowsOf(domains, measures) {
   return domains.flatMap((domain, i) =>
     measures.map((measure) => ({
@@ -26,7 +37,14 @@ function rowsOf(domains, measures) {
   );
 }
 
-/** The spread of some measures, one row for each domain. */
+/**
+ * The spread of some measures, one row for each domain.
+ *
+ * @param {Domain[]} domains
+ * @param {Measure[]} measures
+ * @param {import('./threshold.mjs').Threshold} threshold
+ * @param {number} width
+ */
 function spread(domains, measures, threshold, width) {
   const rows = rowsOf(domains, measures);
   const wide = measures.length > 1;
@@ -49,8 +67,13 @@ function spread(domains, measures, threshold, width) {
     marks: [
       wide && axisFx({ anchor: 'top', label: null, fill: 'var(--ink)', fontWeight: 600 }),
       gridX({ ticks: 2, stroke: 'var(--line)', strokeOpacity: 1 }),
-      axisX({ label: null, ticks: 2, tickSize: 0, tickFormat: (value) => String(value) }),
-      axisY({ label: null, tickSize: 0, tickFormat: (i) => cut(nameOf(domains[i]), 20), fill: 'var(--ink)' }),
+      axisX({ label: null, ticks: 2, tickSize: 0, tickFormat: String }),
+      axisY({
+        label: null,
+        tickSize: 0,
+        tickFormat: (/** @type {number} */ i) => cut(nameOf(domains[i]), 20),
+        fill: 'var(--ink)',
+      }),
       ruleX(score, { x: bar, stroke: 'var(--soft)', strokeDasharray: '2 3', ...facet }),
       ruleY(rows, { y: 'domain', x1: 'p10', x2: 'p90', stroke: 'colour', strokeWidth: 1.5, ...facet }),
       ruleY(rows, {
@@ -76,7 +99,8 @@ function spread(domains, measures, threshold, width) {
         pointer({
           y: 'domain',
           x: 'median',
-          title: (row) => `${cut(nameOf(domains[row.domain]), 40)}: ${row.measure}\n${spreadInWords(row)}`,
+          title: (/** @type {ReturnType<typeof rowsOf>[number]} */ row) =>
+            `${cut(nameOf(domains[row.domain]), 40)}: ${row.measure}\n${spreadInWords(row)}`,
           ...facet,
         }),
       ),
@@ -84,15 +108,22 @@ function spread(domains, measures, threshold, width) {
   });
 }
 
+/** @param {import('../cli/report/collector.js').Summary} summary */
 function spreadInWords({ p10, p25, median, p75, p90 }) {
   return `median ${decimal(median)}\nhalf within ${decimal(p25)}–${decimal(p75)}\n80% within ${decimal(p10)}–${decimal(p90)}`;
 }
 
-/** How scores and dimensions differ between domains. */
+/**
+ * How scores and dimensions differ between domains.
+ *
+ * @param {Report} report
+ * @param {import('./threshold.mjs').Threshold} threshold
+ */
 export function domainsSection(report, threshold) {
   const { domains } = report;
   if (domains.length === 0) return null;
   const shown = domains.slice(0, DRAWN);
+  /** @param {number} width */
   const draw = (width) => {
     const groups = width >= WIDE ? [MEASURES] : MEASURES.map((measure) => [measure]);
     return groups.map((measures) =>
@@ -113,6 +144,10 @@ export function domainsSection(report, threshold) {
     }
     redraw();
   });
+  /**
+   * @param {Measure} measure
+   * @returns {import('./dom.mjs').Column<Domain>}
+   */
   const mean = ({ key, title }) => ({ title, number: true, cell: (domain) => decimal(domain[key].mean) });
   const hidden = domains.length - shown.length;
   return section(
@@ -146,6 +181,7 @@ export function domainsSection(report, threshold) {
   );
 }
 
+/** @param {Domain[]} domains */
 function findingOf(domains) {
   const [first] = domains;
   if (domains.length === 1) {
@@ -158,9 +194,10 @@ function findingOf(domains) {
   // The mean of very few says little.
   const many = domains.filter(({ count: number }) => number >= 5);
   const ranked = [...(many.length > 1 ? many : domains)].sort((a, b) => b.score.mean - a.score.mean);
-  const [highest, lowest] = [ranked[0], ranked.at(-1)];
+  const [highest, lowest] = [ranked[0], ranked[ranked.length - 1]];
   const mean = decimal(highest.score.mean);
   if (mean === decimal(lowest.score.mean)) return [`The mean score is about the same everywhere, ${mean}.`];
+  /** @param {Domain} domain */
   const tell = (domain) => [
     foreign(nameOf(domain)),
     ` (${decimal(domain.score.mean)} over ${count(domain.count, 'trace')})`,

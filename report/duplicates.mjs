@@ -3,10 +3,19 @@ import { dotX, plot, ruleY, tickX } from '@observablehq/plot';
 import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { count, decimal, integer, percent, place } from './format.mjs';
 
+/** @typedef {import('../cli/report/collector.js').Report} Report */
+
+/** @typedef {Report['duplicates']['groups'][number]} Group */
+
 /** So many groups are seen at first. */
 const SHOWN = 10;
 
-/** Where in the sequence the traces of a group lie, on the same axis for all groups. */
+/**
+ * Where in the sequence the traces of a group lie, on the same axis for all groups.
+ *
+ * @param {number[]} positions
+ * @param {number} scored
+ */
 function strip(positions, scored) {
   const made = plot({
     className: 'plot',
@@ -20,14 +29,18 @@ function strip(positions, scored) {
     marks: [
       ruleY([9], { y: null, stroke: 'var(--line)' }),
       positions.length > 60
-        ? tickX(positions, { x: (value) => value, stroke: 'var(--novelty)', strokeOpacity: 0.6 })
-        : dotX(positions, { x: (value) => value, r: 3, fill: 'var(--novelty)', fillOpacity: 0.75 }),
+        ? tickX(positions, { x: Number, stroke: 'var(--novelty)', strokeOpacity: 0.6 })
+        : dotX(positions, { x: Number, r: 3, fill: 'var(--novelty)', fillOpacity: 0.75 }),
     ],
   });
   made.setAttribute('aria-hidden', 'true');
   return made;
 }
 
+/**
+ * @param {Group} group
+ * @param {Report} report
+ */
 function groupDetails(group, report) {
   const { members, positions, size } = group;
   const known = members.find(({ excerpt }) => excerpt);
@@ -76,6 +89,10 @@ function groupDetails(group, report) {
   }
 }
 
+/**
+ * @param {Group['members'][number]} member
+ * @param {Report} report
+ */
 function traceOf(member, { sourceCount }) {
   const where = member.position === null ? 'remembered from before' : place(member, sourceCount);
   return [
@@ -85,12 +102,17 @@ function traceOf(member, { sourceCount }) {
   ];
 }
 
+/** @param {Group} group */
 function rangeOf({ minSimilarity, maxSimilarity }) {
   const [low, high] = [decimal(minSimilarity), decimal(maxSimilarity)];
   return low === high ? low : `${low}–${high}`;
 }
 
-/** Groups of traces that say nearly the same. */
+/**
+ * Groups of traces that say nearly the same.
+ *
+ * @param {Report} report
+ */
 export function duplicatesSection(report) {
   const { bases, count: scored, duplicates } = report;
   const title = 'Near-duplicates';
@@ -105,6 +127,7 @@ export function duplicatesSection(report) {
     : `a similarity of ${similarity} or more to an earlier one`;
   if (duplicates.count === 0) return section(title, finding(`No trace has ${criterion}.`));
   const { groups, groupCount } = duplicates;
+  /** @param {Group[]} some */
   const listOf = (some) =>
     element(
       'div',

@@ -3,19 +3,35 @@
 const integers = new Intl.NumberFormat('en');
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
 
+/** @param {number} value */
 export const integer = (value) => integers.format(value);
+/** @param {number} value */
 export const short = (value) => (value < 100_000 ? integers.format(value) : compact.format(value));
 
-/** With so many decimals, and a minus that is as wide as a plus. */
+/**
+ * With so many decimals, and a minus that is as wide as a plus.
+ *
+ * @param {number} value
+ * @param {number} [digits]
+ */
 export function decimal(value, digits = 2) {
   const text = Math.abs(value).toFixed(digits);
   return value < 0 && Number(text) !== 0 ? `−${text}` : text;
 }
 
-/** A threshold, without zeros that say nothing. */
+/**
+ * A threshold, without zeros that say nothing.
+ *
+ * @param {number} value
+ */
 export const plain = (value) => decimal(value, 4).replace(/(\.\d\d\d*?)0+$/, '$1');
 
-/** A share of a whole; what is neither none nor all never looks as if. */
+/**
+ * A share of a whole; what is neither none nor all never looks as if.
+ *
+ * @param {number} part
+ * @param {number} whole
+ */
 export function percent(part, whole) {
   if (whole === 0) return '0%';
   const share = (part / whole) * 100;
@@ -25,9 +41,15 @@ export function percent(part, whole) {
   return `${share.toFixed(digits)}%`;
 }
 
+/**
+ * @param {number} number
+ * @param {string} noun
+ * @param {string} [plural]
+ */
 export const count = (number, noun, plural = `${noun}s`) =>
   `${integer(number)} ${number === 1 ? noun : plural}`;
 
+/** @param {number} seconds */
 export function duration(seconds) {
   if (seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
@@ -35,17 +57,29 @@ export function duration(seconds) {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** So many characters at most. */
+/**
+ * So many characters at most.
+ *
+ * @param {string} text
+ * @param {number} length
+ */
 export function cut(text, length) {
   const characters = [...text];
   return characters.length <= length ? text : `${characters.slice(0, length - 1).join('')}…`;
 }
 
-/** Where a trace stands: the file need not be named where there is one file. */
+/**
+ * Where a trace stands: the file need not be named where there is one file.
+ *
+ * @param {{ source?: string, line?: number | null, element?: number | null, index?: number }} trace
+ * @param {number} sourceCount how many files there are
+ */
 export function place({ source, line, element, index }, sourceCount) {
   const parts = [
     sourceCount > 1 && source,
-    line !== null ? `line ${integer(line)}` : index !== undefined && `trace ${integer(index + 1)}`,
+    line !== null && line !== undefined
+      ? `line ${integer(line)}`
+      : index !== undefined && `trace ${integer(index + 1)}`,
     element !== null && element !== undefined && `element ${integer(element)}`,
   ];
   return parts.filter(Boolean).join(', ');
@@ -54,12 +88,15 @@ export function place({ source, line, element, index }, sourceCount) {
 /**
  * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and those with
  * most to lose are rounded up.
+ *
+ * @param {number[]} values
+ * @param {number} digits
  */
 export function roundTogether(values, digits) {
   const unit = 10 ** digits;
   const scaled = values.map((value) => value * unit);
   const down = scaled.map(Math.floor);
-  const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+  const sum = (/** @type {number[]} */ numbers) => numbers.reduce((a, b) => a + b, 0);
   const missing = Math.round(sum(scaled)) - sum(down);
   const order = scaled.map((_, i) => i).sort((a, b) => scaled[b] - down[b] - (scaled[a] - down[a]));
   for (const i of order.slice(0, missing)) down[i] += 1;

@@ -1,12 +1,16 @@
 import { element, foreign } from './dom.mjs';
 import { count, decimal, duration, integer, percent, plain, short } from './format.mjs';
 
+/** @typedef {import('../cli/report/collector.js').Report} Report */
+
 const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
 
 function themeSwitch() {
+  /** @param {Event} event */
   const choose = ({ target }) => {
-    if (target.value === 'auto') delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = target.value;
+    const { value } = /** @type {HTMLInputElement} */ (target);
+    if (value === 'auto') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = value;
   };
   const options = Object.entries(THEMES).map(([value, title]) =>
     element(
@@ -19,6 +23,7 @@ function themeSwitch() {
   return element('fieldset', { class: 'theme', 'aria-label': 'Colours' }, options);
 }
 
+/** @param {Report} report */
 function embedderOf({ dtype, bases, count: scored }) {
   const without = bases['no-embedder'] ?? 0;
   if (dtype === null || (scored > 0 && without === scored))
@@ -27,7 +32,12 @@ function embedderOf({ dtype, bases, count: scored }) {
   return { value: dtype, note: without > 0 ? `failed for ${count(without, 'trace')}` : precision };
 }
 
-/** The header, with the essential figures. */
+/**
+ * The header, with the essential figures.
+ *
+ * @param {Report} report
+ * @param {import('./threshold.mjs').Threshold} threshold
+ */
 export function header(report, threshold) {
   const { count: scored, duplicates, errors, scores, seconds } = report;
   const headline = element('h1');
@@ -44,6 +54,11 @@ export function header(report, threshold) {
   });
   const embedder = embedderOf(report);
   const compared = embedder.value !== 'None' && scored > 0;
+  /**
+   * @param {string} title
+   * @param {string} value
+   * @param {string} note
+   */
   const figure = (title, value, note) => [
     element('dt', {}, title),
     element('dd', {}, element('span', { class: 'value' }, value)),
@@ -92,6 +107,11 @@ export function header(report, threshold) {
   ];
 }
 
+/**
+ * @param {number} scored
+ * @param {number} kept
+ * @param {string} bar
+ */
 function headlineOf(scored, kept, bar) {
   if (scored === 0) return 'No trace was scored';
   if (scored === 1)
@@ -101,22 +121,32 @@ function headlineOf(scored, kept, bar) {
   return `${integer(kept)} of ${integer(scored)} traces ${kept === 1 ? 'scores' : 'score'} ${bar} or more`;
 }
 
+/**
+ * @param {number} scored
+ * @param {number} seconds
+ */
 function paceOf(scored, seconds) {
   const perSecond = scored / seconds;
   const pace = perSecond < 9.95 ? perSecond.toFixed(1) : short(Math.round(perSecond));
   return scored < 10 ? `in ${duration(seconds)}` : `${pace} a second in ${duration(seconds)}`;
 }
 
+/** @param {import('../cli/report/collector.js').Summary} scores */
 function spreadOf({ p10, p90 }) {
   const [low, high] = [decimal(p10), decimal(p90)];
   return low === high ? 'most score the same' : `80% within ${low}–${high}`;
 }
 
+/** @param {Report['duplicates']} duplicates */
 function duplicatesOf({ count: number, groupCount }) {
   return number === 0 ? 'none found' : `${count(number, 'trace')} in ${count(groupCount, 'group')}`;
 }
 
-/** What was read, and when. */
+/**
+ * What was read, and when.
+ *
+ * @param {Report} report
+ */
 function aboutOf({ sources, sourceCount, finishedAt }) {
   const shown = sources.slice(0, 3);
   const names = shown.flatMap((name, i) => [i > 0 ? ', ' : '', foreign(name)]);

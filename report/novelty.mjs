@@ -17,23 +17,40 @@ import { element, finding, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { count, cut, decimal, integer, short } from './format.mjs';
 
+/** @typedef {import('../cli/report/collector.js').Report} Report */
+
+/** @typedef {ReturnType<typeof rowsOf>[number]} Row */
+
+/** @typedef {Report['starts'][number]} Start */
+
 /** More sources than these are not marked: their names would cover each other. */
 const MARKED_SOURCES = 6;
 
-/** The buckets with the numbers of their first and last trace, from 1. */
+/**
+ * The buckets with the numbers of their first and last trace, from 1.
+ *
+ * @param {Report} report
+ */
 function rowsOf({ novelty: { width, buckets } }) {
   return buckets.map(([mean, min, max, number], i) => {
     return { first: i * width + 1, last: i * width + number, mean, min, max, count: number };
   });
 }
 
+/** @param {Array<{ mean: number, count: number }>} rows */
 const meanOf = (rows) =>
   rows.reduce((sum, row) => sum + row.mean * row.count, 0) / rows.reduce((sum, row) => sum + row.count, 0);
 
+/**
+ * @param {Report} report
+ * @param {Row[]} rows
+ * @param {number} width
+ */
 function curve(report, rows, width) {
   const { count: scored, duplicates, starts, novelty } = report;
   const isSingle = novelty.width === 1;
   const highest = Math.max(1, ...rows.map(({ max }) => max));
+  /** @param {Row} row */
   const middle = ({ first, last }) => (first + last) / 2;
   // Each value of its own in a short sequence, the range of each stretch in a long one, and what they come to on average.
   const smooth = Math.max(5, Math.round(rows.length / 12));
@@ -51,18 +68,18 @@ function curve(report, rows, width) {
     y: { domain: [0, highest] },
     marks: [
       ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
-      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: (value) => String(value) }),
+      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: String }),
       axisX({
         label: 'trace',
         labelAnchor: 'right',
         labelArrow: 'right',
         ticks: scored === 1 ? [1] : Math.min(scored - 1, width / 90),
-        tickFormat: (value) => (Number.isInteger(value) ? short(value) : ''),
+        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
       }),
       nearDuplicate &&
         rectY([1 - duplicates.similarity], {
           y1: 0,
-          y2: (value) => value,
+          y2: Number,
           fill: 'var(--novelty)',
           fillOpacity: 0.14,
         }),
@@ -78,23 +95,23 @@ function curve(report, rows, width) {
       rows.length >= 20 && lineY(rows, windowY({ k: smooth, strict: false }, trend)),
       ruleY([0], { stroke: 'var(--faint)' }),
       ruleX(sources.slice(1), {
-        x: ({ position }) => position + 0.5,
+        x: (/** @type {Start} */ { position }) => position + 0.5,
         stroke: 'var(--soft)',
         strokeDasharray: '2 3',
       }),
       text(sources, {
-        x: ({ position }) => position + 1,
+        x: (/** @type {Start} */ { position }) => position + 1,
         frameAnchor: 'top',
         dy: -14,
         textAnchor: 'start',
-        text: ({ source }) => cut(source.replace(/^.*[\\/]/, ''), 18),
+        text: (/** @type {Start} */ { source }) => cut(source.replace(/^.*[\\/]/, ''), 18),
       }),
       tip(
         rows,
         pointerX({
           x: middle,
           y: 'mean',
-          title: ({ first, last, mean, min, max }) =>
+          title: (/** @type {Row} */ { first, last, mean, min, max }) =>
             first === last
               ? `trace ${integer(first)}\nnovelty ${decimal(mean)}`
               : `traces ${integer(first)}–${integer(last)}\nmean ${decimal(mean)}\n${decimal(min)} to ${decimal(max)}`,
@@ -104,7 +121,11 @@ function curve(report, rows, width) {
   });
 }
 
-/** How new each trace was to the memory, in the order of scoring. */
+/**
+ * How new each trace was to the memory, in the order of scoring.
+ *
+ * @param {Report} report
+ */
 export function noveltySection(report) {
   const title = 'Novelty over the sequence';
   const { bases, count: scored } = report;
@@ -146,14 +167,19 @@ export function noveltySection(report) {
   );
 }
 
-/** The rows as so many stretches at most, of about one length. */
+/**
+ * The rows as so many stretches at most, of about one length.
+ *
+ * @param {Row[]} rows
+ * @param {number} limit
+ */
 function stretchesOf(rows, limit) {
   const size = Math.ceil(rows.length / limit);
   return Array.from({ length: Math.ceil(rows.length / size) }, (_, i) => {
     const part = rows.slice(i * size, (i + 1) * size);
     return {
       first: part[0].first,
-      last: part.at(-1).last,
+      last: part[part.length - 1].last,
       mean: meanOf(part),
       min: Math.min(...part.map(({ min }) => min)),
       max: Math.max(...part.map(({ max }) => max)),
@@ -161,6 +187,10 @@ function stretchesOf(rows, limit) {
   });
 }
 
+/**
+ * @param {Report} report
+ * @param {Row[]} rows
+ */
 function findingOf({ count: scored, bases }, rows) {
   const begin = bases['empty-memory']
     ? 'The memory was empty at first, where novelty is 0.5 by definition.'
@@ -177,7 +207,13 @@ function findingOf({ count: scored, bases }, rows) {
   return begin === null ? sentence : `${sentence} ${begin}`;
 }
 
+/**
+ * @param {Report} report
+ * @param {Row[]} rows
+ * @param {boolean} isSingle
+ */
 function captionOf({ noveltyMode, duplicates, truncated, count: scored, novelty }, rows, isSingle) {
+  /** @type {Array<string | false>} */
   const sentences = [
     isSingle
       ? 'Each dot is a trace.'

@@ -9,7 +9,11 @@ import { scoresSection } from './scores.mjs';
 import { makeThreshold } from './threshold.mjs';
 import { tracesSection } from './traces.mjs';
 
-const report = JSON.parse(document.getElementById('figures').textContent);
+/** The element of page.html that has this id. */
+const partOf = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/** @type {import('../cli/report/collector.js').Report} */
+const report = JSON.parse(/** @type {string} */ (partOf('figures').textContent));
 const threshold = makeThreshold(report);
 
 const sections = [
@@ -23,12 +27,15 @@ const sections = [
 
 const main = document.createElement('main');
 main.append(...sections);
-document.getElementById('report').append(...header(report, threshold), main, footer(report));
+partOf('report').append(...header(report, threshold), main, footer(report));
 
 // On paper nothing can be opened.
+/** @type {HTMLDetailsElement[]} */
 const opened = [];
 addEventListener('beforeprint', () => {
-  for (const details of document.querySelectorAll('.groups details:not([open])')) {
+  /** @type {NodeListOf<HTMLDetailsElement>} */
+  const closed = document.querySelectorAll('.groups details:not([open])');
+  for (const details of closed) {
     details.open = true;
     // The browser tells of it only after it has printed.
     details.dispatchEvent(new Event('toggle'));

@@ -2,7 +2,11 @@ import { DIMENSIONS } from './dimensions.mjs';
 import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { count, decimal, integer, place } from './format.mjs';
 
-/** The lines that could not be scored. */
+/**
+ * The lines that could not be scored.
+ *
+ * @param {import('../cli/report/collector.js').Report} report
+ */
 export function errorsSection({ errors, sourceCount }) {
   if (errors.count === 0) return null;
   const unlisted = errors.count - errors.first.length;
@@ -21,6 +25,7 @@ export function errorsSection({ errors, sourceCount }) {
   );
 }
 
+/** @type {Record<string, string>} */
 const RULES = {
   'single-thought': 'a single thought scores 0.1',
   'recovery-bonus': 'more than two recoveries in a success add 0.1',
@@ -28,7 +33,11 @@ const RULES = {
   clamp: 'what left the range of 0 to 1 was brought back',
 };
 
-/** How to read the figures. */
+/**
+ * How to read the figures.
+ *
+ * @param {import('../cli/report/collector.js').Report} report
+ */
 export function footer({ profiles, rules, version, dtype, noveltyMode }) {
   const used = Object.entries(rules);
   return element(
@@ -51,7 +60,7 @@ export function footer({ profiles, rules, version, dtype, noveltyMode }) {
           ...DIMENSIONS.map(({ key, title }) => ({
             title,
             number: true,
-            cell: ({ weights }) => decimal(weights[key]),
+            cell: (/** @type {typeof profiles[number]} */ { weights }) => decimal(weights[key]),
           })),
         ],
         profiles,

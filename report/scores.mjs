@@ -4,16 +4,30 @@ import { element, finding, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { count, decimal, integer, percent, plain, short } from './format.mjs';
 
+/** @typedef {import('../cli/report/collector.js').Report} Report */
+
+/** @typedef {{ from: number, to: number, count: number }} Bar */
+
 const LEFT = 48;
 const RIGHT = 16;
 
-/** Bars of so many hundredths: the fewer the traces, the wider. */
+/**
+ * Bars of so many hundredths: the fewer the traces, the wider.
+ *
+ * @param {number} scored
+ * @param {number} width
+ */
 function stepFor(scored, width) {
   if (scored < 2000) return 5;
   return width < 600 || scored < 20_000 ? 2 : 1;
 }
 
-/** The bins, several as one; the last bar has what is 1 too. */
+/**
+ * The bins, several as one; the last bar has what is 1 too.
+ *
+ * @param {Report['scoreBins']} scoreBins
+ * @param {number} hundredths
+ */
 function barsOf({ bins, filled }, hundredths) {
   const perBar = (bins * hundredths) / 100;
   const bars = new Map();
@@ -28,7 +42,13 @@ function barsOf({ bins, filled }, hundredths) {
     });
 }
 
-/** The parts of the bars that a threshold drops and keeps. */
+/**
+ * The parts of the bars that a threshold drops and keeps.
+ *
+ * @param {Bar[]} bars
+ * @param {number} bar
+ * @param {Report['scoreBins']} scoreBins
+ */
 function sidesOf(bars, bar, { bins, filled }) {
   const stacked = bars.map((b) => ({ ...b, low: 0, high: b.count }));
   if (bar < 1) {
@@ -39,7 +59,7 @@ function sidesOf(bars, bar, { bins, filled }) {
   }
   // What is 1 has no width of its own: it stands on the rest of its bar.
   const kept = filled.find(([bin]) => bin === bins)?.[1] ?? 0;
-  const last = stacked.at(-1);
+  const last = stacked[stacked.length - 1];
   return kept === 0
     ? { dropped: stacked, kept: [] }
     : {
@@ -50,6 +70,11 @@ function sidesOf(bars, bar, { bins, filled }) {
       };
 }
 
+/**
+ * @param {Report} report
+ * @param {import('./threshold.mjs').Threshold} threshold
+ * @param {number} width
+ */
 function histogram(report, threshold, width) {
   const bar = threshold.value;
   const bars = barsOf(report.scoreBins, stepFor(report.count, width));
@@ -65,7 +90,7 @@ function histogram(report, threshold, width) {
     marginRight: RIGHT,
     marginTop: 32,
     x: { domain: [0, 1], label: null, ticks: width < 500 ? 5 : 10 },
-    y: { domain: [0, Math.max(highest, ticks.at(-1))] },
+    y: { domain: [0, Math.max(highest, ticks[ticks.length - 1])] },
     marks: [
       ruleY(ticks, { stroke: 'var(--line)' }),
       axisY(ticks, {
@@ -80,11 +105,11 @@ function histogram(report, threshold, width) {
       ruleY([0], { stroke: 'var(--faint)' }),
       ruleX([bar], { stroke: 'var(--ink)', strokeWidth: 1.5 }),
       text([bar], {
-        x: (value) => value,
+        x: Number,
         frameAnchor: 'top',
         dy: -20,
         textAnchor: bar < 0.12 ? 'start' : bar > 0.88 ? 'end' : 'middle',
-        text: (value) => `dropped ← ${plain(value)} → kept`,
+        text: (/** @type {number} */ value) => `dropped ← ${plain(value)} → kept`,
         fill: 'var(--ink)',
       }),
       tip(
@@ -93,25 +118,38 @@ function histogram(report, threshold, width) {
           x1: 'from',
           x2: 'to',
           y: 'count',
-          title: (b) => `${rangeOf(b)}\n${count(b.count, 'trace')}, ${percent(b.count, report.count)}`,
+          title: (/** @type {Bar} */ b) =>
+            `${rangeOf(b)}\n${count(b.count, 'trace')}, ${percent(b.count, report.count)}`,
         }),
       ),
     ],
   });
 }
 
-/** About four whole numbers up to the highest count. */
+/**
+ * About four whole numbers up to the highest count.
+ *
+ * @param {number} highest
+ */
 function wholeTicks(highest) {
   const power = 10 ** Math.floor(Math.log10(highest / 4));
-  const step = Math.max(1, power * [1, 2, 5, 10].find((factor) => highest / (power * factor) <= 5));
+  // A factor of 10 always suffices: the highest count is less than 40 times the power.
+  const factor = [1, 2, 5].find((few) => highest / (power * few) <= 5) ?? 10;
+  const step = Math.max(1, power * factor);
   return Array.from({ length: Math.ceil(highest / step) }, (_, i) => (i + 1) * step);
 }
 
+/** @param {Bar} bar */
 const rangeOf = ({ from, to }) => `${decimal(from)}–${decimal(to)}`;
 
-/** How the scores are spread, and what a threshold makes of them. */
+/**
+ * How the scores are spread, and what a threshold makes of them.
+ *
+ * @param {Report} report
+ * @param {import('./threshold.mjs').Threshold} threshold
+ */
 export function scoresSection(report, threshold) {
-  if (report.count === 0) return null;
+  if (report.scores === null) return null;
   const { frame, redraw } = drawn({}, (width) => histogram(report, threshold, width));
   const input = element('input', {
     type: 'range',
@@ -132,10 +170,15 @@ export function scoresSection(report, threshold) {
     },
   });
   back.textContent = `Back to ${plain(threshold.initial)}`;
+  /** @param {string} name */
   const swatch = (name) => element('span', { class: 'swatch', style: `--colour: var(--${name})` });
   threshold.follow(() => {
     const kept = threshold.kept(report);
     const dropped = report.count - kept;
+    /**
+     * @param {string} name
+     * @param {number} number
+     */
     const part = (name, number) =>
       element(
         'span',
@@ -154,7 +197,7 @@ export function scoresSection(report, threshold) {
   });
   return section(
     'How the scores are spread',
-    finding(findingOf(report)),
+    finding(findingOf(report.count, report.scores)),
     element(
       'figure',
       {},
@@ -186,7 +229,11 @@ export function scoresSection(report, threshold) {
   );
 }
 
-function findingOf({ count: scored, scores: { p25, median, p75, min, max } }) {
+/**
+ * @param {number} scored
+ * @param {import('../cli/report/collector.js').Summary} scores
+ */
+function findingOf(scored, { p25, median, p75, min, max }) {
   if (scored === 1) return `One trace was scored, with ${decimal(median)}.`;
   if (min === max) return `All ${integer(scored)} traces score ${decimal(median)}.`;
   const middle = `Half of the traces score between ${decimal(p25)} and ${decimal(p75)}`;

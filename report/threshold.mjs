@@ -1,13 +1,26 @@
 // The threshold, which the slider moves.
 
+/** @typedef {ReturnType<typeof makeThreshold>} Threshold */
+
+/** @type {Array<() => void>} */
 const listeners = [];
 
-/** What is counted at a threshold from bins is exact where a bin begins there, as at every step of the slider. */
+/**
+ * What is counted at a threshold from bins is exact where a bin begins there, as at every step of the slider.
+ *
+ * @param {import('../cli/report/collector.js').Report['scoreBins']} scoreBins
+ * @param {number} threshold
+ */
 function keptOf({ bins, filled }, threshold) {
   const first = Math.round(threshold * bins);
   return filled.reduce((sum, [bin, count]) => (bin >= first ? sum + count : sum), 0);
 }
 
+/**
+ * The threshold of a report, 0 to 1; it begins where the command had it.
+ *
+ * @param {import('../cli/report/collector.js').Report} report
+ */
 export function makeThreshold(report) {
   let value = report.threshold;
   return {
@@ -17,16 +30,25 @@ export function makeThreshold(report) {
     get initial() {
       return report.threshold;
     },
+    /** @param {number} next */
     set(next) {
       value = next;
       for (const listener of listeners) listener();
     },
-    /** Calls a function now and whenever the threshold has moved. */
+    /**
+     * Calls a function now and whenever the threshold has moved.
+     *
+     * @param {() => void} listener
+     */
     follow(listener) {
       listeners.push(listener);
       listener();
     },
-    /** How many traces of the report, or of one of its domains, are kept. */
+    /**
+     * How many traces of the report, or of one of its domains, are kept.
+     *
+     * @param {Pick<import('../cli/report/collector.js').Report, 'kept' | 'scoreBins'>} counted
+     */
     kept(counted) {
       return value === report.threshold ? counted.kept : keptOf(counted.scoreBins, value);
     },

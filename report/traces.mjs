@@ -5,23 +5,46 @@ import { element, foreign, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { decimal, integer, percent, place, roundTogether } from './format.mjs';
 
-/** What the rules after the sum add or take, in words; the amount goes before them. */
+/** @typedef {import('../cli/report/collector.js').Report} Report */
+
+/** @typedef {Report['best'][number]} Trace */
+
+/** @typedef {Trace['breakdown']} Breakdown */
+
+/**
+ * What the rules after the sum add or take, in words; the amount goes before them.
+ *
+ * @type {Record<string, string>}
+ */
 const EFFECTS = {
   'recovery-bonus': 'for recovering from more than two errors',
   'single-tool-penalty': 'for using only one tool',
 };
 
-/** What the other rules do, which replace the sum; the result goes after them. */
+/**
+ * What the other rules do, which replace the sum; the result goes after them.
+ *
+ * @type {Record<string, string>}
+ */
 const REPLACEMENTS = { 'single-thought': ', but a single thought scores', clamp: ', brought back to' };
 
-/** What is added or taken; nothing, once it is rounded, is not taken. */
+/**
+ * What is added or taken; nothing, once it is rounded, is not taken.
+ *
+ * @param {number} value
+ */
 function signed(value) {
   const text = decimal(value);
   return text.startsWith('−') ? `−\u00a0${text.slice(1)}` : `+\u00a0${text}`;
 }
 
-/** How a score comes about, as one line of arithmetic, in rounded numbers that add up. */
+/**
+ * How a score comes about, as one line of arithmetic, in rounded numbers that add up.
+ *
+ * @param {Pick<Breakdown, 'contributions' | 'overrides' | 'score'>} breakdown
+ */
 export function sumInWords({ contributions, overrides, score }) {
+  /** @type {Array<{ value: number, words: string }>} */
   const terms = DIMENSIONS.map(({ key, noun }) => ({ value: contributions[key], words: noun }));
   const replaced = overrides.findIndex(({ rule }) => !Object.hasOwn(EFFECTS, rule));
   const effects = replaced < 0 ? overrides : overrides.slice(0, replaced);
@@ -45,7 +68,12 @@ export function sumInWords({ contributions, overrides, score }) {
   return `${sum.join('')} =\u00a0${total}${steps.join('')}`;
 }
 
-/** The contributions end to end, what the overrides add or take, and the score. */
+/**
+ * The contributions end to end, what the overrides add or take, and the score.
+ *
+ * @param {Breakdown} breakdown
+ * @param {number} width
+ */
 function contributionBar(breakdown, width) {
   const { contributions, composite, overrides, score } = breakdown;
   let end = 0;
@@ -72,7 +100,7 @@ function contributionBar(breakdown, width) {
         tickSize: 0,
         tickPadding: 2,
         fontSize: 10,
-        tickFormat: (value) => String(value),
+        tickFormat: String,
         textAnchor: 'middle',
       }),
       barX([1], { x1: 0, x2: 1, fill: 'var(--line)', fillOpacity: 0.6, insetTop: 4, insetBottom: 4 }),
@@ -87,12 +115,17 @@ function contributionBar(breakdown, width) {
         insetTop: 4,
         insetBottom: 4,
       }),
-      tickX([score], { x: (value) => value, stroke: 'var(--ink)', strokeWidth: 2.5 }),
+      tickX([score], { x: Number, stroke: 'var(--ink)', strokeWidth: 2.5 }),
     ],
   });
 }
 
-/** What novelty rests on, in words. */
+/**
+ * What novelty rests on, in words.
+ *
+ * @param {Breakdown} breakdown
+ * @param {boolean} isWhole
+ */
 function nearestInWords({ noveltyBasis, nearest, truncated }, isWhole) {
   const compared = isWhole ? 'a sample' : 'the beginning';
   const rest = truncated ? ` Only ${compared} of its text was compared.` : '';
@@ -107,9 +140,10 @@ function nearestInWords({ noveltyBasis, nearest, truncated }, isWhole) {
   ];
 }
 
+/** @param {Breakdown} breakdown */
 function figuresTable({ dimensions, weights, contributions, profile }) {
   return table(
-    `Weights of the profile ${profile}`,
+    `Weights of the profile ${profile ?? '(none)'}`,
     [
       { title: 'Dimension', cell: ({ title }) => title },
       { title: 'Value', number: true, cell: ({ key }) => decimal(dimensions[key], 4) },
@@ -120,6 +154,10 @@ function figuresTable({ dimensions, weights, contributions, profile }) {
   );
 }
 
+/**
+ * @param {Trace} trace
+ * @param {Report} report
+ */
 function traceItem(trace, report) {
   const { breakdown, domain, excerpt, id, success } = trace;
   return element(
@@ -146,10 +184,18 @@ function traceItem(trace, report) {
   );
 }
 
-/** The best and the worst traces, with what their scores are made of. */
+/**
+ * The best and the worst traces, with what their scores are made of.
+ *
+ * @param {Report} report
+ */
 export function tracesSection(report) {
   const { best, worst, count: scored } = report;
   if (scored === 0) return null;
+  /**
+   * @param {string} title
+   * @param {Trace[]} traces
+   */
   const list = (title, traces) =>
     element(
       'div',
@@ -182,7 +228,13 @@ export function tracesSection(report) {
   );
 }
 
-/** The titles of the section and of its first list. */
+/**
+ * The titles of the section and of its first list.
+ *
+ * @param {number} scored
+ * @param {Trace[]} best
+ * @param {Trace[]} worst
+ */
 function titlesOf(scored, best, worst) {
   if (worst.length > 0) return ['Best and worst, explained', `Best ${best.length}`];
   if (scored === 1) return ['The trace, explained', 'One trace'];

@@ -17,6 +17,43 @@ const TEMPLATE = path.join(path.dirname(require.resolve('../../package.json')), 
 /** Where the template takes the figures. */
 const PLACE = '__KNOWLEDGEPULSE_REPORT__';
 
+/** @typedef {import('../..').ScoreBreakdown} ScoreBreakdown */
+
+/**
+ * The figures of a report, as its page reads them.
+ *
+ * @typedef {ReturnType<ReportCollector['summary']>} Report
+ */
+
+/** @typedef {'score' | keyof ScoreBreakdown['dimensions']} Measure */
+
+/** @typedef {{ kept: number } & Record<Measure, InstanceType<typeof Histogram>>} Domain */
+
+/** @typedef {import('../..').NearestTrace} Nearest */
+
+/** @typedef {NonNullable<ReturnType<InstanceType<typeof Histogram>['summary']>>} Summary */
+
+/** @typedef {InstanceType<typeof Top<ListedBreakdown, { breakdown: { score: number } }>>} TopTraces */
+
+/**
+ * A trace of which everything is listed.
+ *
+ * @typedef {import('./duplicates.js').ListedTrace & {
+ *   index: number, source: string, line: number | null, element: number | null, score: number, excerpt: string,
+ *   domain: string | null, success: boolean, breakdown: Omit<ScoreBreakdown, 'profile'> & { profile: string | null },
+ * }} ListedBreakdown
+ */
+
+/**
+ * How a run ended.
+ *
+ * @typedef {object} Run
+ * @property {Date} finishedAt
+ * @property {number} seconds how long scoring took
+ * @property {boolean} [interrupted] whether it was ended before everything was read
+ */
+
+/** @type {Array<keyof ScoreBreakdown['dimensions']>} */
 const DIMENSIONS = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
 /** What the page shows: multiples of the 100 steps of its slider, so that what it counts is exact. */
 const SHOWN_BINS = 1000;
@@ -44,16 +81,25 @@ class ReportCollector {
   #succeeded = 0;
   #truncated = 0;
   #scores = new Histogram(SCORE_BINS);
+  /** @type {Map<string, Domain>} */
   #domains = new Map();
+  /** @type {Map<string | null, { weights: import('../..').ScoringWeights, count: number }>} */
   #profiles = new Map();
+  /** @type {Map<string, number>} */
   #rules = new Map();
+  /** @type {Map<ScoreBreakdown['noveltyBasis'], number>} */
   #bases = new Map();
   #novelty = new Sequence(SEQUENCE_BUCKETS);
+  /** @type {Array<{ source: string, position: number }>} */
   #starts = [];
+  /** @type {string | undefined} */
   #lastSource;
   #duplicates = new NearDuplicates();
+  /** @type {TopTraces} */
   #best = new Top(LISTED_TRACES, (a, b) => b.breakdown.score - a.breakdown.score);
+  /** @type {TopTraces} */
   #worst = new Top(LISTED_TRACES, (a, b) => a.breakdown.score - b.breakdown.score);
+  /** @type {Array<{ source: string, line: number | null, element: number | null, message: string }>} */
   #errors = [];
   #errorCount = 0;
 
@@ -122,6 +168,7 @@ class ReportCollector {
       excerpt: excerptOf(excerpt, EXCERPT_LENGTH),
     };
     this.#duplicates.add(listed, nearest, resemblanceOf(breakdown, this.#about.noveltyMode));
+    /** @returns {ListedBreakdown} */
     const full = () => ({
       ...listed,
       domain: nameOf(domain),
@@ -148,6 +195,10 @@ class ReportCollector {
     });
   }
 
+  /**
+   * @param {string} source
+   * @param {number} position
+   */
   #noteStart(source, position) {
     if (source === this.#lastSource) return;
     this.#lastSource = source;
@@ -156,17 +207,26 @@ class ReportCollector {
     }
   }
 
+  /**
+   * @param {string | null | undefined} name
+   * @param {boolean} isKept
+   * @param {ScoreBreakdown} breakdown
+   */
   #addToDomain(name, isKept, { score, dimensions }) {
     const domain = entryOf(this.#domains, nameOf(name) ?? '', () => ({
       kept: 0,
       score: new Histogram(SCORE_BINS),
-      ...Object.fromEntries(DIMENSIONS.map((key) => [key, new Histogram(DIMENSION_BINS)])),
+      complexity: new Histogram(DIMENSION_BINS),
+      novelty: new Histogram(DIMENSION_BINS),
+      toolDiversity: new Histogram(DIMENSION_BINS),
+      outcome: new Histogram(DIMENSION_BINS),
     }));
     if (isKept) domain.kept += 1;
     domain.score.add(score);
     for (const key of DIMENSIONS) domain[key].add(dimensions[key]);
   }
 
+  /** @param {ScoreBreakdown} breakdown */
   #noteProfile({ profile, weights }) {
     entryOf(this.#profiles, nameOf(profile), () => ({
       weights: pick(weights, DIMENSIONS),
@@ -174,7 +234,11 @@ class ReportCollector {
     })).count += 1;
   }
 
-  /** The figures, as the page reads them. */
+  /**
+   * The figures, as the page reads them.
+   *
+   * @param {Run} run
+   */
   summary({ finishedAt, seconds, interrupted }) {
     const isComplete = this.#count <= LISTED_TRACES;
     const best = this.#best.items;
@@ -209,10 +273,7 @@ class ReportCollector {
   /**
    * The report, one page that needs nothing else.
    *
-   * @param {object} run
-   * @param {Date} run.finishedAt
-   * @param {number} run.seconds how long scoring took
-   * @param {boolean} [run.interrupted] whether it was ended before everything was read
+   * @param {Run} run
    * @returns {string} HTML
    */
   render(run) {
@@ -230,17 +291,26 @@ function readTemplate() {
   try {
     return fs.readFileSync(TEMPLATE, 'utf8');
   } catch (cause) {
-    const message = `${TEMPLATE}, the page of the report, could not be read: ${cause.message}; ${REMEDY}`;
+    const message = `${TEMPLATE}, the page of the report, could not be read: ${/** @type {Error} */ (cause).message}; ${REMEDY}`;
     throw codedError(Error, 'ERR_REPORT_TEMPLATE', message, cause);
   }
 }
 
-/** JSON that nothing can end or begin an element in, where HTML takes it as text. */
+/**
+ * JSON that nothing can end or begin an element in, where HTML takes it as text.
+ *
+ * @param {unknown} value
+ */
 function jsonForHtml(value) {
+  /** @param {string} character */
   const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, escaped);
 }
 
+/**
+ * @param {string} name
+ * @param {Domain} domain
+ */
 function summaryOfDomain(name, { kept, ...histograms }) {
   const summaries = Object.entries(histograms).map(([key, histogram]) => [key, histogram.summary()]);
   const { count } = histograms.score;
@@ -248,11 +318,15 @@ function summaryOfDomain(name, { kept, ...histograms }) {
     name,
     count,
     kept,
-    ...Object.fromEntries(summaries),
+    .../** @type {Record<Measure, Summary>} */ (Object.fromEntries(summaries)),
     scoreBins: { bins: SHOWN_DOMAIN_BINS, filled: histograms.score.filled(SHOWN_DOMAIN_BINS) },
   };
 }
 
+/**
+ * @param {ScoreBreakdown} breakdown
+ * @param {Nearest | null} nearest
+ */
 function copyOfBreakdown(breakdown, nearest) {
   const { score, composite, noveltyBasis, tokens, truncated } = breakdown;
   return {
@@ -270,30 +344,61 @@ function copyOfBreakdown(breakdown, nearest) {
   };
 }
 
+/**
+ * @template {object} T
+ * @template {keyof T} Key
+ * @param {T} object
+ * @param {readonly Key[]} keys
+ * @returns {Pick<T, Key>}
+ */
 function pick(object, keys) {
-  return Object.fromEntries(keys.map((key) => [key, object[key]]));
+  return /** @type {Pick<T, Key>} */ (Object.fromEntries(keys.map((key) => [key, object[key]])));
 }
 
-/** The entry of a name in a map that holds so many names at most. */
+/**
+ * The entry of a name in a map that holds so many names at most.
+ *
+ * @template Value
+ * @template {string | null} Name
+ * @param {Map<Name, Value>} map
+ * @param {Name} name
+ * @param {() => Value} make
+ * @returns {Value}
+ */
 function entryOf(map, name, make) {
-  const key = map.has(name) || map.size < LISTED_NAMES ? name : REST;
-  if (!map.has(key)) map.set(key, make());
-  return map.get(key);
+  const key = map.has(name) || map.size < LISTED_NAMES ? name : /** @type {Name} */ (REST);
+  const entry = map.get(key) ?? make();
+  map.set(key, entry);
+  return entry;
 }
 
+/**
+ * @template {string} Name
+ * @param {Map<Name, number>} map
+ * @param {Name} name
+ */
 function tally(map, name) {
-  const key = map.has(name) || map.size < LISTED_NAMES ? name : REST;
+  const key = map.has(name) || map.size < LISTED_NAMES ? name : /** @type {Name} */ (REST);
   map.set(key, (map.get(key) ?? 0) + 1);
 }
 
-/** A name or id, cut where it is too long to be one; null if there is none that can be seen. */
+/**
+ * A name or id, cut where it is too long to be one; null if there is none that can be seen.
+ *
+ * @param {string | null | undefined} name
+ */
 function nameOf(name) {
   if (typeof name !== 'string' || isBlank(name)) return null;
   // Two long ids of different lengths are still two.
   return copyOf(name.length > NAME_LENGTH ? `${cut(name, NAME_LENGTH)}… (${name.length})` : name);
 }
 
-/** The beginning of a text on one line. */
+/**
+ * The beginning of a text on one line.
+ *
+ * @param {string | undefined} text
+ * @param {number} length
+ */
 function excerptOf(text, length) {
   if (typeof text !== 'string') return '';
   const line = cut(text, 2 * length)
@@ -302,6 +407,7 @@ function excerptOf(text, length) {
   return copyOf(line.length > length || text.length > 2 * length ? `${cut(line, length)}…` : line);
 }
 
+/** @param {number} value */
 function rounded(value) {
   return Math.round(value * 1e4) / 1e4;
 }

@@ -18,7 +18,12 @@ function resemblanceOf({ dimensions, nearest }, novelty) {
   return novelty === 'full' ? 1 - dimensions.novelty : nearest.similarity;
 }
 
-/** Whether a trace with this {@link resemblanceOf} is a near-duplicate of an earlier one. */
+/**
+ * Whether a trace with this {@link resemblanceOf} is a near-duplicate of an earlier one.
+ *
+ * @param {number | null} resemblance
+ * @returns {resemblance is number}
+ */
 function isNearDuplicate(resemblance) {
   return resemblance !== null && resemblance >= SIMILARITY;
 }
@@ -34,22 +39,64 @@ const LISTED_GROUPS = 30;
 const LISTED_MEMBERS = 8;
 const POSITIONS = 256;
 
-/** A map of what was used last: between `limit` and twice as many entries. */
+/**
+ * What is listed of a trace of this run.
+ *
+ * @typedef {object} ListedTrace
+ * @property {string | null} id
+ * @property {number} position how many traces the report has got before it
+ * @property {number} [index] how many traces were scored before it
+ * @property {string} [source]
+ * @property {number | null} [line]
+ * @property {number | null} [element]
+ * @property {number} [score]
+ * @property {string} [excerpt]
+ */
+
+/**
+ * A trace of a group: one of an earlier run has no position, and one that begins a group resembles no other.
+ *
+ * @typedef {Omit<ListedTrace, 'position'> & { position: number | null, nearest?: string | null, similarity?: number }} Member
+ */
+
+/**
+ * @typedef {object} Group
+ * @property {number} size
+ * @property {Member[]} members the first ones
+ * @property {number[]} positions
+ * @property {number} minSimilarity
+ * @property {number} maxSimilarity
+ * @property {Group | null} mergedInto
+ */
+
+/**
+ * A map of what was used last: between `limit` and twice as many entries.
+ *
+ * @template Value
+ */
 class Recent {
   #limit;
+  /** @type {Map<string, Value>} */
   #newer = new Map();
+  /** @type {Map<string, Value>} */
   #older = new Map();
 
+  /** @param {number} limit */
   constructor(limit) {
     this.#limit = limit;
   }
 
+  /** @param {string} key */
   get(key) {
     const value = this.#newer.get(key) ?? this.#older.get(key);
     if (value !== undefined) this.set(key, value);
     return value;
   }
 
+  /**
+   * @param {string} key
+   * @param {Value} value
+   */
   set(key, value) {
     this.#newer.set(key, value);
     if (this.#newer.size < this.#limit) return;
@@ -58,12 +105,17 @@ class Recent {
   }
 }
 
-/** What became of a group: itself, or the one that it was merged into, by any number of steps. */
+/**
+ * What became of a group: itself, or the one that it was merged into, by any number of steps.
+ *
+ * @param {Group} group
+ */
 function current(group) {
+  /** @type {Group} */
   let root = group;
-  while (root.mergedInto !== null) root = root.mergedInto;
+  for (let next = root.mergedInto; next !== null; next = root.mergedInto) root = next;
   // So that the next look takes one step.
-  for (let step = group; step !== root; ) {
+  for (let step = group; step.mergedInto !== null; ) {
     const next = step.mergedInto;
     step.mergedInto = root;
     step = next;
@@ -72,26 +124,30 @@ function current(group) {
 }
 
 class NearDuplicates {
+  /** @type {Recent<ListedTrace>} */
   #traces = new Recent(KNOWN_TRACES);
+  /** @type {Recent<Group>} */
   #groups = new Recent(KNOWN_LINKS);
+  /** @type {Set<Group>} */
   #held = new Set();
   /** How many traces resemble an earlier one so much. */
   #count = 0;
   #groupCount = 0;
 
   /**
-   * @param {{ id: string | null, position: number }} trace what is listed of it; it is kept, so it must be small
+   * @param {ListedTrace} trace what is listed of it; it is kept, so it must be small
    * @param {{ label: string | null } | null} nearest
    * @param {number | null} resemblance to it
    */
   add(trace, nearest, resemblance) {
-    if (isNearDuplicate(resemblance)) {
+    if (nearest !== null && isNearDuplicate(resemblance)) {
       this.#count += 1;
       this.#link({ ...trace, nearest: nearest.label, similarity: resemblance });
     }
     if (trace.id !== null) this.#traces.set(trace.id, trace);
   }
 
+  /** @param {Member & { nearest: string | null, similarity: number }} trace */
   #link(trace) {
     let group = trace.nearest === null ? this.#begin() : this.#groupOf(trace.nearest);
     if (trace.id !== null && trace.id !== trace.nearest) {
@@ -105,7 +161,11 @@ class NearDuplicates {
     this.#hold(group);
   }
 
-  /** The group of the trace that another one resembles; a new one holds that trace. */
+  /**
+   * The group of the trace that another one resembles; a new one holds that trace.
+   *
+   * @param {string} id
+   */
   #groupOf(id) {
     const known = this.#groups.get(id);
     if (known !== undefined) return current(known);
@@ -116,6 +176,7 @@ class NearDuplicates {
     return group;
   }
 
+  /** @returns {Group} */
   #begin() {
     this.#groupCount += 1;
     return {
@@ -128,6 +189,10 @@ class NearDuplicates {
     };
   }
 
+  /**
+   * @param {Group} group
+   * @param {Member} trace
+   */
   #join(group, trace) {
     group.size += 1;
     if (group.members.length < LISTED_MEMBERS) group.members.push(trace);
@@ -135,6 +200,10 @@ class NearDuplicates {
     thin(group);
   }
 
+  /**
+   * @param {Group} a
+   * @param {Group} b
+   */
   #merge(a, b) {
     if (a === b) return a;
     const [large, small] = a.size >= b.size ? [a, b] : [b, a];
@@ -153,11 +222,13 @@ class NearDuplicates {
     return large;
   }
 
+  /** @param {Group} group */
   #hold(group) {
     this.#held.add(group);
     if (this.#held.size > HELD_GROUPS) this.#held = new Set(this.#largest(HELD_GROUPS / 2));
   }
 
+  /** @param {number} limit */
   #largest(limit) {
     return [...this.#held].sort((a, b) => b.size - a.size).slice(0, limit);
   }
@@ -177,12 +248,21 @@ class NearDuplicates {
   }
 }
 
-/** Those of earlier runs come first. */
+/**
+ * Those of earlier runs come first.
+ *
+ * @param {Member} a
+ * @param {Member} b
+ */
 function byPosition(a, b) {
   return (a.position ?? -1) - (b.position ?? -1);
 }
 
-/** Keeps a group's positions few: of many, every other one shows as well where they lie. */
+/**
+ * Keeps a group's positions few: of many, every other one shows as well where they lie.
+ *
+ * @param {Group} group
+ */
 function thin(group) {
   while (group.positions.length > POSITIONS) {
     group.positions = group.positions.sort((a, b) => a - b).filter((_, i) => i % 2 === 0);

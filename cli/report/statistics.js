@@ -25,12 +25,14 @@ class Histogram {
   min = Number.POSITIVE_INFINITY;
   max = Number.NEGATIVE_INFINITY;
 
+  /** @param {number} bins */
   constructor(bins) {
     this.#bins = bins;
     this.#counts = new Float64Array(GREATEST * bins + 1);
     this.#sums = new Float64Array(GREATEST * bins + 1);
   }
 
+  /** @param {number} value */
   add(value) {
     const bin = this.#binOf(value);
     this.#counts[bin] += 1;
@@ -41,7 +43,11 @@ class Histogram {
     this.max = Math.max(this.max, value);
   }
 
-  /** The bin `k` with `k / bins <= value < (k + 1) / bins`, in just these terms: `value * bins` alone may round up. */
+  /**
+   * The bin `k` with `k / bins <= value < (k + 1) / bins`, in just these terms: `value * bins` alone may round up.
+   *
+   * @param {number} value
+   */
   #binOf(value) {
     const bins = this.#bins;
     const last = GREATEST * bins;
@@ -58,6 +64,8 @@ class Histogram {
   /**
    * The value below which the share `p` of all lies, to the width of a bin; null without values. Between two values it lies in
    * proportion, as by default in NumPy and R: method 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (1996).
+   *
+   * @param {number} p
    */
   quantile(p) {
     if (this.count === 0) return null;
@@ -67,7 +75,11 @@ class Histogram {
     return rank === below ? value : value + (rank - below) * (this.#valueAt(below + 1) - value);
   }
 
-  /** The value that so many others come before in ascending order. */
+  /**
+   * The value that so many others come before in ascending order.
+   *
+   * @param {number} rank
+   */
   #valueAt(rank) {
     if (rank === 0) return this.min;
     if (rank === this.count - 1) return this.max;
@@ -80,14 +92,20 @@ class Histogram {
     return this.#sums[bin] / this.#counts[bin];
   }
 
-  /** The bins that hold something, as pairs of number and count; of so many between 0 and 1, a divisor of those that it counts in. */
+  /**
+   * The bins that hold something, as pairs of number and count; of so many between 0 and 1, a divisor of those that it counts in.
+   *
+   * @param {number} bins
+   */
   filled(bins) {
     const width = this.#bins / bins;
+    /** @type {Array<[bin: number, count: number]>} */
     const filled = [];
     for (const [fine, count] of this.#counts.entries()) {
       if (count === 0) continue;
       const bin = Math.floor(fine / width);
-      if (filled.at(-1)?.[0] === bin) filled.at(-1)[1] += count;
+      const last = filled.at(-1);
+      if (last?.[0] === bin) last[1] += count;
       else filled.push([bin, count]);
     }
     return filled;
@@ -95,23 +113,29 @@ class Histogram {
 
   summary() {
     if (this.count === 0) return null;
-    const { min, max, mean } = this;
-    const [p10, p25, median, p75, p90] = [0.1, 0.25, 0.5, 0.75, 0.9].map((p) => this.quantile(p));
+    const { min, max } = this;
+    const mean = /** @type {number} */ (this.mean);
+    const [p10, p25, median, p75, p90] = [0.1, 0.25, 0.5, 0.75, 0.9].map(
+      (p) => /** @type {number} */ (this.quantile(p)),
+    );
     return { min, p10, p25, median, p75, p90, max, mean };
   }
 }
 
 /** A long sequence of values as at most `limit` buckets of equal width, in order. `limit` is even. */
 class Sequence {
+  /** @type {Array<{ count: number, sum: number, min: number, max: number }>} */
   #buckets = [];
   #limit;
   /** How many values a bucket takes. */
   width = 1;
 
+  /** @param {number} limit */
   constructor(limit) {
     this.#limit = limit;
   }
 
+  /** @param {number} value */
   add(value) {
     const last = this.#buckets.at(-1);
     if (last !== undefined && last.count < this.width) {
@@ -126,6 +150,7 @@ class Sequence {
   }
 
   #halve() {
+    /** @type {Array<{ count: number, sum: number, min: number, max: number }>} */
     const merged = [];
     for (let i = 0; i < this.#buckets.length; i += 2) {
       const [a, b] = this.#buckets.slice(i, i + 2);
@@ -140,27 +165,46 @@ class Sequence {
     this.width *= 2;
   }
 
-  /** `[mean, min, max, count]` of each bucket. */
+  /**
+   * `[mean, min, max, count]` of each bucket.
+   *
+   * @returns {Array<[mean: number, min: number, max: number, count: number]>}
+   */
   get buckets() {
     return this.#buckets.map(({ count, sum, min, max }) => [sum / count, min, max, count]);
   }
 }
 
-/** The first `limit` items of a sequence in the order of `compare`, those that came first where it sees no difference. */
+/**
+ * The first `limit` items of a sequence in the order of `compare`, those that came first where it sees no difference.
+ *
+ * @template {Key} Item
+ * @template Key what items are compared by
+ */
 class Top {
   #compare;
   #limit;
+  /** @type {Item[]} */
   items = [];
 
+  /**
+   * @param {number} limit
+   * @param {(a: Key, b: Key) => number} compare
+   */
   constructor(limit, compare) {
     this.#limit = limit;
     this.#compare = compare;
   }
 
-  /** Takes the item that `make` makes, if one that compares like `key` belongs to the first. */
+  /**
+   * Takes the item that `make` makes, if one that compares like `key` belongs to the first.
+   *
+   * @param {Key} key
+   * @param {() => Item} make
+   */
   offer(key, make) {
     const { items } = this;
-    if (items.length === this.#limit && this.#compare(key, items.at(-1)) >= 0) return;
+    if (items.length === this.#limit && this.#compare(key, items[items.length - 1]) >= 0) return;
     let at = items.length;
     while (at > 0 && this.#compare(key, items[at - 1]) < 0) at -= 1;
     items.splice(at, 0, make());
