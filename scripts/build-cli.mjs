@@ -14,7 +14,11 @@ const HEADER = `What is bundled into kp-score.js of @knowledgepulse/native, and 
 const cli = path.join(root, 'cli');
 const dist = path.join(root, 'dist');
 
-/** The modules of the package itself are required at run time, by their place beside dist/: there is one scorer per process. */
+/**
+ * The modules of the package itself are required at run time, by their place beside dist/: there is one scorer per process.
+ *
+ * @type {import('esbuild').Plugin}
+ */
 const keepPackageOutside = {
   name: 'keep-package-outside',
   setup: ({ onResolve }) => {
@@ -27,6 +31,10 @@ const keepPackageOutside = {
   },
 };
 
+/**
+ * @param {string} directory
+ * @param {string} file
+ */
 const isWithin = (directory, file) => file.startsWith(directory + path.sep);
 
 /** Bundles it. */
@@ -51,15 +59,20 @@ export async function buildCli() {
   writeFileSync(path.join(dist, 'kp-score.licenses.txt'), notices(Object.keys(metafile.inputs)));
 }
 
-/** The licences of the packages that these files are of. */
+/**
+ * The licences of the packages that these files are of.
+ *
+ * @param {string[]} files
+ */
 function notices(files) {
   const directories = files.map((file) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
-  const packages = [...new Set(directories.filter(Boolean))].sort();
+  const packages = [...new Set(directories.filter((directory) => directory !== undefined))].sort();
   return [HEADER, ...packages.map(noticeOf)].join(`\n${'─'.repeat(80)}\n\n`);
 }
 
+/** @param {string} directory */
 function noticeOf(directory) {
-  const read = (name) => readFileSync(path.join(root, directory, name), 'utf8');
+  const read = (/** @type {string} */ name) => readFileSync(path.join(root, directory, name), 'utf8');
   const { license, name, version } = JSON.parse(read('package.json'));
   const texts = readdirSync(path.join(root, directory)).filter((file) => /^(licen[cs]e|notice)/i.test(file));
   if (texts.length === 0) throw new Error(`${name} ${version} (${license}) has no text of its licence`);

@@ -13,6 +13,7 @@ import { addonName, platformDirectory, readManifest, root, venvBin, venvPython }
 import { buildAddon, run, runScript } from './setup.mjs';
 import { hasRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs';
 
+/** @param {string} platform */
 function buildPlatform(platform) {
   const target = readManifest().napi.targets.find(
     (triple) => parseTriple(triple).platformArchABI === platform,

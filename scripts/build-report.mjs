@@ -9,11 +9,13 @@ import { build } from 'esbuild';
 
 import { readManifest, root } from './platform.mjs';
 
+/** @param {string} name */
 const source = (name) => path.join(root, 'report', name);
 
 /** What browsers since 2024 understand, which is what the colours of the page need anyway. */
 const TARGET = ['chrome123', 'firefox120', 'safari17.5'];
 
+/** @param {string} entry */
 async function bundle(entry) {
   const { outputFiles, metafile } = await build({
     entryPoints: [source(entry)],
@@ -30,13 +32,17 @@ async function bundle(entry) {
   return { text: outputFiles[0].text.trim(), metafile };
 }
 
-/** The licences of the packages that code was taken from, each text once. */
+/**
+ * The licences of the packages that code was taken from, each text once.
+ *
+ * @param {import('esbuild').Metafile} metafile
+ */
 function licencesOf({ outputs }) {
   const [{ inputs }] = Object.values(outputs);
   const used = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
   const folders = used.map(([file]) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0]);
   const titlesByText = new Map();
-  for (const folder of [...new Set(folders)].filter(Boolean).sort()) {
+  for (const folder of [...new Set(folders)].filter((name) => name !== undefined).sort()) {
     const directory = path.join(root, folder);
     const { name, version, license } = readManifest(directory);
     const file = readdirSync(directory).find((entry) => /^licen[cs]e/i.test(entry));

@@ -8,28 +8,44 @@ import { fileURLToPath } from 'node:url';
 
 import { runScript } from './setup.mjs';
 
-/** The newest version of each library's symbols that may be needed. */
+/**
+ * The newest version of each library's symbols that may be needed.
+ *
+ * @type {Record<'GLIBC' | 'GLIBCXX' | 'CXXABI', string>}
+ */
 export const FLOOR = { GLIBC: '2.28', GLIBCXX: '3.4.25', CXXABI: '1.3.11' };
 
-/** Throws if a library needs newer symbols; returns the newest that it needs, by the library they are from. */
+/**
+ * Throws if a library needs newer symbols; returns the newest that it needs, by the library they are from.
+ *
+ * @param {string} file
+ */
 export function checkGlibc(file) {
   const symbols = execFileSync('objdump', ['--dynamic-syms', file], {
     encoding: 'utf8',
     maxBuffer: 1 << 28,
   });
+  /** @type {Partial<typeof FLOOR>} */
   const newest = {};
-  for (const [, library, version] of symbols.matchAll(/\b(GLIBC|GLIBCXX|CXXABI)_(\d[\d.]*)/g)) {
-    if (!(library in newest) || isNewer(version, newest[library])) newest[library] = version;
+  for (const [, name, version] of symbols.matchAll(/\b(GLIBC|GLIBCXX|CXXABI)_(\d[\d.]*)/g)) {
+    const library = /** @type {keyof typeof FLOOR} */ (name);
+    const known = newest[library];
+    if (known === undefined || isNewer(version, known)) newest[library] = version;
   }
   if (!newest.GLIBC) throw new Error(`${file} needs no glibc at all: it is not for glibc, or objdump failed`);
   for (const [library, version] of Object.entries(newest)) {
-    if (isNewer(version, FLOOR[library])) {
-      throw new Error(`${file} needs ${library}_${version}; the oldest Linux has ${FLOOR[library]}`);
+    const floor = FLOOR[/** @type {keyof typeof FLOOR} */ (library)];
+    if (isNewer(version, floor)) {
+      throw new Error(`${file} needs ${library}_${version}; the oldest Linux has ${floor}`);
     }
   }
   return newest;
 }
 
+/**
+ * @param {string} version
+ * @param {string} other
+ */
 function isNewer(version, other) {
   return version.localeCompare(other, 'en', { numeric: true }) > 0;
 }

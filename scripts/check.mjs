@@ -6,6 +6,7 @@ import path from 'node:path';
 import { root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 
+/** @type {Array<[command: string, args: string[]]>} */
 const checks = [
   ['cargo', ['fmt', '--check']],
   ['cargo', ['clippy', '--locked', '--all-targets', '--quiet', '--', '--deny', 'warnings']],

@@ -29,8 +29,10 @@ const COVERAGE = [
   '-Ccodegen-units=1',
 ];
 
+/** @param {string} host */
 function build(host) {
   const flags = [...COVERAGE];
+  /** @type {NodeJS.ProcessEnv} */
   const env = { ...process.env, CARGO_ENCODED_RUSTFLAGS: undefined };
   if (host.includes('linux-gnu') || host.includes('apple')) {
     // The address sanitizer comes with every compiler, but its flag is not stable yet.
@@ -47,7 +49,14 @@ function build(host) {
   });
 }
 
-/** Runs a target on its seeds and what comes of them; inputs that reach something new go to `found`. */
+/**
+ * Runs a target on its seeds and what comes of them; inputs that reach something new go to `found`.
+ *
+ * @param {string} host
+ * @param {string} target
+ * @param {string} found
+ * @param {string[]} flags
+ */
 function run(host, target, found, flags) {
   const artifacts = path.join(fuzz, 'artifacts', target);
   for (const folder of [artifacts, found]) mkdirSync(folder, { recursive: true });

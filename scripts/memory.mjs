@@ -20,6 +20,7 @@ const PLAIN_MODULES = [
   ...['text', 'tokens', 'cache', 'simd', 'queue', 'outline', 'error'],
 ];
 
+/** @type {Record<string, { missing: () => string | null, run: () => void }>} */
 const tools = {
   miri: {
     missing: () =>
@@ -106,7 +107,11 @@ function runValgrind() {
   }
 }
 
-/** Whether the innermost function that is not the system's is the addon's. */
+/**
+ * Whether the innermost function that is not the system's is the addon's.
+ *
+ * @param {string} error
+ */
 function isOurs(error) {
   const [stack] = error.match(/<stack>[\s\S]*?<\/stack>/) ?? [''];
   const objects = [...stack.matchAll(/<obj>(.*?)<\/obj>/g)].map(([, object]) => object);
@@ -117,10 +122,19 @@ function host() {
   return execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
 }
 
+/**
+ * @param {string} command
+ * @param {string[]} args
+ */
 function succeeds(command, args) {
   return spawnSync(command, args, { cwd: root }).status === 0;
 }
 
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @param {NodeJS.ProcessEnv} [env]
+ */
 function run(command, args, env = {}) {
   execFileSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
 }

@@ -59,7 +59,13 @@ export function publishedManifest() {
   };
 }
 
-/** Packs the packages of these names into a directory; returns the tarballs by name. */
+/**
+ * Packs the packages of these names into a directory; returns the tarballs by name.
+ *
+ * @param {string} outputDirectory
+ * @param {string[]} [names]
+ * @returns {Record<string, string>}
+ */
 export function pack(outputDirectory, names = hostPackages()) {
   mkdirSync(outputDirectory, { recursive: true });
   const directories = packages();
@@ -71,6 +77,7 @@ export function pack(outputDirectory, names = hostPackages()) {
   return Object.fromEntries(tarballs);
 }
 
+/** @param {string} outputDirectory */
 function packMain(outputDirectory) {
   // Bundled here, so that no tarball can lack it or have an old one.
   setup(['command line', 'report']);
@@ -87,6 +94,10 @@ function packMain(outputDirectory) {
   }
 }
 
+/**
+ * @param {string} directory
+ * @param {string} outputDirectory
+ */
 function packDirectory(directory, outputDirectory) {
   // npm leaves out what is missing, and says nothing.
   const named = readManifest(directory).files.filter((file) => !file.includes('*'));
@@ -96,11 +107,15 @@ function packDirectory(directory, outputDirectory) {
   return path.resolve(outputDirectory, filename);
 }
 
+/**
+ * @param {string} directory
+ * @param {string[]} options
+ * @returns {{ filename: string, files: Array<{ path: string }> }}
+ */
 function npmPack(directory, options) {
   const output = npm(['pack', '--json', '--loglevel=error', ...options], {
     cwd: directory,
     stdio: ['ignore', 'pipe', 'inherit'],
-    encoding: 'utf8',
   });
   return JSON.parse(output)[0];
 }

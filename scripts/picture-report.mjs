@@ -18,23 +18,29 @@ const { findChromium, launchChromium } = require('../__test__/support/browser.js
 const { randomNumbers } = require('../__test__/support/make-breakdown.js');
 const { ReportCollector } = require('../cli/report/collector.js');
 
+/** @typedef {import('../index.js').ReasoningTrace} Example */
+
 const TRACES = 420;
 const WIDTH = 1280;
 /** The header and so many sections are seen. */
 const SECTIONS = 2;
 const MARGIN = 48;
 
-/** The examples as agents would repeat and vary them, the same ones each time. */
+/**
+ * The examples as agents would repeat and vary them, the same ones each time.
+ *
+ * @returns {Example[]}
+ */
 function variations() {
   const lines = readFileSync(path.join(root, 'examples', 'traces.jsonl'), 'utf8')
     .split('\n')
     .filter(Boolean);
   // Only ordinary ones: the others are there to show the limits.
   const examples = lines
-    .map((line) => JSON.parse(line))
+    .map((line) => /** @type {Example} */ (JSON.parse(line)))
     .filter(({ metadata, steps }) => steps.length >= 4 && metadata.task_domain !== 'constructor');
   const random = randomNumbers(11);
-  const choose = (items) => items[Math.floor(random() * items.length)];
+  const choose = (/** @type {Example[]} */ items) => items[Math.floor(random() * items.length)];
   return Array.from({ length: TRACES }, (_, i) => {
     const example = choose(examples);
     const other = choose(examples);
@@ -97,6 +103,7 @@ await runScript(async () => {
       .locator('section')
       .nth(SECTIONS - 1)
       .boundingBox();
+    if (last === null) throw new Error('the section cannot be seen');
     const height = Math.round(last.y + last.height + MARGIN);
     await page.screenshot({
       path: path.join(root, 'docs', 'report.png'),

@@ -4,6 +4,21 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/**
+ * What the scripts read of a `package.json`.
+ *
+ * @typedef {object} Manifest
+ * @property {string} name
+ * @property {string} version
+ * @property {string} license
+ * @property {string[]} files
+ * @property {{ targets: string[] }} napi only in that of the main package
+ * @property {Record<string, string>} [scripts]
+ * @property {Record<string, string>} [devDependencies]
+ * @property {Record<string, string>} [peerDependencies]
+ * @property {Record<string, { optional?: boolean }>} [peerDependenciesMeta]
+ */
+
 export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 const venv = path.join(root, 'model', '.venv');
@@ -11,6 +26,7 @@ const venv = path.join(root, 'model', '.venv');
 export const venvBin = path.join(venv, process.platform === 'win32' ? 'Scripts' : 'bin');
 export const venvPython = path.join(venvBin, process.platform === 'win32' ? 'python.exe' : 'python');
 
+/** @type {Partial<Record<NodeJS.Platform, string>>} */
 const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 
 /** The name of this machine's platform package, as in `linux-x64-gnu`. */
@@ -34,7 +50,11 @@ export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }
 
-/** The manifest of the package in `directory`. */
+/**
+ * The manifest of the package in `directory`.
+ *
+ * @returns {Manifest}
+ */
 export function readManifest(directory = root) {
   return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8'));
 }

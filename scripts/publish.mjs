@@ -10,6 +10,10 @@ import { packages } from './pack.mjs';
 import { readManifest } from './platform.mjs';
 import { npm, runScript } from './setup.mjs';
 
+/**
+ * @param {string} directory
+ * @param {boolean} dryRun
+ */
 function publish(directory, dryRun) {
   const { version } = readManifest();
   const tarballs = [...packages().keys()].map((name) => ({
@@ -30,16 +34,23 @@ function publish(directory, dryRun) {
   }
 }
 
-/** As `npm pack` names it. */
+/**
+ * As `npm pack` names it.
+ *
+ * @param {string} directory
+ * @param {string} name
+ * @param {string} version
+ */
 function tarballOf(directory, name, version) {
   return path.resolve(directory, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
 }
 
+/** @param {string} specifier */
 function isPublished(specifier) {
   try {
-    const options = { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' };
-    return npm(['view', specifier, 'version', '--json'], options).trim() !== '';
-  } catch (error) {
+    return npm(['view', specifier, 'version', '--json'], { stdio: ['ignore', 'pipe', 'pipe'] }).trim() !== '';
+  } catch (cause) {
+    const error = /** @type {Error & { stdout?: string, stderr?: string }} */ (cause);
     if (`${error.stdout}${error.stderr}`.includes('E404')) return false;
     throw error;
   }

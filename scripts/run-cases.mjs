@@ -7,7 +7,12 @@ import path from 'node:path';
 
 import { root } from './platform.mjs';
 
-/** Runs `file` with the arguments of this process; `wrapper` is a command that runs the one that follows it. */
+/**
+ * Runs `file` with the arguments of this process; `wrapper` is a command that runs the one that follows it.
+ *
+ * @param {string} file
+ * @param {string[]} [wrapper]
+ */
 export function runCases(file, wrapper = []) {
   const cases = [process.execPath, '--test-reporter=spec', path.join('__test__', file)];
   const [command, ...args] = [...wrapper, ...cases, ...process.argv.slice(2)];

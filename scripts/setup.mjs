@@ -23,8 +23,20 @@ import { hasRuntime, isStaged, stageRuntime } from './stage-runtime.mjs';
 const platform = hostPlatform();
 
 /**
+ * @typedef {object} Step
+ * @property {string} name
+ * @property {string} doing
+ * @property {string[]} [inputs] files and folders
+ * @property {string} [stamp] the file that keeps the hash of the inputs
+ * @property {() => boolean | undefined} done
+ * @property {() => void} run
+ */
+
+/**
  * The steps, in order. `inputs` are files and folders whose contents, hashed into a stamp, decide whether the
  * step has to run again; `done` is a cheap check that its result is still there.
+ *
+ * @type {Step[]}
  */
 const steps = [
   {
@@ -96,7 +108,11 @@ export function setup(names = steps.map(({ name }) => name)) {
   prepare(steps.filter(({ name }) => names.includes(name)));
 }
 
-/** Runs every step that is not up to date. */
+/**
+ * Runs every step that is not up to date.
+ *
+ * @param {Step[]} steps
+ */
 export function prepare(steps) {
   for (const step of steps) {
     const hash = step.inputs && hashOf(step.inputs);
@@ -107,7 +123,7 @@ export function prepare(steps) {
     console.log(`${step.name}: ${step.doing} …`);
     const start = Date.now();
     step.run();
-    if (step.stamp) {
+    if (step.stamp && hash) {
       mkdirSync(path.dirname(path.join(root, step.stamp)), { recursive: true });
       writeFileSync(path.join(root, step.stamp), hash);
     }
@@ -115,6 +131,10 @@ export function prepare(steps) {
   }
 }
 
+/**
+ * @param {Step} step
+ * @param {string | undefined} hash
+ */
 function isUpToDate(step, hash) {
   if (step.stamp) {
     const stamp = path.join(root, step.stamp);
@@ -123,6 +143,7 @@ function isUpToDate(step, hash) {
   return step.done();
 }
 
+/** @param {string[]} inputs */
 function hashOf(inputs) {
   const hash = createHash('sha256');
   for (const input of inputs) {
@@ -133,6 +154,10 @@ function hashOf(inputs) {
   return hash.digest('hex');
 }
 
+/**
+ * @param {string} input
+ * @returns {string[]}
+ */
 function filesOf(input) {
   if (!statSync(input).isDirectory()) return [input];
   return readdirSync(input)
@@ -168,7 +193,13 @@ function findPython() {
   throw new Error('Python 3.10 or newer is needed to build the model package, and was not found in PATH');
 }
 
-/** Builds the addon of a platform into its package; `options` go to `napi build`, `env` to the compiler. */
+/**
+ * Builds the addon of a platform into its package; `options` go to `napi build`, `env` to the compiler.
+ *
+ * @param {string} platform
+ * @param {string[]} [options]
+ * @param {NodeJS.ProcessEnv} [env]
+ */
 export function buildAddon(platform, options = [], env = process.env) {
   mkdirSync(platformDirectory(platform), { recursive: true });
   // Declarations of the binding are generated with it, and committed.
@@ -181,6 +212,12 @@ export function buildAddon(platform, options = [], env = process.env) {
   copyFileSync(path.join(root, 'npm', licences), path.join(platformDirectory(platform), licences));
 }
 
+/**
+ * Runs npm; returns what it prints if `options` have it piped.
+ *
+ * @param {string[]} args
+ * @param {import('node:child_process').ExecFileSyncOptions} [options]
+ */
 export function npm(args, options = {}) {
   // Within `npm start` this is the npm that runs it; a bare name would need a shell on Windows.
   const cli = process.env.npm_execpath;
@@ -188,15 +225,27 @@ export function npm(args, options = {}) {
   return run('npm', args, { shell: process.platform === 'win32', ...options });
 }
 
+/**
+ * Runs a command in the checkout; returns what it prints if `options` have it piped.
+ *
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import('node:child_process').ExecFileSyncOptions} [options]
+ */
 export function run(command, args, options = {}) {
-  return execFileSync(command, args, { cwd: root, stdio: 'inherit', ...options });
+  return execFileSync(command, args, { cwd: root, stdio: 'inherit', ...options, encoding: 'utf8' });
 }
 
-/** Runs `main`, and ends with its message alone where a command has said what is wrong. */
+/**
+ * Runs `main`, and ends with its message alone where a command has said what is wrong.
+ *
+ * @param {() => void | Promise<void>} main
+ */
 export async function runScript(main) {
   try {
     await main();
-  } catch (error) {
+  } catch (cause) {
+    const error = /** @type {Error & { status?: number }} */ (cause);
     console.error(error.message);
     process.exitCode = typeof error.status === 'number' ? error.status : 1;
   }

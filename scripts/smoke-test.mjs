@@ -31,6 +31,7 @@ console.log(JSON.stringify({ first, second, status: await embedderStatus() }));
 const FIRST_SCORE = 0.2 * 0.27 + 0.3 * 0.5 + 0.2 * 0.9;
 const NOVELTY = 0.3 * 0.5;
 
+/** @param {string} tarballs */
 function smokeTest(tarballs) {
   const platform = hostPlatform();
   const { version } = readManifest();
@@ -50,6 +51,10 @@ function smokeTest(tarballs) {
   }
 }
 
+/**
+ * @param {{ first: number, second: number, status: import('../index.js').EmbedderStatus }} output
+ * @param {boolean} embeds
+ */
 function check({ first, second, status }, embeds) {
   const expected = FIRST_SCORE - (embeds ? NOVELTY : 0);
   const right = Math.abs(first - FIRST_SCORE) < 1e-5 && Math.abs(second - expected) < 1e-5;
@@ -58,7 +63,11 @@ function check({ first, second, status }, embeds) {
   }
 }
 
-/** The command is there under its name, which on Windows takes a script of npm's. */
+/**
+ * The command is there under its name, which on Windows takes a script of npm's.
+ *
+ * @param {string} project
+ */
 function checkCommand(project) {
   const page = path.join(project, 'page.html');
   const trace = {
@@ -72,7 +81,6 @@ function checkCommand(project) {
   const output = npm(['exec', '--offline', '--', 'kp-score', ...args], {
     cwd: project,
     stdio: ['ignore', 'pipe', 'inherit'],
-    encoding: 'utf8',
   });
   // By the default profile: a novelty of 0.5 and an outcome of 1.
   const { score } = JSON.parse(output);

