@@ -3,17 +3,42 @@
 // Samples come in rounds: `[[1.2, 1.3], [1.1, 1.4], …]`, one array for each turn that a side had. A row is plain
 // data, so that it can be written as JSON.
 
-/** The `q`-quantile of `samples`, interpolated. */
+/** @typedef {{ median: number, p95?: number, samples?: number }} Figures */
+
+/** @typedef {{ text: string, verdict(value: number): string }} Target */
+
+/**
+ * A row of the table: one that has no figures says by `unavailable` why.
+ *
+ * @typedef {object} Row
+ * @property {string} name
+ * @property {string} [unavailable]
+ * @property {string} [unit]
+ * @property {Figures} [ours]
+ * @property {Partial<Figures> & { name: string }} [against]
+ * @property {number} [ratio]
+ * @property {string} [target]
+ * @property {string} [verdict]
+ */
+
+/**
+ * The `q`-quantile of `samples`, interpolated.
+ *
+ * @param {number[]} samples
+ * @param {number} q
+ */
 export function quantile(samples, q) {
-  const sorted = samples.toSorted((a, b) => a - b);
+  const sorted = [...samples].sort((a, b) => a - b);
   const position = (sorted.length - 1) * q;
   const low = Math.floor(position);
   const high = Math.ceil(position);
   return sorted[low] + (sorted[high] - sorted[low]) * (position - low);
 }
 
+/** @param {number[]} samples */
 export const median = (samples) => quantile(samples, 0.5);
 
+/** @param {number[][]} rounds */
 export function summarize(rounds) {
   const samples = rounds.flat();
   return { median: median(samples), p95: quantile(samples, 0.95), samples: samples.length };
@@ -22,12 +47,22 @@ export function summarize(rounds) {
 /**
  * The median over the rounds of how `a` relates to `b` in that round. The two turns of a round follow each
  * other, so that a machine which slows down for a while slows both.
+ *
+ * @param {number[][]} a
+ * @param {number[][]} b
  */
 export function pairedRatio(a, b) {
   return median(a.map((samples, round) => median(samples) / median(b[round])));
 }
 
-/** A target for a number: `unit` is what is printed behind it. */
+/**
+ * A target for a number: `unit` is what is printed behind it.
+ *
+ * @param {number} limit
+ * @param {string} unit
+ * @param {number} [stretch]
+ * @returns {Target}
+ */
 export const atMost = (limit, unit, stretch) => ({
   text: `<= ${limit}${unit}${stretch === undefined ? '' : ` (stretch ${stretch}${unit})`}`,
   verdict(value) {
@@ -36,17 +71,33 @@ export const atMost = (limit, unit, stretch) => ({
   },
 });
 
+/**
+ * @param {number} limit
+ * @param {string} unit
+ * @returns {Target}
+ */
 export const atLeast = (limit, unit) => ({
   text: `>= ${limit}${unit}`,
   verdict: (value) => (value < limit ? 'missed' : 'ok'),
 });
 
+/**
+ * @param {number} limit
+ * @param {string} unit
+ * @returns {Target}
+ */
 export const below = (limit, unit) => ({
   text: `< ${limit}${unit}`,
   verdict: (value) => (value >= limit ? 'missed' : 'ok'),
 });
 
-/** Both sides' samples and how they relate. `better: 'higher'` turns the ratio of times into a speed-up. */
+/**
+ * Both sides' samples and how they relate. `better: 'higher'` turns the ratio of times into a speed-up.
+ *
+ * @param {{ name: string, unit: string, ours: number[][], against: string, theirs: number[][], target?: Target,
+ *   better?: 'higher' | 'lower' }} measured
+ * @returns {Row}
+ */
 export function comparison({ name, unit, ours, against, theirs, target, better = 'lower' }) {
   const ratio = better === 'higher' ? pairedRatio(theirs, ours) : pairedRatio(ours, theirs);
   return {
@@ -59,14 +110,28 @@ export function comparison({ name, unit, ours, against, theirs, target, better =
   };
 }
 
-/** A number that has to stay within bounds by itself. `theirs` is shown beside it. */
+/**
+ * A number that has to stay within bounds by itself. `theirs` is shown beside it.
+ *
+ * @param {{ name: string, unit: string, ours: Figures, against?: string, theirs?: Figures, target?: Target }} measured
+ * @returns {Row}
+ */
 export function bounded({ name, unit, ours, against, theirs, target }) {
   const beside = against === undefined ? {} : { against: { name: against, ...theirs } };
   return { name, unit, ours, ...beside, ...judged(target, ours.median) };
 }
 
+/**
+ * @param {string} name
+ * @param {string | undefined} reason
+ * @returns {Row}
+ */
 export const unavailable = (name, reason) => ({ name, unavailable: reason });
 
+/**
+ * @param {Target | undefined} target
+ * @param {number} value
+ */
 function judged(target, value) {
   return target === undefined ? {} : { target: target.text, verdict: target.verdict(value) };
 }
@@ -74,8 +139,12 @@ function judged(target, value) {
 const HEADINGS = ['what', 'ours', 'p95', 'against', 'theirs', 'p95', 'ratio', 'target', ''];
 const IS_NUMBER = [false, true, true, false, true, true, true, false, false];
 
+/**
+ * @param {Row} row
+ * @returns {string[]}
+ */
 function cellsOf(row) {
-  if (row.unavailable !== undefined) return [row.name, `not available: ${row.unavailable}`];
+  if (row.ours === undefined) return [row.name, `not available: ${row.unavailable}`];
   const { name, unit, ours, against, ratio, target = '', verdict = '' } = row;
   return [
     name,
@@ -90,18 +159,30 @@ function cellsOf(row) {
   ];
 }
 
+/**
+ * @param {number | undefined} value
+ * @param {string | undefined} unit
+ */
 function quantity(value, unit) {
   return value === undefined ? '' : `${digits(value)} ${unit}`;
 }
 
-/** Three significant digits, without an exponent. */
+/**
+ * Three significant digits, without an exponent.
+ *
+ * @param {number} value
+ */
 function digits(value) {
   if (value === 0) return '0';
   const decimals = 2 - Math.floor(Math.log10(Math.abs(value)));
   return value.toFixed(Math.min(4, Math.max(0, decimals)));
 }
 
-/** The rows as an aligned table. */
+/**
+ * The rows as an aligned table.
+ *
+ * @param {Row[]} rows
+ */
 export function plainTable(rows) {
   const lines = [HEADINGS, ...rows.map(cellsOf)];
   // What is not available is one long cell that runs over the columns.
@@ -110,7 +191,7 @@ export function plainTable(rows) {
       ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),
     ),
   );
-  const aligned = (cell, column) =>
+  const aligned = (/** @type {string} */ cell, /** @type {number} */ column) =>
     IS_NUMBER[column] ? cell.padStart(widths[column]) : cell.padEnd(widths[column]);
   const text = lines.map((cells) =>
     cells.length > 2 ? cells.map(aligned).join('  ').trimEnd() : `${aligned(cells[0], 0)}  ${cells[1]}`,
@@ -119,7 +200,11 @@ export function plainTable(rows) {
   return text.join('\n');
 }
 
-/** The rows as a table in Markdown. */
+/**
+ * The rows as a table in Markdown.
+ *
+ * @param {Row[]} rows
+ */
 export function markdownTable(rows) {
   const lines = [HEADINGS, IS_NUMBER.map((isNumber) => (isNumber ? '--:' : '---')), ...rows.map(cellsOf)];
   return lines

@@ -2,14 +2,15 @@
 // the real traces.
 
 import fs from 'node:fs';
-import path from 'node:path';
 
 import cases from '../__test__/support/novelty-cases.js';
-import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
+import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { median } from './measure.mjs';
 
-const METHODS = ['prefix', 'full'];
+/** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
+
+const METHODS = /** @type {const} */ (['prefix', 'full']);
 
 await runScript(main);
 
@@ -17,13 +18,19 @@ async function main() {
   if (!fs.existsSync(sharedTraces))
     throw new Error(`there are no traces: KNOWLEDGEPULSE_TRACES names a file`);
   setup();
-  const { Scorer } = await import(path.join(root, 'index.js')).then((module) => module.default);
+  const { Scorer } = await import('../index.js');
   const traces = readTraces(sharedTraces);
   const logs = cases.logsOf(traces);
 
   await print('trace', traces, 60, cases.tracesOfSteps);
   await print('log', logs, 13, cases.tracesOfLogs);
 
+  /**
+   * @param {string} what
+   * @param {ReasoningTrace[]} all
+   * @param {number} count
+   * @param {(remembered: ReasoningTrace[], unknown: ReasoningTrace[]) => Record<string, ReasoningTrace[]>} rowsOf
+   */
   async function print(what, all, count, rowsOf) {
     const [remembered, unknown] = [all.slice(0, count), all.slice(count)];
     const scorers = Object.fromEntries(METHODS.map((novelty) => [novelty, new Scorer({ novelty })]));
@@ -41,6 +48,10 @@ async function main() {
   }
 }
 
+/**
+ * @param {import('../index.js').Scorer} scorer
+ * @param {ReasoningTrace[]} traces
+ */
 async function noveltiesOf(scorer, traces) {
   const breakdowns = await Promise.all(traces.map((trace) => scorer.explain(trace, { remember: false })));
   return breakdowns.map(({ dimensions }) => dimensions.novelty);

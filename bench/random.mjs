@@ -1,6 +1,10 @@
 // Numbers that look random and are the same in every run.
 
-/** Mulberry32: numbers from 0 to 1, the same ones on every machine. */
+/**
+ * Mulberry32: numbers from 0 to 1, the same ones on every machine.
+ *
+ * @param {number} seed
+ */
 export function generator(seed) {
   let state = seed;
   return () => {

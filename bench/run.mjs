@@ -20,6 +20,8 @@ import { root } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { markdownTable, plainTable } from './measure.mjs';
 
+/** @typedef {ReturnType<typeof makeBench>} Bench */
+
 const LEGEND = `Times are medians. A ratio is the median over the rounds of ours to theirs in the same round; where the target
 is a lower bound, of how many times faster we are. Event loop: by how much a timer of 1 ms comes too late.`;
 
@@ -38,6 +40,7 @@ async function main() {
   };
   console.log(`\n${report.machine}\n${report.versions}\n`);
 
+  /** @type {import('./measure.mjs').Row[]} */
   const rows = [];
   for (const section of sections) rows.push(...(await section(bench)));
   const shown = rows.filter(({ name, against, unavailable }) =>
@@ -81,15 +84,19 @@ async function loadSections() {
   ];
 }
 
-/** What the sections need to know. */
+/**
+ * What the sections need to know.
+ *
+ * @param {{ only: string, quick: boolean }} options
+ */
 function makeBench({ only, quick }) {
   return {
     quick,
     bun: findBun(),
     usearchProblem: findUsearchProblem(),
-    rounds: (full, few) => (quick ? few : full),
-    say: (what) => console.error(`measuring: ${what} …`),
-    wants: (name) => name.toLowerCase().includes(only.toLowerCase()),
+    rounds: (/** @type {number} */ full, /** @type {number} */ few) => (quick ? few : full),
+    say: (/** @type {string} */ what) => console.error(`measuring: ${what} …`),
+    wants: (/** @type {string} */ name) => name.toLowerCase().includes(only.toLowerCase()),
   };
 }
 
@@ -110,10 +117,11 @@ function findUsearchProblem() {
     createRequire(import.meta.url)('usearch');
     return undefined;
   } catch (error) {
-    return `usearch does not load: ${error.message.split('\n', 1)[0]}`;
+    return `usearch does not load: ${/** @type {Error} */ (error).message.split('\n', 1)[0]}`;
   }
 }
 
+/** @param {Bench} bench */
 function describeMachine({ bun }) {
   const bunVersion = bun && execFileSync(bun, ['--version'], { encoding: 'utf8' }).trim();
   return [
@@ -127,7 +135,7 @@ function describeMachine({ bun }) {
 
 async function describeVersions() {
   const { tracesName } = await import('./workload.mjs');
-  const versionOf = (name) => {
+  const versionOf = (/** @type {string} */ name) => {
     const file = path.join(root, 'node_modules', name, 'package.json');
     return existsSync(file) ? `${name} ${JSON.parse(readFileSync(file, 'utf8')).version}` : `no ${name}`;
   };
@@ -135,18 +143,28 @@ async function describeVersions() {
   return `against ${others}; traces of ${tracesName}`;
 }
 
+/** @param {import('./measure.mjs').Row[]} rows */
 function summary(rows) {
-  const count = (verdict) => rows.filter((row) => row.verdict?.startsWith(verdict)).length;
+  const count = (/** @type {string} */ verdict) =>
+    rows.filter((row) => row.verdict?.startsWith(verdict)).length;
   const absent = rows.filter((row) => row.unavailable !== undefined).length;
   return `targets: ${count('ok')} ok, ${count('missed')} missed${absent ? `; ${absent} rows not available` : ''}`;
 }
 
-/** Named after the machine, so that a later run of the same kind replaces it. */
+/**
+ * Named after the machine, so that a later run of the same kind replaces it.
+ *
+ * @param {{ only: string, quick: boolean }} options
+ */
 function defaultFile({ quick, only }) {
   const parts = [process.platform, process.arch, quick && 'quick', only && 'part'];
   return path.join(root, 'bench', 'results', `${parts.filter(Boolean).join('-')}.json`);
 }
 
+/**
+ * @param {string} file
+ * @param {object} results
+ */
 function write(file, results) {
   mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
   writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`);

@@ -10,14 +10,17 @@ const PAUSE_MS = 30;
 
 /** The environment without the package's variables: what a shell sets must not decide what is compared. */
 function neutralEnvironment() {
-  const isOurs = (name) => name.startsWith('KNOWLEDGEPULSE_') && name !== 'KNOWLEDGEPULSE_TRACES';
+  const isOurs = (/** @type {string} */ name) =>
+    name.startsWith('KNOWLEDGEPULSE_') && name !== 'KNOWLEDGEPULSE_TRACES';
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
 }
 
 export class Side {
   #process;
   #exited;
+  /** @type {{ resolve: (result: unknown) => void, reject: (error: Error) => void } | null} */
   #pending = null;
+  /** @type {string | null} */
   #ended = null;
 
   /**
@@ -35,10 +38,10 @@ export class Side {
     // A side that died is told by its exit; the broken pipe that follows says nothing more.
     this.#process.stdin.on('error', () => {});
     this.#exited = new Promise((resolve) => {
-      const end = (reason) => {
+      const end = (/** @type {string} */ reason) => {
         this.#ended = reason;
         this.#settle({ error: reason });
-        resolve();
+        resolve(undefined);
       };
       this.#process.on('error', (error) => end(error.message));
       this.#process.on('exit', (code, signal) => end(`it ended with ${signal ?? `code ${code}`}`));
@@ -46,6 +49,7 @@ export class Side {
     createInterface({ input: this.#process.stdout }).on('line', (line) => this.#settle(JSON.parse(line)));
   }
 
+  /** @param {{ result?: unknown, error?: string }} reply */
   #settle({ result, error }) {
     if (this.#pending === null) return;
     const { resolve, reject } = this.#pending;
@@ -54,7 +58,13 @@ export class Side {
     else reject(new Error(`${this.name}: ${error}`));
   }
 
-  /** Has the side do something, and lets the machine come to rest afterwards. */
+  /**
+   * Has the side do something, and lets the machine come to rest afterwards.
+   *
+   * @param {string} operation
+   * @param {object} [input]
+   * @returns {Promise<any>} what the operation gives, in JSON
+   */
   async ask(operation, input = {}) {
     const result = await new Promise((resolve, reject) => {
       this.#pending = { resolve, reject };
@@ -71,7 +81,13 @@ export class Side {
   }
 }
 
-/** Runs `use` with the sides and closes them, whatever happens. */
+/**
+ * Runs `use` with the sides and closes them, whatever happens.
+ *
+ * @template T
+ * @param {Side[]} sides
+ * @param {(sides: Side[]) => Promise<T>} use
+ */
 export async function withSides(sides, use) {
   try {
     return await use(sides);
@@ -90,11 +106,12 @@ export async function withSides(sides, use) {
  * @returns {Promise<Map<Side, number[][]>>} the rounds of each side
  */
 export async function interleave(sides, rounds, turn) {
+  /** @type {Map<Side, number[][]>} */
   const samples = new Map(sides.map((side) => [side, []]));
   for (let round = 0; round <= rounds; round++) {
     for (const side of sides) {
       const turnSamples = await turn(side, round);
-      if (round > 0) samples.get(side).push(turnSamples);
+      if (round > 0) samples.get(side)?.push(turnSamples);
     }
   }
   return samples;

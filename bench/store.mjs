@@ -21,6 +21,15 @@ import { runScript, setup } from '../scripts/setup.mjs';
 import { quantile } from './measure.mjs';
 import { generator } from './random.mjs';
 
+/** @typedef {import('../pgvector.js').PgVectorStore} PgVectorStore */
+
+/** @typedef {'exact' | 'hnsw'} Index */
+
+/**
+ * @typedef {{ size: number, index: Index, buildSeconds: number | undefined } & Awaited<ReturnType<typeof measure>>
+ *   & Partial<Awaited<ReturnType<typeof compare>>>} Row
+ */
+
 const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
 const TABLE = 'bench';
 const CONNECTIONS = 8;
@@ -47,6 +56,7 @@ async function main() {
   const makeVector = await vectorMaker();
   const machine = `${os.cpus()[0]?.model.trim()}, ${os.availableParallelism()} cores, ${Math.round(os.totalmem() / 2 ** 30)} GB, Node.js ${process.versions.node}`;
   console.log(`\n${machine}\n`);
+  /** @type {Row[]} */
   const rows = [];
   for (const size of sizes) rows.push(...(await measureSize(size, makeVector)));
   print(rows);
@@ -69,9 +79,13 @@ async function vectorMaker() {
     path.join(root, 'examples', 'traces.jsonl'),
     ...(existsSync(sharedTraces) ? [sharedTraces] : []),
   ];
+  /** @type {Array<import('../index.js').ReasoningTrace>} */
   const traces = files.flatMap(readTraces);
-  const texts = traces.flatMap(({ task, steps }) => [task.objective, ...steps.map(({ content }) => content)]);
-  const distinct = [...new Set(texts.filter((text) => text?.length > 20))].slice(0, 600);
+  const texts = traces.flatMap(({ task, steps }) => [
+    task.objective,
+    ...steps.map(({ content = '' }) => content),
+  ]);
+  const distinct = [...new Set(texts.filter((text) => text.length > 20))].slice(0, 600);
   console.log(`embedding ${distinct.length} texts …`);
   const centres = await new Embedder().embedBatch(distinct.map((text) => text.slice(0, 400)));
   const random = generator(7);
@@ -82,11 +96,17 @@ async function vectorMaker() {
   };
 }
 
+/** @param {Float32Array} vector */
 function unit(vector) {
   const length = Math.hypot(...vector);
   return vector.map((component) => component / length);
 }
 
+/**
+ * @param {number} size
+ * @param {() => Float32Array} makeVector
+ * @returns {Promise<Row[]>}
+ */
 async function measureSize(size, makeVector) {
   const { default: pg } = await import('pg');
   const { PgVectorStore } = await import('../pgvector.js');
@@ -99,8 +119,9 @@ async function measureSize(size, makeVector) {
       max_wal_size: '8GB',
     },
   });
+  /** @type {import('pg').Pool[]} */
   const pools = [];
-  const storeOf = (index, max = 1) => {
+  const storeOf = (/** @type {Index} */ index, max = 1) => {
     const pool = new pg.Pool(server.connection({ max }));
     pools.push(pool);
     return new PgVectorStore({
@@ -108,11 +129,12 @@ async function measureSize(size, makeVector) {
       sweepIntervalMs: Number.POSITIVE_INFINITY,
     });
   };
+  /** @type {Row[]} */
   const rows = [];
   try {
     await storeOf('exact').migrate();
     await fill(pools[0], size, makeVector);
-    for (const index of ['exact', 'hnsw']) {
+    for (const index of /** @type {Index[]} */ (['exact', 'hnsw'])) {
       const buildSeconds = index === 'hnsw' ? await timed(() => storeOf('hnsw').migrate()) : undefined;
       await pools[0].query('VACUUM ANALYZE');
       console.log(`${size} vectors, ${index} …`);
@@ -126,7 +148,13 @@ async function measureSize(size, makeVector) {
   }
 }
 
-/** Puts vectors into the table past the store, which would compare each with all before. */
+/**
+ * Puts vectors into the table past the store, which would compare each with all before.
+ *
+ * @param {import('pg').Pool} pool
+ * @param {number} size
+ * @param {() => Float32Array} makeVector
+ */
 async function fill(pool, size, makeVector) {
   console.log(`storing ${size} vectors …`);
   for (let first = 0; first < size; first += ROWS_AT_A_TIME) {
@@ -149,6 +177,12 @@ async function fill(pool, size, makeVector) {
   ]);
 }
 
+/**
+ * @param {(index: Index) => PgVectorStore} storeOf
+ * @param {Index} index
+ * @param {number} size
+ * @param {() => Float32Array} makeVector
+ */
 async function measure(storeOf, index, size, makeVector) {
   // Fewer where one takes longer, so that all take about as long.
   const calls = index === 'hnsw' ? 300 : Math.max(20, Math.min(300, Math.round(6e6 / size)));
@@ -165,6 +199,7 @@ async function measure(storeOf, index, size, makeVector) {
   const entries = Array.from({ length: Math.max(16, calls) }, next);
   const stores = Array.from({ length: CONNECTIONS }, () => storeOf(index));
   await Promise.all(stores.map((each) => each.size()));
+  /** @type {number[]} */
   const crowdTimes = [];
   const queue = [...entries];
   const crowd = await timed(() =>
@@ -189,7 +224,12 @@ async function measure(storeOf, index, size, makeVector) {
   };
 }
 
-/** How often the index finds what looking at all finds, and by how much that changes novelty. */
+/**
+ * How often the index finds what looking at all finds, and by how much that changes novelty.
+ *
+ * @param {(index: Index) => PgVectorStore} storeOf
+ * @param {() => Float32Array} makeVector
+ */
 async function compare(storeOf, makeVector) {
   const [exact, approximate] = [storeOf('exact'), storeOf('hnsw')];
   const differences = [];
@@ -212,14 +252,17 @@ async function compare(storeOf, makeVector) {
   };
 }
 
+/** @param {() => Promise<unknown>} work */
 async function timed(work) {
   const start = performance.now();
   await work();
   return (performance.now() - start) / 1000;
 }
 
+/** @param {Row[]} rows */
 function print(rows) {
-  const number = (value, digits) => (value === undefined ? '' : value.toFixed(digits));
+  const number = (/** @type {number | undefined} */ value, /** @type {number} */ digits) =>
+    value === undefined ? '' : value.toFixed(digits);
   const lines = [
     [
       ...[

@@ -9,6 +9,19 @@ import { makeTrace as makeTestTrace } from '../__test__/support/make-trace.js';
 import { readTraces, root, sharedTraces } from '../__test__/support/paths.js';
 import { generator } from './random.mjs';
 
+/** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
+
+/**
+ * What {@link makeTrace} makes a trace of.
+ *
+ * @typedef {object} Description
+ * @property {'real' | 'long' | 'grown' | 'short'} kind
+ * @property {number} [index]
+ * @property {number} [megabytes]
+ * @property {number} [cut]
+ * @property {number | string} [run]
+ */
+
 /** The smallest text that certainly has more than 512 tokens. */
 const LONG_TEXT = 5000;
 
@@ -30,21 +43,33 @@ export const tracesName = real === examples ? 'examples/traces.jsonl' : path.bas
  * - `{ kind: 'short' }`: five steps of a sentence or two
  *
  * `run` goes into the text: another run is another text, so that no side can remember the answer.
+ *
+ * @param {Description} description
+ * @returns {ReasoningTrace}
  */
 export function makeTrace({ kind, index = 0, megabytes, cut, run }) {
   const trace = structuredClone(select(kind, index));
   if (run !== undefined) trace.task.objective = `Run ${run}: ${trace.task.objective}`;
-  if (kind === 'grown') grow(trace, megabytes * 1e6, cut);
+  if (kind === 'grown') grow(trace, (megabytes ?? 0) * 1e6, cut);
   // Strings as they come out of a file, not as the pieces that they were put together from.
   return JSON.parse(JSON.stringify(trace));
 }
 
+/**
+ * @param {Description['kind']} kind
+ * @param {number} index
+ */
 function select(kind, index) {
   if (kind === 'short') return short;
   const traces = kind === 'real' ? real : long;
   return traces[index % traces.length];
 }
 
+/**
+ * @param {ReasoningTrace} trace
+ * @param {number} characters
+ * @param {number | undefined} cut
+ */
 function grow(trace, characters, cut) {
   const times = Math.ceil(characters / textOf(trace).length);
   for (const step of trace.steps) step.content = step.content?.repeat(times).slice(0, cut);
@@ -54,6 +79,7 @@ export const DIMENSIONS = 384;
 
 /** About fifty tokens. */
 function makeShort() {
+  /** @type {Array<Partial<import('../index.js').ReasoningTraceStep>>} */
   const steps = [
     { type: 'thought', content: 'The upload fails only for large files.' },
     { type: 'tool_call', content: 'Read the proxy settings', tool: { name: 'read_file' } },
@@ -64,13 +90,22 @@ function makeShort() {
   return makeTestTrace({ objective: 'Find out why customers cannot upload their invoices', steps });
 }
 
-/** `count` reproducible vectors. */
+/**
+ * `count` reproducible vectors.
+ *
+ * @param {number} count
+ */
 export function* makeVectors(count) {
   const random = generator(1);
   for (let index = 0; index < count; index++) yield randomVector(random);
 }
 
-/** Queries that are similar to some of the vectors, as traces are to earlier ones. */
+/**
+ * Queries that are similar to some of the vectors, as traces are to earlier ones.
+ *
+ * @param {Float32Array[]} vectors
+ * @param {number} count
+ */
 export function makeQueries(vectors, count) {
   const random = generator(2);
   return Array.from({ length: count }, (_, index) => {
@@ -79,6 +114,7 @@ export function makeQueries(vectors, count) {
   });
 }
 
+/** @param {() => number} random */
 function randomVector(random) {
   return new Float32Array(DIMENSIONS).map(() => random() * 2 - 1);
 }

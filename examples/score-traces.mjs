@@ -20,6 +20,7 @@ console.log(
 );
 console.log(`\n${'trace'.padEnd(14)}${'domain'.padEnd(18)}${'steps'.padStart(5)}  ${'score'.padEnd(7)}`);
 
+/** @type {number[]} */
 const scores = [];
 let failures = 0;
 const start = performance.now();
@@ -32,6 +33,7 @@ for (const file of files) {
 }
 summarize();
 
+/** @param {string} file */
 async function scoreFile(file) {
   let number = 0;
   for await (const line of createInterface({
@@ -51,11 +53,19 @@ async function scoreFile(file) {
   }
 }
 
+/**
+ * @param {string} where
+ * @param {unknown} error
+ */
 function fail(where, error) {
   failures++;
-  console.error(`${where}: ${error.message}`);
+  console.error(`${where}: ${error instanceof Error ? error.message : error}`);
 }
 
+/**
+ * @param {import('../index.js').ReasoningTrace} trace
+ * @param {number} score
+ */
 function print({ id, metadata, steps }, score) {
   // It has no part in the score, so it may be anything.
   const name = (typeof id === 'string' ? id : '').slice(-12).padEnd(14);

@@ -8,6 +8,21 @@ import { npm, prepare } from '../../scripts/setup.mjs';
 import { loadPipeline } from '../oracle/pipeline.mjs';
 import { modelDirectory, root } from '../support/paths.js';
 
+/**
+ * What is used of an `onnxruntime-node`, of whatever version.
+ *
+ * @typedef {object} OnnxRuntime
+ * @property {{ create(file: string): Promise<Session> }} InferenceSession
+ * @property {new (type: string, data: BigInt64Array, dims: number[]) => object} Tensor
+ */
+
+/**
+ * @typedef {object} Session
+ * @property {string[]} inputNames
+ * @property {string[]} outputNames
+ * @property {(inputs: Record<string, object>) => Promise<Record<string, { data: Float32Array, dims: number[] }>>} run
+ */
+
 const folder = path.join('__test__', 'coexistence');
 const modules = path.join(folder, 'node_modules');
 
@@ -16,7 +31,11 @@ const own = createRequire(path.join(root, folder, 'package.json'));
 // transformers.js 3 wants exactly the ONNX Runtime 1.21 that is installed for it.
 const transformers3 = createRequire(repository.resolve('@huggingface/transformers'));
 
-/** By name: the version that is meant, and how to load it. */
+/**
+ * By name: the version that is meant, and how to load it.
+ *
+ * @type {Record<string, { version: RegExp, require: NodeJS.Require, id: string }>}
+ */
 export const neighbours = {
   'transformers.js 3': { version: /^3\./, require: repository, id: '@huggingface/transformers' },
   'transformers.js 4': { version: /^4\./, require: own, id: '@huggingface/transformers' },
@@ -42,7 +61,11 @@ export function prepareNeighbours() {
   ]);
 }
 
-/** Loads a neighbour and its model, and returns a function that gives the embedding of {@link SENTENCE}. */
+/**
+ * Loads a neighbour and its model, and returns a function that gives the embedding of {@link SENTENCE}.
+ *
+ * @param {string} name
+ */
 export async function loadNeighbour(name) {
   const { require, id } = neighbours[name];
   return name.startsWith('transformers.js') ? embedByPipeline(require(id)) : embedBySession(require(id));
@@ -53,6 +76,7 @@ export const SENTENCE = 'This is an example sentence';
 /** Its tokens, with `[CLS]` and `[SEP]`. */
 const TOKENS = [101, 2023, 2003, 2019, 2742, 6251, 102];
 
+/** @param {typeof import('@huggingface/transformers')} transformers */
 async function embedByPipeline(transformers) {
   const extract = await loadPipeline(transformers, modelDirectory);
   return async () => {
@@ -61,9 +85,12 @@ async function embedByPipeline(transformers) {
   };
 }
 
+/** @param {OnnxRuntime} runtime */
 async function embedBySession({ InferenceSession, Tensor }) {
   const session = await InferenceSession.create(path.join(modelDirectory, 'model.onnx'));
-  const tensor = (values) => new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
+  const tensor = (/** @type {number[]} */ values) =>
+    new Tensor('int64', BigInt64Array.from(values, BigInt), [1, values.length]);
+  /** @type {Record<string, object>} */
   const inputs = {
     input_ids: tensor(TOKENS),
     attention_mask: tensor(TOKENS.map(() => 1)),
@@ -74,11 +101,16 @@ async function embedBySession({ InferenceSession, Tensor }) {
       Object.fromEntries(session.inputNames.map((inputName) => [inputName, inputs[inputName]])),
     );
     const { data, dims } = outputs[session.outputNames[0]];
-    return normalised(mean(Array.from(data), dims.at(-1)));
+    return normalised(mean(Array.from(data), dims[dims.length - 1]));
   };
 }
 
-/** The mean of the rows of a matrix. */
+/**
+ * The mean of the rows of a matrix.
+ *
+ * @param {number[]} values
+ * @param {number} columns
+ */
 function mean(values, columns) {
   const rows = values.length / columns;
   return Array.from({ length: columns }, (_, column) => {
@@ -88,6 +120,7 @@ function mean(values, columns) {
   });
 }
 
+/** @param {number[]} vector */
 function normalised(vector) {
   const length = Math.hypot(...vector);
   return vector.map((component) => component / length);

@@ -9,6 +9,7 @@ import { npm, prepare, run } from '../../scripts/setup.mjs';
 
 const folder = path.join('__test__', 'install', 'tools');
 const modules = path.join(root, folder, 'node_modules');
+/** @param {string} file */
 const executable = (file) => (process.platform === 'win32' ? `${file}.exe` : file);
 
 export function prepareTools() {

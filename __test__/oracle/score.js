@@ -3,25 +3,38 @@
 // The reference for every number: the scoring contract in plain JavaScript, as plain as it can be. Nothing
 // here is shared with the implementation under test.
 
+/** @typedef {import('../../index.js').ReasoningTrace} Trace */
+
+const DEFAULT = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 };
+
 const PROFILES = new Map([
-  ['default', { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 }],
+  ['default', DEFAULT],
   ['finance', { complexity: 0.2, novelty: 0.25, toolDiversity: 0.1, outcome: 0.45 }],
   ['code', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.3, outcome: 0.2 }],
   ['medical', { complexity: 0.15, novelty: 0.2, toolDiversity: 0.1, outcome: 0.55 }],
   ['customer_service', { complexity: 0.2, novelty: 0.3, toolDiversity: 0.2, outcome: 0.3 }],
 ]);
 
-/** The text of a trace that is embedded. */
+/**
+ * The text of a trace that is embedded.
+ *
+ * @param {Trace} trace
+ */
 function textOf(trace) {
   return `${trace.task.objective} ${trace.steps.map((step) => step.content ?? '').join(' ')}`;
 }
 
-/** The four dimensions, for a known novelty. */
+/**
+ * The four dimensions, for a known novelty.
+ *
+ * @param {Trace} trace
+ * @param {number} novelty
+ */
 function dimensionsOf(trace, novelty) {
   const { steps, metadata, outcome } = trace;
   const uniqueTypes = new Set(steps.map((step) => step.type)).size;
   const errorRecovery = steps.filter((step) => step.type === 'error_recovery').length;
-  const uniqueTools = new Set(steps.filter((step) => step.tool).map((step) => step.tool.name)).size;
+  const uniqueTools = new Set(steps.flatMap(({ tool }) => (tool ? [tool.name] : []))).size;
   return {
     complexity: Math.min(
       1,
@@ -33,11 +46,16 @@ function dimensionsOf(trace, novelty) {
   };
 }
 
-/** The score of a trace, for a known novelty. */
+/**
+ * The score of a trace, for a known novelty.
+ *
+ * @param {Trace} trace
+ * @param {number} novelty
+ */
 function scoreOf(trace, novelty) {
   const { steps, metadata } = trace;
   const dimensions = dimensionsOf(trace, novelty);
-  const weights = PROFILES.get(metadata.task_domain) ?? PROFILES.get('default');
+  const weights = PROFILES.get(metadata.task_domain) ?? DEFAULT;
   let score =
     dimensions.complexity * weights.complexity +
     dimensions.novelty * weights.novelty +
@@ -45,15 +63,20 @@ function scoreOf(trace, novelty) {
     dimensions.outcome * weights.outcome;
 
   const errorRecovery = steps.filter((step) => step.type === 'error_recovery').length;
-  const withTool = steps.filter((step) => step.tool);
-  const uniqueTools = new Set(withTool.map((step) => step.tool.name)).size;
+  const tools = steps.flatMap(({ tool }) => (tool ? [tool.name] : []));
+  const uniqueTools = new Set(tools).size;
   if (steps.length === 1 && steps[0].type === 'thought') score = 0.1;
   if (errorRecovery > 2 && metadata.success) score = Math.min(1, score + 0.1);
-  if (uniqueTools <= 1 && withTool.length > 0) score = Math.max(0, score - 0.1);
+  if (uniqueTools <= 1 && tools.length > 0) score = Math.max(0, score - 0.1);
   return Math.min(1, Math.max(0, score));
 }
 
-/** Cosine similarity in double precision; 0 for a zero vector. */
+/**
+ * Cosine similarity in double precision; 0 for a zero vector.
+ *
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ */
 function cosineSimilarity(a, b) {
   let dot = 0;
   let aa = 0;
@@ -68,6 +91,7 @@ function cosineSimilarity(a, b) {
 
 /** A scorer with a memory of its own, for embeddings that come from elsewhere. */
 class OracleScorer {
+  /** @type {Float32Array[]} */
   #memory = [];
   #capacity;
 
@@ -79,7 +103,12 @@ class OracleScorer {
     return this.#memory.length;
   }
 
-  /** Scores `trace` and remembers `embedding`; null stands for a missing embedder. */
+  /**
+   * Scores `trace` and remembers `embedding`; null stands for a missing embedder.
+   *
+   * @param {Trace} trace
+   * @param {Float32Array | null} embedding
+   */
   evaluate(trace, embedding) {
     if (embedding === null) return scoreOf(trace, 0.5);
     const similarities = this.#memory.map((remembered) => cosineSimilarity(embedding, remembered));

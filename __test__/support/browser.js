@@ -5,7 +5,11 @@ const path = require('node:path');
 
 const { env } = process;
 
-/** Where Chromium and its relatives are usually installed. */
+/**
+ * Where Chromium and its relatives are usually installed.
+ *
+ * @type {Partial<Record<NodeJS.Platform, string[]>>}
+ */
 const PLACES = {
   darwin: ['Google Chrome', 'Chromium', 'Microsoft Edge'].map(
     (name) => `/Applications/${name}.app/Contents/MacOS/${name}`,
@@ -32,7 +36,11 @@ const QUIET = [
   ...['--disable-component-update', '--disable-sync'],
 ];
 
-/** Starts a Chromium without a window, and with a profile of its own that goes with it. */
+/**
+ * Starts a Chromium without a window, and with a profile of its own that goes with it.
+ *
+ * @param {string} executablePath
+ */
 function launchChromium(executablePath) {
   return require('playwright-core').chromium.launch({ executablePath, args: QUIET });
 }

@@ -1,12 +1,15 @@
 'use strict';
 
+/** @typedef {import('../../index.js').ScoreBreakdown} ScoreBreakdown */
+
 const WEIGHTS = { complexity: 0.25, novelty: 0.35, toolDiversity: 0.15, outcome: 0.25 };
 
 /**
  * The breakdown of a score that no trace has, by the arithmetic of one that a trace has.
  *
- * @param {Partial<import('../..').ScoreBreakdown['dimensions']> & { overrides?: Array<[string, (score: number) => number]>,
- *   nearest?: object | null, noveltyBasis?: string, profile?: string, truncated?: boolean }} [parts]
+ * @param {Partial<ScoreBreakdown['dimensions']> & Partial<Pick<ScoreBreakdown, 'nearest' | 'noveltyBasis' | 'profile'>> &
+ *   { overrides?: Array<[ScoreBreakdown['overrides'][number]['rule'], (score: number) => number]>, truncated?: boolean }} [parts]
+ * @returns {ScoreBreakdown}
  */
 function makeBreakdown({
   complexity = 0.5,
@@ -20,9 +23,12 @@ function makeBreakdown({
   truncated = false,
 } = {}) {
   const dimensions = { complexity, novelty, toolDiversity, outcome };
-  const contributions = Object.fromEntries(
-    Object.entries(dimensions).map(([key, value]) => [key, value * WEIGHTS[key]]),
-  );
+  const contributions = {
+    complexity: complexity * WEIGHTS.complexity,
+    novelty: novelty * WEIGHTS.novelty,
+    toolDiversity: toolDiversity * WEIGHTS.toolDiversity,
+    outcome: outcome * WEIGHTS.outcome,
+  };
   const composite = Object.values(contributions).reduce((sum, value) => sum + value);
   let score = composite;
   const applied = overrides.map(([rule, change]) => {
@@ -45,7 +51,12 @@ function makeBreakdown({
   };
 }
 
-/** What a report is given of a trace. */
+/**
+ * What a report is given of a trace.
+ *
+ * @param {number} index
+ * @param {Partial<Parameters<InstanceType<typeof import('../../cli/report/collector.js').ReportCollector>['add']>[0]>} [parts]
+ */
 function makeScored(index, { breakdown = makeBreakdown(), ...parts } = {}) {
   return {
     index,
@@ -60,7 +71,11 @@ function makeScored(index, { breakdown = makeBreakdown(), ...parts } = {}) {
   };
 }
 
-/** Numbers from 0 to 1 that are the same in every run. */
+/**
+ * Numbers from 0 to 1 that are the same in every run.
+ *
+ * @param {number} seed
+ */
 function randomNumbers(seed) {
   let state = seed;
   return () => {

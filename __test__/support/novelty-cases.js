@@ -4,17 +4,31 @@
 
 const fc = require('fast-check');
 
+/** @typedef {import('../../index.js').ReasoningTrace} Trace */
+
 /** The first 512 tokens are about 2,200 characters of English. */
 const PREFIX = 2_600;
 
 /** A log is at least as long, which makes about 45 windows. */
 const LOG = 24_000;
 
+/** @param {Trace} trace */
 const contentsOf = ({ steps }) => steps.map(({ content }) => content ?? '');
 
+/**
+ * @param {Trace} trace
+ * @param {string} objective
+ * @param {Trace['steps']} steps
+ * @returns {Trace}
+ */
 const withSteps = (trace, objective, steps) => ({ ...trace, task: { objective }, steps });
 
-/** The step with which a trace has so many characters. */
+/**
+ * The step with which a trace has so many characters.
+ *
+ * @param {Trace} trace
+ * @param {number} characters
+ */
 function stepAt(trace, characters) {
   let length = 0;
   return contentsOf(trace).findIndex((content) => {
@@ -23,14 +37,24 @@ function stepAt(trace, characters) {
   });
 }
 
+/** @param {Trace} trace */
 const isLong = (trace) => stepAt(trace, PREFIX) >= 0;
 
+/**
+ * @param {Trace} trace
+ * @param {number} seed
+ */
 function shuffled(trace, seed) {
   const order = fc.shuffledSubarray(trace.steps, { minLength: trace.steps.length });
   return withSteps(trace, trace.task.objective, fc.sample(order, { numRuns: 1, seed })[0]);
 }
 
-/** `trace`, but for its first {@link PREFIX} characters, which are those of `start`. */
+/**
+ * `trace`, but for its first {@link PREFIX} characters, which are those of `start`.
+ *
+ * @param {Trace} trace
+ * @param {Trace} start
+ */
 function withStart(trace, start) {
   const steps = [
     ...start.steps.slice(0, stepAt(start, PREFIX) + 1),
@@ -39,15 +63,27 @@ function withStart(trace, start) {
   return withSteps(trace, start.task.objective, steps);
 }
 
-/** The first steps of `start`, then those of `trace`. */
+/**
+ * The first steps of `start`, then those of `trace`.
+ *
+ * @param {Trace} trace
+ * @param {Trace} start
+ * @param {number} count
+ * @param {number} [from]
+ */
 const after = (trace, start, count, from = 0) =>
   withSteps(start, start.task.objective, [...start.steps.slice(0, count), ...trace.steps.slice(from)]);
 
-/** Traces of many steps, by what they have to do with those remembered. All have more than 512 tokens. */
+/**
+ * Traces of many steps, by what they have to do with those remembered. All have more than 512 tokens.
+ *
+ * @param {Trace[]} remembered
+ * @param {Trace[]} unknown
+ */
 function tracesOfSteps(remembered, unknown) {
   const pairs = remembered
     .filter(isLong)
-    .map((trace, index) => [trace, unknown.filter(isLong)[index]])
+    .map((trace, index) => /** @type {const} */ ([trace, unknown.filter(isLong)[index]]))
     .filter(([, other]) => other !== undefined);
   return {
     unknown,
@@ -61,27 +97,36 @@ function tracesOfSteps(remembered, unknown) {
   };
 }
 
-/** What traces say, one after another, in traces of one long step. */
+/**
+ * What traces say, one after another, in traces of one long step.
+ *
+ * @param {Trace[]} traces
+ */
 function logsOf(traces) {
   const logs = [];
   let content = '';
   for (const trace of traces) {
     content += `${contentsOf(trace).join('\n')}\n`;
     if (content.length >= LOG) {
-      logs.push(withSteps(trace, trace.task.objective, [{ type: 'observation', content }]));
+      logs.push(withSteps(trace, trace.task.objective, [{ step_id: 0, type: 'observation', content }]));
       content = '';
     }
   }
   return logs;
 }
 
-/** Logs by what they have to do with those remembered. */
+/**
+ * Logs by what they have to do with those remembered.
+ *
+ * @param {Trace[]} remembered
+ * @param {Trace[]} unknown
+ */
 function tracesOfLogs(remembered, unknown) {
-  const inserted = (textOf) =>
+  const inserted = (/** @type {(text: string) => string} */ textOf) =>
     remembered.map((log, index) => {
-      const text = textOf(unknown[index % unknown.length].steps[0].content);
+      const text = textOf(unknown[index % unknown.length].steps[0].content ?? '');
       const content = `${text} ${log.steps[0].content}`;
-      return withSteps(log, log.task.objective, [{ type: 'observation', content }]);
+      return withSteps(log, log.task.objective, [{ step_id: 0, type: 'observation', content }]);
     });
   return {
     unknown,

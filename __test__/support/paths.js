@@ -10,6 +10,10 @@ const modelDirectory = path.join(root, 'npm', 'all-minilm-l6-v2');
 const sharedTraces =
   process.env.KNOWLEDGEPULSE_TRACES || path.join(root, '..', 'shared', 'traces', 'tau-airline.jsonl');
 
+/**
+ * @param {string} file
+ * @returns {Array<import('../../index.js').ReasoningTrace>}
+ */
 function readTraces(file) {
   const lines = fs.readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));

@@ -11,6 +11,8 @@ const { promisify } = require('node:util');
 
 const { root } = require('./paths.js');
 
+/** @typedef {{ prefix: string[], reason?: string, uid?: number, gid?: number }} User */
+
 const run = promisify(execFile);
 const isWindows = process.platform === 'win32';
 
@@ -31,9 +33,13 @@ function unavailable() {
   return 'it is not installed; run node scripts/postgres.mjs';
 }
 
-/** PostgreSQL refuses to run as root; `nobody` runs it then. */
+/**
+ * PostgreSQL refuses to run as root; `nobody` runs it then.
+ *
+ * @returns {User}
+ */
 function asServerUser() {
-  if (isWindows || process.getuid() !== 0) return { prefix: [] };
+  if (process.getuid?.() !== 0) return { prefix: [] };
   const ids = ['-u', '-g'].map((flag) =>
     spawnSync('id', [flag, 'nobody'], { encoding: 'utf8' }).stdout?.trim(),
   );
@@ -47,15 +53,24 @@ function asServerUser() {
   return { prefix: [], reason: 'it does not run as root, and setpriv cannot run it as nobody' };
 }
 
-/** A directory for a server, which its user may write to and get to. */
+/**
+ * A directory for a server, which its user may write to and get to.
+ *
+ * @param {User} user
+ */
 function makeDirectory(user) {
   // Short, because the path of a socket may have 100 characters, and temporary directories of macOS have half of that.
   const directory = fs.mkdtempSync(path.join(isWindows ? os.tmpdir() : '/tmp', 'kp-postgres-'));
-  if (user.uid !== undefined) fs.chownSync(directory, user.uid, user.gid);
+  if (user.uid !== undefined && user.gid !== undefined) fs.chownSync(directory, user.uid, user.gid);
   return directory;
 }
 
-/** The programs, where the user of the server may run them: the checkout may be in a directory that is closed to others. */
+/**
+ * The programs, where the user of the server may run them: the checkout may be in a directory that is closed to others.
+ *
+ * @param {User} user
+ * @param {string} directory
+ */
 function programsFor(user, directory) {
   const [command, ...args] = [...user.prefix, path.join(home, 'bin', 'postgres'), '--version'];
   if (spawnSync(command, args).status === 0) return path.join(home, 'bin');
@@ -84,15 +99,20 @@ async function startPostgres({ settings = {}, durable = false } = {}) {
   const port = isWindows ? await freePort() : 5432;
   const host = isWindows ? '127.0.0.1' : directory;
   const env = { ...process.env, LC_ALL: 'C', TZ: 'UTC' };
-  const program = (name) => path.join(programs, isWindows ? `${name}.exe` : name);
+  const program = (/** @type {string} */ name) => path.join(programs, isWindows ? `${name}.exe` : name);
 
   const initdb = ['--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync', '--username=postgres'];
   await execute(program('initdb'), [...initdb, '--pgdata', data]);
 
+  /** @type {import('node:child_process').ChildProcess} */
   let server;
   await start();
   return { directory, host, port, pid: () => server.pid, connection, start, stop, kill, remove };
 
+  /**
+   * @param {string} command
+   * @param {string[]} args
+   */
   async function execute(command, args) {
     const [first, ...rest] = [...user.prefix, command, ...args];
     return run(first, rest, { env, cwd: directory });
@@ -175,9 +195,10 @@ async function startPostgres({ settings = {}, durable = false } = {}) {
     return false;
   }
 
+  /** @param {NodeJS.Signals} signal */
   function end(signal) {
     return new Promise((resolve) => {
-      if (server.exitCode !== null || server.signalCode !== null) return resolve();
+      if (server.exitCode !== null || server.signalCode !== null) return resolve(undefined);
       server.once('exit', resolve);
       server.kill(signal);
     });
@@ -190,12 +211,13 @@ async function startPostgres({ settings = {}, durable = false } = {}) {
   }
 }
 
+/** @returns {Promise<number>} */
 function freePort() {
   return new Promise((resolve, reject) => {
     const listener = net.createServer();
     listener.once('error', reject);
     listener.listen(0, '127.0.0.1', () => {
-      const { port } = listener.address();
+      const { port } = /** @type {net.AddressInfo} */ (listener.address());
       listener.close(() => resolve(port));
     });
   });

@@ -10,11 +10,18 @@ import { atMost, comparison } from '../measure.mjs';
 import { DIMENSIONS } from '../workload.mjs';
 
 const AGAINST = 'the bytes alone';
+/**
+ * @param {string} what
+ * @param {number} count
+ */
 const rowName = (what, count) => `${what} ${count.toLocaleString('en')} x ${DIMENSIONS} vectors`;
+
+const WORK = /** @type {const} */ (['save', 'load']);
 
 /** As fast as the disk, give or take what it takes to make a cache of the bytes. */
 const TARGETS = { save: atMost(1.5, 'x'), load: atMost(2, 'x') };
 
+/** @param {import('../run.mjs').Bench} bench */
 export async function files(bench) {
   const count = bench.rounds(1_000_000, 100_000);
   const names = { save: rowName('save', count), load: rowName('load', count) };
@@ -23,7 +30,7 @@ export async function files(bench) {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
   try {
     const samples = await measure(directory, fill(count), bench.rounds(5, 3));
-    return ['save', 'load'].map((what) =>
+    return WORK.map((what) =>
       comparison({
         name: names[what],
         unit: 'ms',
@@ -38,6 +45,7 @@ export async function files(bench) {
   }
 }
 
+/** @param {number} count */
 function fill(count) {
   const cache = new VectorCache({ maxElements: count, dimensions: DIMENSIONS });
   const vector = new Float32Array(DIMENSIONS);
@@ -50,9 +58,20 @@ function fill(count) {
   return cache;
 }
 
+/**
+ * @param {string} directory
+ * @param {VectorCache} cache
+ * @param {number} rounds
+ */
 async function measure(directory, cache, rounds) {
   const [ours, theirs] = ['ours.safetensors', 'theirs'].map((name) => path.join(directory, name));
+  /** @type {Record<'save' | 'load', Record<'ours' | 'theirs', number[][]>>} */
   const samples = { save: { ours: [], theirs: [] }, load: { ours: [], theirs: [] } };
+  /**
+   * @template T
+   * @param {number[][]} list
+   * @param {() => Promise<T>} work
+   */
   const record = async (list, work) => {
     const start = performance.now();
     const result = await work();
@@ -76,7 +95,12 @@ async function measure(directory, cache, rounds) {
   return samples;
 }
 
-/** As a careful program writes: what is acknowledged is on the disk. */
+/**
+ * As a careful program writes: what is acknowledged is on the disk.
+ *
+ * @param {string} file
+ * @param {Buffer} bytes
+ */
 async function writeWhole(file, bytes) {
   const handle = await open(file, 'w');
   try {

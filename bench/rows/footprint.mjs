@@ -1,20 +1,30 @@
 // What a process holds and does after a hundred traces.
 
 import { atMost, below, bounded, comparison, summarize, unavailable } from '../measure.mjs';
-import { assertScores, DTYPES, load, missing, ORACLE, withScorers } from './scorers.mjs';
+import { assertScores, DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
 
-const MEMORY = Object.fromEntries(DTYPES.map((dtype) => [dtype, `memory after 100 traces, ${dtype}`]));
-const IDLE = Object.fromEntries(DTYPES.map((dtype) => [dtype, `idle CPU after 100 traces, ${dtype}`]));
+const MEMORY = forDtypes((dtype) => `memory after 100 traces, ${dtype}`);
+const IDLE = forDtypes((dtype) => `idle CPU after 100 traces, ${dtype}`);
 const MEMORY_TARGETS = { fp32: atMost(0.65, 'x'), q8: atMost(0.4, 'x') };
 
 const TRACES = Array.from({ length: 100 }, (_, index) => ({ kind: 'real', index }));
 const IDLE_MS = 2000;
 
+/** @typedef {import('./scorers.mjs').Dtype} Dtype */
+
+/** @param {import('../run.mjs').Bench} bench */
 export async function footprint(bench) {
   if (![...Object.values(MEMORY), ...Object.values(IDLE)].some(bench.wants)) return [];
   bench.say('memory and idle CPU after 100 traces');
+  /** @type {Record<string, number[][]>} */
   const memory = {};
+  /** @type {Record<string, number[][]>} */
   const idle = {};
+  /**
+   * @param {Record<string, number[][]>} samples
+   * @param {string} name
+   * @param {number} sample
+   */
   const record = (samples, name, sample) => {
     samples[name] ??= [];
     samples[name].push([sample]);
@@ -39,6 +49,7 @@ export async function footprint(bench) {
   }
   return [...rowsFor(MEMORY, memoryRow), ...rowsFor(IDLE, idleRow)];
 
+  /** @param {Dtype} dtype */
   function memoryRow(dtype) {
     return comparison({
       name: MEMORY[dtype],
@@ -50,6 +61,7 @@ export async function footprint(bench) {
     });
   }
 
+  /** @param {Dtype} dtype */
   function idleRow(dtype) {
     return bounded({
       name: IDLE[dtype],
@@ -62,6 +74,10 @@ export async function footprint(bench) {
   }
 }
 
+/**
+ * @param {Record<Dtype, string>} names
+ * @param {(dtype: Dtype) => import('../measure.mjs').Row} row
+ */
 function rowsFor(names, row) {
   return DTYPES.map((dtype) =>
     missing(dtype) === undefined ? row(dtype) : unavailable(names[dtype], missing(dtype)),

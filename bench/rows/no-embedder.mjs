@@ -11,11 +11,15 @@ import { interleave, Side, withSides } from '../side.mjs';
 import { makeTrace } from '../workload.mjs';
 import { assertClose } from './scorers.mjs';
 
+/** @typedef {{ name: string, trace: import('../workload.mjs').Description, target?: import('../measure.mjs').Target }} Case */
+
+/** @type {Case[]} */
 const traces = [
   { name: 'no embedder: 5 short steps', trace: { kind: 'short' }, target: below(20, ' µs') },
   { name: 'no embedder: real trace', trace: { kind: 'long' } },
 ];
 
+/** @param {import('../run.mjs').Bench} bench */
 export async function noEmbedder(bench) {
   const wanted = traces.filter(({ name }) => bench.wants(name));
   if (wanted.length === 0) return [];
@@ -30,6 +34,11 @@ export async function noEmbedder(bench) {
   });
 }
 
+/**
+ * @param {Side} side
+ * @param {Case} case
+ * @param {import('../run.mjs').Bench} bench
+ */
 async function measure(side, { name, trace, target }, bench) {
   const { score } = await side.ask('load', { trace });
   const { available } = await side.ask('about');
@@ -37,12 +46,17 @@ async function measure(side, { name, trace, target }, bench) {
   assertClose(side.name, [score], [scoreOf(makeTrace(trace), 0.5)], 1e-9);
   const samples = await interleave([side], bench.rounds(20, 6), async () => {
     const milliseconds = await side.ask('repeat', { trace, calls: 500, batches: 10 });
-    return milliseconds.map((each) => each * 1000);
+    return milliseconds.map((/** @type {number} */ each) => each * 1000);
   });
-  return bounded({ name, unit: 'µs', ours: summarize(samples.get(side)), target });
+  return bounded({ name, unit: 'µs', ours: summarize(samples.get(side) ?? []), target });
 }
 
-/** Runs `use` with a copy of the addon that has no ONNX Runtime beside it. */
+/**
+ * Runs `use` with a copy of the addon that has no ONNX Runtime beside it.
+ *
+ * @template T
+ * @param {(addon: string) => Promise<T>} use
+ */
 async function withLoneAddon(use) {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
   try {

@@ -7,25 +7,45 @@ import { modelDirectory } from '../../__test__/support/paths.js';
 import { Side, withSides } from '../side.mjs';
 
 export const ORACLE = 'transformers.js';
-export const DTYPES = ['fp32', 'q8'];
+export const DTYPES = /** @type {const} */ (['fp32', 'q8']);
+
+/** @typedef {typeof DTYPES[number]} Dtype */
+
+/**
+ * A value for each dtype.
+ *
+ * @template T
+ * @param {(dtype: Dtype) => T} make
+ * @returns {Record<Dtype, T>}
+ */
+export const forDtypes = (make) => ({ fp32: make('fp32'), q8: make('q8') });
 
 /** How far a score may be from the oracle's. */
 const TOLERANCES = { fp32: 1e-5, q8: 0.01 };
 
 const MODELS = { fp32: modelDirectory, q8: `${modelDirectory}-q8` };
 
+/** @param {Dtype} dtype */
 const isBuilt = (dtype) => existsSync(path.join(MODELS[dtype], 'manifest.json'));
 
-/** Why there are no rows for `dtype`, or undefined if there are. */
+/**
+ * Why there are no rows for `dtype`, or undefined if there are.
+ *
+ * @param {Dtype} dtype
+ */
 export function missing(dtype) {
   return isBuilt(dtype) ? undefined : `no model in npm/${path.basename(MODELS[dtype])}`;
 }
 
+/** @type {import('../workload.mjs').Description} */
 const FIRST = { kind: 'short' };
 
 /**
  * Runs `use` with the sides that score and there are, each in a fresh process: the oracle last, so that the
  * others are compared with it side by side.
+ *
+ * @template T
+ * @param {(sides: Side[]) => Promise<T>} use
  */
 export function withScorers(use) {
   const ours = DTYPES.filter(isBuilt).map(
@@ -34,7 +54,12 @@ export function withScorers(use) {
   return withSides([...ours, new Side(ORACLE, 'oracle.mjs')], use);
 }
 
-/** Loads `sides`, and makes sure that they are what their names say. */
+/**
+ * Loads `sides`, and makes sure that they are what their names say.
+ *
+ * @param {Side[]} sides
+ * @returns {Promise<Array<{ milliseconds: number, score: number }>>}
+ */
 export async function load(sides) {
   const loaded = [];
   for (const side of sides) {
@@ -48,6 +73,10 @@ export async function load(sides) {
   return loaded;
 }
 
+/**
+ * @param {string} dtype
+ * @param {import('../../index.js').EmbedderStatus} status
+ */
 function checkStatus(dtype, status) {
   if (!status.available) throw new Error(`no embedder for ${dtype}: ${status.reason}`);
   if (status.dtype !== dtype) throw new Error(`expected a model in ${dtype}, got ${status.dtype}`);
@@ -56,6 +85,10 @@ function checkStatus(dtype, status) {
 /**
  * Scores traces on every side from an empty memory, and throws unless they agree. The oracle, which reads all
  * of a text, may get shorter ones: `forOracle`.
+ *
+ * @param {Side[]} sides
+ * @param {import('../workload.mjs').Description[]} traces
+ * @param {import('../workload.mjs').Description[]} [forOracle]
  */
 export async function assertAgreement(sides, traces, forOracle = traces) {
   const scores = [];
@@ -67,15 +100,27 @@ export async function assertAgreement(sides, traces, forOracle = traces) {
   assertScores(sides, scores);
 }
 
-/** Throws unless the scores of all sides agree with the oracle's. */
+/**
+ * Throws unless the scores of all sides agree with the oracle's.
+ *
+ * @param {Side[]} sides
+ * @param {number[][]} scores
+ */
 export function assertScores(sides, scores) {
   const expected = scores[sides.findIndex((side) => side.name === ORACLE)];
   for (const [index, { name }] of sides.entries()) {
-    if (name !== ORACLE) assertClose(name, scores[index], expected, TOLERANCES[name]);
+    if (name !== ORACLE) assertClose(name, scores[index], expected, TOLERANCES[/** @type {Dtype} */ (name)]);
   }
 }
 
-/** Throws if a number is further than `tolerance` from what is expected. */
+/**
+ * Throws if a number is further than `tolerance` from what is expected.
+ *
+ * @param {string} name
+ * @param {number[]} numbers
+ * @param {number[]} expected
+ * @param {number} tolerance
+ */
 export function assertClose(name, numbers, expected, tolerance) {
   if (numbers.length !== expected.length) throw new Error(`${name} gives another number of results`);
   for (const [index, number] of numbers.entries()) {

@@ -2,17 +2,42 @@
 
 import { atLeast, atMost, bounded, comparison, quantile, unavailable } from '../measure.mjs';
 import { interleave } from '../side.mjs';
-import { assertAgreement, DTYPES, load, missing, ORACLE, withScorers } from './scorers.mjs';
+import { assertAgreement, DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
 
-const forDtypes = (name) => Object.fromEntries(DTYPES.map((dtype) => [dtype, `${name}, ${dtype}`]));
+const named = (/** @type {string} */ name) => forDtypes((dtype) => `${name}, ${dtype}`);
 
-const REAL = forDtypes('real trace of 512 tokens');
-const STALL_P99 = forDtypes('event loop late meanwhile, p99');
-const STALL_LONGEST = forDtypes('event loop late meanwhile, longest');
-const SHORT = forDtypes('trace of 5 short steps');
+const REAL = named('real trace of 512 tokens');
+const STALL_P99 = named('event loop late meanwhile, p99');
+const STALL_LONGEST = named('event loop late meanwhile, longest');
+const SHORT = named('trace of 5 short steps');
 const LARGE = { 1: '1 MB trace, fp32', 10: '10 MB trace, fp32' };
-const REPEATED = forDtypes('the same trace again');
-const ALL = forDtypes('real traces at once, each');
+const REPEATED = named('the same trace again');
+const ALL = named('real traces at once, each');
+
+/** @typedef {import('../run.mjs').Bench} Bench */
+
+/** @typedef {import('../workload.mjs').Description} Description */
+
+/** @typedef {import('../measure.mjs').Row} Row */
+
+/** @typedef {import('../measure.mjs').Target} Target */
+
+/** @typedef {import('./scorers.mjs').Dtype} Dtype */
+
+/** @typedef {import('../side.mjs').Side} Side */
+
+/** @returns {Description} a trace that says so many megabytes; with 0, as it is */
+const grownBy = (/** @type {number} */ megabytes, /** @type {string} */ run) =>
+  megabytes === 0 ? { kind: 'long', run } : { kind: 'grown', megabytes, run };
+
+/**
+ * The rounds of the oracle.
+ *
+ * @param {Side[]} sides
+ * @param {Map<Side, number[][]>} rounds
+ */
+const oracleOf = (sides, rounds) =>
+  sides.flatMap((side) => (side.name === ORACLE ? (rounds.get(side) ?? []) : []));
 
 // Each group of rows comes from one measurement.
 const groups = [
@@ -24,10 +49,15 @@ const groups = [
   { names: ALL, measure: measureAll },
 ];
 
+/**
+ * @param {string} prefix
+ * @param {Record<string, string>} names
+ */
 function prefixed(prefix, names) {
   return Object.fromEntries(Object.entries(names).map(([key, name]) => [`${prefix} ${key}`, name]));
 }
 
+/** @param {Bench} bench */
 export async function scoring(bench) {
   const wanted = groups.filter(({ names }) => Object.values(names).some(bench.wants));
   if (wanted.length === 0) return [];
@@ -42,7 +72,13 @@ export async function scoring(bench) {
   });
 }
 
-/** A row for each dtype: what `compare` makes of its rounds, or why there is none. */
+/**
+ * A row for each dtype: what `compare` makes of its rounds, or why there is none.
+ *
+ * @param {Record<Dtype, string>} names
+ * @param {Side[]} sides
+ * @param {(dtype: Dtype, side: Side) => Row} compare
+ */
 function rowsFor(names, sides, compare) {
   return DTYPES.map((dtype) => {
     const side = sides.find(({ name }) => name === dtype);
@@ -50,23 +86,37 @@ function rowsFor(names, sides, compare) {
   });
 }
 
-function comparisons(names, sides, rounds, options) {
-  const oracle = sides.find(({ name }) => name === ORACLE);
+/**
+ * @param {Record<Dtype, string>} names
+ * @param {Side[]} sides
+ * @param {Map<Side, number[][]>} rounds
+ * @param {{ unit: string, targets: Record<Dtype, Target>, better?: 'higher' | 'lower' }} options
+ */
+function comparisons(names, sides, rounds, { unit, targets, better }) {
+  const theirs = oracleOf(sides, rounds);
   return rowsFor(names, sides, (dtype, side) =>
     comparison({
       name: names[dtype],
-      ours: rounds.get(side),
+      ours: rounds.get(side) ?? [],
       against: ORACLE,
-      theirs: rounds.get(oracle),
-      ...options,
-      target: options.targets[dtype],
+      theirs,
+      unit,
+      better,
+      target: targets[dtype],
     }),
   );
 }
 
-/** Latencies of `perTurn` traces in every turn, another text each time. */
+/**
+ * Latencies of `perTurn` traces in every turn, another text each time.
+ *
+ * @param {Side[]} sides
+ * @param {number} rounds
+ * @param {number} perTurn
+ * @param {Description['kind']} kind
+ */
 async function latencies(sides, rounds, perTurn, kind) {
-  const traces = (round) =>
+  const traces = (/** @type {number} */ round) =>
     Array.from({ length: perTurn }, (_, call) => {
       const run = round * perTurn + call;
       return { kind, index: run, run };
@@ -78,35 +128,52 @@ async function latencies(sides, rounds, perTurn, kind) {
   });
 }
 
+/**
+ * @param {Side[]} sides
+ * @param {Bench} bench
+ */
 async function measureReal(sides, { rounds }) {
   const samples = await latencies(sides, rounds(40, 8), 2, 'long');
   const targets = { fp32: atMost(0.95, 'x'), q8: atMost(0.62, 'x', 0.5) };
   return comparisons(REAL, sides, samples, { unit: 'ms', targets });
 }
 
+/**
+ * @param {Side[]} sides
+ * @param {Bench} bench
+ */
 async function measureShort(sides, { rounds }) {
   const samples = await latencies(sides, rounds(60, 10), 8, 'short');
   const targets = { fp32: atMost(0.8, 'x'), q8: atMost(0.6, 'x') };
   return comparisons(SHORT, sides, samples, { unit: 'ms', targets });
 }
 
+/**
+ * @param {Side[]} sides
+ * @param {Bench} bench
+ */
 async function measureStalls(sides, { rounds }) {
-  const trace = (round) => ({ kind: 'long', index: round, run: `stall ${round}` });
+  /** @returns {Description} */
+  const trace = (/** @type {number} */ round) => ({ kind: 'long', index: round, run: `stall ${round}` });
   await assertAgreement(sides, [trace(0)]);
   const samples = await interleave(sides, rounds(40, 8), (side, round) =>
     side.ask('stalls', { trace: trace(round) }),
   );
   const statistics = [
-    { names: STALL_P99, of: (all) => quantile(all, 0.99), target: atMost(5, ' ms') },
-    { names: STALL_LONGEST, of: (all) => Math.max(...all), target: atMost(15, ' ms') },
+    { names: STALL_P99, of: (/** @type {number[]} */ all) => quantile(all, 0.99), target: atMost(5, ' ms') },
+    {
+      names: STALL_LONGEST,
+      of: (/** @type {number[]} */ all) => Math.max(...all),
+      target: atMost(15, ' ms'),
+    },
   ];
-  const oracle = samples.get(sides.find(({ name }) => name === ORACLE)).flat();
+  const oracle = oracleOf(sides, samples).flat();
   return statistics.flatMap(({ names, of, target }) =>
     rowsFor(names, sides, (dtype, side) =>
       bounded({
         name: names[dtype],
         unit: 'ms',
-        ours: { median: of(samples.get(side).flat()) },
+        ours: { median: of(samples.get(side)?.flat() ?? []) },
         against: ORACLE,
         theirs: { median: of(oracle) },
         target,
@@ -115,48 +182,57 @@ async function measureStalls(sides, { rounds }) {
   );
 }
 
-/** Only our own: the oracle would read the whole text. */
+/**
+ * Only our own: the oracle would read the whole text.
+ *
+ * @param {Side[]} sides
+ * @param {Bench} bench
+ */
 async function measureLarge(sides, { rounds }) {
   const fp32 = sides.find(({ name }) => name === 'fp32');
   if (fp32 === undefined) return Object.values(LARGE).map((name) => unavailable(name, missing('fp32')));
-  const kinds = [
-    { kind: 'long' },
-    { kind: 'grown', megabytes: 1, target: atMost(1.2, 'x') },
-    { kind: 'grown', megabytes: 10, target: atMost(1.5, 'x') },
+  /** @type {Array<{ name: string, megabytes: number, target: Target }>} */
+  const large = [
+    { name: LARGE[1], megabytes: 1, target: atMost(1.2, 'x') },
+    { name: LARGE[10], megabytes: 10, target: atMost(1.5, 'x') },
   ];
   // More than 512 tokens are left of what is cut, so that it counts for the oracle as if it were whole.
-  const grown = kinds.slice(1).map(({ kind, megabytes }) => ({ kind, megabytes, run: `${megabytes} MB` }));
+  const grown = large.map(({ megabytes }) => grownBy(megabytes, `${megabytes} MB`));
   await assertAgreement(
     sides,
     grown,
     grown.map((trace) => ({ ...trace, cut: 10_000 })),
   );
-  // The three are turns of the one side.
-  const turns = new Map(kinds.map((kind) => [kind, []]));
+  // The three are turns of the one side; 0 MB is the trace as it is.
+  const turns = new Map([0, 1, 10].map((megabytes) => [megabytes, /** @type {number[][]} */ ([])]));
   for (let round = 0; round <= rounds(30, 6); round++) {
-    for (const [{ kind, megabytes }, samples] of turns) {
+    for (const [megabytes, samples] of turns) {
       // Their first 512 tokens may be the same otherwise, and the second of them be remembered.
-      const trace = { kind, megabytes, run: `${megabytes ?? 0} MB ${round}` };
+      const trace = grownBy(megabytes, `${megabytes} MB ${round}`);
       const { milliseconds } = await fp32.ask('score', { traces: [trace] });
       if (round > 0) samples.push(milliseconds);
     }
   }
-  const [plain, ...large] = kinds;
-  return large.map((kind) =>
+  return large.map(({ name, megabytes, target }) =>
     comparison({
-      name: LARGE[kind.megabytes],
+      name,
       unit: 'ms',
-      ours: turns.get(kind),
+      ours: turns.get(megabytes) ?? [],
       against: 'our 512 tokens',
-      theirs: turns.get(plain),
-      target: kind.target,
+      theirs: turns.get(0) ?? [],
+      target,
     }),
   );
 }
 
+/**
+ * @param {Side[]} sides
+ * @param {Bench} bench
+ */
 async function measureRepeated(sides, { rounds }) {
   const ours = sides.filter(({ name }) => name !== ORACLE);
-  const twice = (round) => {
+  const twice = (/** @type {number} */ round) => {
+    /** @type {Description} */
     const trace = { kind: 'long', index: round, run: `again ${round}` };
     return [trace, trace];
   };
@@ -165,7 +241,8 @@ async function measureRepeated(sides, { rounds }) {
     const { milliseconds } = await side.ask('score', { traces: twice(round) });
     return milliseconds;
   });
-  const pick = (side, call) => samples.get(side).map((milliseconds) => [milliseconds[call]]);
+  const pick = (/** @type {Side} */ side, /** @type {number} */ call) =>
+    (samples.get(side) ?? []).map((milliseconds) => [milliseconds[call]]);
   return rowsFor(REPEATED, sides, (dtype, side) =>
     comparison({
       name: REPEATED[dtype],
@@ -178,10 +255,15 @@ async function measureRepeated(sides, { rounds }) {
   );
 }
 
+/**
+ * @param {Side[]} sides
+ * @param {Bench} bench
+ */
 async function measureAll(sides, { rounds, quick }) {
   // Fewer do for a quick look; the throughput is the same.
   const count = quick ? 25 : 100;
-  const traces = (round) =>
+  /** @returns {Description[]} */
+  const traces = (/** @type {string | number} */ round) =>
     Array.from({ length: count }, (_, index) => ({ kind: 'real', index, run: `all ${round}` }));
   await assertAgreement(sides, traces('check').slice(0, 10));
   const samples = await interleave(sides, rounds(4, 2), async (side, round) => {

@@ -1,14 +1,16 @@
 // From import to the first score, in fresh processes.
 
 import { atMost, comparison, unavailable } from '../measure.mjs';
-import { DTYPES, load, missing, ORACLE, withScorers } from './scorers.mjs';
+import { DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
 
-const NAMES = Object.fromEntries(DTYPES.map((dtype) => [dtype, `import to first score, ${dtype}`]));
+const NAMES = forDtypes((dtype) => `import to first score, ${dtype}`);
 const TARGETS = { fp32: atMost(0.55, 'x'), q8: atMost(0.3, 'x') };
 
+/** @param {import('../run.mjs').Bench} bench */
 export async function startUp(bench) {
   if (!Object.values(NAMES).some(bench.wants)) return [];
   bench.say('import to first score');
+  /** @type {Record<string, number[][]>} */
   const samples = {};
   // The first round brings the files into the system's cache.
   for (let round = 0; round <= bench.rounds(10, 3); round++) {

@@ -8,9 +8,11 @@ import { OracleScorer, textOf } from '../../__test__/oracle/score.js';
 import { modelDirectory } from '../../__test__/support/paths.js';
 import { serveScorer } from './scorer.mjs';
 
+/** @type {import('@huggingface/transformers').FeatureExtractionPipeline} */
 let extract;
 let scorer = new OracleScorer();
 
+/** @param {import('../../index.js').ReasoningTrace} trace */
 async function evaluate(trace) {
   const { data } = await extract(textOf(trace), { pooling: 'mean', normalize: true });
   return scorer.evaluate(trace, Float32Array.from(data));

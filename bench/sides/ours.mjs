@@ -2,6 +2,7 @@
 
 import { serveScorer } from './scorer.mjs';
 
+/** @type {typeof import('../../index.js')} */
 let native;
 
 await serveScorer({

@@ -5,12 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeTrace } from '../workload.mjs';
 import { serve } from './serve.mjs';
 
+/** @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace */
+
 /**
  * @typedef {object} Scorer
  * @property {() => Promise<void>} load imports what the side needs
  * @property {() => Promise<object>} about what it is, for the report
- * @property {(trace: object) => Promise<number>} evaluate
- * @property {(traces: object[]) => Promise<ArrayLike<number>>} evaluateAll
+ * @property {(trace: ReasoningTrace) => Promise<number>} evaluate
+ * @property {(traces: ReasoningTrace[]) => Promise<ArrayLike<number>>} evaluateAll
  * @property {() => void} clear empties the memory
  */
 
@@ -87,10 +89,14 @@ const INTERVAL_MS = 1;
 /**
  * Samples the event loop with a timer of a millisecond. A loop that never sleeps would see more, but it would
  * take a core from what it watches.
+ *
+ * @param {() => Promise<unknown>} action
  */
 async function latenessDuring(action) {
+  /** @type {number[]} */
   const lateness = [];
   let last = performance.now();
+  /** @type {NodeJS.Timeout} */
   let timer;
   let ticked = () => {};
   const tick = () => {
@@ -104,7 +110,7 @@ async function latenessDuring(action) {
   await action();
   // What blocked the loop until now shows in the next tick.
   await new Promise((resolve) => {
-    ticked = resolve;
+    ticked = () => resolve(undefined);
   });
   clearTimeout(timer);
   return lateness;

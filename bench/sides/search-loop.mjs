@@ -8,6 +8,10 @@ await serveSearcher((vectors) => (query) => {
   return largest;
 });
 
+/**
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
 function cosineSimilarity(a, b) {
   let dot = 0;
   let normA = 0;

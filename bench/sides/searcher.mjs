@@ -11,7 +11,9 @@ const BATCHES = 4;
  * similar of the vectors: its similarity
  */
 export function serveSearcher(build) {
+  /** @type {(query: Float32Array) => number} */
   let search;
+  /** @type {Float32Array[]} */
   let queries;
   return serve({
     fill({ count }) {
@@ -30,6 +32,7 @@ export function serveSearcher(build) {
     },
   });
 
+  /** @param {number} calls */
   function timeCalls(calls) {
     // The sum keeps the calls from being optimised away.
     let sum = 0;

@@ -10,10 +10,11 @@ export async function serve(operations) {
   }
 }
 
+/** @param {() => unknown} action */
 async function attempt(action) {
   try {
     return { result: (await action()) ?? null };
   } catch (error) {
-    return { error: error.stack };
+    return { error: /** @type {Error} */ (error).stack };
   }
 }

@@ -33,6 +33,11 @@ console.log(`${name}: the fleet remembers ${await store.size()} traces`);
 store.close();
 await pool.end();
 
+/**
+ * @param {number} index
+ * @param {string} objective
+ * @returns {import('@knowledgepulse/native').ReasoningTrace}
+ */
 function makeTrace(index, objective) {
   return {
     '@context': 'https://openknowledgepulse.org/schema/v1',

@@ -18,11 +18,12 @@ Options:
 
 Exit code: 0 healthy, 1 not healthy, 2 wrong usage`;
 
-const OPTIONS = {
+const OPTIONS = /** @type {const} */ ({
   help: { type: 'boolean', short: 'h' },
   json: { type: 'boolean' },
-};
+});
 
+/** @param {{ json?: boolean }} values */
 async function examine({ json = false }) {
   const report = await diagnose();
   const colours = process.stdout.isTTY === true && process.stdout.hasColors();
@@ -34,12 +35,17 @@ async function examine({ json = false }) {
   return report.healthy ? 0 : 1;
 }
 
-/** Writes a text and a line feed to the standard output. Resolves with the error, unless whoever read it had enough. */
+/**
+ * Writes a text and a line feed to the standard output. Resolves with the error, unless whoever read it had enough.
+ *
+ * @param {string} text
+ * @returns {Promise<Error | undefined>}
+ */
 function write(text) {
   return new Promise((resolve) => {
     // It is told to the callback too, and would end the process if nobody listened.
     process.stdout.on('error', () => {});
-    process.stdout.write(`${text}\n`, (error) =>
+    process.stdout.write(`${text}\n`, (/** @type {NodeJS.ErrnoException | null | undefined} */ error) =>
       resolve(error?.code === 'EPIPE' ? undefined : (error ?? undefined)),
     );
   });
@@ -56,7 +62,7 @@ async function main(args) {
   try {
     ({ values } = parseArgs({ args, options: OPTIONS }));
   } catch (error) {
-    console.error(`${NAME}: ${error.message}\n\n${USAGE}`);
+    console.error(`${NAME}: ${/** @type {Error} */ (error).message}\n\n${USAGE}`);
     return 2;
   }
   if (values.help) {
