@@ -7,6 +7,7 @@ const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } 
 const { VectorCache } = require('./lib/vector-cache.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
+/** @type {typeof import('./index.js')} */
 module.exports = {
   Embedder,
   LocalStore,

@@ -9,8 +9,13 @@ const { invalidOption, readOption, requireOptions } = require('./calls/options.j
 const addonDirectory = require('./loader.js').directory;
 const { unresolvedPackage } = require('./installation/obstacle.js');
 
+/** @import { EmbedderOptions } from '../index.js' */
+
+/** @typedef {keyof typeof MODEL_PACKAGES} Dtype */
+
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
+/** @type {Partial<Record<NodeJS.Platform, string>>} */
 const LIBRARY_NAMES = {
   darwin: 'libknowledgepulse_onnxruntime.dylib',
   linux: 'libknowledgepulse_onnxruntime.so',
@@ -20,8 +25,8 @@ const LIBRARY_NAMES = {
 /**
  * The options for the addon.
  *
- * @param {import('..').EmbedderOptions} options
- * @returns {import('./binding').EmbedderOptions}
+ * @param {EmbedderOptions} options
+ * @returns {import('./binding.js').EmbedderOptions}
  */
 function resolveOptions(options) {
   const model = options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR');
@@ -37,12 +42,18 @@ function resolveOptions(options) {
   };
 }
 
-/** Reads each option that a user gave, once, and checks it; undefined and absent are the same. */
+/**
+ * Reads each option that a user gave, once, and checks it; undefined and absent are the same.
+ *
+ * @param {unknown} given
+ * @returns {EmbedderOptions}
+ */
 function readOptions(given) {
   const names = ['modelDirectory', 'runtimePath', 'dtype', 'threads'];
-  requireOptions(given, names);
+  const object = requireOptions(given, names);
+  /** @type {Record<string, unknown>} */
   const options = {};
-  for (const name of names) options[name] = readOption(given, name);
+  for (const name of names) options[name] = readOption(object, name);
   for (const name of ['modelDirectory', 'runtimePath']) {
     const value = options[name];
     if (value !== undefined && (typeof value !== 'string' || value === '')) {
@@ -55,22 +66,30 @@ function readOptions(given) {
   if (options.threads !== undefined && !isThreadCount(options.threads)) {
     throw invalidOption(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
   }
-  return options;
+  return /** @type {EmbedderOptions} */ (options);
 }
 
+/**
+ * @param {unknown} value
+ * @returns {value is Dtype}
+ */
 function isDtype(value) {
-  return Object.keys(MODEL_PACKAGES).includes(value);
+  return typeof value === 'string' && Object.keys(MODEL_PACKAGES).includes(value);
 }
 
 const MAX_THREADS = 1024;
 
+/**
+ * @param {unknown} value
+ * @returns {value is number}
+ */
 function isThreadCount(value) {
-  return Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
 }
 
 function environmentThreads() {
   const text = fromEnvironment('KNOWLEDGEPULSE_THREADS');
-  if (text === undefined || isThreadCount(Number(text))) return text && Number(text);
+  if (text === undefined || isThreadCount(Number(text))) return text === undefined ? undefined : Number(text);
   return ignore('KNOWLEDGEPULSE_THREADS', `an integer from 1 to ${MAX_THREADS}`, text);
 }
 
@@ -80,13 +99,23 @@ function environmentDtype() {
   return ignore('KNOWLEDGEPULSE_DTYPE', 'fp32 or q8', text);
 }
 
+/**
+ * @param {string} name
+ * @param {string} expected
+ * @param {string} found
+ * @returns {undefined}
+ */
 function ignore(name, expected, found) {
   const message = `${name} must be ${expected}, got ${JSON.stringify(found)}; it is ignored`;
   process.emitWarning(message, { type: 'KnowledgePulseWarning', code: 'ERR_INVALID_OPTION' });
   return undefined;
 }
 
-/** An empty variable counts as unset. */
+/**
+ * An empty variable counts as unset.
+ *
+ * @param {string} name
+ */
 function fromEnvironment(name) {
   return process.env[name] || undefined;
 }
@@ -94,9 +123,11 @@ function fromEnvironment(name) {
 /**
  * The directory of the first installed model whose weights are stored as `dtype`, or of the first one. Where there is
  * none, that of one which is there and cannot be used, so that the addon says what is wrong with it.
+ *
+ * @param {Dtype | undefined} dtype
  */
 function installedModel(dtype) {
-  const dtypes = Object.keys(MODEL_PACKAGES);
+  const dtypes = /** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES));
   for (const candidate of dtypes) {
     const directory = packageDirectory(candidate) ?? checkoutDirectory(candidate);
     if (directory === undefined) continue;
@@ -111,6 +142,10 @@ function installedModel(dtype) {
 /**
  * What the weights in `directory` are stored in: with `overrides` in a project, one model is installed under the
  * other's name. Where the manifest does not tell, the name does, and the addon will say what is wrong.
+ *
+ * @param {string} directory
+ * @param {Dtype} named
+ * @returns {string}
  */
 function storedDtype(directory, named) {
   try {
@@ -120,6 +155,7 @@ function storedDtype(directory, named) {
   }
 }
 
+/** @param {Dtype} dtype */
 function packageDirectory(dtype) {
   try {
     // Bundlers follow only literal names, and put up with a missing package only within `try`.
@@ -133,7 +169,11 @@ function packageDirectory(dtype) {
   }
 }
 
-/** A checkout of the repository builds the packages in its own tree. */
+/**
+ * A checkout of the repository builds the packages in its own tree.
+ *
+ * @param {Dtype} dtype
+ */
 function checkoutDirectory(dtype) {
   const directory = path.join(__dirname, '..', 'npm', MODEL_PACKAGES[dtype]);
   return fs.existsSync(path.join(directory, 'manifest.json')) ? directory : undefined;
@@ -141,15 +181,21 @@ function checkoutDirectory(dtype) {
 
 /** The library beside the addon, also where it is missing, so that the addon says that; undefined where none belongs. */
 function installedRuntime() {
-  if (addonDirectory === null || !carriesRuntime(addonDirectory)) return undefined;
-  return path.join(addonDirectory, LIBRARY_NAMES[process.platform]);
+  const library = LIBRARY_NAMES[process.platform];
+  if (addonDirectory === null || library === undefined) return undefined;
+  return carriesRuntime(addonDirectory, library) ? path.join(addonDirectory, library) : undefined;
 }
 
-/** Whether the addon's package is one with a library: its manifest lists the files. Without a manifest, it may be. */
-function carriesRuntime(directory) {
+/**
+ * Whether the addon's package is one with a library: its manifest lists the files. Without a manifest, it may be.
+ *
+ * @param {string} directory
+ * @param {string} library
+ */
+function carriesRuntime(directory, library) {
   try {
     const { files } = JSON.parse(fs.readFileSync(path.join(directory, 'package.json'), 'utf8'));
-    return files.includes(LIBRARY_NAMES[process.platform]);
+    return files.includes(library);
   } catch {
     return true;
   }

@@ -12,6 +12,8 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
+/** @import { AbortSignalLike, BatchOptions, CallOptions, EmbedderOptions, EmbedderStatus } from '../index.js' */
+
 /** The length of an embedding. */
 const DIMENSIONS = 384;
 
@@ -29,11 +31,22 @@ function ensureConfigured() {
   configured = true;
 }
 
+/**
+ * Configures the embedder; returns whether this was the first call.
+ *
+ * @param {EmbedderOptions} options
+ */
 function configure(options) {
   const resolved = resolveOptions(options);
   return fromAddon(() => native.configure(resolved));
 }
 
+/**
+ * Says where the embedder comes from and what it may use, for the whole process, before it is first needed.
+ *
+ * @param {EmbedderOptions} options
+ * @returns {void}
+ */
 function configureEmbedder(options) {
   const checked = readOptions(options);
   if (native.isConfigured() || !configure(checked)) {
@@ -46,24 +59,39 @@ function configureEmbedder(options) {
   configured = true;
 }
 
+/**
+ * Loads the embedder, if no call has yet, and tells what became of it. Never rejects.
+ *
+ * @returns {Promise<EmbedderStatus>}
+ */
 async function embedderStatus() {
   ensureConfigured();
   // A copy, so that the object is of the caller's realm.
-  return { ...(await native.embedderStatus()) };
+  return /** @type {EmbedderStatus} */ ({ ...(await native.embedderStatus()) });
 }
 
 /** So many texts of a batch are in flight: enough for every lane. */
 const WINDOW = 64;
 
+/** Embeds texts as the scorer does. All embedders of a process are the same one. */
 class Embedder {
+  /** The length of an embedding: 384. */
   get dimensions() {
     return DIMENSIONS;
   }
 
+  /** @type {import('./inspect.js').Inspect} */
   [custom](depth, options) {
     return inspectAs('Embedder', { dimensions: DIMENSIONS }, depth, options);
   }
 
+  /**
+   * Embeds a text, of which the first 512 tokens count: 384 numbers whose squares add up to 1.
+   *
+   * @param {string} text
+   * @param {CallOptions} [options]
+   * @returns {Promise<Float32Array>}
+   */
   async embed(text, options) {
     const { signal } = readCallOptions(options);
     const checked = readText(text, 'text');
@@ -71,6 +99,13 @@ class Embedder {
     return embed(checked, signal);
   }
 
+  /**
+   * Embeds many texts, on all cores, in their order.
+   *
+   * @param {readonly string[]} texts
+   * @param {BatchOptions} [options]
+   * @returns {Promise<Float32Array[]>}
+   */
   async embedBatch(texts, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
     if (!isArray(texts)) throw invalidText('texts must be an array');
@@ -81,10 +116,12 @@ class Embedder {
       checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
     }
     throwIfAborted(signal);
+    /** @type {Float32Array[]} */
     const embeddings = [];
+    /** @type {Array<Promise<Float32Array>>} */
     const inFlight = [];
     const takeFirst = async () => {
-      const embedding = await inFlight.shift();
+      const embedding = /** @type {Float32Array} */ (await inFlight.shift());
       // Those in flight may all be embedded by now, so nothing else would tell.
       throwIfAborted(signal);
       embeddings.push(embedding);
@@ -104,7 +141,12 @@ class Embedder {
   }
 }
 
-/** Lone surrogates become U+FFFD, whatever the engine would make of them. */
+/**
+ * Lone surrogates become U+FFFD, whatever the engine would make of them.
+ *
+ * @param {unknown} text
+ * @param {string} path
+ */
 function readText(text, path) {
   if (typeof text !== 'string') {
     throw invalidText(`${path} must be a string, got ${text === null ? 'null' : typeof text}`);
@@ -112,6 +154,7 @@ function readText(text, path) {
   return text.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
 
+/** @param {string} message */
 function invalidText(message) {
   return codedError(TypeError, 'ERR_INVALID_TEXT', message);
 }
@@ -120,7 +163,7 @@ function invalidText(message) {
  * Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
  *
  * @param {string} text
- * @param {AbortSignal} [signal]
+ * @param {AbortSignalLike} [signal]
  * @returns {Promise<Float32Array>}
  */
 async function embed(text, signal) {
@@ -131,6 +174,7 @@ async function embed(text, signal) {
   return new Float32Array(await cancellable(begin, call, signal));
 }
 
+/** Tells once by a warning of the process that the embedder is broken. */
 function tellWarning() {
   const warning = native.takeWarning();
   if (warning === null) return;

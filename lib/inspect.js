@@ -2,6 +2,8 @@
 
 // What `console.log` shows of objects whose state is private.
 
+/** @typedef {(depth: number, options: import('node:util').InspectOptions) => string} Inspect */
+
 const { inspect } = require('node:util');
 
 /**

@@ -11,6 +11,7 @@ const { obstacleTo, unresolvedPackage } = require('./installation/obstacle.js');
 
 // `npm install` brings the one package that fits; a package manager that does not know `libc` brings both
 // of Linux's, and the loader tries them in turn.
+/** @type {Record<string, string[]>} */
 const PLATFORMS = {
   'darwin-arm64': ['darwin-arm64'],
   'darwin-x64': ['darwin-x64'],
@@ -20,15 +21,20 @@ const PLATFORMS = {
   'win32-x64': ['win32-x64-msvc'],
 };
 
+/** @import { Fault, LoadFailure } from './installation/obstacle.js' */
+
 /** The variable that names the addon to load. */
 const OVERRIDE = 'KNOWLEDGEPULSE_NATIVE_ADDON';
 
-/** @typedef {{ addon: import('./binding') } | { error: unknown }} Attempt */
+/** @typedef {{ addon?: typeof import('./binding.js'), error?: unknown }} Attempt */
+
+/** @typedef {{ name: string, file: () => string | null, load: () => Attempt }} Candidate */
 
 /**
  * Bundlers and `bun build --compile` follow only literal names, and put up with a missing package only within
  * `try`.
  *
+ * @param {string} platform
  * @returns {Attempt}
  */
 function requirePackage(platform) {
@@ -54,9 +60,13 @@ function requirePackage(platform) {
   } catch (error) {
     return { error };
   }
+  return { error: new Error(`there is no package for ${platform}`) };
 }
 
-/** @returns {Attempt} */
+/**
+ * @param {string} file
+ * @returns {Attempt}
+ */
 function requireFile(file) {
   try {
     return { addon: require(file) };
@@ -79,6 +89,10 @@ function load() {
   return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
 }
 
+/**
+ * @param {string} platform
+ * @returns {Candidate[]}
+ */
 function candidates(platform) {
   const file = `knowledgepulse.${platform}.node`;
   const name = `@knowledgepulse/native-${platform}`;
@@ -90,7 +104,12 @@ function candidates(platform) {
   return [installed, { name: directory, file: () => built, load: () => requireFile(built) }];
 }
 
-/** The addon in a package, also where that may not be read or is missing from it; null if there is no such package. */
+/**
+ * The addon in a package, also where that may not be read or is missing from it; null if there is no such package.
+ *
+ * @param {string} name
+ * @param {string} file
+ */
 function packageFile(name, file) {
   try {
     return require.resolve(name);
@@ -100,7 +119,9 @@ function packageFile(name, file) {
   }
 }
 
+/** @param {Candidate[]} candidates */
 function attempt(candidates) {
+  /** @type {LoadFailure[]} */
   const failures = [];
   for (const candidate of candidates) {
     const file = fileOf(candidate);
@@ -112,7 +133,11 @@ function attempt(candidates) {
   throw loadError(failures);
 }
 
-/** The file of a candidate, or null where that cannot be told. */
+/**
+ * The file of a candidate, or null where that cannot be told.
+ *
+ * @param {Candidate} candidate
+ */
 function fileOf(candidate) {
   try {
     return candidate.file();
@@ -124,6 +149,9 @@ function fileOf(candidate) {
 /**
  * What is visibly wrong with an addon, as {@link obstacleTo} tells it, or `foreign`, which is for another system. Other
  * systems than Linux look for themselves, and say what they see.
+ *
+ * @param {string} file
+ * @returns {Fault | undefined}
  */
 function faultOf(file) {
   const obstacle = obstacleTo(file);
@@ -131,7 +159,7 @@ function faultOf(file) {
   try {
     return elfFault(file);
   } catch (error) {
-    return { kind: 'unreadable', reason: `${file} cannot be read: ${error.message}` };
+    return { kind: 'unreadable', reason: `${file} cannot be read: ${/** @type {Error} */ (error).message}` };
   }
 }
 
@@ -139,18 +167,23 @@ function faultOf(file) {
  * What is wrong with a library for Linux. Half of one must not be loaded: the system would map what is not there, and
  * the process would die. Linkers write the table of sections last, so a file that holds it is whole. Of one for another
  * processor the system says that it does not exist.
+ *
+ * @param {string} file
+ * @returns {Fault | undefined}
  */
 function elfFault(file) {
   const header = Buffer.alloc(ELF_HEADER_BYTES);
   const { size } = fs.statSync(file);
-  const descriptor = fs.openSync(file);
+  const descriptor = fs.openSync(file, 'r');
   try {
     fs.readSync(descriptor, header);
   } finally {
     fs.closeSync(descriptor);
   }
-  const damaged = (what) => ({ kind: 'damaged', reason: `${file} ${what}` });
-  const truncated = (end) => damaged(`is truncated: it has ${size} bytes instead of ${end}`);
+  /** @returns {Fault} */
+  const damaged = (/** @type {string} */ what) => ({ kind: 'damaged', reason: `${file} ${what}` });
+  const truncated = (/** @type {number | string} */ end) =>
+    damaged(`is truncated: it has ${size} bytes instead of ${end}`);
   if (header.toString('latin1', 0, 4) !== '\x7fELF') return damaged('is no addon for Linux');
   if (size < ELF_HEADER_BYTES) return truncated(`${ELF_HEADER_BYTES} or more`);
   // The field e_machine, then e_shoff, e_shentsize and e_shnum of a 64-bit little-endian header.
@@ -167,13 +200,24 @@ function elfFault(file) {
 
 const ELF_HEADER_BYTES = 64;
 
-/** The field e_machine of a library, by the name that the engine has for the processor. */
+/**
+ * The field e_machine of a library, by the name that the engine has for the processor.
+ *
+ * @type {Record<string, number>}
+ */
 const ELF_MACHINES = { arm64: 183, x64: 62 };
 
-/** Why an addon without a visible fault was not loaded. */
-function refusal(file, error) {
+/**
+ * Why an addon without a visible fault was not loaded.
+ *
+ * @param {string | null} file
+ * @param {unknown} thrown
+ * @returns {Fault}
+ */
+function refusal(file, thrown) {
+  const error = /** @type {NodeJS.ErrnoException | undefined} */ (thrown);
   // The first line says it; Node.js lists the modules that required it below.
-  const reason = String(error?.message ?? error).split('\n', 1)[0];
+  const reason = String(error?.message ?? thrown).split('\n', 1)[0];
   if (file === null) return { kind: 'missing', reason };
   if (error?.code === 'MODULE_NOT_FOUND') {
     // The file is there: what says that it is the package's is not.
@@ -186,12 +230,20 @@ function refusal(file, error) {
   return { kind: 'foreign', reason: `${file} is for ${madeFor}, and this system has ${libc}: ${reason}` };
 }
 
-/** The C library that an addon for Linux was made for. Only glibc has versions of its symbols, and they bear its name. */
+/**
+ * The C library that an addon for Linux was made for. Only glibc has versions of its symbols, and they bear its name.
+ *
+ * @param {string} file
+ */
 function libcOf(file) {
   return fs.readFileSync(file).includes('GLIBC_2.') ? 'glibc' : 'musl';
 }
 
-/** What to do about an addon that was not loaded, by what was wrong; the most telling comes first. */
+/**
+ * What to do about an addon that was not loaded, by what was wrong; the most telling comes first.
+ *
+ * @type {Record<Fault['kind'], string>}
+ */
 const REMEDIES = {
   unreadable:
     'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as ' +
@@ -204,24 +256,27 @@ const REMEDIES = {
   missing: 'Install with optional dependencies (no --omit=optional), on the platform that it will run on,',
 };
 
+/** @param {LoadFailure[]} failures */
 function remedyFor(failures) {
   if (failures.length === 0) {
     return `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`;
   }
-  const kind = Object.keys(REMEDIES).find((each) => failures.some((failure) => failure.kind === each));
+  const kinds = /** @type {Array<Fault['kind']>} */ (Object.keys(REMEDIES));
+  const kind = kinds.find((each) => failures.some((failure) => failure.kind === each)) ?? 'missing';
   const override = process.env[OVERRIDE];
   if (!override) return `${REMEDIES[kind]} or set ${OVERRIDE} to the .node file.`;
   const wrong = `${OVERRIDE}, which is ${JSON.stringify(override)}.`;
   return kind === 'unreadable' ? `${REMEDIES[kind]} or correct ${wrong}` : `Correct or unset ${wrong}`;
 }
 
+/** @param {LoadFailure[]} failures */
 function loadError(failures) {
   const platform = `${process.platform}-${process.arch}`;
   const summary = `@knowledgepulse/native cannot load its addon on ${platform}.`;
   const attempts = failures.map(({ name, reason }) => `  ${name}: ${reason}`);
   const remedy = remedyFor(failures);
   const message = [summary, ...attempts, remedy].join('\n');
-  const error = codedError(Error, 'ERR_ADDON_LOAD', message, failures.at(-1)?.error);
+  const error = codedError(Error, 'ERR_ADDON_LOAD', message, failures[failures.length - 1]?.error);
   return Object.assign(error, { attempts: failures, summary, remedy });
 }
 

@@ -17,11 +17,43 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 const { StoreMemory } = require('./store/fallback.js');
-const { VectorCache, nativeOf } = require('./vector-cache.js');
+const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
+
+/**
+ * @import { AbortSignalLike, BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyStore, ReadonlyReasoningTrace,
+ *   ScoreBreakdown, ScorerOptions } from '../index.js'
+ * @import { Scorer as PublicScorer, VectorCache as PublicCache } from '../index.js'
+ * @import { NativeBreakdown, NativeCall, NativeModelIdentity, NativeProfile, NativeVectorCache, PreparedTrace } from './binding.js'
+ */
+
+/**
+ * A call of many traces. Its `draft` is what the memory keeps only at the end.
+ *
+ * @typedef {object} Batch
+ * @property {readonly unknown[]} traces
+ * @property {number} length
+ * @property {AbortSignalLike | undefined} signal
+ * @property {NativeCall | undefined} draft
+ * @property {((progress: BatchProgress) => void) | undefined} onProgress
+ */
+
+/**
+ * What the addon tells of a score. With a store, its name takes the place of the cache's in what novelty rests on.
+ *
+ * @typedef {Omit<NativeBreakdown, 'noveltyBasis'> & { noveltyBasis: ScoreBreakdown['noveltyBasis'] }} Found
+ */
+
+/** @type {Record<NativeBreakdown['noveltyBasis'], ScoreBreakdown['noveltyBasis']>} */
+const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store', 'no-embedder': 'no-embedder' };
 
 /** The default capacity where a trace is remembered by up to 32 windows: as many traces as the SDK remembers. */
 const FULL_MAX_ELEMENTS = 32_000;
 
+/**
+ * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
+ *
+ * @implements {PublicScorer}
+ */
 class Scorer {
   #native;
   #cache;
@@ -29,13 +61,30 @@ class Scorer {
   #shown;
   /** What asks the store; undefined where the cache is the memory. */
   #storeMemory;
-  /** Settles, and never rejects, when the last trace for the store has been embedded. */
+  /**
+   * Settles, and never rejects, when the last trace for the store has been embedded.
+   *
+   * @type {Promise<void> | undefined}
+   */
   #lastEmbedded;
-  /** Settles when the batches that were begun let the calls after them go on; null if there are none. */
+  /**
+   * Settles when the batches that were begun let the calls after them go on; null if there are none.
+   *
+   * @type {Promise<void> | null}
+   */
   #batches = null;
-  /** Settles, and never rejects, when the last call has; undefined if none is under way. */
+  /**
+   * Settles, and never rejects, when the last call has; undefined if none is under way.
+   *
+   * @type {Promise<void> | undefined}
+   */
   #lastReply;
 
+  /**
+   * Makes a scorer; nothing is loaded yet. Throws `ERR_INVALID_OPTION`.
+   *
+   * @param {ScorerOptions} [options]
+   */
   constructor(options = {}) {
     const { cache, novelty, profiles, store, onStoreError } = readOptions(options);
     this.#cache = cache;
@@ -43,23 +92,44 @@ class Scorer {
     if (store !== undefined && novelty !== undefined) {
       this.#storeMemory = new StoreMemory(store, cache, onStoreError);
     }
-    this.#native = fromAddon(() => new native.NativeScorer(nativeOf(cache), profiles, novelty));
+    const memory = /** @type {NativeVectorCache} */ (nativeOf(cache));
+    this.#native = fromAddon(() => new native.NativeScorer(memory, profiles, novelty));
   }
 
+  /**
+   * The memory: the live one, not a copy.
+   *
+   * @returns {PublicCache}
+   */
   get cache() {
     return this.#cache;
   }
 
+  /** @type {import('./inspect.js').Inspect} */
   [custom](depth, options) {
     return inspectAs('Scorer', { ...this.#shown, cache: this.#cache }, depth, options);
   }
 
+  /**
+   * Scores a trace, 0 to 1, and remembers it. Rejects with `ERR_INVALID_TRACE`.
+   *
+   * @param {ReadonlyReasoningTrace} trace
+   * @param {CallOptions} [options]
+   * @returns {Promise<number>}
+   */
   // An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
     return this.#settle(signal, (call) => this.#evaluate(trace, call, signal));
   }
 
+  /**
+   * Scores a trace and tells how the score came about.
+   *
+   * @param {ReadonlyReasoningTrace} trace
+   * @param {ExplainOptions} [options]
+   * @returns {Promise<ScoreBreakdown>}
+   */
   async explain(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
     return this.#settle(signal, async (call) => {
@@ -72,6 +142,12 @@ class Scorer {
     });
   }
 
+  /**
+   * Gives the store what it has missed, at once. Rejects with what the store fails with.
+   *
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
   async flush(options) {
     const { signal } = readCallOptions(options);
     throwIfAborted(signal);
@@ -80,6 +156,13 @@ class Scorer {
     await this.#storeMemory?.flush(signal);
   }
 
+  /**
+   * Scores many traces, several at a time: the scores are those of one call after another.
+   *
+   * @param {readonly ReadonlyReasoningTrace[]} traces
+   * @param {BatchOptions} [options]
+   * @returns {Promise<number[]>}
+   */
   async evaluateValues(traces, options) {
     const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
     if (!isArray(traces)) {
@@ -100,10 +183,15 @@ class Scorer {
     }
   }
 
-  /** Has the calls that come later wait until all traces are handed in, and a draft is committed. */
+  /**
+   * Has the calls that come later wait until all traces are handed in, and a draft is committed.
+   *
+   * @param {Batch} batch
+   */
   async #evaluateBatch(batch) {
     const before = this.#batches;
-    let handedIn;
+    let handedIn = () => {};
+    /** @type {Promise<void>} */
     const turn = new Promise((resolve) => {
       handedIn = resolve;
     });
@@ -120,14 +208,21 @@ class Scorer {
     }
   }
 
+  /** @param {Batch & { handedIn: () => void }} batch */
   async #evaluateInWindows({ traces, length, signal, draft, onProgress, handedIn }) {
+    /** @type {number[]} */
     const scores = [];
+    /** @type {Array<number | Promise<number>>} */
     const inFlight = [];
-    /** The calls of those in flight, for a store. */
+    /**
+     * The calls of those in flight, for a store.
+     *
+     * @type {NativeCall[]}
+     */
     const calls = [];
     let failure;
     const takeFirst = async () => {
-      const score = await inFlight.shift();
+      const score = /** @type {number} */ (await inFlight.shift());
       calls.shift();
       // Those in flight may all be scored by now, so nothing else would tell.
       throwIfAborted(signal);
@@ -143,7 +238,7 @@ class Scorer {
           const call = this.#storeMemory === undefined ? draft : new native.NativeCall();
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
           inFlight.push(handled(this.#evaluateNow(trace, call, signal)));
-          if (this.#storeMemory !== undefined) calls.push(call);
+          if (this.#storeMemory !== undefined && call !== undefined) calls.push(call);
         } catch (error) {
           failure = errorOfElement(index, error);
         }
@@ -162,7 +257,14 @@ class Scorer {
     return scores;
   }
 
-  /** The trace is read at once, because it may change after the call; it is scored when its turn comes. */
+  /**
+   * The trace is read at once, because it may change after the call; it is scored when its turn comes.
+   *
+   * @param {unknown} trace
+   * @param {NativeCall | undefined} call
+   * @param {AbortSignalLike | undefined} signal
+   * @returns {number | Promise<number>}
+   */
   #evaluate(trace, call, signal) {
     if (this.#batches === null) return this.#evaluateNow(trace, call, signal);
     const prepared = this.#prepare(trace, true, call);
@@ -174,17 +276,36 @@ class Scorer {
     return evaluate();
   }
 
+  /**
+   * @param {unknown} trace
+   * @param {NativeCall | undefined} call
+   * @param {AbortSignalLike | undefined} signal
+   * @returns {number | Promise<number>}
+   */
   #evaluateNow(trace, call, signal) {
     if (this.#storeMemory === undefined) return fromAddon(() => this.#native.evaluate(trace, call));
     const prepared = this.#prepare(trace, true, call);
     return this.#explainWithStore(prepared, true, call, signal).then(({ score }) => score);
   }
 
+  /**
+   * @param {unknown} trace
+   * @param {boolean} remember
+   * @param {NativeCall | undefined} call
+   */
   #prepare(trace, remember, call) {
     return fromAddon(() => this.#native.prepare(trace, remember, call));
   }
 
-  /** Embeds a trace, asks the store in the order of the calls, and scores. */
+  /**
+   * Embeds a trace, asks the store in the order of the calls, and scores.
+   *
+   * @param {PreparedTrace} prepared
+   * @param {boolean} remember
+   * @param {NativeCall | undefined} call
+   * @param {AbortSignalLike | undefined} signal
+   * @returns {Promise<Found>}
+   */
   async #explainWithStore(prepared, remember, call, signal) {
     const before = this.#lastEmbedded;
     const embedding = fromAddon(() => prepared.embed());
@@ -193,23 +314,30 @@ class Scorer {
     this.#lastEmbedded = turn;
     const embedded = await embedding;
     await turn;
+    const memory = /** @type {InstanceType<typeof StoreMemory>} */ (this.#storeMemory);
     const { vectors } = embedded;
     if (vectors === null) return embedded.score([]);
-    const { model, dtype } = embedded.model;
+    const { model, dtype } = /** @type {NativeModelIdentity} */ (embedded.model);
     const entry = {
       id: embedded.id,
       // Copies, so that the arrays and the object are of the caller's realm.
       vectors: Array.from(vectors, (vector) => new Float32Array(vector)),
       model: { model, dtype },
-      method: embedded.method,
+      method: embedded.method ?? undefined,
     };
-    const { comparison, isLocal } = await this.#storeMemory.ask(entry, remember, call, signal);
+    const { comparison, isLocal } = await memory.ask(entry, remember, call, signal);
     const breakdown = fromAddon(() => embedded.score(comparison));
-    if (!isLocal) breakdown.noveltyBasis = breakdown.noveltyBasis.replace('cache', 'store');
-    return breakdown;
+    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[breakdown.noveltyBasis] };
   }
 
-  /** Makes a call with `begin`, and settles after the calls before it. */
+  /**
+   * Makes a call with `begin`, and settles after the calls before it.
+   *
+   * @template T
+   * @param {AbortSignalLike | undefined} signal
+   * @param {(call: NativeCall | undefined) => T | Promise<T>} begin
+   * @returns {Promise<T>}
+   */
   async #settle(signal, begin) {
     throwIfAborted(signal);
     ensureConfigured();
@@ -222,11 +350,16 @@ class Scorer {
   /**
    * The reply to a call, after those to the calls before: each travels from the inference thread to the event
    * loop on its own, where it can overtake others.
+   *
+   * @template T
+   * @param {T | Promise<T>} reply
+   * @returns {T | Promise<T>}
    */
   #inOrder(reply) {
     const before = this.#lastReply;
     // Without an embedder there is nothing to wait for, but for calls from before that was known.
-    if (typeof reply.then !== 'function' && before === undefined) return reply;
+    const { then } = /** @type {Partial<Promise<T>>} */ (reply);
+    if (typeof then !== 'function' && before === undefined) return reply;
     const settled = (async () => {
       try {
         return await reply;
@@ -249,7 +382,13 @@ const WINDOW = 64;
 /** After so many traces other work gets a turn, also where scoring one needs no waiting. */
 const BREATH = 256;
 
-/** What a call gives; what it throws, as for an invalid trace, as a rejection, which has its turn like other replies. */
+/**
+ * What a call gives; what it throws, as for an invalid trace, as a rejection, which has its turn like other replies.
+ *
+ * @template T
+ * @param {() => T} begin
+ * @returns {T | Promise<never>}
+ */
 function attempt(begin) {
   try {
     return begin();
@@ -258,21 +397,37 @@ function attempt(begin) {
   }
 }
 
-/** A promise whose rejection may be looked at later. */
+/**
+ * A promise whose rejection may be looked at later.
+ *
+ * @param {number | Promise<number>} reply
+ */
 function handled(reply) {
   if (typeof reply !== 'number') reply.catch(() => {});
   return reply;
 }
 
-/** The error for an element of a batch, from that for the trace alone. */
-function errorOfElement(index, error) {
-  if (error.code !== 'ERR_INVALID_TRACE') return error;
+/**
+ * The error for an element of a batch, from that for the trace alone.
+ *
+ * @param {number} index
+ * @param {unknown} thrown
+ */
+function errorOfElement(index, thrown) {
+  const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
+  if (error.code !== 'ERR_INVALID_TRACE') return thrown;
   // The message begins with the path, and that with `trace`.
   const message = `traces[${index}]${error.message.slice('trace'.length)}`;
-  return codedError(error.constructor, error.code, message, error.cause);
+  const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
+  return codedError(Class, error.code, message, error.cause);
 }
 
-/** A copy, so that the objects are of the caller's realm, with what belongs together in one object. */
+/**
+ * A copy, so that the objects are of the caller's realm, with what belongs together in one object.
+ *
+ * @param {Found} found
+ * @returns {ScoreBreakdown}
+ */
 function toBreakdown(found) {
   const { nearest, overrides } = found;
   return {
@@ -290,12 +445,15 @@ function toBreakdown(found) {
   };
 }
 
+/** @param {number[]} numbers */
 function byDimension([complexity, novelty, toolDiversity, outcome]) {
   return { complexity, novelty, toolDiversity, outcome };
 }
 
-function readOptions(options) {
-  requireOptions(options, ['cache', 'embedder', 'novelty', 'onStoreError', 'store', 'weights']);
+/** @param {unknown} given */
+function readOptions(given) {
+  const names = ['cache', 'embedder', 'novelty', 'onStoreError', 'store', 'weights'];
+  const options = requireOptions(given, names);
   const novelty = readOption(options, 'novelty') ?? 'prefix';
   if (novelty !== 'prefix' && novelty !== 'full') {
     throw invalidOption(RangeError, "options.novelty must be 'prefix' or 'full'");
@@ -310,15 +468,20 @@ function readOptions(options) {
   }
   return {
     store: readStore(options),
-    onStoreError,
+    onStoreError: /** @type {'reject' | 'local'} */ (onStoreError),
     cache: readCache(options, novelty),
     // Without an embedder nothing is compared.
-    novelty: embedder === null ? undefined : novelty,
+    novelty: embedder === null ? undefined : /** @type {'prefix' | 'full'} */ (novelty),
     profiles: readProfiles(readOption(options, 'weights')),
   };
 }
 
-/** A store is told by its methods: it may be anybody's. */
+/**
+ * A store is told by its methods: it may be anybody's.
+ *
+ * @param {object} options
+ * @returns {NoveltyStore | undefined}
+ */
 function readStore(options) {
   const store = readOption(options, 'store');
   if (store === undefined) return undefined;
@@ -331,15 +494,20 @@ function readStore(options) {
       throw invalidOption(TypeError, `${path} must be a function`);
     }
   }
-  return store;
+  return /** @type {NoveltyStore} */ (store);
 }
 
+/**
+ * @param {object} options
+ * @param {'prefix' | 'full'} novelty
+ * @returns {PublicCache}
+ */
 function readCache(options, novelty) {
   const cache = readOption(options, 'cache');
   if (cache === undefined) {
     return new VectorCache(novelty === 'full' ? { maxElements: FULL_MAX_ELEMENTS } : {});
   }
-  if (nativeOf(cache) === undefined) {
+  if (!isVectorCache(cache)) {
     throw invalidOption(TypeError, 'options.cache must be a VectorCache');
   }
   if (cache.dimensions !== DIMENSIONS) {
@@ -349,23 +517,27 @@ function readCache(options, novelty) {
   return cache;
 }
 
-/** The profiles for the addon, which checks that the weights add up. */
+/**
+ * The profiles for the addon, which checks that the weights add up.
+ *
+ * @param {unknown} weights
+ * @returns {NativeProfile[]}
+ */
 function readProfiles(weights) {
   if (weights === undefined) return [];
-  requireObject(weights, 'options.weights');
-  if (isMap(weights)) throw invalidOption(TypeError, 'options.weights must be an object, not a Map');
+  const named = requireObject(weights, 'options.weights');
+  if (isMap(named)) throw invalidOption(TypeError, 'options.weights must be an object, not a Map');
   let names;
   try {
-    names = Object.keys(weights);
+    names = Object.keys(named);
   } catch (cause) {
     throw codedError(TypeError, 'ERR_INVALID_OPTION', 'options.weights could not be read: it threw', cause);
   }
   return names.map((name) => {
     const path = `options.weights[${JSON.stringify(name)}]`;
-    const given = readFrom(weights, name, path, 'ERR_INVALID_OPTION');
-    requireObject(given, path);
-    const profile = { name };
-    for (const dimension of ['complexity', 'novelty', 'toolDiversity', 'outcome']) {
+    const given = requireObject(readFrom(named, name, path, 'ERR_INVALID_OPTION'), path);
+    const profile = { name, complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0 };
+    for (const dimension of /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome'])) {
       const value = readFrom(given, dimension, `${path}.${dimension}`, 'ERR_INVALID_OPTION');
       if (typeof value !== 'number') {
         throw invalidOption(TypeError, `${path}.${dimension} must be a number`);

@@ -6,24 +6,57 @@ const native = require('./loader.js').addon;
 const { Scorer } = require('./scorer.js');
 const { adoptNative } = require('./vector-cache.js');
 
+/** @import { BatchOptions, CallOptions, ExplainOptions, ReadonlyReasoningTrace, ScoreBreakdown } from '../index.js' */
+
 const localCache = adoptNative(native.localCache());
 const defaultScorer = new Scorer({ cache: localCache });
 
-/** The functions can be handed to `map`, as the SDK's can: it passes an index where the options are. */
+/**
+ * The functions can be handed to `map`, as the SDK's can: it passes an index where the options are.
+ *
+ * @template Options
+ * @param {Options | number | undefined} options
+ */
 const unlessIndex = (options) => (typeof options === 'number' ? undefined : options);
 
+/**
+ * Scores a trace, 0 to 1, by complexity, novelty, tool diversity and outcome, and remembers it.
+ *
+ * @param {ReadonlyReasoningTrace} trace
+ * @param {CallOptions | number} [options]
+ * @returns {Promise<number>}
+ */
 function evaluateValue(trace, options) {
   return defaultScorer.evaluateValue(trace, unlessIndex(options));
 }
 
+/**
+ * Scores many traces, several at a time, as one `evaluateValue` after another would.
+ *
+ * @param {readonly ReadonlyReasoningTrace[]} traces
+ * @param {BatchOptions | number} [options]
+ * @returns {Promise<number[]>}
+ */
 function evaluateValues(traces, options) {
   return defaultScorer.evaluateValues(traces, unlessIndex(options));
 }
 
+/**
+ * Scores a trace as `evaluateValue` does, and tells how the score came about.
+ *
+ * @param {ReadonlyReasoningTrace} trace
+ * @param {ExplainOptions | number} [options]
+ * @returns {Promise<ScoreBreakdown>}
+ */
 function explain(trace, options) {
   return defaultScorer.explain(trace, unlessIndex(options));
 }
 
+/**
+ * The novelty memory of `evaluateValue`: the live one, not a copy.
+ *
+ * @returns {import('../index.js').VectorCache}
+ */
 function _getLocalCache() {
   return localCache;
 }

@@ -11,15 +11,35 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
 
+/**
+ * @import { CallOptions, Neighbour, VectorCacheEntry, VectorCacheLoadOptions, VectorCacheOptions } from '../index.js'
+ * @import { VectorCache as Public } from '../index.js'
+ * @import { NativeVectorCache } from './binding.js'
+ */
+
 const DEFAULT_MAX_ELEMENTS = 1000;
 const DEFAULT_DIMENSIONS = 384;
 
-/** A `VectorCache` around an existing native one. */
+/**
+ * A `VectorCache` around an existing native one.
+ *
+ * @type {(handle: NativeVectorCache) => VectorCache}
+ */
 let adoptNative;
-/** The native one of a `VectorCache`; undefined for anything else. */
+/**
+ * The native one of a `VectorCache`; undefined for anything else.
+ *
+ * @type {(value: unknown) => NativeVectorCache | undefined}
+ */
 let nativeOf;
 
+/**
+ * A bounded first-in-first-out memory of vectors that tells which are the most similar ones, by looking at all of them.
+ *
+ * @implements {Public}
+ */
 class VectorCache {
+  /** @type {NativeVectorCache} */
   #native;
   #dimensions;
 
@@ -34,12 +54,24 @@ class VectorCache {
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
   }
 
+  /**
+   * Makes an empty cache. Throws `ERR_INVALID_OPTION`.
+   *
+   * @param {VectorCacheOptions} [options]
+   */
   constructor(options = {}) {
     const { maxElements, dimensions, ttlMs } = readOptions(options);
     this.#dimensions = dimensions;
     this.#native = new native.NativeVectorCache(maxElements, dimensions, ttlMs);
   }
 
+  /**
+   * The cache in a file that `save` wrote. Rejects with an `ERR_CACHE_…` that says what is wrong with the file.
+   *
+   * @param {string} file
+   * @param {VectorCacheLoadOptions} [options]
+   * @returns {Promise<Public>}
+   */
   static async load(file, options = {}) {
     const resolved = readPath(file);
     const { maxElements, ttlMs, model, signal } = readLoadOptions(options);
@@ -55,6 +87,13 @@ class VectorCache {
     return adoptNative(await cancellable(load, call, signal));
   }
 
+  /**
+   * Adds a copy of a vector, which displaces the oldest one if the cache is full. Throws `ERR_INVALID_VECTOR` or `ERR_INVALID_LABEL`.
+   *
+   * @param {ArrayLike<number>} vector
+   * @param {string} [label]
+   * @returns {void}
+   */
   add(vector, label) {
     const checked = toFloatArray(vector, 'vector', this.#dimensions);
     requireLabel(label);
@@ -65,6 +104,13 @@ class VectorCache {
     }
   }
 
+  /**
+   * Adds many vectors, all or none. Throws as `add`, with the place in the list.
+   *
+   * @param {ArrayLike<ArrayLike<number>>} vectors
+   * @param {ArrayLike<string | undefined>} [labels]
+   * @returns {void}
+   */
   addBatch(vectors, labels) {
     const dimensions = this.#dimensions;
     const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
@@ -81,8 +127,8 @@ class VectorCache {
         const label =
           labels === undefined ? undefined : readFrom(labels, index, `labels[${index}]`, 'ERR_INVALID_LABEL');
         try {
-          requireLabel(label);
-          batch.add(toFloatArray(vector, 'vector', dimensions), label);
+          const checked = requireLabel(label);
+          batch.add(toFloatArray(vector, 'vector', dimensions), checked);
         } catch (error) {
           throw errorOfElement(localError(error), index, 'vector');
         }
@@ -95,6 +141,12 @@ class VectorCache {
     }
   }
 
+  /**
+   * The largest cosine similarity to a vector in the cache, -1 to 1; 0 if the cache is empty. Throws `ERR_INVALID_VECTOR`.
+   *
+   * @param {ArrayLike<number>} query
+   * @returns {number}
+   */
   maxCosineSimilarity(query) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     try {
@@ -104,6 +156,12 @@ class VectorCache {
     }
   }
 
+  /**
+   * `maxCosineSimilarity` of each query, in their order.
+   *
+   * @param {ArrayLike<ArrayLike<number>>} queries
+   * @returns {number[]}
+   */
   maxCosineSimilarities(queries) {
     const dimensions = this.#dimensions;
     const count = readCount(queries, 'queries', 'ERR_INVALID_VECTOR');
@@ -119,6 +177,13 @@ class VectorCache {
     return similarities;
   }
 
+  /**
+   * The `k` vectors that are most similar, the most similar first. Throws `ERR_INVALID_VECTOR`, and `ERR_INVALID_OPTION` for a wrong `k`.
+   *
+   * @param {ArrayLike<number>} query
+   * @param {number} [k]
+   * @returns {Neighbour[]}
+   */
   nearest(query, k = 1) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
     const count = requireInteger(requireNumber(k, 'k'), 'k', 0);
@@ -134,49 +199,90 @@ class VectorCache {
     }
   }
 
+  /**
+   * The vectors, oldest first, as they are when the iterator is made.
+   *
+   * @returns {IterableIterator<VectorCacheEntry>}
+   */
   [Symbol.iterator]() {
     const { start, end } = this.#native.sequence();
     return entries(this.#native, start, end);
   }
 
+  /** How many vectors the cache holds; expired ones do not count. */
   get size() {
     return this.#native.size;
   }
 
+  /** How many vectors are kept. */
   get maxElements() {
     return this.#native.maxElements;
   }
 
+  /**
+   * The length of every vector.
+   *
+   * @returns {number}
+   */
   get dimensions() {
     return this.#dimensions;
   }
 
+  /** How many milliseconds a vector lives; `Infinity` for ever. */
   get ttlMs() {
     return this.#native.ttlMs;
   }
 
+  /**
+   * The model that the vectors come from, if that is known.
+   *
+   * @returns {{ model: string, dtype: string } | null}
+   */
   get model() {
     const identity = this.#native.model;
     return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
+  /**
+   * The method that the vectors were made by, if that is known.
+   *
+   * @returns {string | undefined}
+   */
   get method() {
     return this.#native.method ?? undefined;
   }
 
+  /** @type {import('./inspect.js').Inspect} */
   [custom](depth, options) {
     const { size, maxElements, dimensions, ttlMs, model, method } = this;
     return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
   }
 
+  /**
+   * Returns the memory of expired vectors, which no longer count anyway.
+   *
+   * @returns {void}
+   */
   evictExpired() {
     this.#native.evictExpired();
   }
 
+  /**
+   * Removes every vector, and forgets the model.
+   *
+   * @returns {void}
+   */
   clear() {
     this.#native.clear();
   }
 
+  /**
+   * Writes the cache to a file, in the safetensors format, as it is at the call. Rejects with `ERR_CACHE_IO`.
+   *
+   * @param {string} file
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
   async save(file, options) {
     const resolved = readPath(file);
     const { signal } = readCallOptions(options);
@@ -188,7 +294,14 @@ class VectorCache {
   }
 }
 
-/** Sequence numbers make sure that no vector comes twice or out of turn, whatever happens to the cache. */
+/**
+ * Sequence numbers make sure that no vector comes twice or out of turn, whatever happens to the cache.
+ *
+ * @param {NativeVectorCache} handle
+ * @param {number} start
+ * @param {number} end
+ * @returns {IterableIterator<VectorCacheEntry>}
+ */
 function* entries(handle, start, end) {
   for (let next = start; next < end; ) {
     const stored = nextStored(handle, next, end);
@@ -200,6 +313,11 @@ function* entries(handle, start, end) {
   }
 }
 
+/**
+ * @param {NativeVectorCache} handle
+ * @param {number} start
+ * @param {number} end
+ */
 function nextStored(handle, start, end) {
   try {
     return handle.stored(start, end);
@@ -208,10 +326,19 @@ function nextStored(handle, start, end) {
   }
 }
 
-/** The last save under way to each file. */
+/**
+ * The last save under way to each file.
+ *
+ * @type {Map<string, Promise<void>>}
+ */
 const saves = new Map();
 
-/** Has the saves to one file come one after another, so that the last call wins. */
+/**
+ * Has the saves to one file come one after another, so that the last call wins.
+ *
+ * @param {string} file
+ * @param {() => Promise<void>} save
+ */
 async function afterOthers(file, save) {
   const others = saves.get(file);
   const saved = (async () => {
@@ -227,7 +354,12 @@ async function afterOthers(file, save) {
   }
 }
 
-/** Throws if the vectors of a file do not compare with those of the embedder of this process, as far as that is known. */
+/**
+ * Throws if the vectors of a file do not compare with those of the embedder of this process, as far as that is known.
+ *
+ * @param {string} file
+ * @param {import('./binding.js').NativeModelIdentity | null} held
+ */
 async function requireModel(file, held) {
   if (held === null) return;
   const embedder = await embedderStatus();
@@ -242,6 +374,7 @@ async function requireModel(file, held) {
   );
 }
 
+/** @param {unknown} file */
 function readPath(file) {
   if (typeof file !== 'string') throw invalidOption(TypeError, 'path', 'a string', file);
   if (file === '') throw codedError(RangeError, 'ERR_INVALID_OPTION', 'path must not be empty');
@@ -249,8 +382,9 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-function readOptions(options) {
-  requireOptions(options, ['maxElements', 'dimensions', 'ttlMs']);
+/** @param {unknown} given */
+function readOptions(given) {
+  const options = requireOptions(given, ['maxElements', 'dimensions', 'ttlMs']);
   return {
     maxElements: readInteger(options, 'maxElements', 0) ?? DEFAULT_MAX_ELEMENTS,
     dimensions: readInteger(options, 'dimensions', 1) ?? DEFAULT_DIMENSIONS,
@@ -258,8 +392,9 @@ function readOptions(options) {
   };
 }
 
-function readLoadOptions(options) {
-  requireOptions(options, ['maxElements', 'ttlMs', 'model', 'signal']);
+/** @param {unknown} given */
+function readLoadOptions(given) {
+  const options = requireOptions(given, ['maxElements', 'ttlMs', 'model', 'signal']);
   return {
     maxElements: readInteger(options, 'maxElements', 0),
     ttlMs: readDuration(options, 'ttlMs'),
@@ -268,6 +403,7 @@ function readLoadOptions(options) {
   };
 }
 
+/** @param {object} options */
 function readModelOption(options) {
   const value = readFrom(options, 'model', 'options.model', 'ERR_INVALID_OPTION');
   if (value === undefined) return 'check';
@@ -278,11 +414,21 @@ function readModelOption(options) {
   return value;
 }
 
+/**
+ * @param {object} options
+ * @param {string} name
+ * @param {number} minimum
+ */
 function readInteger(options, name, minimum) {
   const value = readNumber(options, name);
   return value === undefined ? undefined : requireInteger(value, `options.${name}`, minimum);
 }
 
+/**
+ * @param {number} value
+ * @param {string} path
+ * @param {number} minimum
+ */
 function requireInteger(value, path, minimum) {
   if (!Number.isSafeInteger(value) || value < minimum) {
     throw invalidOption(RangeError, path, `a safe integer of at least ${minimum}`, value);
@@ -290,6 +436,10 @@ function requireInteger(value, path, minimum) {
   return value;
 }
 
+/**
+ * @param {object} options
+ * @param {string} name
+ */
 function readDuration(options, name) {
   const value = readNumber(options, name);
   // NaN fails every comparison.
@@ -299,27 +449,48 @@ function readDuration(options, name) {
   return value;
 }
 
+/**
+ * @param {object} options
+ * @param {string} name
+ */
 function readNumber(options, name) {
   const path = `options.${name}`;
   const value = readFrom(options, name, path, 'ERR_INVALID_OPTION');
   return value === undefined ? undefined : requireNumber(value, path);
 }
 
+/**
+ * @param {unknown} value
+ * @param {string} path
+ */
 function requireNumber(value, path) {
   if (typeof value !== 'number') throw invalidOption(TypeError, path, 'a number', value);
   return value;
 }
 
+/**
+ * @param {import('./calls/errors.js').ErrorClass} Class
+ * @param {string} path
+ * @param {string} expected
+ * @param {unknown} found
+ */
 function invalidOption(Class, path, expected, found) {
   return codedError(Class, 'ERR_INVALID_OPTION', `${path} must be ${expected}, got ${describe(found)}`);
 }
 
 const TypedArray = Object.getPrototypeOf(Float32Array);
-const bufferOf = Object.getOwnPropertyDescriptor(TypedArray.prototype, 'buffer').get;
+/** @type {PropertyDescriptor} */
+const bufferProperty = Object.getOwnPropertyDescriptor(TypedArray.prototype, 'buffer') ?? {};
+const bufferOf = /** @type {() => ArrayBufferLike} */ (bufferProperty.get);
 
 /**
  * The typed array that the addon reads: `value` itself where that is safe, otherwise a copy in double
  * precision. Lengths and finiteness of typed arrays are checked by the addon.
+ *
+ * @param {unknown} value
+ * @param {string} name
+ * @param {number} dimensions
+ * @returns {Float32Array | Float64Array}
  */
 function toFloatArray(value, name, dimensions) {
   if (isFloat32Array(value) || isFloat64Array(value)) {
@@ -349,7 +520,13 @@ function toFloatArray(value, name, dimensions) {
   return copy;
 }
 
-/** How many elements a list of vectors or labels has. */
+/**
+ * How many elements a list of vectors or labels has.
+ *
+ * @param {unknown} list
+ * @param {string} name
+ * @param {string} code
+ */
 function readCount(list, name, code) {
   if (list === null || typeof list !== 'object') {
     throw codedError(TypeError, code, `${name} must be an array, got ${describe(list)}`);
@@ -357,6 +534,10 @@ function readCount(list, name, code) {
   return readLength(list, name, code);
 }
 
+/**
+ * @param {unknown} labels
+ * @param {number} count
+ */
 function requireAsMany(labels, count) {
   const length = readCount(labels, 'labels', 'ERR_INVALID_LABEL');
   if (length === count) return;
@@ -364,25 +545,43 @@ function requireAsMany(labels, count) {
   throw codedError(RangeError, 'ERR_INVALID_LABEL', message);
 }
 
+/**
+ * The label, which must be a string if there is one.
+ *
+ * @param {unknown} label
+ */
 function requireLabel(label) {
-  if (label === undefined || typeof label === 'string') return;
+  if (label === undefined || typeof label === 'string') return label;
   throw codedError(TypeError, 'ERR_INVALID_LABEL', `label must be a string, got ${describe(label)}`);
 }
 
-/** The lists that `vector`, `label` and `query` are elements of. */
+/**
+ * The lists that `vector`, `label` and `query` are elements of.
+ *
+ * @type {Record<string, string>}
+ */
 const LISTS = { vector: 'vectors', label: 'labels', query: 'queries' };
 
-/** The error for an element of a list, from that for the element alone. */
-function errorOfElement(error, index, name) {
-  if (!['ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return error;
+/**
+ * The error for an element of a list, from that for the element alone.
+ *
+ * @param {unknown} thrown
+ * @param {number} index
+ * @param {string} name
+ */
+function errorOfElement(thrown, index, name) {
+  const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
+  if (!['ERR_INVALID_VECTOR', 'ERR_INVALID_LABEL'].includes(error?.code)) return thrown;
   const [subject] = error.message.match(/^(vector|label|query)\b/) ?? [];
   const message =
     subject === undefined
       ? `${LISTS[name]}[${index}]: ${error.message}`
       : `${LISTS[subject]}[${index}]${error.message.slice(subject.length)}`;
-  return codedError(error.constructor, error.code, message, error.cause);
+  const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
+  return codedError(Class, error.code, message, error.cause);
 }
 
+/** @param {number} length */
 function allocate(length) {
   try {
     return new Float64Array(length);
@@ -391,8 +590,20 @@ function allocate(length) {
   }
 }
 
+/**
+ * @param {import('./calls/errors.js').ErrorClass} Class
+ * @param {string} message
+ */
 function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }
 
-module.exports = { VectorCache, adoptNative, nativeOf };
+/**
+ * @param {unknown} value
+ * @returns {value is Public}
+ */
+function isVectorCache(value) {
+  return nativeOf(value) !== undefined;
+}
+
+module.exports = { VectorCache, adoptNative, isVectorCache, nativeOf };

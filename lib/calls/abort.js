@@ -2,23 +2,26 @@
 
 // Calls that an `AbortSignal` can cancel.
 
+/** @import { AbortSignalLike } from '../../index.js' */
+
 const { codedError } = require('./errors.js');
 
 /**
  * What to do when a signal aborts, by signal: each gets one listener, because Node.js warns of a leak at eleven.
  *
- * @type {WeakMap<AbortSignal, Set<() => void>>}
+ * @type {WeakMap<AbortSignalLike, Set<() => void>>}
  */
 const waiting = new WeakMap();
 
 /**
  * Has `callback` called when `signal` aborts, unless the function that is returned has been called by then.
  *
- * @param {AbortSignal} signal
+ * @param {AbortSignalLike} signal
  * @param {() => void} callback
  */
 function onAbort(signal, callback) {
   const known = waiting.get(signal);
+  /** @type {Set<() => void>} */
   const callbacks = known ?? new Set();
   callbacks.add(callback);
   if (known === undefined) {
@@ -31,6 +34,10 @@ function onAbort(signal, callback) {
   return () => callbacks.delete(callback);
 }
 
+/**
+ * @param {AbortSignalLike} signal
+ * @param {() => void} listener
+ */
 function listen(signal, listener) {
   try {
     signal.addEventListener('abort', listener, { once: true });
@@ -47,7 +54,7 @@ function listen(signal, listener) {
  * @template T
  * @param {() => T | Promise<T>} begin
  * @param {{ cancel(): boolean } | undefined} call
- * @param {AbortSignal | undefined} signal
+ * @param {AbortSignalLike | undefined} signal
  * @returns {T | Promise<T>}
  */
 function cancellable(begin, call, signal) {
@@ -55,9 +62,10 @@ function cancellable(begin, call, signal) {
   return new Promise((resolve, reject) => {
     // Before the call is made: what that reads may abort it.
     const forget = onAbort(signal, () => {
-      if (call.cancel()) reject(reasonOf(signal));
+      if (call?.cancel()) reject(reasonOf(signal));
     });
     const reply = (async () => begin())();
+    /** @type {<V>(take: (value: V) => void) => (value: V) => void} */
     const settle = (take) => (value) => {
       forget();
       take(value);
@@ -66,6 +74,11 @@ function cancellable(begin, call, signal) {
   });
 }
 
+/**
+ * Throws the signal's reason if it has aborted.
+ *
+ * @param {AbortSignalLike | undefined} signal
+ */
 function throwIfAborted(signal) {
   if (signal !== undefined && isAborted(signal)) throw reasonOf(signal);
 }
@@ -75,13 +88,14 @@ function throwIfAborted(signal) {
  *
  * @template T
  * @param {Promise<T>} promise
- * @param {AbortSignal | undefined} signal
+ * @param {AbortSignalLike | undefined} signal
  * @returns {Promise<T>}
  */
 function untilAborted(promise, signal) {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {
     const forget = onAbort(signal, () => reject(reasonOf(signal)));
+    /** @type {<V>(take: (value: V) => void) => (value: V) => void} */
     const settle = (take) => (value) => {
       forget();
       take(value);
@@ -96,7 +110,7 @@ function untilAborted(promise, signal) {
  * signal any more the next time that somebody looks at it.
  *
  * @template T
- * @param {AbortSignal | undefined} signal
+ * @param {AbortSignalLike | undefined} signal
  * @param {(signal: AbortSignal | undefined) => T | Promise<T>} begin
  * @returns {Promise<T>}
  */
@@ -111,7 +125,11 @@ async function withOwnSignal(signal, begin) {
   }
 }
 
-/** A signal that cannot say any more whether it is aborted will not abort anything. */
+/**
+ * A signal that cannot say any more whether it is aborted will not abort anything.
+ *
+ * @param {AbortSignalLike} signal
+ */
 function isAborted(signal) {
   try {
     return signal.aborted === true;
@@ -120,7 +138,11 @@ function isAborted(signal) {
   }
 }
 
-/** The signals of older libraries have no reason. */
+/**
+ * The signals of older libraries have no reason.
+ *
+ * @param {AbortSignalLike} signal
+ */
 function reasonOf(signal) {
   let reason;
   try {

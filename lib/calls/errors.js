@@ -1,34 +1,41 @@
 'use strict';
 
+/** @typedef {Error & { code: string }} CodedError */
+
+/** @typedef {typeof Error | typeof RangeError | typeof TypeError} ErrorClass */
+
+/** @type {Record<string, ErrorClass>} */
 const classes = { Error, RangeError, TypeError };
 
 /**
  * Makes an error with a stable code.
  *
- * @param {ErrorConstructor} Class
+ * @param {ErrorClass} Class
  * @param {string} code
  * @param {string} message
  * @param {unknown} [cause]
+ * @returns {CodedError}
  */
 function codedError(Class, code, message, cause) {
   const error = cause === undefined ? new Class(message) : new Class(message, { cause });
-  error.code = code;
-  return error;
+  return Object.assign(error, { code });
 }
 
 /**
  * The error of this realm for an error of the addon's. Jest and `vm` run modules in realms of their own,
  * where `instanceof TypeError` is false for an error that the addon made.
  *
- * @param {unknown} error
+ * @param {unknown} thrown
  */
-function localError(error) {
+function localError(thrown) {
+  const error = /** @type {Partial<CodedError> | null | undefined} */ (thrown);
   // What napi makes of a panic that it has caught.
   if (error?.code === 'GenericFailure') {
     return codedError(Error, 'ERR_INTERNAL', `internal error: ${error.message}; please report it`);
   }
-  if (error instanceof Error || !Object.hasOwn(classes, error?.name)) return error;
-  return codedError(classes[error.name], error.code, error.message, error.cause);
+  if (thrown instanceof Error || !Object.hasOwn(classes, error?.name ?? '')) return thrown;
+  const { name, code, message, cause } = /** @type {CodedError} */ (error);
+  return codedError(classes[name], code, message, cause);
 }
 
 /**
@@ -36,8 +43,8 @@ function localError(error) {
  * not to pass through here: they stay what they are.
  *
  * @template T
- * @param {() => T | Promise<T>} ask
- * @returns {T | Promise<T>}
+ * @param {() => T} ask
+ * @returns {T}
  */
 function fromAddon(ask) {
   let reply;
@@ -46,10 +53,12 @@ function fromAddon(ask) {
   } catch (error) {
     throw localError(error);
   }
-  if (typeof reply?.then !== 'function') return reply;
-  return reply.catch((error) => {
+  const promise = /** @type {Partial<Promise<unknown>> | null | undefined} */ (reply);
+  if (typeof promise?.then !== 'function') return reply;
+  const settled = /** @type {Promise<unknown>} */ (promise).catch((error) => {
     throw localError(error);
   });
+  return /** @type {T} */ (settled);
 }
 
 module.exports = { codedError, fromAddon, localError };

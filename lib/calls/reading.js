@@ -4,16 +4,29 @@
 
 const { codedError } = require('./errors.js');
 
-/** Reads a property; what a getter or proxy throws becomes the cause of a typed error. */
+/**
+ * Reads a property; what a getter or proxy throws becomes the cause of a typed error.
+ *
+ * @param {object} object
+ * @param {PropertyKey} key
+ * @param {string} path how messages name the property
+ * @param {string} code of the error
+ * @returns {unknown}
+ */
 function readFrom(object, key, path, code) {
   try {
-    return object[key];
+    return /** @type {Record<PropertyKey, unknown>} */ (object)[key];
   } catch (cause) {
     throw codedError(TypeError, code, `${path} could not be read: it threw`, cause);
   }
 }
 
-/** `Array.isArray`, which throws for a revoked proxy. */
+/**
+ * `Array.isArray`, which throws for a revoked proxy.
+ *
+ * @param {unknown} value
+ * @returns {value is readonly unknown[]}
+ */
 function isArray(value) {
   try {
     return Array.isArray(value);
@@ -22,7 +35,13 @@ function isArray(value) {
   }
 }
 
-/** The length of a list, which may be whatever a getter or proxy claims. */
+/**
+ * The length of a list, which may be whatever a getter or proxy claims.
+ *
+ * @param {object} list
+ * @param {string} path
+ * @param {string} code
+ */
 function readLength(list, path, code) {
   const length = readFrom(list, 'length', `${path}.length`, code);
   if (typeof length !== 'number') {
@@ -35,6 +54,7 @@ function readLength(list, path, code) {
   return length;
 }
 
+/** @param {unknown} value */
 function describe(value) {
   if (value === null) return 'null';
   if (isArray(value)) return 'array';

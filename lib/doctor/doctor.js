@@ -10,13 +10,83 @@ const path = require('node:path');
 const { version } = require('../../package.json');
 const { systemLibc } = require('../installation/libc.js');
 
+/** @import { EmbedderStatus } from '../../index.js' */
+
+/**
+ * @typedef {object} Problem
+ * @property {string} code
+ * @property {string} message
+ * @property {string} [remedy] what to do about it
+ */
+
+/**
+ * What the doctor tells. What is not known is null.
+ *
+ * @typedef {object} Report
+ * @property {boolean} healthy
+ * @property {string} version of the package
+ * @property {string} directory of the package
+ * @property {{ os: string, arch: string, libc: 'glibc' | 'musl' | null, libcVersion: string | null }} platform
+ * @property {{ name: 'bun' | 'deno' | 'node', version: string | undefined }} engine
+ * @property {{ path: string | null, version: string | null, attempts: Array<{ name: string, reason: string }> }} addon
+ * @property {{ path: string | null, version: string | null }} runtime
+ * @property {Model} model
+ * @property {number | null} threads
+ * @property {Embedding | null} embedding
+ * @property {{ residentBytes: number | null, freeBytes: number, totalBytes: number }} memory
+ * @property {Array<{ code?: string, message: string }>} warnings
+ * @property {Problem[]} problems
+ */
+
+/**
+ * @typedef {object} Model
+ * @property {string | null} directory
+ * @property {EmbedderStatus['dtype']} dtype
+ * @property {number | null} dimensions
+ * @property {string | null} sha256
+ * @property {string | null} expectedSha256 what manifest.json says
+ * @property {boolean} verified
+ */
+
+/**
+ * The test embedding.
+ *
+ * @typedef {object} Embedding
+ * @property {string} text
+ * @property {number} loadMilliseconds
+ * @property {number} milliseconds
+ * @property {number} largestDifference from the published values
+ * @property {number} tolerance
+ * @property {boolean} correct
+ */
+
+/**
+ * What the examination tells at a time.
+ *
+ * @typedef {object} Finding
+ * @property {string} [stage] what it is about to do
+ * @property {boolean} [finished]
+ * @property {Problem} [problem]
+ * @property {Report['warnings'][number]} [warning]
+ * @property {Partial<Report['addon']>} [addon]
+ * @property {Report['runtime']} [runtime]
+ * @property {Model} [model]
+ * @property {number} [threads]
+ * @property {Embedding} [embedding]
+ * @property {Partial<Report['memory']>} [memory]
+ */
+
 /** Loading and embedding take a second; on a machine that takes longer than this something hangs. */
 const TIME_LIMIT_MS = 60_000;
 
 const UNREADABLE =
   'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as that user.';
 
-/** What to do about a failure, unless a variable has caused it. */
+/**
+ * What to do about a failure, unless a variable has caused it.
+ *
+ * @type {Record<string, string>}
+ */
 const REMEDIES = {
   ERR_CRASHED:
     'A file that was being loaded is damaged or made for another system: reinstall @knowledgepulse/native with optional dependencies.',
@@ -42,7 +112,11 @@ const REMEDIES = {
     'Reinstall: @knowledgepulse/native and its platform package must have the same version.',
 };
 
-/** The variables that say where a thing comes from, by the failures that they can cause. */
+/**
+ * The variables that say where a thing comes from, by the failures that they can cause.
+ *
+ * @type {Record<string, string[]>}
+ */
 const VARIABLES = {
   ERR_CRASHED: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_EMBEDDING_WRONG: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
@@ -56,8 +130,13 @@ const VARIABLES = {
   ERR_VERSION_MISMATCH: ['KNOWLEDGEPULSE_NATIVE_ADDON'],
 };
 
-/** Examines this installation. Never rejects; its keys are part of the public interface. */
+/**
+ * Examines this installation. Never rejects; its keys are part of the public interface.
+ *
+ * @returns {Promise<Report>}
+ */
 async function diagnose() {
+  /** @type {Report} */
   const report = {
     healthy: false,
     version,
@@ -86,17 +165,25 @@ async function diagnose() {
   return report;
 }
 
-/** Has the examination run in a process of its own, and enters its findings into `report`. */
+/**
+ * Has the examination run in a process of its own, and enters its findings into `report`.
+ *
+ * @param {Report} report
+ * @returns {Promise<void>}
+ */
 function examine(report) {
   return new Promise((resolve) => {
-    const fail = (code, message) => report.problems.push({ code, message });
-    const failToStart = (error) => fail('ERR_NO_PROCESS', `no process to examine it in: ${error.message}`);
+    const fail = (/** @type {string} */ code, /** @type {string} */ message) =>
+      report.problems.push({ code, message });
+    const failToStart = (/** @type {Error} */ { message }) =>
+      fail('ERR_NO_PROCESS', `no process to examine it in: ${message}`);
+    /** @type {import('node:child_process').ChildProcess} */
     let child;
     try {
       // What it writes is no part of the report, except its last words.
       child = fork(path.join(__dirname, 'examination.js'), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     } catch (error) {
-      failToStart(error);
+      failToStart(/** @type {Error} */ (error));
       return resolve();
     }
     let stage = 'starting';
@@ -108,16 +195,14 @@ function examine(report) {
       child.kill('SIGKILL');
     }, TIME_LIMIT_MS);
     child.on('message', (message) => {
-      const { problem, warning, ...findings } = message;
+      const { problem, warning, ...findings } = /** @type {Finding} */ (message);
       if (problem !== undefined) report.problems.push(problem);
       if (warning !== undefined) report.warnings.push(warning);
       if (findings.stage !== undefined) stage = findings.stage;
       if (findings.finished) finished = true;
-      for (const key of Object.keys(findings)) {
-        if (Object.hasOwn(report, key)) report[key] = merge(report[key], findings[key]);
-      }
+      enter(report, findings);
     });
-    child.stderr.on('data', (chunk) => {
+    child.stderr?.on('data', (chunk) => {
       lastWords = (lastWords + chunk).slice(-2000);
     });
     child.on('error', (error) => {
@@ -140,10 +225,20 @@ function examine(report) {
   });
 }
 
-function merge(old, found) {
-  return old !== null && typeof old === 'object' ? { ...old, ...found } : found;
+/**
+ * @param {Report} report
+ * @param {Finding} findings
+ */
+function enter(report, { addon, runtime, model, threads, embedding, memory }) {
+  Object.assign(report.addon, addon);
+  Object.assign(report.runtime, runtime);
+  Object.assign(report.model, model);
+  Object.assign(report.memory, memory);
+  if (threads !== undefined) report.threads = threads;
+  if (embedding !== undefined) report.embedding = embedding;
 }
 
+/** @param {Problem} problem */
 function remedyFor({ code, remedy = REMEDIES[code] ?? REMEDIES.ERR_INTERNAL }) {
   const set = (VARIABLES[code] ?? []).filter((name) => process.env[name]);
   if (set.length === 0) return remedy;
@@ -151,8 +246,10 @@ function remedyFor({ code, remedy = REMEDIES[code] ?? REMEDIES.ERR_INTERNAL }) {
   return `Correct or unset ${values.join(', or ')}.`;
 }
 
+/** @returns {Report['engine']} */
 function engine() {
-  const name = ['bun', 'deno'].find((other) => process.versions[other] !== undefined) ?? 'node';
+  const others = /** @type {const} */ (['bun', 'deno']);
+  const name = others.find((other) => process.versions[other] !== undefined) ?? 'node';
   return { name, version: process.versions[name] };
 }
 
@@ -163,21 +260,26 @@ const LABEL_WIDTH = 16;
 /**
  * The report for people.
  *
- * @param {Awaited<ReturnType<typeof diagnose>>} report
+ * @param {Report} report
  * @param {{ colours: boolean }} options
  */
 function render(report, { colours }) {
-  const paint = (colour, text) => {
+  const paint = (/** @type {keyof typeof COLOURS} */ colour, /** @type {string} */ text) => {
     const [on, off] = COLOURS[colour];
     return colours ? `\u001b[${on}m${text}\u001b[${off}m` : text;
   };
   // What a failure has kept from being examined is neither right nor wrong.
-  const mark = (good, failures) => {
+  const mark = (/** @type {boolean} */ good, /** @type {RegExp} */ failures = /^$/) => {
     if (good) return paint('green', '✓');
     return report.problems.some(({ code }) => failures.test(code)) ? paint('red', '✗') : paint('grey', '–');
   };
+  /**
+   * @param {string} marked
+   * @param {string} label
+   * @param {Array<string | null | undefined>} parts
+   */
   const row = (marked, label, parts) => {
-    const [first = 'not known', ...others] = parts.filter((part) => part !== null);
+    const [first = 'not known', ...others] = parts.filter((part) => typeof part === 'string');
     const indent = ' '.repeat(LABEL_WIDTH + 2);
     const lines = [first, ...others.map((part) => `${indent}${paint('grey', part)}`)];
     return `${marked} ${label.padEnd(LABEL_WIDTH)}${lines.join('\n')}`;
@@ -202,14 +304,16 @@ function render(report, { colours }) {
       model.directory,
     ]),
     row(modelMark, 'SHA-256', [model.sha256, checksumNote(model)]),
-    row(mark(report.threads !== null, /^$/), 'threads', [report.threads]),
+    row(mark(report.threads !== null, /^$/), 'threads', [report.threads?.toString()]),
     row(mark(embedding?.correct ?? false, /_(EMBEDDING|INFERENCE)/), 'test embedding', [
       embedding && `${embedding.milliseconds} ms, after ${embedding.loadMilliseconds} ms of loading`,
       embedding &&
         `differs from the published values by ${embedding.largestDifference.toExponential(1)} at most`,
     ]),
     row(mark(true), 'memory', [
-      memory.residentBytes && `${megabytes(memory.residentBytes)} in use with the model loaded`,
+      memory.residentBytes === null
+        ? null
+        : `${megabytes(memory.residentBytes)} in use with the model loaded`,
       `${megabytes(memory.freeBytes)} free of ${megabytes(memory.totalBytes)}`,
     ]),
     '',
@@ -224,6 +328,7 @@ function render(report, { colours }) {
   return lines.join('\n');
 }
 
+/** @param {Model} model */
 function checksumNote({ expectedSha256, sha256, verified }) {
   if (sha256 === null) return null;
   if (verified) return 'as manifest.json says';
@@ -232,6 +337,7 @@ function checksumNote({ expectedSha256, sha256, verified }) {
     : `manifest.json says ${expectedSha256}`;
 }
 
+/** @param {number} bytes */
 function megabytes(bytes) {
   return `${Math.round(bytes / 1e6)} MB`;
 }

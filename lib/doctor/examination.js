@@ -8,6 +8,15 @@ const path = require('node:path');
 
 const { version } = require('../../package.json');
 
+/** @import { Finding } from './doctor.js' */
+
+/**
+ * What loading the addon fails with.
+ *
+ * @typedef {Error & { code?: string, summary?: string, remedy?: string,
+ *   attempts?: import('../installation/obstacle.js').LoadFailure[] }} LoadError
+ */
+
 /** A text whose embedding is published, and the beginning of it. */
 const TEXT = 'This is an example sentence';
 const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.0026528, 0.039375, -0.0070984];
@@ -15,11 +24,20 @@ const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.002652
 /** How far a component may be off: the values are published with seven digits, and int8 is coarser. */
 const TOLERANCES = { fp32: 1e-5, q8: 1e-2 };
 
-/** Resolves once the parent has it. */
+/**
+ * Resolves once the parent has it.
+ *
+ * @param {Finding} finding
+ */
 function tell(finding) {
-  return new Promise((resolve) => process.send(finding, resolve));
+  return new Promise((resolve) => process.send?.(finding, resolve));
 }
 
+/**
+ * @param {string} code
+ * @param {string} message
+ * @param {{ remedy?: string }} [more]
+ */
 function fail(code, message, more) {
   return tell({ problem: { code, message, ...more } });
 }
@@ -34,10 +52,11 @@ async function examineAddon() {
   let loaded;
   try {
     loaded = require('../loader.js');
-  } catch (error) {
+  } catch (thrown) {
+    const error = /** @type {LoadError} */ (thrown);
     const attempts = error.attempts?.map(({ name, reason }) => ({ name, reason }));
     await tell({ addon: { attempts: attempts ?? [] } });
-    await fail(error.code ?? 'ERR_INTERNAL', error.summary ?? error.stack, { remedy: error.remedy });
+    await fail(error.code ?? 'ERR_INTERNAL', error.summary ?? String(error.stack), { remedy: error.remedy });
     return false;
   }
   const { addon, file } = loaded;
@@ -69,8 +88,8 @@ async function examineEmbedder() {
       verified: expectedSha256 !== null && modelSha256 === expectedSha256,
     },
   });
-  if (!status.available) {
-    await fail(status.code, status.reason);
+  if (!status.available || dtype === null) {
+    await fail(status.code ?? 'ERR_INTERNAL', status.reason ?? 'the embedder does not say why it is missing');
     return;
   }
 
@@ -94,6 +113,10 @@ async function examineEmbedder() {
   }
 }
 
+/**
+ * @param {string} directory
+ * @returns {string | null}
+ */
 function sha256InManifest(directory) {
   try {
     const manifest = JSON.parse(fs.readFileSync(path.join(directory, 'manifest.json'), 'utf8'));
@@ -104,11 +127,12 @@ function sha256InManifest(directory) {
   }
 }
 
+/** @param {number} milliseconds */
 function rounded(milliseconds) {
   return Math.round(milliseconds * 10) / 10;
 }
 
-process.on('warning', ({ name, code, message }) => {
+process.on('warning', (/** @type {Error & { code?: string }} */ { name, code, message }) => {
   if (name === 'KnowledgePulseWarning') tell({ warning: { code, message } });
 });
 

@@ -13,14 +13,21 @@ const path = require('node:path');
  */
 function systemLibc() {
   if (process.platform !== 'linux') return { libc: null, libcVersion: null };
-  const glibc = process.report?.getReport().header.glibcVersionRuntime;
+  const report = /** @type {{ header: { glibcVersionRuntime?: string } } | undefined} */ (
+    process.report?.getReport()
+  );
+  const glibc = report?.header.glibcVersionRuntime;
   if (glibc !== undefined) return { libc: 'glibc', libcVersion: glibc };
   const loader = muslLoader();
   if (loader === undefined) return { libc: null, libcVersion: null };
   return { libc: 'musl', libcVersion: muslVersion(loader) };
 }
 
-/** The loader of musl, run by itself, tells its version. */
+/**
+ * The loader of musl, run by itself, tells its version.
+ *
+ * @param {string} loader
+ */
 function muslVersion(loader) {
   try {
     const { stderr } = spawnSync(loader, { encoding: 'utf8' });

@@ -13,6 +13,14 @@ const path = require('node:path');
  */
 
 /**
+ * What keeps an addon from being loaded: besides, it is `foreign`, made for another system, or it was `refused` by this one.
+ *
+ * @typedef {{ kind: Obstacle['kind'] | 'foreign' | 'refused', reason: string }} Fault
+ */
+
+/** @typedef {Fault & { name: string, error: unknown }} LoadFailure of the package or directory of this name */
+
+/**
  * What keeps a file from being read; undefined if nothing does.
  *
  * @param {string} file
@@ -23,21 +31,31 @@ function obstacleTo(file) {
     const stats = fs.statSync(file);
     if (stats.isDirectory()) return { kind: 'damaged', reason: `${file} is a directory` };
     if (stats.size === 0) return { kind: 'damaged', reason: `${file} is empty` };
-    fs.closeSync(fs.openSync(file));
+    fs.closeSync(fs.openSync(file, 'r'));
     return undefined;
   } catch (error) {
-    if (!isAbsence(error)) return { kind: 'unreadable', reason: `${file} cannot be read: ${error.message}` };
+    if (!isAbsence(error))
+      return {
+        kind: 'unreadable',
+        reason: `${file} cannot be read: ${/** @type {Error} */ (error).message}`,
+      };
     const target = linkTarget(file);
     const reason = target === undefined ? 'does not exist' : `is a link to ${target}, which does not exist`;
     return { kind: 'missing', reason: `${file} ${reason}` };
   }
 }
 
+/** @param {unknown} error */
 function isAbsence(error) {
-  return error.code === 'ENOENT' || error.code === 'ENOTDIR';
+  const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+  return code === 'ENOENT' || code === 'ENOTDIR';
 }
 
-/** Where a symbolic link leads; undefined for everything else. */
+/**
+ * Where a symbolic link leads; undefined for everything else.
+ *
+ * @param {string} file
+ */
 function linkTarget(file) {
   try {
     return fs.readlinkSync(file);
@@ -59,7 +77,11 @@ function unresolvedPackage(name) {
   return bases.map((base) => path.join(base, name)).find(isTaken);
 }
 
-/** Whether a path is taken, as far as that can be told: in a directory that may not be searched, it may be. */
+/**
+ * Whether a path is taken, as far as that can be told: in a directory that may not be searched, it may be.
+ *
+ * @param {string} directory
+ */
 function isTaken(directory) {
   try {
     fs.lstatSync(directory);

@@ -9,24 +9,43 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { requireOptions } = require('../calls/options.js');
 
 const OPTIONS = ['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'openAgain', 'test'];
+/**
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
+ * @import { ConformanceLimits, ConformanceOptions, ConformanceTest } from '../../conformance.js'
+ */
+
 const DIMENSIONS = 384;
 const MODEL = { model: 'conformance', dtype: 'fp32' };
 
 /** What similarities may differ by from those in double precision. */
 const TOLERANCE = 1e-6;
 
+/**
+ * The tests that every store must pass, each on a store of its own.
+ *
+ * @template {NoveltyStore} Store
+ * @param {ConformanceOptions<Store>} options
+ * @returns {ConformanceTest[]}
+ */
 function noveltyStoreConformance(options) {
   requireOptions(options, OPTIONS);
   const { createStore, destroyStore = () => {}, openAgain, limits = {}, test } = options;
   const { isExact = true, knowsCalls = false } = options;
+  /** @type {ConformanceTest[]} */
   const tests = [];
 
-  /** A test of a new store, which it may open again any number of times. */
+  /**
+   * A test of a new store, which it may open again any number of times.
+   *
+   * @param {string} name
+   * @param {(store: Store, again: () => Promise<Store>) => Promise<void>} body
+   * @param {ConformanceLimits} [limited]
+   */
   const add = (name, body, limited = {}) => {
     const run = async () => {
       const opened = [await createStore(limited)];
       const again = async () => {
-        const store = await openAgain(opened[0]);
+        const store = await /** @type {NonNullable<typeof openAgain>} */ (openAgain)(opened[0]);
         opened.push(store);
         return store;
       };
@@ -107,12 +126,12 @@ function noveltyStoreConformance(options) {
       const vector = unit(base.map((component, index) => component + weight * vectorOf(2)[index]));
       await store.compareAndAdd({ id: `weight ${weight}`, vectors: [vector], model: MODEL });
     }
-    const labels = (found) => found.map(({ label }) => label);
+    const labels = (/** @type {StoredNeighbour[]} */ found) => found.map(({ label }) => label);
     assert.deepEqual(labels(await store.nearest(base, 2, MODEL)), ['weight 0.1', 'weight 0.5']);
     const all = await store.nearest(base, 50, MODEL);
     assert.deepEqual(labels(all), ['weight 0.1', 'weight 0.5', 'weight 0.9']);
     for (const { label, similarity } of all) {
-      const weight = Number(label.split(' ')[1]);
+      const weight = Number(label?.split(' ')[1]);
       assertNear(
         similarity,
         dot(base, unit(base.map((component, index) => component + weight * vectorOf(2)[index]))),
@@ -135,7 +154,7 @@ function noveltyStoreConformance(options) {
     await store.compareAndAddBatch(entries);
     const comparisons = await store.compareAndAddBatch(entries);
     assert.deepEqual(
-      comparisons.map(([neighbour]) => neighbour.label),
+      comparisons.map(([neighbour]) => neighbour?.label),
       labels,
     );
   });
@@ -221,7 +240,8 @@ function noveltyStoreConformance(options) {
   add('what is no entry is refused, and the batch with it', async (store) => {
     const whole = entryOf('whole', 1);
     const { vectors, ...without } = whole;
-    for (const broken of [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }]) {
+    const wrong = [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
+    for (const broken of /** @type {NoveltyEntry[]} */ (/** @type {unknown} */ (wrong))) {
       await assert.rejects(store.compareAndAdd(broken), Error);
       await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
     }
@@ -253,7 +273,7 @@ function noveltyStoreConformance(options) {
   add('a signal that has aborted stops a call before it begins', async (store) => {
     const reason = new Error('not any more');
     const signal = AbortSignal.abort(reason);
-    const isReason = (error) => error === reason;
+    const isReason = (/** @type {unknown} */ error) => error === reason;
     await assert.rejects(store.compareAndAdd(entryOf('a', 1), { signal }), isReason);
     await assert.rejects(store.compareAndAddBatch([entryOf('a', 1)], { signal }), isReason);
     await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { signal }), isReason);
@@ -370,6 +390,7 @@ function noveltyStoreConformance(options) {
 
 /** The memory in plain JavaScript, in double precision. */
 class Reference {
+  /** @type {Array<{ label: string | null, vector: Float32Array }>} */
   #stored = [];
   #maxElements;
 
@@ -381,6 +402,10 @@ class Reference {
     return this.#stored.length;
   }
 
+  /**
+   * @param {NoveltyEntry} entry
+   * @returns {NoveltyComparison}
+   */
   compareAndAdd({ id, vectors }) {
     const comparison = vectors.map((vector) => this.nearest(vector, 1)[0] ?? null);
     for (const vector of vectors) this.#stored.push({ label: id, vector });
@@ -388,6 +413,11 @@ class Reference {
     return comparison;
   }
 
+  /**
+   * @param {Float32Array} query
+   * @param {number} count
+   * @returns {StoredNeighbour[]}
+   */
   nearest(query, count) {
     return this.#stored
       .map(({ label, vector }) => ({ label, similarity: dot(query, vector) }))
@@ -396,7 +426,13 @@ class Reference {
   }
 }
 
-/** Labels are compared only where there is no tie. An inexact store may miss some of what is nearest, not most. */
+/**
+ * Labels are compared only where there is no tie. An inexact store may miss some of what is nearest, not most.
+ *
+ * @param {NoveltyComparison[]} comparisons
+ * @param {NoveltyComparison[]} expected
+ * @param {boolean} isExact
+ */
 function assertComparisons(comparisons, expected, isExact) {
   assert.equal(comparisons.length, expected.length);
   let misses = 0;
@@ -411,28 +447,51 @@ function assertComparisons(comparisons, expected, isExact) {
   assert.ok(misses <= comparisons.length / 10, `${misses} of ${comparisons.length} were not the nearest`);
 }
 
+/**
+ * @param {StoredNeighbour | null} neighbour
+ * @param {StoredNeighbour | null} expected
+ */
 function assertSimilarity(neighbour, expected) {
   if (expected === null || neighbour === null) assert.deepEqual(neighbour, expected);
   else assertNear(neighbour.similarity, expected.similarity);
 }
 
+/**
+ * @param {StoredNeighbour | null | undefined} neighbour
+ * @param {string} label
+ * @param {number} similarity
+ */
 function assertNeighbour(neighbour, label, similarity) {
   assert.equal(neighbour?.label, label);
-  assertNear(neighbour.similarity, similarity);
+  assertNear(/** @type {StoredNeighbour} */ (neighbour).similarity, similarity);
 }
 
+/**
+ * @param {number} found
+ * @param {number} expected
+ */
 function assertNear(found, expected) {
   assert.ok(Math.abs(found - expected) <= TOLERANCE, `a similarity of ${found} instead of ${expected}`);
 }
 
-/** An entry with a vector for each seed. */
+/**
+ * An entry with a vector for each seed.
+ *
+ * @param {string} id
+ * @param {number[]} seeds
+ */
 function entryOf(id, ...seeds) {
   return { id, vectors: seeds.map(vectorOf), model: MODEL };
 }
 
+/** @type {Map<number, Float32Array>} */
 const vectors = new Map();
 
-/** A vector of length 1, the same for the same seed. */
+/**
+ * A vector of length 1, the same for the same seed.
+ *
+ * @param {number} seed
+ */
 function vectorOf(seed) {
   let vector = vectors.get(seed);
   if (vector === undefined) {
@@ -443,24 +502,37 @@ function vectorOf(seed) {
   return vector;
 }
 
-/** One near another of twenty, as a trace is near others of its kind. */
+/**
+ * One near another of twenty, as a trace is near others of its kind.
+ *
+ * @param {number} seed
+ */
 function clusteredVector(seed) {
   const noise = vectorOf(1000 + seed);
   return unit(vectorOf(seed % 20).map((component, index) => component + noise[index] * 0.8));
 }
 
+/** @param {Float32Array} vector */
 function unit(vector) {
   const length = Math.sqrt(dot(vector, vector));
   return vector.map((component) => component / length);
 }
 
+/**
+ * @param {Float32Array} a
+ * @param {Float32Array} b
+ */
 function dot(a, b) {
   let sum = 0;
   for (let index = 0; index < a.length; index++) sum += a[index] * b[index];
   return sum;
 }
 
-/** Marsaglia's xorshift: numbers from 0 to 1. */
+/**
+ * Marsaglia's xorshift: numbers from 0 to 1.
+ *
+ * @param {number} seed
+ */
 function generator(seed) {
   let state = (seed + 1) * 0x9e3779b1;
   return () => {

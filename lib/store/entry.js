@@ -7,6 +7,12 @@ const { isFloat32Array } = require('node:util').types;
 const { codedError } = require('../calls/errors.js');
 const { isArray, readFrom, readLength } = require('../calls/reading.js');
 
+/** @import { NoveltyEntry, VectorModel } from '../../index.js' */
+
+/** @typedef {import('../calls/errors.js').ErrorClass} ErrorClass */
+
+/** @typedef {{ model: VectorModel, method?: string }} Origin of vectors; those of different ones do not compare */
+
 /** The longest id, in bytes of UTF-8. */
 const MAX_ID_BYTES = 1024;
 
@@ -22,13 +28,16 @@ const LENGTH_TOLERANCE = 1e-5;
 /**
  * A copy of an entry.
  *
+ * @param {unknown} entry
+ * @param {string} path
  * @param {Kind} kind
- * @returns {import('../..').NoveltyEntry}
+ * @returns {NoveltyEntry}
  */
 function readEntry(entry, path, { dimensions, isUnit = false }) {
   if (entry === null || typeof entry !== 'object') {
     throw invalidEntry(TypeError, `${path} must be an object`);
   }
+  /** @type {(object: object, key: PropertyKey, where: string) => unknown} */
   const read = (object, key, where) => readFrom(object, key, where, 'ERR_INVALID_ENTRY');
   const id = read(entry, 'id', `${path}.id`);
   if (id !== null && typeof id !== 'string') {
@@ -40,7 +49,7 @@ function readEntry(entry, path, { dimensions, isUnit = false }) {
   }
   const vectors = read(entry, 'vectors', `${path}.vectors`);
   const count = isArray(vectors) ? readLength(vectors, `${path}.vectors`, 'ERR_INVALID_ENTRY') : 0;
-  if (count === 0) {
+  if (!isArray(vectors) || count === 0) {
     throw invalidEntry(TypeError, `${path}.vectors must be an array of at least one`);
   }
   return {
@@ -61,6 +70,7 @@ function readEntry(entry, path, { dimensions, isUnit = false }) {
 /**
  * Copies of entries, which are all of one model and, as far as that is known, of one method.
  *
+ * @param {unknown} entries
  * @param {Kind} kind
  */
 function readEntries(entries, kind) {
@@ -84,7 +94,12 @@ function readEntries(entries, kind) {
   return read;
 }
 
-/** Where the vectors of entries that belong together come from: their model, and their method if one of them names it. */
+/**
+ * Where the vectors of entries that belong together come from: their model, and their method if one of them names it.
+ *
+ * @param {readonly NoveltyEntry[]} entries not empty
+ * @returns {Origin}
+ */
 function originOf(entries) {
   return {
     model: entries[0]?.model,
@@ -92,7 +107,13 @@ function originOf(entries) {
   };
 }
 
-/** A copy of a vector, and its Euclidean length. */
+/**
+ * A copy of a vector, and its Euclidean length.
+ *
+ * @param {unknown} value
+ * @param {string} path
+ * @param {number} dimensions
+ */
 function readVector(value, path, dimensions) {
   if (!isFloat32Array(value)) throw invalidVector(TypeError, `${path} must be a Float32Array`);
   const vector = new Float32Array(value);
@@ -105,19 +126,29 @@ function readVector(value, path, dimensions) {
   return { vector, length: Math.sqrt(sum) };
 }
 
-/** @returns {import('../..').VectorModel} */
+/**
+ * @param {unknown} identity
+ * @param {string} path
+ * @returns {VectorModel}
+ */
 function readModel(identity, path) {
   if (identity === null || typeof identity !== 'object') {
     throw invalidEntry(TypeError, `${path} must be an object`);
   }
-  const read = (key) => {
+  const read = (/** @type {string} */ key) => {
     const value = readFrom(identity, key, `${path}.${key}`, 'ERR_INVALID_ENTRY');
     return requireName(value, `${path}.${key}`, 'ERR_INVALID_ENTRY');
   };
   return { model: read('model'), dtype: read('dtype') };
 }
 
-/** The name of a method; undefined if it is not known. */
+/**
+ * The name of a method; undefined if it is not known.
+ *
+ * @param {unknown} method
+ * @param {string} path
+ * @param {string} code of the error
+ */
 function readMethod(method, path, code) {
   return method === undefined || method === null ? undefined : requireName(method, path, code);
 }
@@ -125,6 +156,11 @@ function readMethod(method, path, code) {
 /** The longest name, in bytes of UTF-8: one of a model or of a method is part of the header of a file. */
 const MAX_NAME_BYTES = 1024;
 
+/**
+ * @param {unknown} value
+ * @param {string} path
+ * @param {string} code
+ */
 function requireName(value, path, code) {
   if (typeof value !== 'string') throw codedError(TypeError, code, `${path} must be a string`);
   if (Buffer.byteLength(value) > MAX_NAME_BYTES) {
@@ -133,18 +169,31 @@ function requireName(value, path, code) {
   return value;
 }
 
+/**
+ * @param {VectorModel} one
+ * @param {VectorModel} other
+ */
 function isSameModel(one, other) {
   return one.model === other.model && one.dtype === other.dtype;
 }
 
+/** @param {VectorModel} identity */
 function nameOf({ model, dtype }) {
   return `${model} (${dtype})`;
 }
 
+/**
+ * @param {ErrorClass} Class
+ * @param {string} message
+ */
 function invalidEntry(Class, message) {
   return codedError(Class, 'ERR_INVALID_ENTRY', message);
 }
 
+/**
+ * @param {ErrorClass} Class
+ * @param {string} message
+ */
 function invalidVector(Class, message) {
   return codedError(Class, 'ERR_INVALID_VECTOR', message);
 }

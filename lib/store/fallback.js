@@ -9,6 +9,13 @@ const { codedError } = require('../calls/errors.js');
 const { LocalStore, addEntries, requireComparable } = require('./local.js');
 const { isArray, readFrom } = require('../calls/reading.js');
 
+/**
+ * @import { AbortSignalLike, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorCache,
+ *   VectorModel } from '../../index.js'
+ * @import { LocalStore as Local } from '../../index.js'
+ * @import { NativeCall } from '../binding.js'
+ */
+
 /** The most entries that go to a store in one call. */
 const MOST_ENTRIES = 64;
 
@@ -23,7 +30,7 @@ const MOST_REFUSALS = 3;
 
 /**
  * @typedef {object} Question
- * @property {import('../..').NoveltyEntry} entry
+ * @property {import('../../index.js').NoveltyEntry} entry
  * @property {boolean} remember
  * @property {{ complete(): boolean } | undefined} call
  * @property {AbortSignal | undefined} signal of what is only asked
@@ -31,7 +38,7 @@ const MOST_REFUSALS = 3;
  * @property {(reason: unknown) => void} reject
  */
 
-/** @typedef {{ comparison: import('../..').NoveltyComparison, isLocal: boolean }} Answer */
+/** @typedef {{ comparison: import('../../index.js').NoveltyComparison, isLocal: boolean }} Answer */
 
 /**
  * What goes to the store in one call. If that has to be made again it is the same call of the same entries, which a store
@@ -39,12 +46,13 @@ const MOST_REFUSALS = 3;
  *
  * @typedef {object} Batch
  * @property {string} call
- * @property {import('../..').NoveltyEntry[]} entries
+ * @property {import('../../index.js').NoveltyEntry[]} entries
  * @property {boolean} isSent
  * @property {number | undefined} failedAfter how many calls the store had answered when this one failed last
  * @property {number} doubts how often it has failed although the store had answered others since
  */
 
+/** Asks a store in the order of the calls, several questions at a time, and where wanted remembers what it misses. */
 class StoreMemory {
   #store;
   #cache;
@@ -71,13 +79,18 @@ class StoreMemory {
   /** When that is sent again at the earliest. It must not keep the scorer from its store, so it has a time of its own. */
   #resendAt = 0;
   #resendPatience = new Patience();
+  /** @type {NodeJS.Timeout | undefined} */
   #timer;
-  /** Who waits for the store to have all. */
+  /**
+   * Who waits for the store to have all.
+   *
+   * @type {Array<{ resolve: () => void, reject: (reason: unknown) => void, refusal: unknown }>}
+   */
   #flushes = [];
 
   /**
-   * @param {import('../..').NoveltyStore} store
-   * @param {import('../..').VectorCache} cache
+   * @param {NoveltyStore} store
+   * @param {VectorCache} cache
    * @param {'reject' | 'local'} onError
    */
   constructor(store, cache, onError) {
@@ -86,10 +99,19 @@ class StoreMemory {
     this.#local = onError === 'local' ? new LocalStore(cache) : undefined;
   }
 
-  /** Asks what an entry is nearest to, after all questions before. */
+  /**
+   * Asks what an entry is nearest to, after all questions before.
+   *
+   * @param {NoveltyEntry} entry
+   * @param {boolean} remember
+   * @param {NativeCall | undefined} call
+   * @param {AbortSignalLike | undefined} signal
+   * @returns {Answer | Promise<Answer>}
+   */
   ask(entry, remember, call, signal) {
     throwIfAborted(signal);
-    const ask = (own) => {
+    const ask = (/** @type {AbortSignal | undefined} */ own) => {
+      /** @type {Promise<Answer>} */
       const answer = new Promise((resolve, reject) => {
         this.#questions.push({ entry, remember, call, signal: own, resolve, reject });
       });
@@ -101,8 +123,14 @@ class StoreMemory {
     return cancellable(begin, call, signal);
   }
 
-  /** Resolves when the store has all that it has missed, and rejects when it does not take that now. */
+  /**
+   * Resolves when the store has all that it has missed, and rejects when it does not take that now.
+   *
+   * @param {AbortSignalLike | undefined} signal
+   * @returns {Promise<void>}
+   */
   flush(signal) {
+    /** @type {Promise<void>} */
     const flushed = new Promise((resolve, reject) => {
       this.#flushes.push({ resolve, reject, refusal: undefined });
     });
@@ -120,7 +148,8 @@ class StoreMemory {
       // One call after another: the store gets what it has missed in between.
       for (;;) {
         if (this.#questions.length > 0) await this.#answer(this.#take());
-        if (this.#isResendDue) await this.#resend();
+        const missed = this.#isResendDue ? this.#missed.shift() : undefined;
+        if (missed !== undefined) await this.#resend(missed);
         else if (this.#questions.length === 0) break;
         this.#settleFlushes();
       }
@@ -168,17 +197,18 @@ class StoreMemory {
   }
 
   /**
-   * @param {import('../..').NoveltyEntry[]} entries
+   * @param {import('../../index.js').NoveltyEntry[]} entries
    * @returns {Promise<Answer[]>}
    */
   async #compareAndAdd(entries) {
     const batch = batchOf(entries);
-    if (this.#local === undefined) {
+    const local = this.#local;
+    if (local === undefined) {
       return answersOf(readComparisons(await this.#send(batch), entries), false);
     }
     // Before the store has them, and an answer that could not be given here.
     requireComparable(this.#cache, entries[0]);
-    if (performance.now() < this.#retryAt) return this.#answerLocally(batch, { keep: true });
+    if (performance.now() < this.#retryAt) return this.#answerLocally(local, batch, { keep: true });
     let answer;
     try {
       answer = await this.#send(batch);
@@ -186,11 +216,11 @@ class StoreMemory {
       if (!isRefusal(error)) {
         this.#leaveAlone(error);
         batch.failedAfter = this.#answered;
-        return this.#answerLocally(batch, { keep: true });
+        return this.#answerLocally(local, batch, { keep: true });
       }
       if (entries.length > 1) return this.#compareAndAddEach(entries);
       this.#tellRefusal(error);
-      return this.#answerLocally(batch, { keep: false });
+      return this.#answerLocally(local, batch, { keep: false });
     }
     let comparisons;
     try {
@@ -198,20 +228,26 @@ class StoreMemory {
     } catch (error) {
       // It has them all the same.
       this.#tellRefusal(error);
-      return this.#answerLocally(batch, { keep: false });
+      return this.#answerLocally(local, batch, { keep: false });
     }
     this.#markWorking();
-    return answersOf(await this.#withCache(comparisons, entries), false);
+    return answersOf(await this.#withCache(local, comparisons, entries), false);
   }
 
-  /** Has what was scored last at hand for when the store fails. What the store still lacks is only there to compare with. */
-  async #withCache(comparisons, entries) {
+  /**
+   * Has what was scored last at hand for when the store fails. What the store still lacks is only there to compare with.
+   *
+   * @param {Local} local
+   * @param {NoveltyComparison[]} comparisons
+   * @param {NoveltyEntry[]} entries
+   */
+  async #withCache(local, comparisons, entries) {
     try {
       if (this.#missed.length === 0) {
         addEntries(this.#cache, entries);
         return comparisons;
       }
-      const own = await this.#local.compareAndAddBatch(entries);
+      const own = await local.compareAndAddBatch(entries);
       return comparisons.map((comparison, index) => nearer(comparison, own[index]));
     } catch {
       // Somebody else has filled the cache meanwhile with vectors of another model, or the memory: the answer stands.
@@ -219,22 +255,37 @@ class StoreMemory {
     }
   }
 
-  /** One call for each, to find out which of them the store does not take. */
+  /**
+   * One call for each, to find out which of them the store does not take.
+   *
+   * @param {NoveltyEntry[]} entries
+   */
   async #compareAndAddEach(entries) {
+    /** @type {Answer[]} */
     const answers = [];
     for (const entry of entries) answers.push(...(await this.#compareAndAdd([entry])));
     return answers;
   }
 
-  async #answerLocally(batch, { keep }) {
-    const comparisons = await this.#local.compareAndAddBatch(batch.entries);
+  /**
+   * @param {Local} local
+   * @param {Batch} batch
+   * @param {{ keep: boolean }} options
+   */
+  async #answerLocally(local, batch, { keep }) {
+    const comparisons = await local.compareAndAddBatch(batch.entries);
     if (keep) this.#keep(batch);
     return answersOf(comparisons, true);
   }
 
-  /** @returns {Promise<Answer>} */
+  /**
+   * @param {NoveltyEntry} entry
+   * @param {AbortSignal | undefined} signal
+   * @returns {Promise<Answer>}
+   */
   async #look(entry, signal) {
-    if (this.#local === undefined) {
+    const local = this.#local;
+    if (local === undefined) {
       return { comparison: await lookIn(this.#store, entry, signal), isLocal: false };
     }
     requireComparable(this.#cache, entry);
@@ -242,7 +293,7 @@ class StoreMemory {
       try {
         const comparison = await lookIn(this.#store, entry, signal);
         this.#markWorking();
-        const own = this.#missed.length > 0 ? await lookIn(this.#local, entry) : comparison;
+        const own = this.#missed.length > 0 ? await lookIn(local, entry) : comparison;
         return { comparison: nearer(comparison, own), isLocal: false };
       } catch (error) {
         throwIfAborted(signal);
@@ -250,9 +301,10 @@ class StoreMemory {
         else this.#leaveAlone(error);
       }
     }
-    return { comparison: await lookIn(this.#local, entry), isLocal: true };
+    return { comparison: await lookIn(local, entry), isLocal: true };
   }
 
+  /** @param {Batch} batch */
   #send(batch) {
     batch.isSent = true;
     return this.#store.compareAndAddBatch(batch.entries, { call: batch.call });
@@ -267,6 +319,7 @@ class StoreMemory {
     this.#resendAt = 0;
   }
 
+  /** @param {unknown} error */
   #leaveAlone(error) {
     const isFirst = this.#retryAt === 0;
     this.#retryAt = performance.now() + this.#patience.next();
@@ -277,6 +330,7 @@ class StoreMemory {
     );
   }
 
+  /** @param {unknown} error */
   #tellRefusal(error) {
     this.#refusals++;
     if (this.#refusals === 1) {
@@ -296,7 +350,12 @@ class StoreMemory {
     if (isRoomInLast && !batch.isSent) last.entries.push(...batch.entries);
     else this.#missed.push(batch);
     this.#missedVectors += sizeOf(batch);
-    while (this.#missedVectors > MOST_MISSED) this.#missedVectors -= sizeOf(this.#missed.shift());
+    while (this.#missedVectors > MOST_MISSED) {
+      const oldest = this.#missed.shift();
+      // What is on its way is not among them.
+      if (oldest === undefined) break;
+      this.#missedVectors -= sizeOf(oldest);
+    }
   }
 
   get #isResendDue() {
@@ -316,14 +375,17 @@ class StoreMemory {
     this.#timer.unref();
   }
 
-  /** Sends one batch that the store has missed. */
-  async #resend() {
-    const batch = this.#missed.shift();
+  /**
+   * Sends one batch that the store has missed.
+   *
+   * @param {Batch} batch
+   */
+  async #resend(batch) {
     try {
       await this.#send(batch);
     } catch (error) {
       // An error that says nothing may lie with the batch: if the store works, and again and again not for this one.
-      if (batch.failedAfter < this.#answered) batch.doubts++;
+      if (batch.failedAfter !== undefined && batch.failedAfter < this.#answered) batch.doubts++;
       const isRefused = isRefusal(error) || (!isPassing(error) && batch.doubts >= MOST_REFUSALS);
       if (isRefused) this.#takeApart(batch, error);
       else this.#sendLater(batch, error);
@@ -334,7 +396,12 @@ class StoreMemory {
     this.#markWorking();
   }
 
-  /** Behind the others, so that it does not hold them up. */
+  /**
+   * Behind the others, so that it does not hold them up.
+   *
+   * @param {Batch} batch
+   * @param {unknown} error
+   */
   #sendLater(batch, error) {
     batch.failedAfter = this.#answered;
     this.#missed.push(batch);
@@ -342,7 +409,12 @@ class StoreMemory {
     for (const { reject } of this.#flushes.splice(0)) reject(typed(error));
   }
 
-  /** Has what was refused together sent one by one, and gives up what was refused alone. */
+  /**
+   * Has what was refused together sent one by one, and gives up what was refused alone.
+   *
+   * @param {Batch} batch
+   * @param {unknown} error
+   */
   #takeApart(batch, error) {
     if (batch.entries.length > 1) {
       // None is added to.
@@ -375,23 +447,38 @@ class Patience {
   }
 }
 
-/** @returns {Batch} */
+/**
+ * @param {NoveltyEntry[]} entries
+ * @returns {Batch}
+ */
 function batchOf(entries) {
   return { call: randomUUID(), entries, isSent: false, failedAfter: undefined, doubts: 0 };
 }
 
+/** @param {Batch} batch */
 function sizeOf({ entries }) {
   return entries.reduce((size, { vectors }) => size + vectors.length, 0);
 }
 
-/** Of two comparisons, the nearer neighbour of each vector. */
+/**
+ * Of two comparisons, the nearer neighbour of each vector.
+ *
+ * @param {NoveltyComparison} comparison
+ * @param {NoveltyComparison} other
+ */
 function nearer(comparison, other) {
-  const similarityOf = (neighbour) => neighbour?.similarity ?? Number.NEGATIVE_INFINITY;
+  const similarityOf = (/** @type {StoredNeighbour | null} */ neighbour) =>
+    neighbour?.similarity ?? Number.NEGATIVE_INFINITY;
   return comparison.map((neighbour, index) =>
     similarityOf(other[index]) > similarityOf(neighbour) ? other[index] : neighbour,
   );
 }
 
+/**
+ * @param {NoveltyComparison[]} comparisons
+ * @param {boolean} isLocal
+ * @returns {Answer[]}
+ */
 function answersOf(comparisons, isLocal) {
   return comparisons.map((comparison) => ({ comparison, isLocal }));
 }
@@ -406,32 +493,47 @@ const PASSING = [
   'ERR_STORE_OTHER_LIMITS',
 ];
 
+/** @param {unknown} error */
 function isPassing(error) {
-  return PASSING.includes(codeOf(error));
+  return PASSING.includes(codeOf(error) ?? '');
 }
 
-/** Whether an error says that what was sent will not be taken. One without a code of ours says nothing. */
+/**
+ * Whether an error says that what was sent will not be taken. One without a code of ours says nothing.
+ *
+ * @param {unknown} error
+ */
 function isRefusal(error) {
-  return !isPassing(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error));
+  return !isPassing(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error) ?? '');
 }
 
-/** The code of an error, which may be anything: other libraries have codes that are numbers. */
+/**
+ * The code of an error, which may be anything: other libraries have codes that are numbers.
+ *
+ * @param {unknown} error
+ */
 function codeOf(error) {
   try {
-    return typeof error?.code === 'string' ? error.code : undefined;
+    const { code } = /** @type {{ code?: unknown }} */ (error ?? {});
+    return typeof code === 'string' ? code : undefined;
   } catch {
     return undefined;
   }
 }
 
+/** @param {unknown} error */
 function messageOf(error) {
   try {
-    return String(error?.message ?? error);
+    return String(/** @type {{ message?: unknown } | null | undefined} */ (error)?.message ?? error);
   } catch {
     return 'its error cannot be read';
   }
 }
 
+/**
+ * @param {string} message
+ * @param {unknown} error
+ */
 function warn(message, error) {
   process.emitWarning(`${message}: ${messageOf(error)}`, {
     type: 'KnowledgePulseWarning',
@@ -439,21 +541,38 @@ function warn(message, error) {
   });
 }
 
-/** An error with a code. */
+/**
+ * An error with a code.
+ *
+ * @param {unknown} error
+ */
 function typed(error) {
   if (codeOf(error) !== undefined) return error;
   return codedError(Error, 'ERR_STORE', `the store failed: ${messageOf(error)}`, error);
 }
 
-/** Scores rest on what a store says, so it must make sense, and stay so: this is a copy. */
+/**
+ * Scores rest on what a store says, so it must make sense, and stay so: this is a copy.
+ *
+ * @param {unknown} comparisons
+ * @param {readonly NoveltyEntry[]} entries
+ * @returns {NoveltyComparison[]}
+ */
 function readComparisons(comparisons, entries) {
   return readList(comparisons, entries, (comparison, { vectors }) =>
     readList(comparison, vectors, readNeighbour),
   );
 }
 
-/** What is nearest to each vector of an entry in a store. It need not heed the signal. */
+/**
+ * What is nearest to each vector of an entry in a store. It need not heed the signal.
+ *
+ * @param {NoveltyStore} store
+ * @param {NoveltyEntry} entry
+ * @param {AbortSignal} [signal]
+ */
 async function lookIn(store, { vectors, model, method }, signal) {
+  /** @type {NoveltyComparison} */
   const comparison = [];
   for (const vector of vectors) {
     const looking = (async () => store.nearest(vector, 1, model, { signal, method }))();
@@ -464,7 +583,15 @@ async function lookIn(store, { vectors, model, method }, signal) {
   return comparison;
 }
 
-/** Reads a list that answers to each of `questions`. */
+/**
+ * Reads a list that answers to each of `questions`.
+ *
+ * @template Question
+ * @template Answered
+ * @param {unknown} answers
+ * @param {readonly Question[]} questions
+ * @param {(answer: unknown, question: Question) => Answered} readOne
+ */
 function readList(answers, questions, readOne) {
   if (!isArray(answers) || read(answers, 'length') !== questions.length) throw nonsense();
   return questions.map((question, index) => readOne(read(answers, index), question));
@@ -473,6 +600,10 @@ function readList(answers, questions, readOne) {
 /** Rounding may take a similarity a little beyond 1. */
 const MOST_SIMILARITY = 1.001;
 
+/**
+ * @param {unknown} neighbour
+ * @returns {StoredNeighbour | null}
+ */
 function readNeighbour(neighbour) {
   if (neighbour === null) return null;
   if (typeof neighbour !== 'object') throw nonsense();
@@ -483,6 +614,10 @@ function readNeighbour(neighbour) {
   return { label, similarity };
 }
 
+/**
+ * @param {object} answer
+ * @param {PropertyKey} key
+ */
 function read(answer, key) {
   return readFrom(answer, key, `the store's answer`, 'ERR_STORE');
 }

@@ -47,7 +47,17 @@ const MAX_TTL_MS = 2e14;
 const LOCKED_COMPARISONS = 10_000;
 
 /** The functions, for a look whether they are all there. */
-const FUNCTIONS = ['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep'];
+const FUNCTIONS = /** @type {const} */ (['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep']);
+
+/** @typedef {typeof FUNCTIONS[number]} FunctionName */
+
+/**
+ * What the statements call by name, quoted: what is called on every use, and what only `migrate` names.
+ *
+ * @typedef {Record<'meta' | FunctionName, string>} CalledNames
+ * @typedef {CalledNames & Record<'extension' | 'extensionLiteral' | 'type' | 'table' | 'tableLiteral' | 'indexName' |
+ *   'callIndexName' | 'quote', string>} Names
+ */
 
 /** Columns that the tables of every version have: without them, a table is somebody else's. */
 const OWN_COLUMNS = {
@@ -60,6 +70,8 @@ const OWN_COLUMNS = {
  *
  * Positions are given out under the lock of the single row of the meta table, so they have no gaps, and are in the
  * order of the commits: the newest `n` vectors are those of the `n` highest positions.
+ *
+ * @param {Names} names
  */
 const tables = ({ table, meta, type, callIndexName }) => `
 CREATE TABLE IF NOT EXISTS ${meta} (
@@ -90,6 +102,8 @@ CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
 /**
  * Makes the tables of the version before into those of this one, of which the method is not known. Its functions had other
  * parameters, so that those of this version would stand beside them. Who still uses them rejects with ERR_STORE_SCHEMA.
+ *
+ * @param {Names} names
  */
 const upgrade = ({ meta, add, nearest }) => `
 ALTER TABLE ${meta} ADD COLUMN method text;
@@ -100,16 +114,25 @@ DROP FUNCTION IF EXISTS ${add}(
 DROP FUNCTION IF EXISTS ${nearest}(integer, bigint, double precision, text, text, text, integer, integer);
 `;
 
-/** The row of the meta table, unless it is there. */
+/**
+ * The row of the meta table, unless it is there.
+ *
+ * @param {Pick<Names, 'meta'>} names
+ */
 const metaRow = ({ meta }) =>
   `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2) ` +
   'ON CONFLICT DO NOTHING';
 
-/** Sets the limits that are not null, and returns all. */
+/**
+ * Sets the limits that are not null, and returns all.
+ *
+ * @param {Pick<Names, 'meta'>} names
+ */
 const setLimits = ({ meta }) =>
   `UPDATE ${meta} SET max_elements = coalesce($2, max_elements), ttl_ms = coalesce($3, ttl_ms) ` +
   'WHERE id = 1 AND version = $1 RETURNING max_elements, ttl_ms';
 
+/** @param {Names} names */
 const hnswIndex = ({ table, indexName, extension }) =>
   `CREATE INDEX ${indexName} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
 
@@ -125,7 +148,11 @@ const EXPECTED = `
   expected_elements bigint,
   expected_ttl_ms double precision`;
 
-/** The store's row, checked. Expects a variable `known`. */
+/**
+ * The store's row, checked. Expects a variable `known`.
+ *
+ * @param {Names} names
+ */
 const checkVersion = ({ meta }) => `
   SELECT ${META_COLUMNS} INTO known FROM ${meta} m WHERE m.id = 1;
   IF known.version IS DISTINCT FROM expected_version THEN
@@ -167,15 +194,27 @@ const checkTime = `
     RAISE EXCEPTION USING ERRCODE = '${RAISED.tooLate}', MESSAGE = 'there was no time left to add';
   END IF;`;
 
-/** Vectors have length 1, so the negative inner product (`<#>`) orders them as the cosine does, and is cheaper. */
+/**
+ * Vectors have length 1, so the negative inner product (`<#>`) orders them as the cosine does, and is cheaper.
+ *
+ * @param {Names} names
+ * @param {string} vector
+ */
 const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extension}.<#>) ${vector})`;
 
-/** As `distance`, in a form that no index can serve. */
+/**
+ * As `distance`, in a form that no index can serve.
+ *
+ * @param {Names} names
+ * @param {string} vector
+ */
 const exactDistance = (names, vector) => `(${distance(names, vector)} + 0)`;
 
 /**
  * Where the vectors of a call begin; null if it is not stored. From the last one: the first ones may have been swept
  * already.
+ *
+ * @param {Names} names
  */
 const findFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.find}(wanted uuid, amount integer) RETURNS bigint
@@ -197,7 +236,11 @@ END
 ${names.quote};
 `;
 
-/** The position of the vector nearest to `query`, from `lowest` on and below `beyond` if there is one. */
+/**
+ * The position of the vector nearest to `query`, from `lowest` on and below `beyond` if there is one.
+ *
+ * @param {Names} names
+ */
 const lookFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.look}(
   query ${names.type}, lowest bigint, beyond bigint, oldest timestamptz, by_index boolean
@@ -243,6 +286,8 @@ ${names.quote};
  * for who is at them. Reading a row costs more than comparing it, so 64 take about as long as ten scans of one.
  *
  * -1 stands for one that was deleted between the scans.
+ *
+ * @param {Names} names
  */
 const lookAllFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.lookAll}(
@@ -288,6 +333,8 @@ ${names.quote};
  * A call that is stored already, because its answer was lost, is only compared, and needs no lock. An earlier attempt may
  * still be under way when the next one begins, so each looks for the other once more under the lock. Whatever takes
  * long there is left to another attempt, for which a serialization failure asks.
+ *
+ * @param {Names} names
  */
 const addFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
@@ -409,6 +456,7 @@ END
 ${names.quote};
 `;
 
+/** @param {Names} names */
 const nearestFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.nearest}(${EXPECTED},
   new_model text,
@@ -451,6 +499,7 @@ END
 ${names.quote};
 `;
 
+/** @param {Names} names */
 const sizeFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.size}(${EXPECTED}
 ) RETURNS bigint
@@ -471,6 +520,8 @@ ${names.quote};
 /**
  * Deletes what is displaced or expired among the `amount` oldest, and returns how many; null if another call is at it.
  * Vectors expire in the order of their positions, so that nothing but the oldest has to be looked at.
+ *
+ * @param {Names} names
  */
 const sweepFunction = (names) => `
 CREATE OR REPLACE FUNCTION ${names.sweep}(${EXPECTED},
@@ -504,6 +555,7 @@ const SWEEP_LOCK = 0x6b706e73;
 /** The lock of `migrate`: one for a database, because an extension is the database's. */
 const MIGRATE_LOCK = '7741340157230116965';
 
+/** @param {Names} names */
 const functions = (names) =>
   [findFunction, lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction, sweepFunction]
     .map((make) => make(names))

@@ -6,16 +6,31 @@ const { isAborted, onAbort, reasonOf } = require('../../calls/abort.js');
 const { codedError } = require('../../calls/errors.js');
 const { RAISED } = require('./schema.js');
 
+/**
+ * @import { AbortSignalLike } from '../../../index.js'
+ * @import { PgClient, PgPool } from '../../../pgvector.js'
+ */
+
+/** @typedef {{ client: PgClient, release: (broken?: boolean) => void }} Connection */
+
+/** @typedef {ReturnType<typeof startTimer>} Timer */
+
+/** @typedef {{ code?: unknown, severity?: string, message?: string }} DriverError what is read of an error of `pg` */
+
 const ignore = () => {};
 
 /** What a connection is told to send: strings, whatever type parsers the process has registered. */
-const types = { getTypeParser: () => (value) => value };
+const types = { getTypeParser: () => (/** @type {unknown} */ value) => value };
 
 /**
  * An error with how it came about: `phase` is `connect` until the statement has been sent, then `query`; or it is
  * `aborted`, and the error the signal's reason.
  */
 class Failure {
+  /**
+   * @param {unknown} error
+   * @param {'aborted' | 'connect' | 'query'} phase
+   */
   constructor(error, phase) {
     this.error = error;
     this.phase = phase;
@@ -32,10 +47,10 @@ const TIME_UP = Symbol('time is up');
  * A signal cancels the statement in the server; if that is too late, the statement goes on to its end, so that either
  * way what became of it is known.
  *
- * @param {import('../../../pgvector').PgPool} pool
+ * @param {PgPool} pool
  * @param {{ text: string, valuesAt: (now: number) => unknown[], tag: string }} statement `valuesAt` is asked when there is a
  * connection; `tag` is unique to this call
- * @param {{ deadline: number, signal?: AbortSignal }} limits `deadline` by `performance.now()`
+ * @param {{ deadline: number, signal?: AbortSignalLike }} limits `deadline` by `performance.now()`
  * @throws {Failure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
  */
 async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal }) {
@@ -49,8 +64,10 @@ async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal })
   }
 }
 
+/** @param {number} deadline */
 function startTimer(deadline) {
-  let stop;
+  let stop = ignore;
+  /** @type {Promise<never>} */
   const expired = new Promise((_, reject) => {
     const handle = setTimeout(() => reject(TIME_UP), Math.max(0, deadline - performance.now()));
     stop = () => clearTimeout(handle);
@@ -60,6 +77,11 @@ function startTimer(deadline) {
   return { expired, stop };
 }
 
+/**
+ * @param {PgPool} pool
+ * @param {Timer} timer
+ * @param {AbortSignalLike} [signal]
+ */
 async function connect(pool, timer, signal) {
   const aborted = rejection(signal);
   const connecting = openConnection(pool);
@@ -80,14 +102,15 @@ async function connect(pool, timer, signal) {
  * One that breaks also tells that as an event, which would end the process if nobody listened. A promise for the
  * connection alone would come too late for that: it may break before whoever awaits it goes on.
  *
- * @returns {Promise<{ client: import('../../../pgvector').PgClient, release: (broken?: boolean) => void }>}
+ * @param {PgPool} pool
+ * @returns {Promise<Connection>}
  */
 function openConnection(pool) {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
       if (error) return reject(new Failure(error, 'connect'));
       client.on('error', ignore);
-      const release = (broken = false) => {
+      const release = (/** @type {boolean} */ broken = false) => {
         // The pool listens again from here on.
         client.release(broken);
         client.removeListener('error', ignore);
@@ -97,33 +120,49 @@ function openConnection(pool) {
   });
 }
 
-/** A promise that rejects when the signal aborts. */
+/**
+ * A promise that rejects when the signal aborts.
+ *
+ * @param {AbortSignalLike | undefined} signal
+ * @returns {{ promise: Promise<never>, forget: () => void }}
+ */
 function rejection(signal) {
   if (signal === undefined) return { promise: new Promise(ignore), forget: ignore };
-  let forget;
+  let forget = ignore;
+  /** @type {Promise<never>} */
   const promise = new Promise((_, reject) => {
     const abort = () => reject(new Failure(reasonOf(signal), 'aborted'));
     if (isAborted(signal)) abort();
-    forget = onAbort(signal, abort);
+    const stopListening = onAbort(signal, abort);
+    forget = () => void stopListening();
   });
   promise.catch(ignore);
   return { promise, forget };
 }
 
+/**
+ * @param {PgPool} pool
+ * @param {Connection} connection
+ * @param {{ text: string, values: unknown[], tag?: string }} statement
+ * @param {Timer} timer
+ * @param {AbortSignalLike} [signal]
+ */
 async function query(pool, connection, { text, values, tag }, timer, signal) {
+  /** @type {ReturnType<typeof cancel> | undefined} */
   let cancellation;
   const forget =
     signal === undefined
       ? ignore
       : onAbort(signal, () => {
-          cancellation = cancel(pool, tag);
+          if (tag !== undefined) cancellation = cancel(pool, tag);
         });
-  const release = (broken) => {
+  const release = (/** @type {boolean} */ broken) => {
     forget();
     connection.release(broken);
   };
   try {
-    const running = connection.client.query({ text, values, rowMode: 'array', types });
+    const config = { text, values, rowMode: /** @type {const} */ ('array'), types };
+    const running = connection.client.query(config);
     // What becomes of it after the time is up is of no interest.
     running.catch(ignore);
     const { rows } = await Promise.race([running, timer.expired]);
@@ -132,7 +171,7 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
     release(false);
     return rows;
   } catch (error) {
-    if (error === TIME_UP) cancellation ??= tag && cancel(pool, tag);
+    if (error === TIME_UP) cancellation ??= tag === undefined ? undefined : cancel(pool, tag);
     else await cancellation?.withdraw();
     release(error === TIME_UP || isBroken(error));
     const isCancelled = signal !== undefined && isAborted(signal) && sqlState(error) === CANCELLED;
@@ -148,6 +187,9 @@ const CANCEL_MS = 2000;
 /**
  * Has the server cancel the statement with this tag. `withdraw` settles, without an error, when the statement can no
  * longer be met.
+ *
+ * @param {PgPool} pool
+ * @param {string} tag
  */
 function cancel(pool, tag) {
   let isSent = false;
@@ -168,6 +210,11 @@ function cancel(pool, tag) {
 /**
  * Has the server cancel the statement with this tag, and settles, without an error, when it has been told to or cannot be
  * told in time. `isWanted` is asked when there is a connection to tell it.
+ *
+ * @param {PgPool} pool
+ * @param {string} tag
+ * @param {number} deadline
+ * @param {() => boolean} [isWanted]
  */
 async function stopStatement(pool, tag, deadline, isWanted = () => true) {
   const timer = startTimer(Math.min(deadline, performance.now() + CANCEL_MS));
@@ -186,7 +233,11 @@ async function stopStatement(pool, tag, deadline, isWanted = () => true) {
   }
 }
 
-/** Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get. */
+/**
+ * Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get.
+ *
+ * @type {Array<[code: keyof typeof MESSAGES, conditions: string[]]>}
+ */
 const CODES = [
   ['ERR_STORE_OTHER_MODEL', [RAISED.otherModel]],
   ['ERR_STORE_OTHER_METHOD', [RAISED.otherMethod]],
@@ -216,7 +267,11 @@ const MESSAGES = {
   ERR_STORE: 'the store failed',
 };
 
-/** The error of a table with other limits, for whoever finds that out without the server. */
+/**
+ * The error of a table with other limits, for whoever finds that out without the server.
+ *
+ * @param {string} message
+ */
 function otherLimits(message) {
   return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
 }
@@ -227,7 +282,12 @@ const MIGRATION_MESSAGES = {
   ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
 };
 
-/** The typed error for what {@link runStatement} threw; a signal's reason stays what it is. */
+/**
+ * The typed error for what {@link runStatement} threw; a signal's reason stays what it is.
+ *
+ * @param {unknown} failure
+ * @param {typeof MESSAGES} [messages]
+ */
 function storeError(failure, messages = MESSAGES) {
   if (!(failure instanceof Failure)) return failure;
   const { error, phase } = failure;
@@ -237,9 +297,14 @@ function storeError(failure, messages = MESSAGES) {
     return codedError(Error, 'ERR_STORE_TIMEOUT', `${messages.ERR_STORE_TIMEOUT}: ${where}`);
   }
   const code = codeOf(error, phase);
-  return codedError(Error, code, `${messages[code]}: ${error?.message || error?.code || error}`, error);
+  return codedError(Error, code, `${messages[code]}: ${messageOf(error)}`, error);
 }
 
+/**
+ * @param {unknown} error
+ * @param {Failure['phase']} phase
+ * @returns {keyof typeof MESSAGES}
+ */
 function codeOf(error, phase) {
   const condition = sqlState(error);
   for (const [code, conditions] of CODES) {
@@ -247,28 +312,55 @@ function codeOf(error, phase) {
   }
   if (condition !== undefined) return phase === 'connect' ? 'ERR_STORE_UNAVAILABLE' : 'ERR_STORE';
   // The driver's own: it names neither a condition nor, for its `query_timeout`, a code.
-  return /read timeout/i.test(error?.message) ? 'ERR_STORE_TIMEOUT' : 'ERR_STORE_UNAVAILABLE';
+  return /read timeout/i.test(messageOf(error)) ? 'ERR_STORE_TIMEOUT' : 'ERR_STORE_UNAVAILABLE';
 }
 
-/** PostgreSQL's condition; undefined for what did not come from the server. */
+/**
+ * PostgreSQL's condition; undefined for what did not come from the server.
+ *
+ * @param {unknown} error
+ */
 function sqlState(error) {
-  return typeof error?.code === 'string' && error.severity !== undefined ? error.code : undefined;
+  const { code, severity } = /** @type {DriverError} */ (error ?? {});
+  return typeof code === 'string' && severity !== undefined ? code : undefined;
 }
 
-/** Whether the connection is of no more use. */
+/** @param {unknown} error */
+function messageOf(error) {
+  const { message, code } = /** @type {DriverError} */ (error ?? {});
+  return String(message || code || error);
+}
+
+/**
+ * Whether the connection is of no more use.
+ *
+ * @param {unknown} error
+ */
 function isBroken(error) {
   const condition = sqlState(error);
-  return condition === undefined || /^(08|57P)/.test(condition) || error.severity === 'FATAL';
+  return (
+    condition === undefined ||
+    /^(08|57P)/.test(condition) ||
+    /** @type {DriverError} */ (error).severity === 'FATAL'
+  );
 }
 
-/** Whether a statement that had been sent was lost with its connection: it may or may not have been carried out. */
+/**
+ * Whether a statement that had been sent was lost with its connection: it may or may not have been carried out.
+ *
+ * @param {Failure} failure
+ */
 function isLost(failure) {
   return failure.phase === 'query' && failure.error !== TIME_UP && isBroken(failure.error);
 }
 
-/** Whether the database refused to order a statement among others, and will not if it comes again. */
+/**
+ * Whether the database refused to order a statement among others, and will not if it comes again.
+ *
+ * @param {Failure} failure
+ */
 function isConflict({ error, phase }) {
-  return phase === 'query' && ['40001', '40P01'].includes(sqlState(error));
+  return phase === 'query' && ['40001', '40P01'].includes(sqlState(error) ?? '');
 }
 
 module.exports = {

@@ -23,6 +23,18 @@ const {
 } = require('./statement.js');
 const { isArray, readFrom } = require('../../calls/reading.js');
 
+/**
+ * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour,
+ *   VectorModel } from '../../../index.js'
+ * @import { PgClient, PgPool, PgVectorStoreLimits, PgVectorStoreOptions } from '../../../pgvector.js'
+ */
+
+/** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null stands for any */
+
+/** @typedef {ReturnType<typeof readOptions>} Settings */
+
+/** @typedef {{ toSql: (vector: number[]) => string }} Driver what is used of the package pgvector */
+
 const { DIMENSIONS, MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
 /** The longest delay of a timer: a longer one would end at once. */
@@ -49,11 +61,18 @@ const SWEEP_ROWS = 10_000;
 /**
  * What the server may use of the time that remains, in milliseconds: less than all, so that it gives up first and it is
  * known that nothing was added.
+ *
+ * @param {number} remaining
  */
 function patienceFor(remaining) {
   return remaining - Math.max(MIN_ANSWER_MS, remaining / 10);
 }
 
+/**
+ * A novelty store in a table of PostgreSQL, which any number of processes share.
+ *
+ * @implements {NoveltyStore}
+ */
 class PgVectorStore {
   #pool;
   #toSql;
@@ -61,11 +80,17 @@ class PgVectorStore {
   #names;
   /** The limits that the table is to have; null where any will do. */
   #limits;
+  /** @type {NodeJS.Timeout | null} */
   #sweeper = null;
   #closed = false;
   #hasWarned = false;
 
-  /** The package pgvector is only for kp-score, which looks for it elsewhere. */
+  /**
+   * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`, and `ERR_STORE` without the package pgvector.
+   *
+   * @param {PgVectorStoreOptions} options
+   * @param {Driver} [pgvector] only for kp-score, which looks for the package elsewhere
+   */
   constructor(options, pgvector = undefined) {
     this.#settings = readOptions(options);
     this.#pool = this.#settings.pool;
@@ -75,20 +100,30 @@ class PgVectorStore {
     ignoreIdleErrors(this.#pool);
   }
 
-  /** Not the pool, which may know a password. */
+  /**
+   * Not the pool, which may know a password.
+   *
+   * @type {import('../../inspect.js').Inspect}
+   */
   [custom](depth, options) {
     const { schema: named, table, index, timeoutMs } = this.#settings;
     const fields = { schema: named, table, index, ...this.#limits, timeoutMs, closed: this.#closed };
     return inspectAs('PgVectorStore', fields, depth, options);
   }
 
+  /**
+   * Makes the extension, the tables, the functions and the index, as far as they are not there. Rejects with `ERR_STORE_…`.
+   *
+   * @returns {Promise<void>}
+   */
   async migrate() {
     this.#refuseClosed();
     try {
       await this.#migrate();
     } catch (error) {
       // Someone who does not know our lock made the same thing at the same time.
-      if (!['23505', '42710', '42P07'].includes(error?.error?.code)) {
+      const { code } = /** @type {{ code?: string }} */ ((error instanceof Failure && error.error) || {});
+      if (!['23505', '42710', '42P07'].includes(code ?? '')) {
         throw storeError(error, MIGRATION_MESSAGES);
       }
       await this.#migrate().catch((second) => {
@@ -97,12 +132,26 @@ class PgVectorStore {
     }
   }
 
+  /**
+   * Compares an entry with everything stored before it, and stores it, once even if the connection is lost. Rejects with `ERR_STORE_…`.
+   *
+   * @param {NoveltyEntry} entry
+   * @param {AddOptions} [options]
+   * @returns {Promise<NoveltyComparison>}
+   */
   async compareAndAdd(entry, options) {
     const read = readAddOptions(options);
     const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', KIND)], read);
     return comparison;
   }
 
+  /**
+   * As one `compareAndAdd` after another, all or nothing, in one round trip.
+   *
+   * @param {readonly NoveltyEntry[]} entries
+   * @param {AddOptions} [options]
+   * @returns {Promise<NoveltyComparison[]>}
+   */
   async compareAndAddBatch(entries, options) {
     const { signal, call } = readAddOptions(options);
     const read = readEntries(entries, KIND);
@@ -113,6 +162,15 @@ class PgVectorStore {
     return this.#compareAndAdd(read, { signal, call });
   }
 
+  /**
+   * The `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
+   *
+   * @param {Float32Array} vector
+   * @param {number} count
+   * @param {VectorModel} model
+   * @param {NearestOptions} [options]
+   * @returns {Promise<StoredNeighbour[]>}
+   */
   async nearest(vector, count, model, options) {
     const { signal, method } = readCallOptions(options, { method: 'string' });
     const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
@@ -130,11 +188,17 @@ class PgVectorStore {
     const rows = await this.#ask(text, values, signal);
     // A vector without length resembles nothing.
     return rows.map(([similarity, label]) => ({
-      label,
+      label: /** @type {string | null} */ (label),
       similarity: length === 0 ? 0 : Number(similarity) / length,
     }));
   }
 
+  /**
+   * How many vectors count.
+   *
+   * @param {CallOptions} [options]
+   * @returns {Promise<number>}
+   */
   async size(options) {
     const { signal } = readCallOptions(options);
     const text = `SELECT ${this.#names.size}($1, $2, $3)`;
@@ -142,6 +206,12 @@ class PgVectorStore {
     return Number(size);
   }
 
+  /**
+   * Deletes what no longer counts, and returns how many vectors that were.
+   *
+   * @param {CallOptions} [options]
+   * @returns {Promise<number>}
+   */
   async sweep(options) {
     const { signal } = readCallOptions(options);
     const text = `SELECT ${this.#names.sweep}($1, $2, $3, $4)`;
@@ -153,10 +223,17 @@ class PgVectorStore {
     }
   }
 
+  /**
+   * Changes the limits of the table, for all who share it, and returns all of them.
+   *
+   * @param {Partial<PgVectorStoreLimits>} limits
+   * @param {CallOptions} [options]
+   * @returns {Promise<PgVectorStoreLimits>}
+   */
   async setLimits(limits, options) {
     const { signal } = readCallOptions(options);
-    requireOptions(limits, ['maxElements', 'ttlMs'], 'limits');
-    const { maxElements, ttlMs } = readLimits(limits, 'limits');
+    const given = requireOptions(limits, ['maxElements', 'ttlMs'], 'limits');
+    const { maxElements, ttlMs } = readLimits(given, 'limits');
     const rows = await this.#ask(schema.setLimits(this.#names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
@@ -167,16 +244,28 @@ class PgVectorStore {
     return { maxElements: Number(newElements), ttlMs: Number(newTtl) };
   }
 
+  /**
+   * Stops the sweeps; calls reject from now on. The pool is the caller's to end.
+   *
+   * @returns {void}
+   */
   close() {
     this.#closed = true;
-    clearTimeout(this.#sweeper);
+    clearTimeout(this.#sweeper ?? undefined);
     this.#sweeper = null;
   }
 
+  /**
+   * @param {NoveltyEntry[]} entries
+   * @param {ReturnType<typeof readAddOptions>} options
+   */
   async #compareAndAdd(entries, { signal, call = randomUUID() }) {
     const { model: identity, method } = originOf(entries);
+    /** @type {string[]} */
     const vectors = [];
+    /** @type {Array<string | null>} */
     const labels = [];
+    /** @type {number[]} */
     const befores = [];
     for (const entry of entries) {
       const label = storable(entry.id);
@@ -191,7 +280,7 @@ class PgVectorStore {
     const text =
       'SELECT similarity, nearest_label ' +
       `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
-    const valuesAt = (remaining) => [
+    const valuesAt = (/** @type {number} */ remaining) => [
       ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       ...[efSearch, patienceFor(remaining)],
     ];
@@ -200,7 +289,9 @@ class PgVectorStore {
     const rows = await this.#run({ text, valuesAt, tag }, signal);
     this.#scheduleSweep();
     const found = rows.map(([similarity, label]) =>
-      similarity === null ? null : { label, similarity: Number(similarity) },
+      similarity === null
+        ? null
+        : { label: /** @type {string | null} */ (label), similarity: Number(similarity) },
     );
     return entries.map((entry) => found.splice(0, entry.vectors.length));
   }
@@ -215,6 +306,11 @@ class PgVectorStore {
     if (this.#closed) throw codedError(Error, 'ERR_STORE_UNAVAILABLE', 'the store is closed');
   }
 
+  /**
+   * @param {string} text
+   * @param {unknown[]} values
+   * @param {AbortSignalLike | undefined} signal
+   */
   #ask(text, values, signal) {
     return this.#run({ text, valuesAt: () => values, tag: `knowledgepulse ${randomUUID()}` }, signal);
   }
@@ -222,12 +318,15 @@ class PgVectorStore {
   /**
    * Runs a statement that does nothing more when it is run twice: again within the time after conflicts, and once after
    * the connection was lost, as the idle ones of a pool are when the server restarts.
+   *
+   * @param {{ text: string, valuesAt: (remaining: number) => unknown[], tag: string }} statement
+   * @param {AbortSignalLike | undefined} signal
    */
   async #run({ text, valuesAt, tag }, signal) {
     throwIfAborted(signal);
     this.#refuseClosed();
     const deadline = performance.now() + this.#settings.timeoutMs;
-    const statement = { text, valuesAt: (now) => valuesAt(deadline - now), tag };
+    const statement = { text, valuesAt: (/** @type {number} */ now) => valuesAt(deadline - now), tag };
     let lost = 0;
     for (let conflicts = 0; ; ) {
       try {
@@ -270,14 +369,19 @@ class PgVectorStore {
     this.#sweeper.unref();
   }
 
-  /** Says once that sweeps fail, unless it will pass: nothing wrong comes of it, but the table grows. */
+  /**
+   * Says once that sweeps fail, unless it will pass: nothing wrong comes of it, but the table grows.
+   *
+   * @param {unknown} error
+   */
   #warn(error) {
-    const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(error.code);
+    const { code, message } = /** @type {import('../../calls/errors.js').CodedError} */ (error);
+    const passes = ['ERR_STORE_UNAVAILABLE', 'ERR_STORE_TIMEOUT'].includes(code);
     if (passes || this.#closed || this.#hasWarned) return;
     this.#hasWarned = true;
-    process.emitWarning(`Old vectors of the store could not be deleted: ${error.message}`, {
+    process.emitWarning(`Old vectors of the store could not be deleted: ${message}`, {
       type: 'KnowledgePulseWarning',
-      code: error.code,
+      code,
     });
   }
 
@@ -307,6 +411,10 @@ class Migration {
   #client;
   #settings;
 
+  /**
+   * @param {PgClient} client
+   * @param {Settings} settings
+   */
   constructor(client, settings) {
     this.#client = client;
     this.#settings = settings;
@@ -364,9 +472,14 @@ class Migration {
     );
   }
 
-  /** Refuses what has the name of one of our tables and is none. */
+  /**
+   * Refuses what has the name of one of our tables and is none.
+   *
+   * @param {string} namespace
+   * @param {keyof typeof schema.OWN_COLUMNS} part
+   */
   async #refuseForeign(namespace, part) {
-    const name = this.#settings.table + (schema.SUFFIXES[part] ?? '');
+    const name = this.#settings.table + (part === 'table' ? '' : schema.SUFFIXES[part]);
     const relation = await this.#describe(namespace, name);
     const isOurs =
       relation.kind === 'table' &&
@@ -374,7 +487,12 @@ class Migration {
     if (!isOurs) throw foreign(relation);
   }
 
-  /** What it is that has a name. */
+  /**
+   * What it is that has a name.
+   *
+   * @param {string} namespace
+   * @param {string} name
+   */
   async #describe(namespace, name) {
     const rows = await this.#query(
       'SELECT c.relkind, a.attname FROM pg_class c LEFT JOIN pg_attribute a ' +
@@ -386,6 +504,7 @@ class Migration {
     return { name: `${namespace}.${name}`, kind: RELATION_KINDS[rows[0]?.[0]] ?? 'relation', columns };
   }
 
+  /** @param {string} meta */
   async #checkLimits(meta) {
     const { maxElements, ttlMs } = this.#settings.limits;
     const [[elements, ttl]] = await this.#query(`SELECT max_elements, ttl_ms FROM ${meta} WHERE id = 1`);
@@ -398,7 +517,11 @@ class Migration {
     }
   }
 
-  /** The schema of the tables. One that is missing is not made: mistyped, it would be an empty memory. */
+  /**
+   * The schema of the tables. One that is missing is not made: mistyped, it would be an empty memory.
+   *
+   * @returns {Promise<string>}
+   */
   async #namespace() {
     const { schema: named } = this.#settings;
     if (named === undefined) {
@@ -415,9 +538,14 @@ class Migration {
     return named;
   }
 
-  /** Which of the store's tables and indexes are in a schema. */
+  /**
+   * Which of the store's tables and indexes are in a schema.
+   *
+   * @param {string} namespace
+   */
   async #relations(namespace) {
     const { table, index } = this.#settings;
+    /** @type {Record<string, string>} */
     const names = { table, meta: table + schema.SUFFIXES.meta, call: table + schema.SUFFIXES.call };
     if (index === 'hnsw') names.hnsw = table + schema.SUFFIXES.hnsw;
     const rows = await this.#query(
@@ -451,9 +579,9 @@ class Migration {
     const { table, index, limits } = this.#settings;
     const namespace = await this.#namespace();
     const extension = quoted(await this.#extension());
-    const name = (part) => quoted(namespace, table + schema.SUFFIXES[part]);
     const whole = quoted(namespace, table);
-    const names = {
+    /** @type {Omit<import('./schema.js').Names, 'quote'>} */
+    const others = {
       extension,
       extensionLiteral: literal(extension),
       type: `${extension}.vector`,
@@ -461,9 +589,9 @@ class Migration {
       tableLiteral: literal(whole),
       indexName: quoted(table + schema.SUFFIXES.hnsw),
       callIndexName: quoted(table + schema.SUFFIXES.call),
+      ...namesOf({ table, schema: namespace }),
     };
-    for (const part of ['meta', ...schema.FUNCTIONS]) names[part] = name(part);
-    names.quote = dollarQuote(Object.values(names));
+    const names = { ...others, quote: dollarQuote(Object.values(others)) };
     await this.#query(schema.tables(names));
     const [[version] = []] = await this.#query(`SELECT version FROM ${names.meta} WHERE id = 1`);
     if (Number(version) === schema.OLDER_VERSION) await this.#query(schema.upgrade(names));
@@ -501,6 +629,11 @@ class Migration {
     return found;
   }
 
+  /**
+   * @param {string} text
+   * @param {unknown[]} [values]
+   * @returns {Promise<any[][]>} rows of texts and nulls
+   */
   async #query(text, values) {
     try {
       // The time limit of the pool is for calls.
@@ -513,7 +646,11 @@ class Migration {
   }
 }
 
-/** What PostgreSQL keeps under the names of tables, by `pg_class.relkind`. */
+/**
+ * What PostgreSQL keeps under the names of tables, by `pg_class.relkind`.
+ *
+ * @type {Record<string, string>}
+ */
 const RELATION_KINDS = {
   r: 'table',
   p: 'partitioned table',
@@ -529,7 +666,11 @@ const RELATION_KINDS = {
 /** So many columns tell what a table is. */
 const NAMED_COLUMNS = 8;
 
-/** The error for something that has a name of ours and belongs to somebody else. */
+/**
+ * The error for something that has a name of ours and belongs to somebody else.
+ *
+ * @param {{ name: string, kind: string, columns: string[] }} relation
+ */
 function foreign({ name, kind, columns }) {
   const article = kind === 'index' ? 'an' : 'a';
   const shown = columns.slice(0, NAMED_COLUMNS).join(', ');
@@ -539,38 +680,60 @@ function foreign({ name, kind, columns }) {
   return schemaError(`${name} is ${article} ${what}, and belongs to no store; name another table`);
 }
 
+/** @param {string} message */
 function schemaError(message) {
   return codedError(Error, 'ERR_STORE_SCHEMA', message);
 }
 
-/** A name as SQL: whatever is in it is a part of it. */
+/**
+ * A name as SQL: whatever is in it is a part of it.
+ *
+ * @param {string[]} parts
+ */
 function quoted(...parts) {
   return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
 }
 
-/** A text as SQL. Backslashes count as in the standard only with `standard_conforming_strings`, so they are escaped. */
+/**
+ * A text as SQL. Backslashes count as in the standard only with `standard_conforming_strings`, so they are escaped.
+ *
+ * @param {string} text
+ */
 function literal(text) {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-/** What the bodies of functions stand between: nothing that is part of a name in them. */
+/**
+ * What the bodies of functions stand between: nothing that is part of a name in them.
+ *
+ * @param {string[]} names
+ */
 function dollarQuote(names) {
   let quote = '$function$';
   for (let number = 1; names.some((name) => name.includes(quote)); number++) quote = `$function${number}$`;
   return quote;
 }
 
-/** The names that the statements call, of which the search path says where they are if no schema was named. */
+/**
+ * The names that the statements call, of which the search path says where they are if no schema was named.
+ *
+ * @param {Pick<Settings, 'table' | 'schema'>} settings
+ * @returns {import('./schema.js').CalledNames}
+ */
 function namesOf({ table, schema: named }) {
   const prefix = named === undefined ? [] : [named];
-  const entries = ['meta', ...schema.FUNCTIONS].map((name) => [
+  const entries = /** @type {const} */ (['meta', ...schema.FUNCTIONS]).map((name) => [
     name,
     quoted(...prefix, table + schema.SUFFIXES[name]),
   ]);
-  return Object.fromEntries(entries);
+  return /** @type {import('./schema.js').CalledNames} */ (Object.fromEntries(entries));
 }
 
-/** Loaded when it is needed: it is an optional peer dependency. */
+/**
+ * Loaded when it is needed: it is an optional peer dependency.
+ *
+ * @returns {Driver}
+ */
 function loadDriver() {
   try {
     return require('pgvector');
@@ -584,17 +747,29 @@ function loadDriver() {
   }
 }
 
-/** Pools that have a listener of ours. */
+/**
+ * Pools that have a listener of ours.
+ *
+ * @type {WeakSet<object>}
+ */
 const listening = new WeakSet();
 
-/** A connection that breaks while it idles in the pool would end the process if nobody listened; the pool drops it. */
+/**
+ * A connection that breaks while it idles in the pool would end the process if nobody listened; the pool drops it.
+ *
+ * @param {PgPool & { on?: (event: 'error', listener: () => void) => unknown }} pool
+ */
 function ignoreIdleErrors(pool) {
   if (listening.has(pool) || typeof pool.on !== 'function') return;
   listening.add(pool);
   pool.on('error', ignore);
 }
 
-/** PostgreSQL has no character for NUL, and none for half a surrogate pair. */
+/**
+ * PostgreSQL has no character for NUL, and none for half a surrogate pair.
+ *
+ * @param {string | null} id
+ */
 function storable(id) {
   return id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 }
@@ -603,6 +778,7 @@ const OPTIONS = [
   ...['pool', 'table', 'schema', 'maxElements', 'ttlMs', 'index', 'efSearch', 'timeoutMs', 'sweepIntervalMs'],
 ];
 
+/** @param {unknown} options */
 function readOptions(options) {
   if (options === null || typeof options !== 'object' || isArray(options)) {
     throw invalidOption(TypeError, 'options must be an object with a pool');
@@ -635,29 +811,42 @@ function readOptions(options) {
   };
 }
 
-/** A connection has both methods too, and a pool may be anything that hands out connections. */
+/**
+ * A connection has both methods too, and a pool may be anything that hands out connections.
+ *
+ * @param {unknown} value
+ * @returns {value is PgPool}
+ */
 function isPool(value) {
   try {
-    const isConnection = typeof value.query === 'function' && value.totalCount === undefined;
-    return typeof value === 'object' && typeof value.connect === 'function' && !isConnection;
+    const { connect, query, totalCount } = /** @type {Record<string, unknown>} */ (value);
+    const isConnection = typeof query === 'function' && totalCount === undefined;
+    return typeof value === 'object' && typeof connect === 'function' && !isConnection;
   } catch {
     return false;
   }
 }
 
-/** The limits that are named; null for those that are not. */
+/**
+ * The limits that are named; null for those that are not.
+ *
+ * @param {object} options
+ * @param {string} [path]
+ * @returns {Limits}
+ */
 function readLimits(options, path = 'options') {
   const { POSITIVE_INFINITY: forever, MAX_SAFE_INTEGER } = Number;
   const elements = { fallback: null, from: 1, to: MAX_SAFE_INTEGER, whole: true, path };
   const ttlMs = readNumber(options, 'ttlMs', { fallback: null, from: 0, to: forever, path });
   return {
     maxElements: readNumber(options, 'maxElements', elements),
-    ttlMs: ttlMs > MAX_TTL_MS ? forever : ttlMs,
+    ttlMs: ttlMs !== null && ttlMs > MAX_TTL_MS ? forever : ttlMs,
   };
 }
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
+/** @param {unknown} options */
 function readAddOptions(options) {
   const read = readCallOptions(options, { call: 'string' });
   if (read.call !== undefined && !UUID.test(read.call)) {
@@ -666,9 +855,16 @@ function readAddOptions(options) {
   return read;
 }
 
+/**
+ * @template {number | null} Fallback
+ * @param {object} options
+ * @param {string} name
+ * @param {{ fallback: Fallback, from: number, to: number, whole?: boolean, path?: string }} range
+ * @returns {number | Fallback}
+ */
 function readNumber(options, name, { fallback, from, to, whole = false, path = 'options' }) {
   const value = readFrom(options, name, `${path}.${name}`, 'ERR_INVALID_OPTION') ?? fallback;
-  if (value === null) return null;
+  if (value === null) return fallback;
   if (typeof value !== 'number') throw invalidOption(TypeError, `${path}.${name} must be a number`);
   // NaN fails every comparison.
   if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
@@ -678,6 +874,11 @@ function readNumber(options, name, { fallback, from, to, whole = false, path = '
   return value;
 }
 
+/**
+ * @param {object} options
+ * @param {string} name
+ * @param {number} maxBytes
+ */
 function readName(options, name, maxBytes) {
   const value = readOption(options, name);
   if (value === undefined) return undefined;

@@ -1,0 +1,77 @@
+// What is declared for users is what lib/ does: `npm run check` compiles this file against the JavaScript of lib/, and
+// fails where a name, a parameter or a result is in one of them alone, or has another type there. It is never run.
+
+import type * as declaredConformance from '../conformance.js';
+import type * as declared from '../index.js';
+import type * as embedder from '../lib/embedder.js';
+import type * as scorer from '../lib/scorer.js';
+import type * as scoring from '../lib/scoring.js';
+import type * as conformance from '../lib/store/conformance.js';
+import type * as local from '../lib/store/local.js';
+import type * as postgres from '../lib/store/postgres/store.js';
+import type * as vectorCache from '../lib/vector-cache.js';
+import type * as declaredPgvector from '../pgvector.js';
+import type * as declaredScoring from '../scoring.js';
+import type * as declaredVectorCache from '../vector-cache.js';
+
+/** Whether two types are identical, not only assignable to each other: methods are that with narrower parameters too. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+/** A function by its parameters and its result. */
+type Call<F> = F extends (...args: infer Parameters) => infer Result ? [Parameters, Result] : F;
+
+/** The public members, each as a call or a value; how `console.log` shows them is not declared. */
+type Members<T> = { [Name in keyof T as Exclude<Name, HiddenSymbol<Name>>]: Call<T[Name]> };
+
+/** A symbol other than that of iteration: `inspect.custom`. */
+type HiddenSymbol<Name> = Name extends symbol ? Exclude<Name, typeof Symbol.iterator> : never;
+
+/** A class by how it is made, its members, and its static members. */
+// biome-ignore lint/suspicious/noExplicitAny: any class at all
+type Shape<Class extends abstract new (...args: any) => unknown> = {
+  parameters: ConstructorParameters<Class>;
+  members: Members<InstanceType<Class>>;
+  statics: Members<Omit<Class, 'prototype'>>;
+};
+
+/** A function of two signatures as one: it is called with an index, by `map`, or with options. */
+type Overloaded<F> = F extends {
+  (...args: infer WithIndex extends [unknown, number]): unknown;
+  (...args: infer WithOptions extends [unknown, unknown?]): infer Result;
+}
+  ? [[WithOptions[0], (WithIndex[1] | WithOptions[1])?], Result]
+  : never;
+
+function same<A, B>(_: Same<A, B>): void {}
+
+same<Shape<typeof scorer.Scorer>, Shape<typeof declared.Scorer>>(true);
+same<Shape<typeof vectorCache.VectorCache>, Shape<typeof declared.VectorCache>>(true);
+same<Shape<typeof local.LocalStore>, Shape<typeof declared.LocalStore>>(true);
+same<Shape<typeof embedder.Embedder>, Shape<typeof declared.Embedder>>(true);
+// The command hands its constructor a driver as well, which is not for users.
+type Postgres = typeof postgres.PgVectorStore;
+same<
+  Shape<abstract new (options: ConstructorParameters<Postgres>[0]) => InstanceType<Postgres>>['parameters'],
+  Shape<typeof declaredPgvector.PgVectorStore>['parameters']
+>(true);
+same<Members<InstanceType<Postgres>>, Members<declaredPgvector.PgVectorStore>>(true);
+
+same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
+same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
+same<Call<typeof scoring.evaluateValue>, Overloaded<typeof declared.evaluateValue>>(true);
+same<Call<typeof scoring.evaluateValues>, Overloaded<typeof declared.evaluateValues>>(true);
+same<Call<typeof scoring.explain>, Overloaded<typeof declared.explain>>(true);
+same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(true);
+same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer>>(true);
+same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
+
+// The names of each entry point, all of which are checked above.
+same<
+  keyof typeof declared,
+  | ('Scorer' | 'VectorCache' | 'LocalStore' | 'Embedder' | 'configureEmbedder' | 'embedderStatus')
+  | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
+>(true);
+same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
+same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
+same<keyof typeof declaredPgvector, 'PgVectorStore'>(true);
+same<keyof typeof declaredConformance, 'noveltyStoreConformance'>(true);
