@@ -3,6 +3,7 @@
 /** The bytes of a stream, as many at a time as are asked for. */
 class Bytes {
   #chunks;
+  /** @type {Buffer} */
   #buffer = Buffer.alloc(0);
   /** How many of the buffer have been taken. */
   #taken = 0;
@@ -12,7 +13,11 @@ class Bytes {
     this.#chunks = stream[Symbol.asyncIterator]();
   }
 
-  /** The next `length` bytes, fewer at the end; they stay. */
+  /**
+   * The next `length` bytes, fewer at the end; they stay.
+   *
+   * @param {number} length
+   */
   async peek(length) {
     while (this.#buffer.length - this.#taken < length) {
       const { done, value } = await this.#chunks.next();
@@ -32,7 +37,11 @@ class Bytes {
     return bytes;
   }
 
-  /** Puts back the last `count` bytes of what was taken last. */
+  /**
+   * Puts back the last `count` bytes of what was taken last.
+   *
+   * @param {number} count
+   */
   unread(count) {
     this.#taken -= count;
   }

@@ -1,5 +1,7 @@
 'use strict';
 
+/** @typedef {Error & { code?: string }} SystemError what the system or this package says of a failure */
+
 /** What ends the command: a message for people, and the exit code. */
 class CommandError extends Error {
   /**
@@ -15,6 +17,7 @@ class CommandError extends Error {
 /** What the exit codes mean; `--help` and the README say it too. */
 const EXIT = { ok: 0, badLines: 1, usage: 2, file: 3, interrupted: 130 };
 
+/** @type {Record<string, string>} */
 const REASONS = {
   EACCES: 'permission denied',
   EBUSY: 'it is in use',
@@ -29,9 +32,14 @@ const REASONS = {
   EROFS: 'the file system is read-only',
 };
 
-/** What is wrong with a file, in words if they are known. */
-function reasonOf(error) {
-  const reason = REASONS[error.code];
+/**
+ * What is wrong with a file, in words if they are known.
+ *
+ * @param {unknown} thrown
+ */
+function reasonOf(thrown) {
+  const error = /** @type {SystemError} */ (thrown);
+  const reason = REASONS[error.code ?? ''];
   return reason ? `${reason} (${error.code})` : error.message;
 }
 

@@ -17,15 +17,30 @@ const { decimal, labelOf, printable } = require('./printable.js');
  * @property {string} domain
  * @property {boolean} kept whether it scores as much as the threshold
  * @property {boolean} isNearDuplicate whether it repeats a trace that was remembered before it
- * @property {import('../index.js').ScoreBreakdown} breakdown
+ * @property {ScoreBreakdown} breakdown
  */
 
-/** Where a value is from, for people. */
+/** @typedef {import('../index.js').ScoreBreakdown} ScoreBreakdown */
+
+/**
+ * Whether the results say what the scores are made of, and whether a threshold was set.
+ *
+ * @typedef {{ explains: boolean, splits: boolean }} Options
+ */
+
+/** @typedef {{ begin(): string, row(result: Result): string, end(summary: object): string }} Format */
+
+/**
+ * Where a value is from, for people.
+ *
+ * @param {Pick<Result, 'source' | 'line' | 'index'>} result
+ */
 function place({ source, line, index }) {
   return `${source}:${line}${index === null ? '' : `[${index}]`}`;
 }
 
-const DIMENSIONS = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
+const DIMENSIONS = /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome']);
+/** @type {Partial<Record<typeof DIMENSIONS[number], string>>} */
 const DIMENSION_WORDS = { toolDiversity: 'tool diversity' };
 const RULE_WORDS = {
   'single-thought': 'a single thought',
@@ -44,6 +59,7 @@ class Table {
   #explains;
   #splits;
 
+  /** @param {Options} options */
   constructor({ explains, splits }) {
     this.#explains = explains;
     this.#splits = splits;
@@ -53,11 +69,16 @@ class Table {
     return `${'score'.padEnd(20)}${this.#keptCell('kept')}${'domain'.padEnd(DOMAIN_WIDTH)}trace\n`;
   }
 
-  /** Nothing is kept or dropped by a threshold that nobody has set. */
+  /**
+   * Nothing is kept or dropped by a threshold that nobody has set.
+   *
+   * @param {string} text
+   */
   #keptCell(text) {
     return this.#splits ? text.padEnd(6) : '';
   }
 
+  /** @param {Result} result */
   row(result) {
     const { breakdown, domain, id, isNearDuplicate, kept } = result;
     const full = Math.round(breakdown.score * BAR_WIDTH);
@@ -75,7 +96,11 @@ class Table {
   }
 }
 
-/** What a score is made of, in words. */
+/**
+ * What a score is made of, in words.
+ *
+ * @param {ScoreBreakdown} breakdown
+ */
 function explain(breakdown) {
   const { composite, dimensions, overrides, tokens, truncated, weights } = breakdown;
   const terms = DIMENSIONS.map(
@@ -90,6 +115,7 @@ function explain(breakdown) {
   ].join('\n');
 }
 
+/** @param {ScoreBreakdown} breakdown */
 function noveltyWords(breakdown) {
   const { nearest, noveltyBasis } = breakdown;
   if (noveltyBasis === 'no-embedder') return 'novelty 0.5: there is no embedder';
@@ -97,16 +123,26 @@ function noveltyWords(breakdown) {
   return `most similar: ${nameOfNearest(breakdown)} (${decimal(nearest.similarity)})`;
 }
 
+/** @param {ScoreBreakdown} breakdown */
 function nameOfNearest({ nearest }) {
-  return labelOf(nearest.label ?? '', 'a trace without an id');
+  return labelOf(nearest?.label ?? '', 'a trace without an id');
 }
 
+/**
+ * @param {number | null} tokens
+ * @param {boolean | null} truncated
+ */
 function tokenWords(tokens, truncated) {
   if (tokens === null) return '';
   return `, ${tokens} tokens${truncated ? ', the rest left out' : ''}`;
 }
 
-/** What a program gets of a result. */
+/**
+ * What a program gets of a result.
+ *
+ * @param {Result} result
+ * @param {boolean} explains
+ */
 function fieldsOf({ source, line, index, id, domain, kept, breakdown }, explains) {
   const fields = { source, line, index, id, domain, score: breakdown.score, kept };
   return explains ? { ...fields, breakdown } : fields;
@@ -115,6 +151,7 @@ function fieldsOf({ source, line, index, id, domain, kept, breakdown }, explains
 class JsonLines {
   #explains;
 
+  /** @param {Options} options */
   constructor({ explains }) {
     this.#explains = explains;
   }
@@ -123,6 +160,7 @@ class JsonLines {
     return '';
   }
 
+  /** @param {Result} result */
   row(result) {
     return `${JSON.stringify(fieldsOf(result, this.#explains))}\n`;
   }
@@ -136,6 +174,7 @@ class Json {
   #explains;
   #isFirst = true;
 
+  /** @param {Options} options */
   constructor({ explains }) {
     this.#explains = explains;
   }
@@ -144,18 +183,20 @@ class Json {
     return '{"results":[';
   }
 
+  /** @param {Result} result */
   row(result) {
     const separator = this.#isFirst ? '\n' : ',\n';
     this.#isFirst = false;
     return separator + JSON.stringify(fieldsOf(result, this.#explains));
   }
 
+  /** @param {object} summary */
   end(summary) {
     return `\n],"summary":${JSON.stringify(summary)}}\n`;
   }
 }
 
-const CSV_COLUMNS = ['source', 'line', 'index', 'id', 'domain', 'score', 'kept'];
+const CSV_COLUMNS = /** @type {const} */ (['source', 'line', 'index', 'id', 'domain', 'score', 'kept']);
 const CSV_EXPLANATION = [
   ...DIMENSIONS,
   'profile',
@@ -166,6 +207,7 @@ const CSV_EXPLANATION = [
 class Csv {
   #explains;
 
+  /** @param {Options} options */
   constructor({ explains }) {
     this.#explains = explains;
   }
@@ -174,6 +216,7 @@ class Csv {
     return csvLine(this.#explains ? [...CSV_COLUMNS, ...CSV_EXPLANATION] : CSV_COLUMNS);
   }
 
+  /** @param {Result} result */
   row({ breakdown, ...result }) {
     const cells = CSV_COLUMNS.map((name) => (name === 'score' ? breakdown.score : result[name]));
     if (!this.#explains) return csvLine(cells);
@@ -198,6 +241,7 @@ class Csv {
   }
 }
 
+/** @param {readonly unknown[]} cells */
 function csvLine(cells) {
   // A spreadsheet would compute what begins like a formula, and a trace may be from anybody.
   return stringify([cells], { cast: { boolean: String }, escape_formulas: true });
@@ -209,8 +253,8 @@ const FORMATS = { table: Table, json: Json, jsonl: JsonLines, csv: Csv };
  * Makes text of results: `begin()`, then a `row` for each, then `end(summary)`.
  *
  * @param {'table' | 'json' | 'jsonl' | 'csv'} format
- * @param {{ explains: boolean, splits: boolean }} options whether the results say what the scores are made of, and whether a
- * threshold was set
+ * @param {Options} options
+ * @returns {Format}
  */
 function createFormat(format, options) {
   return new FORMATS[format](options);

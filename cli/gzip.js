@@ -9,6 +9,8 @@ const crc32 = require('crc-32');
 
 const { Bytes } = require('./bytes.js');
 
+/** @typedef {InstanceType<typeof Bytes>} ByteReader */
+
 /** How a member begins; the third byte is deflate, the only method there is. */
 const MAGIC = Buffer.from([0x1f, 0x8b, 0x08]);
 
@@ -34,6 +36,7 @@ const EMPTY = Buffer.alloc(0);
  */
 async function* decompress(stream) {
   const bytes = new Bytes(stream);
+  /** @type {number | undefined} */
   let last;
   while ((await bytes.peek(MAGIC.length)).equals(MAGIC)) {
     for await (const chunk of readMember(bytes)) {
@@ -47,6 +50,10 @@ async function* decompress(stream) {
   yield* bytes.rest();
 }
 
+/**
+ * @param {ByteReader} bytes
+ * @returns {AsyncGenerator<Buffer>}
+ */
 async function* readMember(bytes) {
   await skipHeader(bytes);
   let checksum = 0;
@@ -62,6 +69,7 @@ async function* readMember(bytes) {
   }
 }
 
+/** @param {ByteReader} bytes */
 async function skipHeader(bytes) {
   const flags = (await need(bytes, HEADER_LENGTH))[FLAGS_AT];
   if (flags & FLAGS.extra) await need(bytes, (await need(bytes, 2)).readUInt16LE());
@@ -73,13 +81,23 @@ async function skipHeader(bytes) {
   if (flags & FLAGS.headerChecksum) await need(bytes, 2);
 }
 
-/** Takes exactly `length` bytes. */
+/**
+ * Takes exactly `length` bytes.
+ *
+ * @param {ByteReader} bytes
+ * @param {number} length
+ */
 async function need(bytes, length) {
   if ((await bytes.peek(length)).length < length) throw cutOff();
   return length === 0 ? EMPTY : bytes.take(length);
 }
 
-/** Skips all bytes up to the first for which `isEnd` holds, which stays; false if there is none. */
+/**
+ * Skips all bytes up to the first for which `isEnd` holds, which stays; false if there is none.
+ *
+ * @param {ByteReader} bytes
+ * @param {(byte: number) => boolean} isEnd
+ */
 async function skipTo(bytes, isEnd) {
   for (let taken = await bytes.take(); taken.length > 0; taken = await bytes.take()) {
     const end = taken.findIndex(isEnd);
@@ -90,10 +108,17 @@ async function skipTo(bytes, isEnd) {
   return false;
 }
 
-/** Decompresses to the end of the deflate stream. */
+/**
+ * Decompresses to the end of the deflate stream.
+ *
+ * @param {ByteReader} bytes
+ * @returns {AsyncGenerator<Buffer>}
+ */
 async function* inflate(bytes) {
   const engine = createInflateRaw();
+  /** @type {Buffer[]} */
   let inflated = [];
+  /** @type {Error | undefined} */
   let failure;
   // As it comes, because an error throws away what waits to be read.
   engine.on('data', (chunk) => inflated.push(chunk));
@@ -108,7 +133,7 @@ async function* inflate(bytes) {
       await new Promise((resolve) => engine.write(slice, resolve));
       yield* inflated;
       inflated = [];
-      if (failure) throw new Error(`its compressed contents are damaged: ${failure.message}`);
+      if (failure) throw damaged(failure);
       // Only at its end it leaves something.
       const left = given - engine.bytesWritten;
       if (left > 0) return bytes.unread(left);
@@ -118,6 +143,8 @@ async function* inflate(bytes) {
   }
 }
 
+const damaged = (/** @type {Error} */ { message }) =>
+  new Error(`its compressed contents are damaged: ${message}`);
 const cutOff = () => new Error('its compressed contents are cut off');
 
 module.exports = { decompress };

@@ -13,7 +13,11 @@ const READ_SIZE = 256 * 1024;
 /** The name of standard input among the files. */
 const STDIN = '-';
 
-/** What an input is called in messages. */
+/**
+ * What an input is called in messages.
+ *
+ * @param {string} source
+ */
 function nameOf(source) {
   return source === STDIN ? 'stdin' : source;
 }
@@ -46,6 +50,9 @@ function targetOf(file) {
 /**
  * Whether two names, of which `-` is standard input, are of the same file, by links of either kind too. What is no ordinary
  * file is not: nothing of a terminal or a pipe can be overwritten. To be asked before standard input is read, which closes it.
+ *
+ * @param {string} one
+ * @param {string} other
  */
 function isSameFile(one, other) {
   const [first, second] = [statOf(one), statOf(other)];
@@ -73,6 +80,10 @@ async function* readChunks(source, { signal, onRead }) {
   }
 }
 
+/**
+ * @param {AsyncIterable<Buffer>} stream
+ * @param {(bytes: number) => void} onRead
+ */
 async function* counted(stream, onRead) {
   for await (const chunk of stream) {
     onRead(chunk.length);
@@ -80,6 +91,7 @@ async function* counted(stream, onRead) {
   }
 }
 
+/** @param {AsyncIterable<Buffer>} stream */
 async function* withoutMark(stream) {
   const bytes = new Bytes(stream);
   const mark = await bytes.peek(BYTE_ORDER_MARK.length);
@@ -87,7 +99,11 @@ async function* withoutMark(stream) {
   yield* bytes.rest();
 }
 
-/** How many bytes there are to read; null if that is not known. */
+/**
+ * How many bytes there are to read; null if that is not known.
+ *
+ * @param {string[]} sources
+ */
 function totalSize(sources) {
   let total = 0;
   for (const source of sources) {
@@ -98,11 +114,15 @@ function totalSize(sources) {
   return total;
 }
 
-/** What is known of an input, as big integers; undefined if it cannot be looked at. */
+/**
+ * What is known of an input, as big integers; undefined if it cannot be looked at.
+ *
+ * @param {string} source
+ */
 function statOf(source) {
   try {
     // As numbers, two files could look the same.
-    const options = { bigint: true };
+    const options = { bigint: /** @type {const} */ (true) };
     return source === STDIN ? fs.fstatSync(0, options) : fs.statSync(source, options);
   } catch {
     // Reading it will tell what is wrong.

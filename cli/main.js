@@ -8,7 +8,15 @@ const { Messages } = require('./messages.js');
 const { readOptions, USAGE } = require('./options.js');
 const { removeTemporaryFiles, StandardOutput } = require('./output.js');
 
-/** Runs the command; settles with its exit code. */
+/** @typedef {InstanceType<typeof import('./run.js').Run>} Run */
+
+/** @typedef {InstanceType<typeof Messages>} StandardError where messages go */
+
+/**
+ * Runs the command; settles with its exit code.
+ *
+ * @param {string[]} args
+ */
 async function main(args) {
   let messages = new Messages({ quiet: false });
   try {
@@ -22,11 +30,12 @@ async function main(args) {
     const run = new Run(options, messages);
     handleSignals(run, messages);
     return await run.run();
-  } catch (error) {
-    if (error instanceof CommandError) {
-      messages.failure(error.message);
-      return error.exitCode;
+  } catch (thrown) {
+    if (thrown instanceof CommandError) {
+      messages.failure(thrown.message);
+      return thrown.exitCode;
     }
+    const error = /** @type {import('./errors.js').SystemError} */ (thrown);
     // It has a line for each attempt, which are hard to tell apart on one.
     if (error?.code === 'ERR_ADDON_LOAD') {
       messages.text(`kp-score: ${error.message}\n`);
@@ -39,6 +48,7 @@ async function main(args) {
   }
 }
 
+/** @param {string} text */
 async function print(text) {
   // Where nobody reads it there is nothing to do.
   const stdout = new StandardOutput(() => {});
@@ -47,7 +57,11 @@ async function print(text) {
   return EXIT.ok;
 }
 
-/** Warnings of the package on one line, as everything else. */
+/**
+ * Warnings of the package on one line, as everything else.
+ *
+ * @param {StandardError} messages
+ */
 function showWarnings(messages) {
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
@@ -55,11 +69,16 @@ function showWarnings(messages) {
   });
 }
 
+/** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
+/**
+ * @param {Run} run
+ * @param {StandardError} messages
+ */
 function handleSignals(run, messages) {
   let isInterrupted = false;
-  const interrupt = (signal) => {
+  const interrupt = (/** @type {NodeJS.Signals} */ signal) => {
     if (isInterrupted) {
       messages.stopProgress();
       return endAtOnce(signal);
@@ -71,7 +90,11 @@ function handleSignals(run, messages) {
   for (const signal of SIGNALS) process.on(signal, interrupt);
 }
 
-/** Dies of the signal, as if it had not been handled: `process.exit` would wait for a file that waits to be opened. */
+/**
+ * Dies of the signal, as if it had not been handled: `process.exit` would wait for a file that waits to be opened.
+ *
+ * @param {NodeJS.Signals} signal
+ */
 function endAtOnce(signal) {
   removeTemporaryFiles();
   // It knows no death of a signal.

@@ -15,9 +15,12 @@ const LINE_LENGTH = 500;
 
 class Messages {
   #isQuiet;
+  /** @type {MultiBar | undefined} */
   #bars;
+  /** @type {import('cli-progress').SingleBar | undefined} */
   #bar;
-  #started;
+  #started = 0;
+  /** @type {number | null} */
   #totalBytes = null;
   #readBytes = 0;
   #textBytes = 0;
@@ -31,28 +34,42 @@ class Messages {
     process.stderr.on('error', () => {});
   }
 
-  /** What ends the run, or a part of it. */
+  /**
+   * What ends the run, or a part of it.
+   *
+   * @param {string} message
+   */
   failure(message) {
     this.#print(`kp-score: ${printable(message, LINE_LENGTH)}`);
   }
 
+  /** @param {string} message */
   warning(message) {
     if (!this.#isQuiet) this.#print(`kp-score: warning: ${printable(message, LINE_LENGTH)}`);
   }
 
-  /** A line that says what it is about itself. */
+  /**
+   * A line that says what it is about itself.
+   *
+   * @param {string} message
+   */
   note(message) {
     if (!this.#isQuiet) this.#print(printable(message, LINE_LENGTH));
   }
 
-  /** Several lines, for the end. */
+  /**
+   * Several lines, for the end.
+   *
+   * @param {string} text
+   */
   text(text) {
     process.stderr.write(text);
   }
 
+  /** @param {string} line */
   #print(line) {
     // The next redraw, a tenth of a second from now, puts it above the bar.
-    if (this.#bar) this.#bars.log(`${line}\n`);
+    if (this.#bar) this.#bars?.log(`${line}\n`);
     else process.stderr.write(`${line}\n`);
   }
 
@@ -77,17 +94,29 @@ class Messages {
     this.#bar = this.#bars.create(1, 0);
   }
 
-  /** So many bytes were read, perhaps compressed ones. */
+  /**
+   * So many bytes were read, perhaps compressed ones.
+   *
+   * @param {number} bytes
+   */
   onRead = (bytes) => {
     this.#readBytes += bytes;
   };
 
-  /** And this is what they were. */
+  /**
+   * And this is what they were.
+   *
+   * @param {number} bytes
+   */
   onText(bytes) {
     this.#textBytes += bytes;
   }
 
-  /** A value of so many bytes has been dealt with. */
+  /**
+   * A value of so many bytes has been dealt with.
+   *
+   * @param {number} bytes
+   */
   onDone(bytes) {
     this.#done++;
     this.#doneBytes += bytes;
@@ -116,21 +145,26 @@ class Messages {
   stopProgress() {
     if (!this.#bar) return;
     // What was to be put above it.
-    this.#bars.update();
-    this.#bars.stop();
+    this.#bars?.update();
+    this.#bars?.stop();
     this.#bar = undefined;
   }
 }
 
-/** Whether to use colours; see https://no-color.org. */
+/**
+ * Whether to use colours; see https://no-color.org.
+ *
+ * @param {NodeJS.WriteStream} stream
+ */
 function hasColours(stream) {
   return stream.isTTY === true && !process.env.NO_COLOR && stream.hasColors?.() !== false;
 }
 
+/** @param {number} seconds */
 function duration(seconds) {
   const whole = Math.ceil(seconds);
   const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
-  const padded = (value) => String(value).padStart(2, '0');
+  const padded = (/** @type {number} */ value) => String(value).padStart(2, '0');
   const start = hours > 0 ? `${hours}:${padded(minutes)}` : String(minutes);
   return `${start}:${padded(whole % 60)}`;
 }

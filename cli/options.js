@@ -10,9 +10,9 @@ const { isSameFile, nameOf, STDIN } = require('./input.js');
 /** Scores of at least this are kept, unless `--threshold` says otherwise; only the summary and the results tell then. */
 const DEFAULT_THRESHOLD = 0.75;
 
-const FORMATS = ['table', 'json', 'jsonl', 'csv'];
-const DTYPES = ['fp32', 'q8'];
-const NOVELTIES = ['prefix', 'full'];
+const FORMATS = /** @type {const} */ (['table', 'json', 'jsonl', 'csv']);
+const DTYPES = /** @type {const} */ (['fp32', 'q8']);
+const NOVELTIES = /** @type {const} */ (['prefix', 'full']);
 const MAX_THREADS = 1024;
 
 const USAGE = `Usage: kp-score [OPTION...] [FILE...]
@@ -62,7 +62,7 @@ Exit code: 0 all scored; 1 some lines are bad, the rest is scored; 2 wrong usage
 could not be read or written; 130 interrupted: what was scored until then is written, as
 whole files. Interrupted twice, it ends at once and leaves the files as they were.`;
 
-const OPTIONS = {
+const OPTIONS = /** @type {const} */ ({
   dropped: { type: 'string' },
   dtype: { type: 'string' },
   explain: { type: 'boolean' },
@@ -84,21 +84,29 @@ const OPTIONS = {
   verbose: { type: 'boolean' },
   version: { type: 'boolean' },
   weights: { type: 'string' },
-};
+});
 
 /** Options that name a file which is written to. */
-const OUTPUTS = ['out', 'dropped', 'report', 'memory'];
+const OUTPUTS = /** @type {const} */ (['out', 'dropped', 'report', 'memory']);
+
+/** @typedef {ReturnType<typeof parse>['values']} Values what the options say */
+
+/** @typedef {'dtype' | 'format' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
+
+/** @typedef {{ sources: string[] } & ReturnType<typeof valuesOf>} Options what they mean */
 
 /**
  * What the arguments ask for.
  *
  * @param {string[]} args
+ * @returns {{ help: true, version: boolean } | { help: false, version: true } | ({ help: false, version: false } & Options)}
  * @throws {CommandError} if they make no sense
  */
 function readOptions(args) {
   const { values, positionals } = parse(args);
   const { help = false, version = false } = values;
-  if (help || version) return { help, version };
+  if (help) return { help, version };
+  if (version) return { help, version };
   for (const [name, value] of Object.entries(values)) {
     if (value === '') throw misused(`--${name} must not be empty`);
   }
@@ -111,17 +119,19 @@ function readOptions(args) {
   return options;
 }
 
+/** @param {string[]} args */
 function parse(args) {
   try {
     return parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    const [message] = error.message.split(/\.\s/, 1);
+    const [message] = /** @type {Error} */ (error).message.split(/\.\s/, 1);
     const [, name] = /^Option '(--[\w-]+).* is ambiguous$/.exec(message) ?? [];
     if (name === undefined) throw misused(message);
     throw misused(`${name} needs a value; one that begins with a hyphen is written ${name}=VALUE`);
   }
 }
 
+/** @param {Values} values */
 function valuesOf(values) {
   const out = values.out ?? null;
   const report = values.report ?? null;
@@ -134,7 +144,7 @@ function valuesOf(values) {
     memory: values.memory ?? null,
     memorySize: number(values, 'memory-size', isCount, 'a whole number of at least 1'),
     modelDirectory: values['model-dir'],
-    embedder: values['no-embedder'] ? null : 'default',
+    embedder: values['no-embedder'] ? null : /** @type {const} */ ('default'),
     progress: !values['no-progress'],
     novelty: oneOf(values, 'novelty', NOVELTIES) ?? NOVELTIES[0],
     out,
@@ -150,16 +160,30 @@ function valuesOf(values) {
   };
 }
 
+/**
+ * @template {string} Allowed
+ * @param {Values} values
+ * @param {TextName} name
+ * @param {readonly Allowed[]} allowed
+ * @returns {Allowed | undefined}
+ */
 function oneOf(values, name, allowed) {
   const value = values[name];
-  if (value !== undefined && !allowed.includes(value)) {
+  const found = allowed.find((each) => each === value);
+  if (value !== undefined && found === undefined) {
     throw misused(
       `--${name} must be ${allowed.slice(0, -1).join(', ')} or ${allowed.at(-1)}, got '${value}'`,
     );
   }
-  return value;
+  return found;
 }
 
+/**
+ * @param {Values} values
+ * @param {TextName} name
+ * @param {(value: number) => boolean} isAllowed
+ * @param {string} expected
+ */
 function number(values, name, isAllowed, expected) {
   const text = values[name];
   if (text === undefined) return undefined;
@@ -168,15 +192,30 @@ function number(values, name, isAllowed, expected) {
   return value;
 }
 
+/** @param {number} value */
 const isCount = (value) => Number.isSafeInteger(value) && value >= 1;
+/** @param {number} value */
 const isScore = (value) => value >= 0 && value <= 1;
+/** @param {number} value */
 const isThreadCount = (value) => Number.isInteger(value) && value >= 1 && value <= MAX_THREADS;
 
+/**
+ * @param {Values} values
+ * @param {Options} options
+ */
 function refuseContradictions(values, options) {
   if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold');
   if (options.quiet && options.verbose) throw misused('--quiet and --verbose exclude each other');
   if (options.embedder === null) {
-    for (const name of ['dtype', 'memory', 'memory-size', 'model-dir', 'store', 'threads']) {
+    const excluded = /** @type {const} */ ([
+      'dtype',
+      'memory',
+      'memory-size',
+      'model-dir',
+      'store',
+      'threads',
+    ]);
+    for (const name of excluded) {
       if (values[name] !== undefined) throw misused(`--${name} and --no-embedder exclude each other`);
     }
   }
@@ -200,14 +239,22 @@ function refuseContradictions(values, options) {
   refuseSameFile(values, options);
 }
 
-/** No output may overwrite another one or something that is read, except `--out` an input that it loses nothing of. */
+/**
+ * No output may overwrite another one or something that is read, except `--out` an input that it loses nothing of.
+ *
+ * @param {Values} values
+ * @param {Options} options
+ */
 function refuseSameFile(values, options) {
   const { dropped, out, sources, splits } = options;
-  const names = [...OUTPUTS, 'weights'].filter((name) => values[name] !== undefined);
-  for (const [at, name] of names.entries()) {
-    const other = names.slice(0, at).find((earlier) => isSameFile(values[earlier], values[name]));
-    if (other !== undefined) throw misused(`--${other} and --${name} must not be the same file`);
-    const source = name === 'out' ? undefined : sources.find((input) => isSameFile(input, values[name]));
+  const files = /** @type {const} */ ([...OUTPUTS, 'weights']).flatMap((name) => {
+    const file = values[name];
+    return file === undefined ? [] : [{ name, file }];
+  });
+  for (const [at, { name, file }] of files.entries()) {
+    const other = files.slice(0, at).find((earlier) => isSameFile(earlier.file, file));
+    if (other !== undefined) throw misused(`--${other.name} and --${name} must not be the same file`);
+    const source = name === 'out' ? undefined : sources.find((input) => isSameFile(input, file));
     if (source !== undefined) throw misused(`--${name} must not be a file of traces: ${nameOf(source)}`);
   }
   const replaced = out === null ? [] : sources.filter((source) => isSameFile(source, out));
@@ -222,6 +269,7 @@ function refuseSameFile(values, options) {
   }
 }
 
+/** @param {string} message */
 function misused(message) {
   return new CommandError(EXIT.usage, `${message}; kp-score --help tells what there is`);
 }

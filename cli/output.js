@@ -12,7 +12,7 @@ const { createGzip } = require('node:zlib');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { targetOf } = require('./input.js');
 
-const [close, open, sync] = [fs.close, fs.open, fs.fsync].map(promisify);
+const [close, open, sync] = [promisify(fs.close), promisify(fs.open), promisify(fs.fsync)];
 
 /** Of temporary files: what is left of a process that was killed is known by it. */
 const [PREFIX, SUFFIX] = ['.kp-score-', '.tmp'];
@@ -20,7 +20,11 @@ const [PREFIX, SUFFIX] = ['.kp-score-', '.tmp'];
 const STDOUT = 1;
 const STDERR = 2;
 
-/** What removes the temporary files and the locks of this process, however it ends. */
+/**
+ * What removes the temporary files and the locks of this process, however it ends.
+ *
+ * @type {Set<() => void>}
+ */
 const removals = new Set();
 process.on('exit', removeTemporaryFiles);
 
@@ -41,6 +45,7 @@ const fileLocks = () => require('../lib/loader.js').addon.NativeFileLock;
 class TemporaryFile {
   path;
   #remove;
+  /** @type {Lock | null | undefined} */
   #lock;
 
   /** @param {string} target its name may be as long as names can be, so that of this one does not depend on it */
@@ -49,7 +54,11 @@ class TemporaryFile {
     this.#remove = () => fs.rmSync(this.path, { force: true });
   }
 
-  /** Creates it; returns its descriptor. */
+  /**
+   * Creates it; returns its descriptor.
+   *
+   * @param {number} [mode]
+   */
   async open(mode) {
     fileLocks().removeAbandoned(path.dirname(this.path), PREFIX, SUFFIX);
     removals.add(this.#remove);
@@ -58,7 +67,11 @@ class TemporaryFile {
     return descriptor;
   }
 
-  /** Gives it the name of the file that it replaces. */
+  /**
+   * Gives it the name of the file that it replaces.
+   *
+   * @param {string} target
+   */
   async rename(target) {
     await fs.promises.rename(this.path, target);
     this.#letGo();
@@ -82,13 +95,23 @@ class TemporaryFile {
 class OutputFile {
   /** How it was named. */
   name;
-  #path;
+  #path = '';
+  /** @type {TemporaryFile | undefined} */
   #temporary;
   #isStandard = false;
+  /** @type {number | undefined} */
   #descriptor;
+  /** @type {import('node:stream').Writable | undefined} */
   #first;
+  /** @type {Promise<unknown> | undefined} */
   #done;
+  /** @type {Error | undefined} */
   #failure;
+
+  /** @param {string} name */
+  constructor(name) {
+    this.name = name;
+  }
 
   /**
    * Opens it; compressed if the name ends in `.gz`.
@@ -97,8 +120,7 @@ class OutputFile {
    * @throws {CommandError}
    */
   static async open(name) {
-    const file = new OutputFile();
-    file.name = name;
+    const file = new OutputFile(name);
     try {
       await file.#open();
     } catch (error) {
@@ -127,7 +149,7 @@ class OutputFile {
       this.#temporary = new TemporaryFile(this.#path);
       this.#descriptor = await this.#temporary.open(mode);
       // Without what the umask takes away.
-      if (existing) await fs.promises.chmod(this.#temporary.path, mode);
+      if (mode !== undefined) await fs.promises.chmod(this.#temporary.path, mode);
     } else {
       this.#descriptor = await open(this.name, 'w');
     }
@@ -138,26 +160,31 @@ class OutputFile {
     this.#done = streams.length === 1 ? once(writer, 'finish') : pipeline(streams);
     this.#done.catch(() => {});
     for (const stream of streams) {
-      stream.on('error', (error) => {
+      stream.on('error', (/** @type {Error} */ error) => {
         this.#failure ??= error;
       });
     }
   }
 
-  /** Writes text; settles when there is room for more. */
+  /**
+   * Writes text; settles when there is room for more.
+   *
+   * @param {string} text
+   */
   async write(text) {
-    if (!this.#failure && this.#first.write(text)) return;
-    if (!this.#failure) await roomIn(this.#first);
+    const stream = /** @type {import('node:stream').Writable} */ (this.#first);
+    if (!this.#failure && stream.write(text)) return;
+    if (!this.#failure) await roomIn(stream);
     if (this.#failure) throw cannotWrite(this.name, this.#failure);
   }
 
   /** Settles when all that was written is on the disk. */
   async finish() {
     try {
-      this.#first.end();
+      this.#first?.end();
       await this.#done;
-      if (this.#temporary) await sync(this.#descriptor);
-      if (!this.#isStandard) await close(this.#descriptor);
+      if (this.#temporary) await sync(/** @type {number} */ (this.#descriptor));
+      if (!this.#isStandard) await close(/** @type {number} */ (this.#descriptor));
       this.#descriptor = undefined;
     } catch (error) {
       throw cannotWrite(this.name, error);
@@ -186,7 +213,12 @@ class OutputFile {
   }
 }
 
-/** Whether an open file is the one that this is known of. */
+/**
+ * Whether an open file is the one that this is known of.
+ *
+ * @param {number} descriptor
+ * @param {fs.BigIntStats} stats
+ */
 function isDescriptorOf(descriptor, { dev, ino }) {
   try {
     const open = fs.fstatSync(descriptor, { bigint: true });
@@ -214,11 +246,14 @@ async function requireRoomFor(name) {
   }
 }
 
+/** @typedef {import('../lib/binding.js').NativeFileLock} Lock */
+
 /** Keeps other runs from a file that this one loads now and replaces later: what they add to it meanwhile would be lost. */
 class FileLock {
   #path;
+  /** @type {Lock | null} */
   #lock;
-  #remove = () => this.#lock.remove();
+  #remove = () => this.#lock?.remove();
 
   /**
    * @param {string} name the file, which need not exist; the lock is a file beside it
@@ -230,7 +265,10 @@ class FileLock {
     try {
       this.#lock = fileLocks().create(this.#path, KIND, `${process.pid} on ${os.hostname()}`);
     } catch (error) {
-      throw new CommandError(EXIT.file, `cannot lock ${name} by ${this.#path}: ${error.message}`);
+      throw new CommandError(
+        EXIT.file,
+        `cannot lock ${name} by ${this.#path}: ${/** @type {Error} */ (error).message}`,
+      );
     }
     if (this.#lock === null) {
       throw new CommandError(
@@ -264,7 +302,12 @@ class FileLock {
   }
 }
 
-/** Settles when a stream takes more, or never will. Not by `Promise.race`: what it waits for would keep each of its calls. */
+/**
+ * Settles when a stream takes more, or never will. Not by `Promise.race`: what it waits for would keep each of its calls.
+ *
+ * @param {import('node:stream').Writable} stream
+ * @returns {Promise<void>}
+ */
 function roomIn(stream) {
   return new Promise((resolve) => {
     const events = ['drain', 'error', 'close'];
@@ -276,12 +319,17 @@ function roomIn(stream) {
   });
 }
 
+/** @param {NodeJS.ErrnoException} error */
 function ignoreMissing(error) {
   if (error.code === 'ENOENT') return undefined;
   throw error;
 }
 
-/** So that the new name survives a loss of power; Windows has no such thing. */
+/**
+ * So that the new name survives a loss of power; Windows has no such thing.
+ *
+ * @param {string} directory
+ */
 async function syncDirectory(directory) {
   if (process.platform === 'win32') return;
   const handle = await fs.promises.open(directory);
@@ -292,6 +340,10 @@ async function syncDirectory(directory) {
   }
 }
 
+/**
+ * @param {string} name
+ * @param {unknown} error
+ */
 function cannotWrite(name, error) {
   return new CommandError(
     EXIT.file,
@@ -303,10 +355,12 @@ function cannotWrite(name, error) {
 class StandardOutput {
   isClosed = false;
   #stream = process.stdout;
+  /** @type {Error | undefined} */
   #failure;
 
+  /** @param {() => void} onClose */
   constructor(onClose) {
-    this.#stream.on('error', (error) => {
+    this.#stream.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
       if (error.code === 'EPIPE') {
         this.isClosed = true;
         onClose();
@@ -316,7 +370,11 @@ class StandardOutput {
     });
   }
 
-  /** Writes text; settles when there is room for more. */
+  /**
+   * Writes text; settles when there is room for more.
+   *
+   * @param {string} text
+   */
   async write(text) {
     if (this.#failure) throw this.#failure;
     if (this.isClosed || this.#stream.write(text)) return;

@@ -17,12 +17,22 @@ function printable(text, length = DEFAULT_LENGTH) {
   return text.length > length ? `${plain}…` : plain;
 }
 
-/** As {@link printable}, or something else where nothing of the text could be seen. */
+/**
+ * As {@link printable}, or something else where nothing of the text could be seen.
+ *
+ * @param {string} text
+ * @param {string} instead
+ * @param {number} [length]
+ */
 function labelOf(text, instead, length = DEFAULT_LENGTH) {
   return isBlank(text) ? instead : printable(text, length);
 }
 
-/** With four decimals; what they round to zero has no sign. */
+/**
+ * With four decimals; what they round to zero has no sign.
+ *
+ * @param {number} value
+ */
 function decimal(value) {
   const text = value.toFixed(4);
   return Number(text) === 0 ? (0).toFixed(4) : text;

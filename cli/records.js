@@ -49,6 +49,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
 async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
   const reader = new Reader(chunks);
   /** The line whose rest says nothing new: something in it was bad already. */
+  /** @type {number | null} */
   let badLine = null;
   for (let byte = await reader.skipBlank(); byte !== undefined; byte = await reader.skipBlank()) {
     if (byte === OPEN_ARRAY) {
@@ -66,17 +67,33 @@ async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
   }
 }
 
-/** What is on the line, all of it; beside an object, up to the next one. */
+/**
+ * What is on the line, all of it; beside an object, up to the next one.
+ *
+ * @param {Reader} reader
+ * @param {number} limit
+ * @returns {Promise<JsonRecord>}
+ */
 async function readRest(reader, limit) {
   const { line } = reader;
   const bytes = reader.isInLine ? await reader.readBetween(limit) : await reader.readLine(limit);
   return { line, index: null, ...parse(bytes, limit) };
 }
 
-/** The object that the reader is at. */
+/**
+ * The object that the reader is at.
+ *
+ * @param {Reader} reader
+ * @param {number} limit
+ * @returns {Promise<JsonRecord>}
+ */
 async function readObject(reader, limit) {
   const { line } = reader;
-  const record = (bytes) => ({ line, index: null, ...parse(bytes, limit) });
+  const record = (/** @type {Buffer | null | undefined} */ bytes) => ({
+    line,
+    index: null,
+    ...parse(bytes, limit),
+  });
   // Mostly it is all that is on its line: then nobody has to look for its end.
   const whole = reader.isInLine ? undefined : reader.peekLine();
   if (whole !== undefined && whole.length <= limit) {
@@ -88,7 +105,7 @@ async function readObject(reader, limit) {
   }
   const nesting = new Nesting();
   const first = await reader.readObject(limit, nesting);
-  if (first === null || !nesting.isOpen || !reader.mayReadAgain) return record(first);
+  if (first === null || first === undefined || !nesting.isOpen || !reader.mayReadAgain) return record(first);
   const { lines, isComplete, error } = await readOpenObject(reader, first, nesting, limit);
   const complete = isComplete ? record(Buffer.concat(lines)) : undefined;
   if (complete !== undefined && complete.error === undefined) return complete;
@@ -98,7 +115,15 @@ async function readObject(reader, limit) {
   return { line, index: null, size: first.length, error: complete?.error ?? error };
 }
 
-/** Reads the lines after `first` until they close its brackets, or cannot any more. */
+/**
+ * Reads the lines after `first` until they close its brackets, or cannot any more.
+ *
+ * @param {Reader} reader
+ * @param {Buffer} first
+ * @param {Nesting} nesting
+ * @param {number} limit
+ * @returns {Promise<{ lines: Buffer[], isComplete?: boolean, error?: string }>}
+ */
 async function readOpenObject(reader, first, nesting, limit) {
   const lines = [first];
   let length = first.length;
@@ -119,9 +144,13 @@ async function readOpenObject(reader, first, nesting, limit) {
 /**
  * The elements of the array that the reader is at. Something may have been cut off, of an element or of the array itself; then
  * what follows is in the array if a comma or the bracket comes after it, and otherwise stands for itself.
+ *
+ * @param {Reader} reader
+ * @param {number} limit
+ * @returns {AsyncGenerator<JsonRecord, void>}
  */
 async function* readElements(reader, limit) {
-  const cutOff = (line, index) => ({
+  const cutOff = (/** @type {number} */ line, /** @type {number} */ index) => ({
     line,
     index,
     size: 0,
@@ -148,6 +177,7 @@ async function* readElements(reader, limit) {
     if (byte === OPEN_ARRAY && !isWhole) return;
 
     const { bytes, end } = await reader.readElement(limit, indentation);
+    /** @type {JsonRecord} */
     const element = { line, index: isWhole ? index : null, ...parse(bytes, limit) };
     if (end === END.separator) {
       yield { ...element, index };
@@ -168,7 +198,7 @@ async function* readElements(reader, limit) {
       // It is whole, and the array is not.
       const beginsLine = line > separatorLine;
       if (isWhole && beginsLine) yield cutOff(separatorLine, index);
-      if (beginsLine && byte === OPEN_ARRAY) reader.unread([bytes], indentation);
+      if (bytes !== null && beginsLine && byte === OPEN_ARRAY) reader.unread([bytes], indentation);
       else yield beginsLine ? { ...element, index: null } : element;
       if (isWhole && !beginsLine) yield cutOff(line, index + 1);
       return;
@@ -178,9 +208,15 @@ async function* readElements(reader, limit) {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The text and value of these bytes, which are null if there were too many, or what is wrong with them. */
+/**
+ * The text and value of these bytes, which are null if there were too many, or what is wrong with them.
+ *
+ * @param {Buffer | null | undefined} bytes
+ * @param {number} limit
+ * @returns {{ size: number, text?: string, value?: unknown, error?: string }}
+ */
 function parse(bytes, limit) {
-  if (bytes === null) return { size: limit, error: tooLong(limit) };
+  if (bytes === null || bytes === undefined) return { size: limit, error: tooLong(limit) };
   const size = bytes.length;
   let text;
   try {
@@ -192,18 +228,28 @@ function parse(bytes, limit) {
     return { size, text, value: JSON.parse(text) };
   } catch (error) {
     // Lines are counted from the beginning of the value there.
-    return { size, error: `not JSON: ${error.message.replace(/ \(line \d+ column \d+\)$/, '')}` };
+    return { size, error: `not JSON: ${messageOf(error)}` };
   }
 }
 
+/** @param {unknown} error */
+const messageOf = (error) => /** @type {Error} */ (error).message.replace(/ \(line \d+ column \d+\)$/, '');
+
 const NOTHING = Buffer.alloc(0);
+/** @param {Buffer} bytes */
 const isBlank = (bytes) => bytes.every((byte) => BLANKS.includes(byte));
 
 const CUT_OFF = 'not JSON: it is cut off';
+/** @param {number} line */
 const brokenBefore = (line) => `not JSON: it is cut off or broken before the end of line ${line}`;
+/** @param {number} limit */
 const tooLong = (limit) => `longer than ${limit / 1024 / 1024} MB`;
 
-/** Whether a value may begin after this byte, be it in an array or in an object. */
+/**
+ * Whether a value may begin after this byte, be it in an array or in an object.
+ *
+ * @param {number} before
+ */
 function mayBegin(before) {
   return before === COLON || before === COMMA || before === OPEN_OBJECT || before === OPEN_ARRAY;
 }
@@ -225,7 +271,13 @@ class Nesting {
     return this.#depth === 0;
   }
 
-  /** Follows from `at` on; returns where the object ends there, or the line, or else the chunk. */
+  /**
+   * Follows from `at` on; returns where the object ends there, or the line, or else the chunk.
+   *
+   * @param {Buffer} chunk
+   * @param {number} at
+   * @returns {number}
+   */
   follow(chunk, at) {
     if (this.#isBroken) return 1 + chunk.indexOf(NEWLINE, at) || chunk.length;
     for (let end = at; end < chunk.length; end++) {
@@ -282,12 +334,14 @@ class Reader {
   /** Whether something else than blanks has been read of it. */
   isInLine = false;
   #chunks;
+  /** @type {Buffer} */
   #chunk = Buffer.alloc(0);
   #at = 0;
   /** Whether the chunk ended in a return, which may be one with the line feed that comes next. */
   #endedInReturn = false;
   #readAgain = 0;
 
+  /** @param {AsyncIterable<Buffer>} chunks */
   constructor(chunks) {
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
@@ -303,7 +357,11 @@ class Reader {
     return true;
   }
 
-  /** A chunk in which every line ends in a line feed. No valid JSON has a return but between values. */
+  /**
+   * A chunk in which every line ends in a line feed. No valid JSON has a return but between values.
+   *
+   * @param {Buffer} chunk
+   */
   #withLineFeeds(chunk) {
     if (chunk.length === 0) return chunk;
     const rest = this.#endedInReturn && chunk[0] === NEWLINE ? chunk.subarray(1) : chunk;
@@ -338,7 +396,11 @@ class Reader {
     }
   }
 
-  /** The rest of the line with its end; null if it is longer than `limit`, undefined if there is none. */
+  /**
+   * The rest of the line with its end; null if it is longer than `limit`, undefined if there is none.
+   *
+   * @param {number} limit
+   */
   async readLine(limit) {
     const parts = new Parts(limit);
     let isEmpty = true;
@@ -355,7 +417,11 @@ class Reader {
     return isEmpty ? undefined : parts.join();
   }
 
-  /** What is on the line before the next object; null if it is longer than `limit`. */
+  /**
+   * What is on the line before the next object; null if it is longer than `limit`.
+   *
+   * @param {number} limit
+   */
   async readBetween(limit) {
     const parts = new Parts(limit);
     while (await this.#more()) {
@@ -376,7 +442,11 @@ class Reader {
     return newline === -1 ? undefined : this.#chunk.subarray(this.#at, newline + 1);
   }
 
-  /** Skips the rest of the line, which has this length. */
+  /**
+   * Skips the rest of the line, which has this length.
+   *
+   * @param {number} length
+   */
   skipLine(length) {
     this.#at += length;
     this.#beginLine();
@@ -385,6 +455,9 @@ class Reader {
   /**
    * What comes next of the object that `nesting` follows, up to its end or that of the line, to which a broken one goes on; null if
    * it is longer than `limit`, undefined if there is nothing.
+   *
+   * @param {number} limit
+   * @param {Nesting} nesting
    */
   async readObject(limit, nesting) {
     const parts = new Parts(limit);
@@ -406,6 +479,9 @@ class Reader {
   /**
    * The element that the reader is at, up to what it ends at; its bytes are null if they are more than `limit`. A line that is
    * indented no further than `indentation` tells where one that is too long may be over.
+   *
+   * @param {number} limit
+   * @param {number} indentation
    */
   async readElement(limit, indentation) {
     const parts = new Parts(limit);
@@ -463,7 +539,12 @@ class Reader {
     return { bytes: parts.join(), end: end ?? END.input };
   }
 
-  /** Puts what was read last back, whole lines, or all that follows the `indentation` of the first one. */
+  /**
+   * Puts what was read last back, whole lines, or all that follows the `indentation` of the first one.
+   *
+   * @param {Buffer[]} parts
+   * @param {number} [indentation]
+   */
   unread(parts, indentation = 0) {
     const length = parts.reduce((sum, part) => sum + part.length, 0);
     if (length === 0) return;
@@ -496,7 +577,11 @@ class Reader {
     return this.#readAgain <= RESCAN_LIMIT;
   }
 
-  /** Skips lines up to one that begins with a bracket and is indented no further. */
+  /**
+   * Skips lines up to one that begins with a bracket and is indented no further.
+   *
+   * @param {number} indentation
+   */
   async skipToBracket(indentation) {
     for (;;) {
       const byte = await this.skipBlank();
@@ -509,14 +594,17 @@ class Reader {
 
 /** Bytes that are put together, unless they become too many. */
 class Parts {
+  /** @type {Buffer[]} */
   #parts = [];
   #length = 0;
   #limit;
 
+  /** @param {number} limit */
   constructor(limit) {
     this.#limit = limit;
   }
 
+  /** @param {Buffer} part */
   push(part) {
     this.#length += part.length;
     if (this.areTooMany) this.#parts = [];

@@ -15,6 +15,19 @@ const { openStore } = require('./store.js');
 const { renderSummary, Summary } = require('./summary.js');
 const { Window } = require('./window.js');
 
+/**
+ * @import { ReasoningTrace } from '../index.js'
+ * @import { SystemError } from './errors.js'
+ * @import { Result } from './formats.js'
+ * @import { Options } from './options.js'
+ */
+
+/** @typedef {InstanceType<typeof OutputFile>} File */
+
+/** @typedef {InstanceType<typeof import('./report/collector.js').ReportCollector>} ReportCollector */
+
+/** @typedef {{ collector: ReportCollector, file: File }} ReportFile */
+
 /** So many traces are in flight: enough for every core, and little memory however many there are. */
 const MAX_IN_FLIGHT = 64;
 
@@ -24,7 +37,11 @@ const MAX_NAMED = 20;
 /** What a report quotes of a trace, in UTF-16 code units. */
 const EXCERPT_LENGTH = 240;
 
-/** What a user of the command can do about a memory that does not fit, and where the advice to a program begins. */
+/**
+ * What a user of the command can do about a memory that does not fit, and where the advice to a program begins.
+ *
+ * @type {Record<string, [advice: string, own: string]>}
+ */
 const ADVICE = {
   ERR_CACHE_OTHER_MODEL: [
     ': use another file',
@@ -36,13 +53,20 @@ const ADVICE = {
   ],
 };
 
-/** What is wrong with a memory; what a program can do about it is not what its user can. */
-function adviceOn({ code, message }) {
+/**
+ * What is wrong with a memory; what a program can do about it is not what its user can.
+ *
+ * @param {SystemError} error
+ */
+function adviceOn({ code = '', message }) {
   if (!Object.hasOwn(ADVICE, code)) return message;
   const [advice, own] = ADVICE[code];
   const [problem] = message.split(advice, 1);
   return `${problem}: ${own}`;
 }
+
+/** @param {unknown} error */
+const messageOf = (error) => /** @type {Error} */ (error).message;
 
 /** One run of the command: from its options to its exit code. */
 class Run {
@@ -52,36 +76,65 @@ class Run {
   #stop = new AbortController();
   #interrupted = false;
   #unread = 0;
-  #embedder;
-  /** What the summary says of the memory, if that outlives the run. */
+  /** @type {import('./summary.js').Embedder} */
+  #embedder = { available: false, dtype: null, reason: null };
+  /**
+   * What the summary says of the memory, if that outlives the run.
+   *
+   * @type {import('./summary.js').Memory | null}
+   */
   #memory = null;
-  /** Keeps other runs from the file of the memory. */
+  /**
+   * Keeps other runs from the file of the memory.
+   *
+   * @type {InstanceType<typeof FileLock> | null}
+   */
   #lock = null;
-  /** The connection to a store. */
+  /**
+   * The connection to a store.
+   *
+   * @type {Awaited<ReturnType<typeof openStore>> | null}
+   */
   #connection = null;
-  /** Why the store has ended the run. */
+  /**
+   * Why the store has ended the run.
+   *
+   * @type {Error | null}
+   */
   #storeFailure = null;
+  /** @type {Scorer | undefined} */
   #scorer;
   #stdout;
+  /** @type {import('./formats.js').Format | undefined} */
   #format;
+  /** @type {File | null} */
   #out = null;
   /** What is known of `--out`, if it is an input too, before that is read; otherwise null. */
   #replaced;
+  /** @type {File | null} */
   #dropped = null;
+  /** @type {ReportFile | null} */
   #report = null;
+  /** @type {Map<string, number>} */
   #written = new Map();
 
   /**
-   * @param {ReturnType<typeof import('./options.js').readOptions>} options
-   * @param {import('./messages.js').Messages} messages
+   * @param {Options} options
+   * @param {InstanceType<typeof import('./messages.js').Messages>} messages
    */
   constructor(options, messages) {
     this.#options = options;
     this.#messages = messages;
     const { out, sources } = options;
-    this.#replaced = out !== null && sources.some((source) => isSameFile(source, out)) ? statOf(out) : null;
+    this.#replaced =
+      out !== null && sources.some((source) => isSameFile(source, out)) ? (statOf(out) ?? null) : null;
     // Without files to write there is nobody left to score for.
     this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
+  }
+
+  /** The scorer; there is one as soon as the run is prepared. */
+  get #used() {
+    return /** @type {Scorer} */ (this.#scorer);
   }
 
   get #hasFiles() {
@@ -119,7 +172,7 @@ class Run {
   }
 
   #files() {
-    return [this.#out, this.#dropped, this.#report?.file].filter(Boolean);
+    return [this.#out, this.#dropped, this.#report?.file ?? null].filter((file) => file !== null);
   }
 
   async #prepare() {
@@ -136,13 +189,14 @@ class Run {
     const store = this.#connection?.store;
     try {
       this.#scorer = new Scorer({ cache, store, embedder: this.#options.embedder, novelty, weights });
-    } catch (error) {
-      const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory.file : this.#options.weights;
+    } catch (thrown) {
+      const error = /** @type {SystemError} */ (thrown);
+      const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory?.file : this.#options.weights;
       throw new CommandError(EXIT.file, `${file ?? 'kp-score'}: ${adviceOn(error)}`);
     }
     if (out !== null) this.#out = await OutputFile.open(out);
     if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
-    if (report !== null) this.#report = await this.#openReport();
+    if (report !== null) this.#report = await this.#openReport(report);
     if (format !== null) {
       this.#format = createFormat(format, { explains: explain, splits: this.#options.splits });
       await this.#stdout.write(this.#format.begin());
@@ -161,10 +215,11 @@ class Run {
     try {
       return JSON.parse(text.trim());
     } catch (error) {
-      throw new CommandError(EXIT.file, `${weights} is not JSON: ${error.message}`);
+      throw new CommandError(EXIT.file, `${weights} is not JSON: ${messageOf(error)}`);
     }
   }
 
+  /** @returns {Promise<import('./summary.js').Embedder>} */
   async #loadEmbedder() {
     const { dtype, embedder, memory, modelDirectory, store, threads, verbose } = this.#options;
     if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
@@ -193,10 +248,11 @@ class Run {
       this.#lock = new FileLock(file);
       try {
         cache = await VectorCache.load(file, { maxElements });
-      } catch (error) {
+      } catch (thrown) {
+        const error = /** @type {SystemError} */ (thrown);
         if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, adviceOn(error));
       }
-      this.#memory = { file, before: cache?.size ?? 0 };
+      this.#memory = { file, before: cache?.size ?? 0, after: null };
     }
     // Otherwise the scorer knows best how large it should be.
     return cache ?? (maxElements === undefined ? undefined : new VectorCache({ maxElements }));
@@ -207,12 +263,13 @@ class Run {
     if (url === null) return;
     this.#connection = await openStore({ url, table, maxElements });
     // Host and database; the password stays where it is.
-    const [, place] = /^\w+:\/\/(?:[^/]*@)?([^?]*)/.exec(url);
-    this.#memory = { file: `postgres://${place}`, before: this.#connection.size };
+    const [, place] = /^\w+:\/\/(?:[^/]*@)?([^?]*)/.exec(url) ?? ['', ''];
+    this.#memory = { file: `postgres://${place}`, before: this.#connection.size, after: null };
   }
 
-  async #openReport() {
-    const { novelty, report, sources, threshold } = this.#options;
+  /** @param {string} report */
+  async #openReport(report) {
+    const { novelty, sources, threshold } = this.#options;
     const { ReportCollector } = require('./report/collector.js');
     const { dtype } = this.#embedder;
     const collector = new ReportCollector({
@@ -242,8 +299,13 @@ class Run {
     this.#messages.onAllDone();
   }
 
+  /**
+   * @param {string} source
+   * @param {InstanceType<typeof Window>} window
+   */
   async #scoreSource(source, window) {
     const { signal } = this.#stop;
+    /** @type {unknown} */
     let failure;
     const text = this.#textOf(source, (error) => {
       failure = error;
@@ -255,7 +317,12 @@ class Run {
     if (failure !== undefined) throw failure;
   }
 
-  /** Ends where reading fails: what was read before may end with a whole trace. */
+  /**
+   * Ends where reading fails: what was read before may end with a whole trace.
+   *
+   * @param {string} source
+   * @param {(error: unknown) => void} onFailure
+   */
   async *#textOf(source, onFailure) {
     try {
       for await (const chunk of readChunks(source, {
@@ -270,8 +337,14 @@ class Run {
     }
   }
 
-  /** Hands a value in, to be scored; returns what is to be done when it is its turn. */
-  #begin(source, { line, index, size, text, value, error }) {
+  /**
+   * Hands a value in, to be scored; returns what is to be done when it is its turn.
+   *
+   * @param {string} source
+   * @param {import('./records.js').JsonRecord} record
+   * @returns {() => Promise<void>}
+   */
+  #begin(source, { line, index, size, text = '', value, error }) {
     const result = { source, line, index };
     if (error !== undefined) {
       return async () => {
@@ -279,23 +352,25 @@ class Run {
         this.#addBad(result, error);
       };
     }
-    const scoring = this.#scorer.explain(value);
+    const trace = /** @type {ReasoningTrace} */ (value);
+    const scoring = this.#used.explain(trace);
     // It is looked at when it is its turn.
     scoring.catch(() => {});
     // The value itself is let go of.
-    const id = typeof value?.id === 'string' ? value.id : null;
-    const domain = value?.metadata?.task_domain ?? 'default';
-    const success = value?.metadata?.success;
-    const objective = value?.task?.objective;
+    const id = typeof trace?.id === 'string' ? trace.id : null;
+    const domain = trace?.metadata?.task_domain ?? 'default';
+    const success = trace?.metadata?.success;
+    const objective = trace?.task?.objective;
     // Anything else makes no trace, and turning it into text may fail.
     const excerpt = typeof objective === 'string' ? objective.slice(0, EXCERPT_LENGTH) : '';
-    const original = this.#out || this.#dropped ? text : undefined;
+    const original = this.#out || this.#dropped ? text : '';
     return async () => {
       this.#messages.onDone(size);
       let breakdown;
       try {
         breakdown = await scoring;
-      } catch (error) {
+      } catch (thrown) {
+        const error = /** @type {SystemError} */ (thrown);
         if (String(error.code).startsWith('ERR_STORE')) return this.#giveUp(error);
         return this.#addBad(result, error.message);
       }
@@ -303,12 +378,20 @@ class Run {
     };
   }
 
-  /** Without its store there is no going on; what was scored is still written. */
+  /**
+   * Without its store there is no going on; what was scored is still written.
+   *
+   * @param {Error} error
+   */
   #giveUp(error) {
     this.#storeFailure ??= error;
     this.#stop.abort();
   }
 
+  /**
+   * @param {Pick<Result, 'source' | 'line' | 'index'>} result
+   * @param {string} reason
+   */
   #addBad(result, reason) {
     const { verbose } = this.#options;
     this.#summary.bad++;
@@ -321,6 +404,10 @@ class Run {
     this.#report?.collector.addError({ source, line, element, message: reason });
   }
 
+  /**
+   * @param {Omit<Result, 'kept' | 'isNearDuplicate'>} scored
+   * @param {{ success: boolean, excerpt: string, text: string }} trace
+   */
   async #add(scored, { success, excerpt, text }) {
     const { breakdown } = scored;
     const { novelty, threshold } = this.#options;
@@ -386,7 +473,7 @@ class Run {
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
     const { size, mtimeNs } = this.#replaced;
-    const now = statOf(this.#options.out);
+    const now = statOf(this.#options.out ?? '');
     if (now?.size !== size || now.mtimeNs !== mtimeNs) lost.push('what was written to it meanwhile');
     if (lost.length === 0) return null;
     return `${this.#options.out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
@@ -394,7 +481,7 @@ class Run {
 
   /** Puts the files in their places, the memory last: with traces in it that were not written, they would not be new next time. */
   async #publish() {
-    if (this.#report) await this.#writeReport();
+    if (this.#report) await this.#writeReport(this.#report);
     // What may replace the input comes after what takes the rest of it.
     const files = this.#files().reverse();
     for (const file of files) await file.finish();
@@ -402,24 +489,29 @@ class Run {
     const { memory } = this.#options;
     if (memory === null) return;
     try {
-      await this.#scorer.cache.save(memory);
+      await this.#used.cache.save(memory);
     } catch (error) {
-      throw new CommandError(EXIT.file, error.message);
+      throw new CommandError(EXIT.file, messageOf(error));
     }
   }
 
-  async #writeReport() {
-    const { collector, file } = this.#report;
+  /** @param {ReportFile} report */
+  async #writeReport({ collector, file }) {
     const { seconds } = this.#figures(true);
     await file.write(collector.render({ finishedAt: new Date(), seconds, interrupted: this.#interrupted }));
   }
 
-  /** How many vectors it holds; null if a store does not tell any more. */
+  /**
+   * How many vectors it holds; null if a store does not tell any more.
+   *
+   * @param {boolean} isWritten
+   */
   async #sizeOfMemory(isWritten) {
-    if (this.#connection === null) return isWritten ? this.#scorer.cache.size : this.#memory.before;
+    if (this.#connection === null) return isWritten ? this.#used.cache.size : (this.#memory?.before ?? 0);
     return this.#connection.store.size().catch(() => null);
   }
 
+  /** @param {boolean} isWritten */
   #figures(isWritten) {
     const written = this.#files().map(({ name }) => ({
       file: name,

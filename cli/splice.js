@@ -5,6 +5,12 @@
 
 const { createScanner, SyntaxKind } = require('jsonc-parser');
 
+/** @typedef {import('jsonc-parser').JSONScanner} Scanner */
+
+/** @typedef {{ name: string, nameBegin: number, begin: number, end: number }} Member */
+
+/** @typedef {{ begin: number, end: number, json: string }} Edit */
+
 /**
  * The text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its end.
  * Where the value is undefined, every member of that name is removed, with one comma.
@@ -15,14 +21,15 @@ const { createScanner, SyntaxKind } = require('jsonc-parser');
  */
 function setMetadata(text, values) {
   const { end, members } = findMetadata(text);
-  const isRemoved = ({ name }) => Object.hasOwn(values, name) && values[name] === undefined;
+  const isRemoved = (/** @type {Member} */ { name }) =>
+    Object.hasOwn(values, name) && values[name] === undefined;
   const edits = removals(members, isRemoved);
   let separator = members.every(isRemoved) ? '' : ',';
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
     const json = JSON.stringify(value);
     // Of members of the same name the last one counts, as for JSON.parse.
-    const member = members.findLast((member) => member.name === name);
+    const member = members.filter((each) => each.name === name).at(-1);
     if (member) {
       edits.push({ begin: member.begin, end: member.end, json });
     } else {
@@ -41,7 +48,12 @@ function setMetadata(text, values) {
   return onOneLine(result + text.slice(at));
 }
 
-/** The edits that remove members: each with the comma before it, or after it where no member is left before. */
+/**
+ * The edits that remove members: each with the comma before it, or after it where no member is left before.
+ *
+ * @param {Member[]} members
+ * @param {(member: Member) => boolean} isRemoved
+ */
 function removals(members, isRemoved) {
   let isFirst = true;
   return members.flatMap((member, at) => {
@@ -55,25 +67,38 @@ function removals(members, isRemoved) {
   });
 }
 
-/** Without line ends and the indentation after them; no string of valid JSON holds a line end. */
+/**
+ * Without line ends and the indentation after them; no string of valid JSON holds a line end.
+ *
+ * @param {string} json
+ */
 function onOneLine(json) {
   return json.replace(/[\r\n]+[ \t]*/g, '');
 }
 
-/** Where the last value in `metadata` ends, and its members. */
+/**
+ * Where the last value in `metadata` ends, and its members.
+ *
+ * @param {string} text
+ */
 function findMetadata(text) {
   const scanner = createScanner(text, true);
   scanner.scan();
-  const { begin } = membersOf(scanner).findLast(({ name }) => name === 'metadata');
-  scanner.setPosition(begin);
+  const metadata = membersOf(scanner).filter(({ name }) => name === 'metadata');
+  scanner.setPosition(metadata[metadata.length - 1].begin);
   scanner.scan();
   const start = scanner.getPosition();
   const members = membersOf(scanner);
   return { end: members.at(-1)?.end ?? start, members };
 }
 
-/** The members of the object whose brace was just read, in order: where their names begin, and their values begin and end. */
+/**
+ * The members of the object whose brace was just read, in order: where their names begin, and their values begin and end.
+ *
+ * @param {Scanner} scanner
+ */
 function membersOf(scanner) {
+  /** @type {Member[]} */
   const members = [];
   for (let token = scanner.scan(); token !== SyntaxKind.CloseBraceToken; token = scanner.scan()) {
     if (token === SyntaxKind.CommaToken) continue;
@@ -89,7 +114,12 @@ function membersOf(scanner) {
   return members;
 }
 
-/** Reads the rest of a value. Without recursion: a trace may be nested more deeply than the stack is. */
+/**
+ * Reads the rest of a value. Without recursion: a trace may be nested more deeply than the stack is.
+ *
+ * @param {Scanner} scanner
+ * @param {import('jsonc-parser').SyntaxKind} first
+ */
 function skipValue(scanner, first) {
   let depth = 0;
   for (let token = first; ; token = scanner.scan()) {

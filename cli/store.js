@@ -7,6 +7,11 @@ const path = require('node:path');
 
 const { CommandError, EXIT } = require('./errors.js');
 
+/**
+ * @import { SystemError } from './errors.js'
+ * @import { PgVectorStore } from '../pgvector.js'
+ */
+
 /** A few connections: the scorer makes one call at a time. */
 const CONNECTIONS = 2;
 
@@ -19,19 +24,22 @@ const CONNECTIONS = 2;
  * @throws {CommandError} if a driver is missing, or cannot read the URL; errors of the store
  */
 async function openStore({ url, table: named, maxElements }) {
+  /** @type {typeof import('pg')} */
   const { Client, Pool } = requireDriver('pg');
   requireUrl(url, Client);
   const pgvector = requireDriver('pgvector');
-  const { PgVectorStore } = require('../pgvector.js');
+  // Its constructor takes the driver too, which is not declared for users.
+  const { PgVectorStore } = require('../lib/store/postgres/store.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
   const dot = named?.indexOf('.') ?? -1;
-  const schema = dot === -1 ? undefined : named.slice(0, dot);
+  const schema = dot === -1 ? undefined : named?.slice(0, dot);
   const table = named?.slice(dot + 1);
   let store;
   try {
     store = new PgVectorStore({ pool, schema, table, maxElements }, pgvector);
-  } catch (error) {
+  } catch (thrown) {
     await pool.end();
+    const error = /** @type {Error} */ (thrown);
     const message = error.message.replace(/options\.(table|schema)/, 'the $1 of --store-table');
     throw new CommandError(EXIT.usage, message);
   }
@@ -41,19 +49,26 @@ async function openStore({ url, table: named, maxElements }) {
   };
   try {
     return { store, close, size: await sizeOf(store) };
-  } catch (error) {
+  } catch (thrown) {
     await close();
+    const error = /** @type {SystemError} */ (thrown);
     if (error.code !== 'ERR_STORE_OTHER_LIMITS') throw error;
     throw new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
   }
 }
 
-/** A driver reads the URL when it makes a connection; the pool would make the first one for the store, whose error it is then. */
+/**
+ * A driver reads the URL when it makes a connection; the pool would make the first one for the store, whose error it is then.
+ *
+ * @param {string} url
+ * @param {typeof import('pg').Client} Client
+ */
 function requireUrl(url, Client) {
   try {
     const { port } = new Client({ connectionString: url });
     if (port >= 1 && port <= 65_535) return;
-  } catch (error) {
+  } catch (thrown) {
+    const error = /** @type {NodeJS.ErrnoException} */ (thrown);
     // A file that the URL names, such as a certificate.
     if (error.syscall !== undefined) throw new CommandError(EXIT.file, error.message);
   }
@@ -64,24 +79,29 @@ function requireUrl(url, Client) {
   );
 }
 
+/** @param {PgVectorStore} store */
 async function sizeOf(store) {
   try {
     return await store.size();
   } catch (error) {
-    if (error.code !== 'ERR_STORE_SCHEMA') throw error;
+    if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;
     // There is no table yet, or it is of the version before; one of another version is refused here.
     await store.migrate();
     return store.size();
   }
 }
 
-/** A package of the project in which the command runs, or of that in which it is installed. */
+/**
+ * A package of the project in which the command runs, or of that in which it is installed.
+ *
+ * @param {string} name
+ */
 function requireDriver(name) {
   for (const from of [path.join(process.cwd(), 'package.json'), __filename]) {
     try {
       return createRequire(from)(name);
     } catch (error) {
-      if (error.code !== 'MODULE_NOT_FOUND') throw error;
+      if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
     }
   }
   throw new CommandError(EXIT.file, '--store needs the packages pg and pgvector: npm install pg pgvector');

@@ -8,6 +8,8 @@ const { copyOf, cut } = require('./report/text.js');
 const { NO_DOMAIN } = require('./formats.js');
 const { decimal, labelOf, printable } = require('./printable.js');
 
+/** @import { EmbedderStatus } from '../index.js' */
+
 /** So many domains are told apart; traces of others are counted together. */
 const MAX_DOMAINS = 50;
 const OTHER_DOMAINS = '(others)';
@@ -16,6 +18,23 @@ const DOMAIN_WIDTH = 20;
 /** Beyond this, in UTF-16 code units, domains are taken for the same. */
 const DOMAIN_LENGTH = 100;
 
+/**
+ * What is known of a run besides its scores.
+ *
+ * @typedef {object} About
+ * @property {number} threshold
+ * @property {boolean} interrupted
+ * @property {Embedder} embedder
+ * @property {Memory | null} memory null if it does not outlive the run
+ * @property {Array<{ file: string, traces: number | null }>} written null where traces are not counted
+ */
+
+/** @typedef {Partial<EmbedderStatus> & Pick<EmbedderStatus, 'available' | 'dtype' | 'reason'>} Embedder */
+
+/** @typedef {{ file: string, before: number, after: number | null }} Memory and how many vectors it holds, if that is known */
+
+/** @typedef {ReturnType<Summary['figures']>} Figures */
+
 class Scores extends Histogram {
   kept = 0;
 
@@ -23,6 +42,11 @@ class Scores extends Histogram {
     super(SCORE_BINS);
   }
 
+  /**
+   * @override
+   * @param {number} score
+   * @param {boolean} [kept]
+   */
   add(score, kept) {
     super.add(score);
     if (kept) this.kept++;
@@ -31,9 +55,10 @@ class Scores extends Histogram {
 
 class Summary {
   #all = new Scores();
+  /** @type {Map<string, Scores>} */
   #domains = new Map();
   #nearDuplicates = 0;
-  #start;
+  #start = 0;
   bad = 0;
 
   /** The time is taken from now on. */
@@ -47,8 +72,9 @@ class Summary {
     if (isNearDuplicate) this.#nearDuplicates++;
     let name = domain.length > DOMAIN_LENGTH ? copyOf(cut(domain, DOMAIN_LENGTH)) : domain;
     if (!this.#domains.has(name) && this.#domains.size >= MAX_DOMAINS) name = OTHER_DOMAINS;
-    if (!this.#domains.has(name)) this.#domains.set(name, new Scores());
-    this.#domains.get(name).add(score, kept);
+    const scores = this.#domains.get(name) ?? new Scores();
+    this.#domains.set(name, scores);
+    scores.add(score, kept);
   }
 
   get scored() {
@@ -58,8 +84,7 @@ class Summary {
   /**
    * The figures, for programs.
    *
-   * @param {object} about what is known of the run besides: `threshold`, `interrupted`, `embedder`,
-   * `memory`, `written`
+   * @param {About} about
    */
   figures(about) {
     const seconds = (performance.now() - this.#start) / 1000;
@@ -92,7 +117,7 @@ class Summary {
 /**
  * The figures, for people.
  *
- * @param {ReturnType<Summary['figures']>} figures
+ * @param {Figures} figures
  * @param {{ splits: boolean }} options whether a threshold was set
  */
 function renderSummary(figures, { splits }) {
@@ -103,7 +128,9 @@ function renderSummary(figures, { splits }) {
       `${bad > 0 ? `; ${count(bad, 'bad line')}` : ''}`,
   ];
   if (scored > 0) {
-    const [mean, median, p10, p90] = ['mean', 'median', 'p10', 'p90'].map((name) => decimal(figures[name]));
+    const [mean, median, p10, p90] = /** @type {const} */ (['mean', 'median', 'p10', 'p90']).map((name) =>
+      decimal(figures[name] ?? 0),
+    );
     lines.push(
       row('score', `mean ${mean}, median ${median}, p10 ${p10}, p90 ${p90}`),
       row('kept', `${grouped(kept)} of at least ${threshold}, ${grouped(dropped)} below`),
@@ -122,13 +149,14 @@ function renderSummary(figures, { splits }) {
   return `${lines.join('\n')}\n`;
 }
 
+/** @param {Figures['domains']} domains */
 function domainTable(domains) {
   const rows = domains.map(({ domain, scored, kept, mean, median }) => [
     labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH),
     grouped(scored),
     grouped(kept),
-    decimal(mean),
-    decimal(median),
+    decimal(mean ?? 0),
+    decimal(median ?? 0),
   ]);
   const table = [['domain', 'traces', 'kept', 'mean', 'median'], ...rows];
   const widths = table[0].map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
@@ -138,20 +166,32 @@ function domainTable(domains) {
   );
 }
 
+/** @param {number} number */
 function nearDuplicateWords(number) {
   const novelty = Number((1 - SIMILARITY).toFixed(4));
   const what = number === 1 ? 'is a near-duplicate of an earlier one' : 'are near-duplicates of earlier ones';
   return `${count(number, 'trace')} ${what}: a novelty of ${novelty} or less`;
 }
 
+/** @param {Embedder} embedder */
 function embedderWords({ available, dtype, model, reason, runtimeVersion, threads }) {
-  if (!available) return `none, so novelty is 0.5 throughout: ${printable(reason)}`;
-  return `${labelOf(model, 'a model')} (${dtype}), ONNX Runtime ${runtimeVersion}, ${count(threads, 'thread')}`;
+  if (!available) return `none, so novelty is 0.5 throughout: ${printable(reason ?? '')}`;
+  return `${labelOf(model ?? '', 'a model')} (${dtype}), ONNX Runtime ${runtimeVersion}, ${count(threads ?? 0, 'thread')}`;
 }
 
+/**
+ * @param {string} name
+ * @param {string} text
+ */
 const row = (name, text) => `  ${name.padEnd(10)}${text}`;
+/** @param {number} value */
 const rate = (value) => (value < 10 ? value.toFixed(1) : grouped(Math.round(value)));
+/** @param {number} value */
 const grouped = (value) => value.toLocaleString('en');
+/**
+ * @param {number} value
+ * @param {string} noun
+ */
 const count = (value, noun) => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`;
 
 module.exports = { rate, renderSummary, Summary };

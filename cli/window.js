@@ -7,13 +7,20 @@
 class Window {
   #maxPieces;
   #maxBytes;
+  /** @type {Array<{ bytes: number, work: () => Promise<void> }>} */
   #pieces = [];
   #bytes = 0;
-  /** Settles when nothing is left to do. */
+  /**
+   * Settles when nothing is left to do.
+   *
+   * @type {Promise<void> | undefined}
+   */
   #running;
+  /** @type {{ error: unknown } | undefined} */
   #failure;
   #onFinished = () => {};
 
+  /** @param {{ maxPieces: number, maxBytes: number }} limits */
   constructor({ maxPieces, maxBytes }) {
     this.#maxPieces = maxPieces;
     this.#maxBytes = maxBytes;
@@ -35,7 +42,7 @@ class Window {
       (this.#bytes > this.#maxBytes && this.#pieces.length > 0)
     ) {
       await new Promise((resolve) => {
-        this.#onFinished = resolve;
+        this.#onFinished = () => resolve(undefined);
       });
     }
     if (this.#failure) throw this.#failure.error;
@@ -50,7 +57,7 @@ class Window {
       } catch (error) {
         this.#failure = { error };
       }
-      this.#bytes -= this.#pieces.shift().bytes;
+      this.#bytes -= this.#pieces.shift()?.bytes ?? 0;
       this.#onFinished();
     }
     this.#running = undefined;

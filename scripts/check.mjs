@@ -1,4 +1,4 @@
-// `npm run check`: formats, lints, and that generated files are committed as they are generated.
+// `npm run check`: formats, lints, types, and that generated files are committed as they are generated.
 
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
@@ -14,6 +14,9 @@ const checks = [
     process.execPath,
     ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],
   ],
+  // Types: of what runs on Node.js, and of the page, which runs in a browser.
+  [process.execPath, ['node_modules/typescript/bin/tsc', '--project', '.']],
+  [process.execPath, ['node_modules/typescript/bin/tsc', '--project', 'report']],
   // Both look at what would be published: whether every way to import it finds code and types.
   [process.execPath, ['node_modules/publint/src/cli.js', '--strict']],
   [
