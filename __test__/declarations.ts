@@ -14,8 +14,9 @@ import type * as declaredPgvector from '../pgvector.js';
 import type * as declaredScoring from '../scoring.js';
 import type * as declaredVectorCache from '../vector-cache.js';
 
-/** Whether two types are identical, not only assignable to each other: methods are that with narrower parameters too. */
-type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+/** `true` for identical types: that they are assignable to each other is not enough, as methods with narrower parameters are. */
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : { inLib: A; declared: B };
 
 /** A function by its parameters and its result. */
 type Call<F> = F extends (...args: infer Parameters) => infer Result ? [Parameters, Result] : F;

@@ -9,6 +9,7 @@ const { adoptNative } = require('./vector-cache.js');
 /** @import { BatchOptions, CallOptions, ExplainOptions, ReadonlyReasoningTrace, ScoreBreakdown } from '../index.js' */
 
 const localCache = adoptNative(native.localCache());
+/** The scorer behind the functions: its memory is that of the process, shared by all threads. */
 const defaultScorer = new Scorer({ cache: localCache });
 
 /**
