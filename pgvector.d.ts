@@ -108,7 +108,7 @@ export interface PgVectorStoreOptions {
  * A {@link NoveltyStore} in a table of PostgreSQL, which any number of processes can share. Comparing and adding are one round trip
  * and one atomic step; the page
  * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer, pgvector 0.5 or newer (0.8 for
- * `index: 'hnsw'`), and the packages `pg` and `pgvector`.
+ * `index: 'hnsw'`), and the package `pg`.
  *
  * Its calls reject with an `Error` that has one of the codes of a {@link NoveltyStore}, and the driver's error as its `cause`. They reject
  * with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options, and with `ERR_INVALID_ENTRY` or
@@ -133,7 +133,6 @@ export class PgVectorStore implements NoveltyStore {
    *
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
    * @throws `RangeError` with the same code if an option is outside its range.
-   * @throws `Error` with `code` `ERR_STORE` if the package `pgvector` is not installed.
    */
   constructor(options: PgVectorStoreOptions);
 

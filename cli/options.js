@@ -37,8 +37,8 @@ Scoring:
   --memory FILE        compares with the traces of earlier runs too: loads what they have
                        left in FILE, if it exists, and saves it at the end
   --store URL          compares with a memory in PostgreSQL that others share, and adds to
-                       it: postgres://user@host/database; needs the packages pg and
-                       pgvector. A password can come from PGPASSWORD
+                       it: postgres://user@host/database; needs the package pg. A
+                       password can come from PGPASSWORD
   --store-table NAME   the table there, also SCHEMA.TABLE (knowledgepulse_novelty)
   --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
                        with --novelty full, or what FILE was saved with; with --store

@@ -21,22 +21,20 @@ const CONNECTIONS = 2;
  *
  * @param {{ url: string, table: string | undefined, maxElements: number | undefined }} options `table` may have the name of its
  * schema and a dot before it
- * @throws {CommandError} if a driver is missing, or cannot read the URL; errors of the store
+ * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
  */
 async function openStore({ url, table: named, maxElements }) {
   /** @type {typeof import('pg')} */
   const { Client, Pool } = requireDriver('pg');
   requireUrl(url, Client);
-  const pgvector = requireDriver('pgvector');
-  // Its constructor takes the driver too, which is not declared for users.
-  const { PgVectorStore } = require('../lib/store/postgres/store.js');
+  const { PgVectorStore } = require('../pgvector.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
   const dot = named?.indexOf('.') ?? -1;
   const schema = dot === -1 ? undefined : named?.slice(0, dot);
   const table = named?.slice(dot + 1);
   let store;
   try {
-    store = new PgVectorStore({ pool, schema, table, maxElements }, pgvector);
+    store = new PgVectorStore({ pool, schema, table, maxElements });
   } catch (thrown) {
     await pool.end();
     const error = /** @type {Error} */ (thrown);
@@ -104,7 +102,7 @@ function requireDriver(name) {
       if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
     }
   }
-  throw new CommandError(EXIT.file, '--store needs the packages pg and pgvector: npm install pg pgvector');
+  throw new CommandError(EXIT.file, '--store needs the package pg: npm install pg');
 }
 
 module.exports = { openStore };

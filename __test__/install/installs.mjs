@@ -70,7 +70,7 @@ export function checkInstalls({ registry, scratch }) {
 }
 
 /** Optional peers: a package manager may ask about them, and none installs them unasked. */
-const OPTIONAL_PEERS = ['pg', 'pgvector'];
+const OPTIONAL_PEERS = ['pg'];
 
 /** Expects that these packages were fetched and nothing else was asked for. */
 function expectRequests({ fetched, unknown }, packages, { bringsBothLibcs }) {

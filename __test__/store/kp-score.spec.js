@@ -111,7 +111,7 @@ describeWithPostgres('kp-score --store', () => {
     expect(none.stderr).toContain('the schema of --store-table must be a name');
   });
 
-  test('both packages may be those of the directory in which it runs', async () => {
+  test('the driver may be that of the directory in which it runs', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-driver-'));
     try {
       for (const name of ['pg', 'pgvector']) {
@@ -127,7 +127,7 @@ describeWithPostgres('kp-score --store', () => {
         cwd: directory,
       });
       expect(code).toBe(0);
-      for (const name of ['pg', 'pgvector']) expect(stderr).toContain(`their ${name}\n`);
+      expect(stderr).toContain('their pg\n');
     } finally {
       fs.rmSync(directory, { recursive: true });
     }

@@ -33,8 +33,6 @@ const { isArray, readFrom } = require('../../calls/reading.js');
 
 /** @typedef {ReturnType<typeof readOptions>} Settings */
 
-/** @typedef {{ toSql: (vector: number[]) => string }} Driver what is used of the package pgvector */
-
 const { DIMENSIONS, MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
 /** The longest delay of a timer: a longer one would end at once. */
@@ -75,7 +73,6 @@ function patienceFor(remaining) {
  */
 class PgVectorStore {
   #pool;
-  #toSql;
   #settings;
   #names;
   /** The limits that the table is to have; null where any will do. */
@@ -86,16 +83,14 @@ class PgVectorStore {
   #hasWarned = false;
 
   /**
-   * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`, and `ERR_STORE` without the package pgvector.
+   * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`.
    *
    * @param {PgVectorStoreOptions} options
-   * @param {Driver} [pgvector] only for kp-score, which looks for the package elsewhere
    */
-  constructor(options, pgvector = undefined) {
+  constructor(options) {
     this.#settings = readOptions(options);
     this.#pool = this.#settings.pool;
     this.#limits = this.#settings.limits;
-    this.#toSql = (pgvector ?? loadDriver()).toSql;
     this.#names = namesOf(this.#settings);
     ignoreIdleErrors(this.#pool);
   }
@@ -181,7 +176,7 @@ class PgVectorStore {
     const { efSearch } = this.#settings;
     const values = [
       ...[...this.#expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
-      ...[this.#toSql(Array.from(query)), Math.min(count, MAX_SQL_INTEGER)],
+      ...[vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
     const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
@@ -271,7 +266,7 @@ class PgVectorStore {
       const label = storable(entry.id);
       const before = vectors.length;
       for (const vector of entry.vectors) {
-        vectors.push(this.#toSql(Array.from(vector)));
+        vectors.push(vectorLiteral(vector));
         labels.push(label);
         befores.push(before);
       }
@@ -730,21 +725,12 @@ function namesOf({ table, schema: named }) {
 }
 
 /**
- * Loaded when it is needed: it is an optional peer dependency.
+ * A vector as PostgreSQL reads one, `[1,2.5]`: pgvector's text input, of which a number is read as JavaScript writes it.
  *
- * @returns {Driver}
+ * @param {Float32Array} vector
  */
-function loadDriver() {
-  try {
-    return require('pgvector');
-  } catch (cause) {
-    throw codedError(
-      Error,
-      'ERR_STORE',
-      'PgVectorStore needs the package pgvector: npm install pg pgvector',
-      cause,
-    );
-  }
+function vectorLiteral(vector) {
+  return `[${vector.join(',')}]`;
 }
 
 /**
