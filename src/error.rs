@@ -33,9 +33,6 @@ pub enum Error {
         /// Where, as in `trace.steps[3].content`.
         path: String,
     },
-    /// A trace in JSON is malformed.
-    #[error("not a reasoning trace: {0}")]
-    TraceJson(serde_json::Error),
 
     /// A weight is negative, infinite or NaN.
     #[error("{path} must be a finite number of at least 0, got {}", javascript_number(*.found))]
@@ -234,10 +231,9 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::TraceType { .. }
-            | Self::TraceOutOfRange { .. }
-            | Self::TraceUnreadable { .. }
-            | Self::TraceJson(_) => "ERR_INVALID_TRACE",
+            Self::TraceType { .. } | Self::TraceOutOfRange { .. } | Self::TraceUnreadable { .. } => {
+                "ERR_INVALID_TRACE"
+            }
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
             Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
             Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",

@@ -1,6 +1,6 @@
 //! The rules that correct a composite score, and the final clamp.
 
-use crate::{fault, trace::features::Features};
+use crate::trace::features::Features;
 
 /// The score of a trace whose only step is a thought. Nothing was done in it, so there is little to share.
 const SINGLE_THOUGHT: f64 = 0.1;
@@ -38,7 +38,6 @@ pub struct Override {
 /// Returns the score and the rules that applied; the clamp is among them only if it changed the score.
 #[must_use]
 pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
-    fault::point("overrides");
     let mut score = composite;
     let mut applied = Vec::new();
     let mut set = |rule, before: &mut f64, after| {

@@ -4,7 +4,6 @@ use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     error::{Error, Result},
-    fault,
     score::dimensions::Dimensions,
 };
 
@@ -168,7 +167,6 @@ impl Contributions {
     /// Multiplies each of the `dimensions` by its weight.
     #[must_use]
     pub fn new(dimensions: &Dimensions, weights: &Weights) -> Self {
-        fault::point("composite");
         Self {
             complexity: dimensions.complexity * weights.complexity,
             novelty: dimensions.novelty * weights.novelty,

@@ -2,10 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::{
-    fault,
-    trace::{StepKind, Trace},
-};
+use crate::trace::{StepKind, Trace};
 
 /// The numbers of one trace from which the dimensions and overrides are computed.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +29,6 @@ impl Features {
     /// Counts the features of `trace` in one pass over its steps.
     #[must_use]
     pub fn of(trace: &Trace) -> Self {
-        fault::point("features");
         let mut types = HashSet::new();
         let mut tools = HashSet::new();
         let mut error_recoveries = 0;

@@ -4,15 +4,13 @@ pub mod features;
 pub mod text;
 pub mod windows;
 
-use serde::Deserialize;
-
 use crate::{
     cache::Label,
     error::{Error, Result},
 };
 
-/// A reasoning trace. Deserialising one from JSON ignores every field that does not affect the score.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// A reasoning trace: the fields that affect its score, and its label.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
     /// What the agent was asked to do.
     pub task: Task,
@@ -22,54 +20,48 @@ pub struct Trace {
     pub metadata: Metadata,
     /// How it ended.
     pub outcome: Outcome,
-    /// The `id` of the trace, under which the novelty memory keeps it. It has no part in the score, and is not read from JSON.
-    #[serde(skip)]
+    /// The `id` of the trace, under which the novelty memory keeps it. It has no part in the score.
     pub label: Option<Label>,
-    /// Whether some of the text is missing here, because the trace has more than is compared. Not read from JSON.
-    #[serde(skip)]
+    /// Whether some of the text is missing here, because the trace has more than is compared.
     pub text_cut: bool,
 }
 
 /// The task of a trace.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// The objective in words; the first part of the embedded text.
     pub objective: String,
 }
 
 /// One step of a trace.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// What kind of step this is.
-    #[serde(rename = "type")]
     pub kind: StepKind,
     /// The step's text; a step without it counts as one with an empty text.
-    #[serde(default)]
     pub content: Option<String>,
     /// The tool that the step used, if any.
-    #[serde(default)]
     pub tool: Option<Tool>,
 }
 
 /// The tool of a step.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     /// The tool's name; distinct names are what tool diversity counts.
     pub name: String,
 }
 
 /// Domain and success of the run.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Metadata {
     /// Whether the run succeeded.
     pub success: bool,
     /// Selects the weight profile; absent or unknown means the default one.
-    #[serde(default)]
     pub task_domain: Option<String>,
 }
 
 /// How the run ended.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The agent's confidence, 0 to 1.
     pub confidence: f64,
@@ -77,8 +69,7 @@ pub struct Outcome {
 
 /// The type of a step. Types that the schema does not name are kept, because newer frameworks have more, and each
 /// distinct type counts towards complexity.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
-#[serde(from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StepKind {
     /// `thought`
     Thought,
@@ -123,19 +114,6 @@ impl Outcome {
     }
 }
 
-impl Trace {
-    /// Reads a trace from JSON.
-    ///
-    /// # Errors
-    /// [`Error::TraceJson`] for malformed JSON or a missing or wrong-typed field,
-    /// [`Error::TraceOutOfRange`] for a confidence outside \[0, 1\].
-    pub fn from_json(json: &str) -> Result<Self> {
-        let trace: Self = serde_json::from_str(json).map_err(Error::TraceJson)?;
-        Outcome::new(trace.outcome.confidence)?;
-        Ok(trace)
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -165,22 +143,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reads_only_what_it_needs() {
-        let trace = Trace::from_json(
-            r#"{"id": 7, "task": {"objective": "o"}, "steps": [
-                {"type": "thought", "content": null, "input": {"x": [1]}},
-                {"type": "reflection", "content": "c", "tool": {"name": "t", "mcp_server": "m"}}],
-               "metadata": {"success": false}, "outcome": {"confidence": 0.25}}"#,
-        )
-        .unwrap();
-        assert_eq!(trace.steps[0].kind, StepKind::Thought);
-        assert_eq!(trace.steps[0].content, None);
-        assert_eq!(trace.steps[1].kind, StepKind::Other("reflection".into()));
-        assert_eq!(trace.steps[1].tool, Some(Tool { name: "t".to_owned() }));
-        assert_eq!(trace.metadata.task_domain, None);
-    }
-
-    #[test]
     fn confidence_must_be_in_range() {
         for confidence in [-0.1, 1.5, f64::NAN, f64::INFINITY] {
             let error = Outcome::new(confidence).unwrap_err();
@@ -189,13 +151,6 @@ pub(crate) mod tests {
         }
         for confidence in [0.0, 0.5, 1.0] {
             assert!(Outcome::new(confidence).is_ok());
-        }
-    }
-
-    #[test]
-    fn malformed_json_is_an_error() {
-        for json in ["", "{}", "[]", r#"{"task": {}}"#] {
-            assert_eq!(Trace::from_json(json).unwrap_err().code(), "ERR_INVALID_TRACE");
         }
     }
 }

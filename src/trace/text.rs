@@ -1,6 +1,6 @@
 //! The text of a trace that is embedded, and how much of it has to be read.
 
-use crate::{embed::tokens, fault, trace::Trace};
+use crate::{embed::tokens, trace::Trace};
 
 /// How much of a trace's text is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,6 @@ pub const MOST_UNITS: usize = 1 << 20;
 /// same, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
-    fault::point("text");
     let contents = trace
         .steps
         .iter()

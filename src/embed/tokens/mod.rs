@@ -158,7 +158,6 @@ impl Tokenizer {
     /// [`Error::Tokenizer`] if the model refuses a word. No cause for that is known, because the vocabulary is checked when it
     /// is loaded.
     pub fn encode(&self, text: &str) -> Result<Tokens> {
-        fault::point("tokens");
         self.encode_blocks(text, BLOCK_BYTES)
     }
 
@@ -168,7 +167,6 @@ impl Tokenizer {
     /// # Errors
     /// The errors of [`Tokenizer::encode`].
     pub fn encode_whole(&self, text: &str) -> Result<Vec<Vec<i64>>> {
-        fault::point("tokens");
         let mut pieces = Ids {
             tokenizer: self,
             ids: Vec::new(),
