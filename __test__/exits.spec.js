@@ -96,6 +96,8 @@ test('the natural end waits for what is pending', () =>
 
 test('the natural end after work', () => expectEnd(states['idle after a score']));
 
+test('the natural end after loading', () => expectEnd(LOADED));
+
 // Windows knows no signals; it just ends a process.
 const describeSignals = process.platform === 'win32' ? describe.skip : describe;
 describeSignals.each(['SIGTERM', 'SIGINT'])('%s', (signal) => {

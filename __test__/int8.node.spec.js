@@ -1,6 +1,7 @@
 'use strict';
 
-// The int8 model: how far its scores are from fp32's, and that each text is on its own.
+// The int8 model: how far its scores are from fp32's. That neighbours and threads change no bit of them is the matter of
+// determinism.node.spec.js.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -12,17 +13,16 @@ const { runForResult } = require('./support/run-script.js');
 const examples = path.join(root, 'examples', 'traces.jsonl');
 
 /** Scores the traces of `file` from an empty memory with the int8 model, in a process of its own. */
-async function scoreInt8(file, { how = 'one after another', threads } = {}) {
+async function scoreInt8(file) {
   const { result } = await runForResult(
     `
     const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
     const traces = readTraces(${JSON.stringify(file)});
-    let scores = [];
-    if (${how === 'together'}) scores = await kp.evaluateValues(traces);
-    else for (const trace of traces) scores.push(await kp.evaluateValue(trace));
+    const scores = [];
+    for (const trace of traces) scores.push(await kp.evaluateValue(trace));
     console.log(JSON.stringify({ scores, status: await kp.embedderStatus() }));
   `,
-    { env: { KNOWLEDGEPULSE_DTYPE: 'q8', KNOWLEDGEPULSE_THREADS: threads } },
+    { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
   );
   expect(result.status).toMatchObject({ available: true, dtype: 'q8', dimensions: 384 });
   return result.scores;
@@ -55,10 +55,4 @@ testShared('a hundred real traces: within 0.005, half of them within 0.001', asy
   const sorted = await differences(sharedTraces);
   expect(sorted.at(-1)).toBeLessThanOrEqual(0.005);
   expect(sorted[sorted.length / 2]).toBeLessThanOrEqual(0.001);
-});
-
-test('neighbours and threads change no bit of a score', async () => {
-  const alone = await scoreInt8(examples);
-  expect(await scoreInt8(examples, { how: 'together' })).toEqual(alone);
-  expect(await scoreInt8(examples, { threads: '1' })).toEqual(alone);
 });

@@ -1,6 +1,6 @@
 'use strict';
 
-// Life in a process: how it ends, its threads, and how the package is imported.
+// Life in a process: its threads, and how the package is imported. How it ends is the matter of exits.spec.js.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -9,42 +9,6 @@ const path = require('node:path');
 const { root } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
 const { linkPackages } = require('./support/scratch.js');
-
-describe('exit', () => {
-  test('a pending promise keeps the process alive', async () => {
-    const { code, stdout } = await runScript(
-      `kp.evaluateValue(makeTrace()).then((score) => console.log(score));`,
-    );
-    expect(code).toBe(0);
-    expect(Number(stdout)).toBeGreaterThan(0);
-  });
-
-  test('an idle addon does not', async () => {
-    const { code, stdout } = await runScript(`await kp.evaluateValue(makeTrace()); console.log('end');`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'end\n' });
-  });
-
-  const inFlight = `for (let i = 0; i < 20; i++) kp.evaluateValue(makeTrace({ objective: 'word '.repeat(600) })).catch(() => {});`;
-  const ways = {
-    'process.exit while loading': [`${inFlight} process.exit(3);`, 3],
-    'process.exit in mid-inference': [
-      `await kp.embedderStatus(); ${inFlight} setTimeout(() => process.exit(3), 30);`,
-      3,
-    ],
-    'an uncaught error in mid-inference': [
-      `await kp.embedderStatus(); ${inFlight} setTimeout(() => { throw new Error('on purpose'); }, 30);`,
-      1,
-    ],
-    'the natural end': [`await kp.embedderStatus();`, 0],
-  };
-  test.each(Object.entries(ways))('%s gives its own code and nothing else', async (_, [body, expected]) => {
-    for (let repetition = 0; repetition < 3; repetition++) {
-      const { code, signal, stderr } = await runScript(body);
-      expect({ code, signal }).toEqual({ code: expected, signal: null });
-      if (expected !== 1) expect(stderr).toBe('');
-    }
-  });
-});
 
 describe('worker threads', () => {
   test('share the memory of the process', async () => {
@@ -68,28 +32,6 @@ describe('worker threads', () => {
     expect(result.scores[0] - result.scores[1]).toBeCloseTo(0.15, 6);
     expect(result.scores[2]).toBeCloseTo(result.scores[1], 6);
     expect(result.scores[3]).toBeCloseTo(result.scores[1], 6);
-  });
-
-  test('a worker may end in mid-inference', async () => {
-    const { code, stderr, stdout } = await runScript(`
-      const { Worker } = require('node:worker_threads');
-      const code = \`
-        const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
-        const { workerData, parentPort } = require('node:worker_threads');
-        kp.embedderStatus().then(() => {
-          for (let i = 0; i < 10; i++) kp.evaluateValue(workerData);
-          parentPort.postMessage('busy');
-        });
-      \`;
-      for (let i = 0; i < 3; i++) {
-        const workerData = makeTrace({ objective: 'word '.repeat(600) });
-        const worker = new Worker(code, { eval: true, workerData });
-        await new Promise((resolve) => worker.on('message', resolve));
-        await worker.terminate();
-      }
-      console.log((await kp.evaluateValue(makeTrace())) > 0);
-    `);
-    expect({ code, stderr, stdout }).toEqual({ code: 0, stderr: '', stdout: 'true\n' });
   });
 });
 
