@@ -4,6 +4,7 @@
 
 const { LocalStore, Scorer, VectorCache } = require('..');
 const { StoreMemory } = require('../lib/store/fallback.js');
+const { stopClock } = require('./support/clock.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 const { randomVector } = require('./support/vectors.js');
@@ -242,8 +243,13 @@ describe('what a store has missed', () => {
       store.fail = down;
       const memory = new StoreMemory(store, new VectorCache({ maxElements: 2 }), 'local');
       const vectors = Array.from({ length: 32 }, (_, seed) => randomVector(seed));
-      for (let index = 0; index < 400; index++) {
-        await memory.ask({ id: `${index}`, vectors, model: MODEL }, true);
+      const clock = stopClock();
+      try {
+        for (let index = 0; index < 400; index++) {
+          await memory.ask({ id: `${index}`, vectors, model: MODEL }, true);
+        }
+      } finally {
+        clock.restore();
       }
       const sent = [];
       store.compareAndAddBatch = async (entries) => {

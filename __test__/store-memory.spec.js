@@ -5,6 +5,7 @@
 const path = require('node:path');
 
 const { Embedder, LocalStore, Scorer, VectorCache } = require('..');
+const { stopClock } = require('./support/clock.js');
 const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
@@ -173,6 +174,7 @@ describe('a store that fails', () => {
     const warnings = [];
     const { emitWarning } = process;
     process.emitWarning = (message, { type, code }) => warnings.push({ message, type, code });
+    const clock = stopClock();
     try {
       const traces = distinct(12, 'outage');
       for (const [index, trace] of traces.entries()) {
@@ -184,11 +186,13 @@ describe('a store that fails', () => {
         const again = await scorer.explain(trace, { remember: false });
         expect(again.nearest).toMatchObject({ label: trace.id });
       }
-      await new Promise((resolve) => setTimeout(resolve, 1_100));
+      clock.advance(1_100);
+      while (store.cache.size < traces.length) await new Promise((resolve) => setTimeout(resolve, 10));
       expect((await scorer.explain(traces[0])).noveltyBasis).toBe('store');
       await expected.evaluateValue(traces[0]);
       expect(contents(store.cache)).toEqual(contents(expected.cache));
     } finally {
+      clock.restore();
       process.emitWarning = emitWarning;
     }
     expect(warnings).toHaveLength(1);
