@@ -1,11 +1,8 @@
 'use strict';
 
-const fs = require('node:fs');
-
 const { _getLocalCache, evaluateValue, evaluateValues } = require('..');
 const { claiming, hostile, lengths, revoked, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { readTraces, sharedTraces } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 
 /** Scores one after another, from an empty memory. */
@@ -172,14 +169,6 @@ describe('evaluateValues', () => {
     );
     expect(result).toMatchObject({ count: 20_000, same: true });
     expect(result.turns).toBeGreaterThan(0);
-  });
-
-  const testShared = fs.existsSync(sharedTraces) ? test : test.skip;
-  testShared('a hundred real traces', async () => {
-    const traces = readTraces(sharedTraces);
-    const expected = await inSequence(traces);
-    _getLocalCache().clear();
-    expect(await evaluateValues(traces)).toEqual(expected);
   });
 });
 

@@ -2,16 +2,12 @@
 
 // Novelty over the whole text of a trace: `new Scorer({ novelty: 'full' })`.
 
-const fs = require('node:fs');
-
 const fc = require('fast-check');
 
 const { Embedder, Scorer } = require('..');
 const { cosineSimilarity } = require('./oracle/score.js');
 const { xxh3 } = require('./oracle/xxh3.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { isLong, logsOf, tracesOfLogs, tracesOfSteps } = require('./support/novelty-cases.js');
-const { readTraces, sharedTraces } = require('./support/paths.js');
 
 /** Where docs/novelty.md cuts a text of ASCII that is too long for a window. */
 function cutOf(text) {
@@ -231,72 +227,4 @@ test('no text at all has a novelty too', async () => {
   });
   expect(await scorer.explain(empty)).toMatchObject({ noveltyBasis: 'empty-cache', tokens: 2 });
   expect(await noveltyOf(scorer, empty)).toBeCloseTo(0, 6);
-});
-
-const describeShared = fs.existsSync(sharedTraces) ? describe : describe.skip;
-describeShared('on real traces', () => {
-  const COUNT = 8;
-  const LOGS = 3;
-
-  const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1];
-  const traces = () => readTraces(sharedTraces);
-
-  /** The median novelty of each kind of traces, by the prefix and in full. */
-  async function medians(remembered, kinds) {
-    const result = {};
-    for (const novelty of ['prefix', 'full']) {
-      const scorer = new Scorer({ novelty });
-      await scorer.evaluateValues(remembered);
-      for (const [kind, traces] of Object.entries(kinds)) {
-        const asked = traces.map((trace) => noveltyOf(scorer, trace, { remember: false }));
-        result[kind] = { ...result[kind], [novelty]: median(await Promise.all(asked)) };
-      }
-    }
-    return result;
-  }
-
-  describe('of many steps', () => {
-    let novelty;
-    beforeAll(async () => {
-      const long = traces().filter(isLong);
-      const remembered = long.slice(0, COUNT);
-      novelty = await medians(remembered, tracesOfSteps(remembered, long.slice(-COUNT)));
-    });
-
-    test('the same trace again is old', () => {
-      const { prefix, full } = novelty.remembered;
-      expect(prefix).toBeCloseTo(0, 5);
-      expect(full).toBeCloseTo(0, 5);
-    });
-
-    test('the same steps in another order are old, where the prefix takes them for new', () => {
-      const { prefix, full } = novelty.shuffled;
-      expect(full).toBeCloseTo(0, 5);
-      expect(prefix).toBeGreaterThan(novelty.unknown.prefix / 2);
-    });
-
-    test('a duplicate with another beginning is found', () => {
-      const { prefix, full } = novelty['with another start'];
-      // The prefix sees the unknown trace alone.
-      expect(prefix).toBeCloseTo(novelty.unknown.prefix, 5);
-      expect(full).toBeLessThan(novelty.unknown.full * 0.75);
-    });
-
-    test('novelty after the beginning is found', () => {
-      const { prefix, full } = novelty['with a remembered start'];
-      expect(prefix).toBeCloseTo(0, 5);
-      expect(full).toBeGreaterThan(novelty.unknown.full / 4);
-    });
-  });
-
-  test('a log with something in front is old but for that', async () => {
-    const logs = logsOf(traces());
-    const remembered = logs.slice(0, LOGS);
-    const novelty = await medians(remembered, tracesOfLogs(remembered, logs.slice(-LOGS)));
-    const { prefix, full } = novelty.unknown;
-    expect(novelty['one word in front'].full).toBeLessThan(full / 50);
-    expect(novelty['100 characters in front'].full).toBeLessThan(full / 10);
-    expect(novelty['2,600 characters in front'].full).toBeLessThan(full / 5);
-    expect(novelty['2,600 characters in front'].prefix).toBeGreaterThan(prefix / 2);
-  });
 });
