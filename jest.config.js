@@ -7,6 +7,6 @@ module.exports = {
   // Platform and model packages are not modules of the project.
   modulePathIgnorePatterns: ['<rootDir>/npm/', '<rootDir>/target/'],
   testMatch: ['<rootDir>/__test__/**/*.spec.js'],
-  // Generous, because it is no measurement: machines under load must pass too.
-  testTimeout: 120_000,
+  // For each test, on Bun too. Generous, because it is no measurement: machines under load must pass too.
+  testTimeout: 300_000,
 };

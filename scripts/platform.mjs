@@ -26,6 +26,9 @@ const venv = path.join(root, 'model', '.venv');
 export const venvBin = path.join(venv, process.platform === 'win32' ? 'Scripts' : 'bin');
 export const venvPython = path.join(venvBin, process.platform === 'win32' ? 'python.exe' : 'python');
 
+/** The program of Bun, which the npm package of that name brings: it has this name on every platform. */
+export const bun = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
+
 /** @type {Partial<Record<NodeJS.Platform, string>>} */
 const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 

@@ -2,13 +2,14 @@
 // times.
 
 import { runScript, setup } from './setup.mjs';
-import { onBun, onNode, runSuites } from './test.mjs';
+import { onBun, onNode, runSuites } from './suites.mjs';
 
 const repetitions = Number(process.argv[2] ?? 30);
 const spec = './__test__/exits.spec.js';
 
-await runScript(() => {
+await runScript(async () => {
   setup();
-  const env = { ...process.env, KNOWLEDGEPULSE_TEST_REPETITIONS: String(repetitions) };
-  runSuites([onNode(spec), onBun(spec, repetitions * 40_000)], env);
+  const env = { KNOWLEDGEPULSE_TEST_REPETITIONS: String(repetitions) };
+  const suites = [onNode([spec]), onBun([spec], repetitions * 40_000)];
+  await runSuites(suites.map((suite) => ({ ...suite, env })));
 });

@@ -2,10 +2,11 @@
 
 import { setupPostgres } from './postgres.mjs';
 import { runScript, setup } from './setup.mjs';
-import { onBun, onNode, runSuites } from './test.mjs';
+import { onBun, onNode, runSuites, specsIn } from './suites.mjs';
 
-await runScript(() => {
+await runScript(async () => {
   setup();
   setupPostgres();
-  runSuites([onNode('__test__/store'), onBun('./__test__/store', 120_000)]);
+  const specs = specsIn('__test__/store');
+  await runSuites([onNode(specs), onBun(specs)]);
 });

@@ -1,69 +1,68 @@
-// `npm test`: sets up what is missing, then runs every test: the Rust core, the model builder, the package (its
-// types too) on Node.js and on Bun, its neighbours, and the packages as users install them.
+// `npm test`: sets up what is missing, then runs the tests, two suites at a time. What depends on the JavaScript engine runs
+// on Node.js and on Bun, everything else once; see `specsByEngine`.
+//
+// `npm run test:all`: every spec on both, and the searches at length, which takes an hour or two.
 
-import { execFileSync } from 'node:child_process';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-import { root, venvPython } from './platform.mjs';
+import { prepareTools } from '../__test__/install/tools.mjs';
+import { venvPython } from './platform.mjs';
 import { setupPostgres } from './postgres.mjs';
 import { runScript, setup } from './setup.mjs';
-
-/** @typedef {[what: string, command: string, args: string[]]} Suite */
-
-/** @param {string} name */
-const bin = (name) =>
-  path.join(root, 'node_modules', '.bin', process.platform === 'win32' ? `${name}.cmd` : name);
+import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
 
 /**
- * The specs on Node.js: all, or those that are named.
+ * A suite that is a program of the repository.
  *
- * @param {string[]} specs
- * @returns {Suite}
+ * @param {string} name
+ * @param {string} file
+ * @param {string[]} args
  */
-export const onNode = (...specs) => [
-  'the package on Node.js',
-  process.execPath,
-  ['node_modules/jest/bin/jest.js', ...specs],
-];
+const program = (name, file, ...args) => ({ name, command: process.execPath, args: [file, ...args] });
 
-/**
- * The specs in `where` on Bun, each test of which may take so long.
- *
- * @param {string} where
- * @param {number} milliseconds
- * @returns {Suite}
- */
-export const onBun = (where, milliseconds) => [
-  'the package on Bun',
-  bin('bun'),
-  ['test', '--timeout', String(milliseconds), where],
-];
+const core = { name: 'the Rust core', command: 'cargo', args: ['test', '--locked', '--quiet'] };
+const modelBuilder = {
+  name: 'the model builder',
+  command: venvPython,
+  args: ['-m', 'unittest', 'discover', '--start-directory', 'model'],
+};
+/** @param {string[]} args */
+const neighbours = (...args) =>
+  program('its neighbours in one process', 'scripts/test-coexistence.mjs', ...args);
+const installed = program('the packages, installed', 'scripts/test-install.mjs');
 
-/**
- * Runs suites: what each is, its command and its arguments.
- *
- * @param {Suite[]} suites
- * @param {NodeJS.ProcessEnv} [env]
- */
-export function runSuites(suites, env = process.env) {
-  for (const [what, command, args] of suites) {
-    console.log(`\n── ${what}`);
-    execFileSync(command, args, { cwd: root, stdio: 'inherit', env, shell: command.endsWith('.cmd') });
-  }
+/** The longest first, so that the last two end at about the same time. */
+function short() {
+  const { runOnBoth, runOnce } = specsByEngine();
+  return [
+    onNode(runOnce, 'what does not depend on the JavaScript engine'),
+    core,
+    onNode(runOnBoth),
+    installed,
+    onBun(runOnBoth),
+    neighbours('--installed'),
+    modelBuilder,
+  ];
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await runScript(() => {
-    setup();
-    setupPostgres();
-    runSuites([
-      ['the Rust core', 'cargo', ['test', '--locked', '--quiet']],
-      ['the model builder', venvPython, ['-m', 'unittest', 'discover', '--start-directory', 'model']],
-      onNode(),
-      onBun('./__test__', 120_000),
-      ['its neighbours in one process', process.execPath, ['scripts/test-coexistence.mjs', '--installed']],
-      ['the packages, installed', process.execPath, ['scripts/test-install.mjs']],
-    ]);
-  });
-}
+const atLength = () => [
+  core,
+  modelBuilder,
+  onNode(specsIn('__test__')),
+  onBun(specsIn('__test__')),
+  neighbours(),
+  installed,
+  program('every way to exit', 'scripts/test-exits.mjs'),
+  program('hostile calls', '__test__/fuzz/hostile.mjs', '--calls', '200000'),
+  program('hostile files', '__test__/fuzz/command.mjs', '--runs', '2000'),
+  program('a heavy load', '__test__/load/run.mjs'),
+  program('hostile input to the core', 'scripts/fuzz.mjs', 'smoke'),
+  program('errors of memory', 'scripts/memory.mjs'),
+];
+
+await runScript(async () => {
+  const isAtLength = process.argv.includes('--all');
+  setup();
+  setupPostgres();
+  prepareTools();
+  // At length some are timed or make a machine as busy as it can be.
+  await (isAtLength ? runSuites(atLength()) : runSuites(short(), { sideBySide: 2 }));
+});

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-import { root } from '../../scripts/platform.mjs';
+import { bun, root } from '../../scripts/platform.mjs';
 import { npm, prepare, run } from '../../scripts/setup.mjs';
 
 const folder = path.join('__test__', 'install', 'tools');
@@ -31,7 +31,7 @@ export function prepareTools() {
   ]);
 }
 
-export const BUN = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
+export const BUN = bun;
 export const DENO = path.join(modules, 'deno', executable('deno'));
 export const NPM = [process.execPath, path.join(modules, 'npm', 'bin', 'npm-cli.js')];
 export const PNPM = [process.execPath, path.join(modules, 'pnpm', 'bin', 'pnpm.mjs')];

@@ -1,0 +1,112 @@
+// The suites of tests: how the specs run on Node.js and on Bun, and how suites run beside each other.
+
+import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+
+import jest from '../jest.config.js';
+import { bun, root } from './platform.mjs';
+
+/**
+ * How the name of a spec ends that runs on Node.js alone, because no other JavaScript engine would give it another
+ * outcome: it looks at a command as a process, a page in a browser, a PostgreSQL server, a package or the core.
+ */
+const NODE_ALONE = '.node.spec.js';
+
+/**
+ * @typedef {object} Suite
+ * @property {string} name
+ * @property {string} command
+ * @property {string[]} args
+ * @property {Record<string, string>} [env] variables to add to those of this process
+ */
+
+/**
+ * These specs on Node.js.
+ *
+ * @param {string[]} specs
+ * @returns {Suite}
+ */
+export function onNode(specs, name = 'the package on Node.js') {
+  const args = ['node_modules/jest/bin/jest.js', '--runTestsByPath', ...specs];
+  return { name, command: process.execPath, args };
+}
+
+/**
+ * These specs on Bun, each test of which may take `milliseconds`.
+ *
+ * @param {string[]} specs
+ * @returns {Suite}
+ */
+export function onBun(specs, milliseconds = jest.testTimeout) {
+  const args = ['test', '--only-failures', '--timeout', String(milliseconds), ...specs];
+  return { name: 'the package on Bun', command: bun, args };
+}
+
+/**
+ * The specs in a folder of the repository, as paths that Bun takes for files.
+ *
+ * @param {string} folder
+ */
+export function specsIn(folder) {
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.spec.js') && !name.includes('node_modules'))
+    .map((name) => `./${folder}/${name.replaceAll(path.sep, '/')}`)
+    .sort();
+}
+
+/** All specs, by whether their outcome depends on the JavaScript engine. */
+export function specsByEngine() {
+  const specs = specsIn('__test__');
+  const runOnce = specs.filter((spec) => spec.endsWith(NODE_ALONE));
+  return { runOnBoth: specs.filter((spec) => !runOnce.includes(spec)), runOnce };
+}
+
+/**
+ * Runs suites, in their order, to the end of the last one; throws if one failed. With `sideBySide` above 1 so many run
+ * at a time, and each prints what it has to say when it has ended.
+ *
+ * @param {Suite[]} suites
+ * @param {{ sideBySide?: number }} [options]
+ */
+export async function runSuites(suites, { sideBySide = 1 } = {}) {
+  const waiting = [...suites];
+  /** @type {string[]} */
+  const failed = [];
+  const oneAfterAnother = async () => {
+    for (let suite = waiting.shift(); suite !== undefined; suite = waiting.shift()) {
+      if (!(await succeeds(suite, sideBySide > 1))) failed.push(suite.name);
+    }
+  };
+  await Promise.all(Array.from({ length: sideBySide }, oneAfterAnother));
+  if (failed.length > 0) throw new Error(`failed: ${failed.join(', ')}`);
+}
+
+/**
+ * Runs a suite.
+ *
+ * @param {Suite} suite
+ * @param {boolean} isBuffered its output comes in one piece, so that it does not mix with that of others
+ * @returns {Promise<boolean>}
+ */
+function succeeds({ name, command, args, env }, isBuffered) {
+  console.log(isBuffered ? `${name} …` : `\n── ${name}`);
+  const start = Date.now();
+  /** @type {Buffer[]} */
+  const output = [];
+  /** @type {import('node:child_process').StdioOptions} */
+  const stdio = isBuffered ? ['ignore', 'pipe', 'pipe'] : 'inherit';
+  const child = spawn(command, args, { cwd: root, stdio, env: { ...process.env, ...env } });
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => output.push(chunk));
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (isBuffered) {
+        const how = code === 0 ? '' : ` failed with ${signal ?? `code ${code}`}`;
+        console.log(`\n── ${name}${how} (${Math.round((Date.now() - start) / 1000)} s)`);
+        process.stdout.write(Buffer.concat(output));
+      }
+      resolve(code === 0);
+    });
+  });
+}
