@@ -1,0 +1,57 @@
+//! What can go wrong.
+
+use std::io;
+
+use crate::Kernel;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The weights cannot be read.
+    #[error("the weights cannot be read: {0}")]
+    Read(#[from] io::Error),
+    /// The file is not a safetensors file, is cut short, or holds what no model does.
+    #[error("the weights are damaged: {0}")]
+    Damaged(String),
+    /// A safetensors file, but not with the weights of a network that this crate computes.
+    #[error("the weights are not of a supported model: {0}")]
+    Unsupported(String),
+    /// The system grants no memory.
+    #[error("there is no memory for {0} bytes of weights")]
+    Memory(usize),
+    /// A text without a token.
+    #[error("a text has no tokens")]
+    NoTokens,
+    /// More tokens than the model has positions.
+    #[error("a text has {tokens} tokens; the model takes at most {limit}")]
+    TooManyTokens {
+        /// The tokens of the text.
+        tokens: usize,
+        /// The positions of the model.
+        limit: usize,
+    },
+    /// A token that is not in the vocabulary.
+    #[error("there is no token {token}; the vocabulary has {vocabulary}")]
+    UnknownToken {
+        /// The token.
+        token: u32,
+        /// The size of the vocabulary.
+        vocabulary: usize,
+    },
+    /// The model computes infinities or no numbers.
+    #[error("the model's output is not finite")]
+    NotFinite,
+    /// A name that no kernel has.
+    #[error("there is no kernel `{0}`; there are avx512-vnni, avx512, avx-vnni, avx2 and portable")]
+    UnknownKernel(String),
+    /// A kernel whose instructions this processor lacks.
+    #[error("this processor cannot run the kernel {0}")]
+    KernelUnavailable(Kernel),
+    /// A bug of this crate, which has ended a pass. The encoder can be used again.
+    #[error("a thread of the encoder panicked: {0}")]
+    Panicked(String),
+}

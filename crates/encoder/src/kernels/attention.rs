@@ -1,0 +1,396 @@
+//! Attention of sixteen queries at a time, one to a lane: maxima and sums over the keys need nothing from another lane, and no
+//! key is ever padded.
+//!
+//! The queries of a block are turned into a panel, the keys are the rows of a product with it (the scores, a row for each
+//! key), and the values, turned, are the rows of a product with the scores' exponentials.
+
+use std::ops::Range;
+
+use super::{
+    functions::exponential,
+    lanes::{Floats, Integers, LANES, Lanes, Shorts},
+    tile::{OfFloats, OfShorts, Rows, multiply},
+};
+
+/// Components of a head.
+pub const HEAD: usize = 32;
+
+/// Queries in a block: two panels.
+const BLOCK: usize = 2 * LANES;
+
+/// The largest 16-bit query, key or value: 32 products of two such numbers fit 32 bits.
+const LARGEST: f32 = 8191.0;
+
+/// What the 16-bit probabilities of a query add up to at most, before they are rounded: times [`LARGEST`], and with a half
+/// more for each of [`crate::MAX_TOKENS`] tokens, that fits 32 bits.
+const TOTAL: f32 = 250_000.0;
+
+/// Consecutive rows of queries, keys and values, which some thread has computed: `3 * hidden` numbers for each token.
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
+    /// In single precision.
+    pub floats: &'a [f32],
+    /// In 16 bits; empty where attention is in single precision.
+    pub shorts: &'a [i16],
+    /// What a step of the 16-bit numbers is worth: for each token `3 * heads` numbers.
+    pub scales: &'a [f32],
+}
+
+/// The queries that attend, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Attention<'a> {
+    /// The keys and values of the text, in parts.
+    pub text: &'a [Part<'a>],
+    /// The part with the queries, whose rows may be of several texts.
+    pub own: Part<'a>,
+    pub hidden: usize,
+}
+
+/// Memory that attention works in.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// The block's queries as panels.
+    queries: Vec<Floats>,
+    /// Scores, then their exponentials: two panels with a block for each key.
+    scores: Vec<Floats>,
+    short_queries: Vec<Shorts>,
+    short_scores: Vec<Shorts>,
+    /// The values of a head, those of two tokens in each word.
+    pairs: Vec<i32>,
+    key_scales: Vec<f32>,
+    value_scales: Vec<f32>,
+    /// The result: two panels with a block for each component.
+    sums: Vec<Floats>,
+}
+
+impl Part<'_> {
+    fn tokens(&self, hidden: usize) -> usize {
+        self.floats.len() / (3 * hidden)
+    }
+}
+
+/// Sixteen by sixteen words, turned.
+#[inline(always)]
+fn turn<W: Copy>(from: impl Fn(usize) -> [W; LANES], mut to: impl FnMut(usize, [W; LANES])) {
+    let rows: [[W; LANES]; LANES] = std::array::from_fn(from);
+    for column in 0..LANES {
+        to(column, std::array::from_fn(|row| rows[row][column]));
+    }
+}
+
+/// The context of the queries in rows `queries` of `own`, into `context`: `hidden` numbers for each.
+#[inline(always)]
+pub fn floats<L: Lanes>(
+    lanes: L,
+    attention: Attention,
+    queries: Range<usize>,
+    scratch: &mut Scratch,
+    context: &mut [f32],
+) {
+    let (hidden, step) = (attention.hidden, 3 * attention.hidden);
+    let tokens: usize = attention.text.iter().map(|part| part.tokens(hidden)).sum();
+    scratch.queries.resize(2 * HEAD, Floats([0.0; LANES]));
+    scratch.scores.resize(2 * tokens, Floats([0.0; LANES]));
+    scratch.sums.resize(2 * HEAD, Floats([0.0; LANES]));
+    let (panel_queries, scores, sums) = (&mut scratch.queries, &mut scratch.scores, &mut scratch.sums);
+    #[allow(clippy::cast_precision_loss)] // 32.
+    let scale = lanes.splat(1.0 / (HEAD as f32).sqrt());
+    for head in 0..hidden / HEAD {
+        for (block, context) in queries
+            .clone()
+            .step_by(BLOCK)
+            .zip(context.chunks_mut(BLOCK * hidden))
+        {
+            let count = context.len() / hidden;
+            let panels = count.div_ceil(LANES).next_multiple_of(L::PANELS);
+            for panel in 0..panels {
+                for half in 0..HEAD / LANES {
+                    let row = |lane: usize| {
+                        // Lanes without a query repeat the last one.
+                        let row = block + (panel * LANES + lane).min(count - 1);
+                        let start = row * step + head * HEAD + half * LANES;
+                        array(&attention.own.floats[start..])
+                    };
+                    turn(row, |component, words| {
+                        let scaled = lanes.multiply(lanes.load(&words), scale);
+                        lanes.store(
+                            scaled,
+                            &mut panel_queries[panel * HEAD + half * LANES + component].0,
+                        );
+                    });
+                }
+            }
+            for panel in (0..panels).step_by(L::PANELS) {
+                let mut token = 0;
+                for part in attention.text {
+                    let rows = Rows {
+                        words: &part.floats[hidden + head * HEAD..],
+                        row_step: step,
+                        word_step: 1,
+                        rows: part.tokens(hidden),
+                        depth: HEAD,
+                    };
+                    let queries = (&panel_queries[panel * HEAD..], HEAD);
+                    let scores = (&mut scores[panel * tokens + token..], tokens);
+                    multiply::<L, OfFloats>(lanes, rows, queries, scores, false);
+                    token += rows.rows;
+                }
+            }
+            let mut totals = [lanes.splat(1.0); 2];
+            for panel in 0..panels {
+                let scores = &mut scores[panel * tokens..(panel + 1) * tokens];
+                let mut largest = lanes.load(&scores[0].0);
+                for score in scores.iter() {
+                    largest = lanes.larger(lanes.load(&score.0), largest);
+                }
+                let mut total = lanes.splat(0.0);
+                for score in scores {
+                    let value = exponential(lanes, lanes.subtract(lanes.load(&score.0), largest));
+                    total = lanes.add(total, value);
+                    lanes.store(value, &mut score.0);
+                }
+                totals[panel] = lanes.divide(lanes.splat(1.0), total);
+            }
+            for panel in (0..panels).step_by(L::PANELS) {
+                let mut token = 0;
+                for part in attention.text {
+                    let rows = Rows {
+                        words: &part.floats[2 * hidden + head * HEAD..],
+                        row_step: 1,
+                        word_step: step,
+                        rows: HEAD,
+                        depth: part.tokens(hidden),
+                    };
+                    let scores = (&scores[panel * tokens + token..], tokens);
+                    let sums = (&mut sums[panel * HEAD..], HEAD);
+                    multiply::<L, OfFloats>(lanes, rows, scores, sums, token > 0);
+                    token += rows.depth;
+                }
+            }
+            for panel in 0..panels {
+                for half in 0..HEAD / LANES {
+                    let component = |lane: usize| {
+                        let mut words = [0.0; LANES];
+                        let sum = lanes.load(&sums[panel * HEAD + half * LANES + lane].0);
+                        lanes.store(lanes.multiply(sum, totals[panel]), &mut words);
+                        words
+                    };
+                    turn(component, |lane, words| {
+                        let row = panel * LANES + lane;
+                        if row < count {
+                            let start = row * hidden + head * HEAD + half * LANES;
+                            context[start..start + LANES].copy_from_slice(&words);
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn array<W: Copy>(words: &[W]) -> [W; LANES] {
+    *words
+        .first_chunk()
+        .unwrap_or_else(|| unreachable!("rows are whole vectors"))
+}
+
+/// Brings each head of each row of `floats` (queries, keys and values) into 16 bits: its largest number to 8191.
+#[inline(always)]
+pub fn quantize<L: Lanes>(lanes: L, floats: &[f32], shorts: &mut [i16], scales: &mut [f32]) {
+    for ((head, shorts), scale) in floats
+        .as_chunks::<HEAD>()
+        .0
+        .iter()
+        .zip(shorts.as_chunks_mut::<HEAD>().0)
+        .zip(scales)
+    {
+        let ([low, high], []) = head.as_chunks::<LANES>() else {
+            continue;
+        };
+        let ([short_low, short_high], []) = shorts.as_chunks_mut::<LANES>() else {
+            continue;
+        };
+        let (low, high) = (lanes.load(low), lanes.load(high));
+        // Not 0: a head of zeros has a scale as well.
+        let largest = lanes
+            .largest(lanes.larger(lanes.absolute(low), lanes.absolute(high)))
+            .max(1e-25);
+        let inverse = lanes.splat(LARGEST / largest);
+        lanes.store_shorts(lanes.round(lanes.multiply(low, inverse)), short_low);
+        lanes.store_shorts(lanes.round(lanes.multiply(high, inverse)), short_high);
+        *scale = largest / LARGEST;
+    }
+}
+
+/// As [`floats`], with products of 16-bit integers.
+#[inline(always)]
+pub fn shorts<L: Lanes>(
+    lanes: L,
+    attention: Attention,
+    queries: Range<usize>,
+    scratch: &mut Scratch,
+    context: &mut [f32],
+) {
+    let (hidden, step) = (attention.hidden, 3 * attention.hidden);
+    let heads = hidden / HEAD;
+    let tokens: usize = attention.text.iter().map(|part| part.tokens(hidden)).sum();
+    let depth = tokens.div_ceil(2);
+    scratch.short_queries.resize(HEAD, Shorts([0; 2 * LANES]));
+    scratch.scores.resize(2 * tokens, Floats([0.0; LANES]));
+    scratch.short_scores.resize(2 * depth, Shorts([0; 2 * LANES]));
+    scratch.sums.resize(2 * HEAD, Floats([0.0; LANES]));
+    scratch.pairs.resize(depth * HEAD, 0);
+    scratch.key_scales.resize(tokens, 0.0);
+    scratch.value_scales.resize(tokens, 0.0);
+    let Scratch {
+        scores,
+        short_queries,
+        short_scores,
+        pairs,
+        key_scales,
+        value_scales,
+        sums,
+        ..
+    } = scratch;
+    #[allow(clippy::cast_precision_loss)] // 32.
+    let root = 1.0 / (HEAD as f32).sqrt();
+    for head in 0..heads {
+        let mut token = 0;
+        for part in attention.text {
+            for row in 0..part.tokens(hidden) {
+                key_scales[token] = part.scales[row * 3 * heads + heads + head];
+                value_scales[token] = part.scales[row * 3 * heads + 2 * heads + head];
+                let start = row * step + 2 * hidden + head * HEAD;
+                let values = &part.shorts[start..start + HEAD];
+                let pairs: &mut [i16] = bytemuck::cast_slice_mut(&mut pairs[token / 2 * HEAD..][..HEAD]);
+                for (pair, value) in pairs.as_chunks_mut::<2>().0.iter_mut().zip(values) {
+                    // The second of a last pair is nothing.
+                    if token % 2 == 0 {
+                        *pair = [*value, 0];
+                    } else {
+                        pair[1] = *value;
+                    }
+                }
+                token += 1;
+            }
+        }
+        for (block, context) in queries
+            .clone()
+            .step_by(BLOCK)
+            .zip(context.chunks_mut(BLOCK * hidden))
+        {
+            let count = context.len() / hidden;
+            let panels = count.div_ceil(LANES).next_multiple_of(L::PANELS);
+            let mut query_scales = [[0.0; LANES]; 2];
+            for panel in 0..panels {
+                let row = |lane: usize| block + (panel * LANES + lane).min(count - 1);
+                for lane in 0..LANES {
+                    query_scales[panel][lane] = attention.own.scales[row(lane) * 3 * heads + head] * root;
+                }
+                let words = |lane: usize| {
+                    let shorts: &[i16; HEAD] = attention.own.shorts[row(lane) * step + head * HEAD..]
+                        .first_chunk()
+                        .unwrap_or_else(|| unreachable!("rows are whole heads"));
+                    bytemuck::pod_read_unaligned::<Integers>(bytemuck::cast_slice(shorts)).0
+                };
+                turn(words, |word, lanes| {
+                    short_queries[panel * LANES + word] = bytemuck::cast(Integers(lanes));
+                });
+            }
+            for panel in (0..panels).step_by(L::PANELS) {
+                let mut token = 0;
+                for part in attention.text {
+                    let rows = Rows {
+                        words: &words(part.shorts)[(hidden + head * HEAD) / 2..],
+                        row_step: step / 2,
+                        word_step: 1,
+                        rows: part.tokens(hidden),
+                        depth: HEAD / 2,
+                    };
+                    let queries = (&short_queries[panel * LANES..], LANES);
+                    let scores: &mut [Integers] =
+                        bytemuck::cast_slice_mut(&mut scores[panel * tokens + token..]);
+                    multiply::<L, OfShorts>(lanes, rows, queries, (scores, tokens), false);
+                    token += rows.rows;
+                }
+            }
+            let mut factors = [lanes.splat(1.0); 2];
+            for panel in 0..panels {
+                let scores = &mut scores[panel * tokens..(panel + 1) * tokens];
+                let query_scale = lanes.load(&query_scales[panel]);
+                let mut largest = lanes.splat(f32::NEG_INFINITY);
+                for (score, key_scale) in scores.iter_mut().zip(&*key_scales) {
+                    let scale = lanes.multiply(query_scale, lanes.splat(*key_scale));
+                    let sum = lanes.load_integers(bytemuck::cast_ref(&score.0));
+                    let value = lanes.multiply(lanes.to_floats(sum), scale);
+                    largest = lanes.larger(value, largest);
+                    lanes.store(value, &mut score.0);
+                }
+                // The scale of a token's values goes into its probability.
+                let mut total = lanes.splat(0.0);
+                let (mut scaled_total, mut scaled_largest) = (total, total);
+                for (score, value_scale) in scores.iter_mut().zip(&*value_scales) {
+                    let value = exponential(lanes, lanes.subtract(lanes.load(&score.0), largest));
+                    let scaled = lanes.multiply(value, lanes.splat(*value_scale));
+                    total = lanes.add(total, value);
+                    scaled_total = lanes.add(scaled_total, scaled);
+                    scaled_largest = lanes.larger(scaled, scaled_largest);
+                    lanes.store(scaled, &mut score.0);
+                }
+                let factor = lanes.smaller(
+                    lanes.divide(lanes.splat(32_767.0), scaled_largest),
+                    lanes.divide(lanes.splat(TOTAL), scaled_total),
+                );
+                let whole = |score: &Floats| lanes.round(lanes.multiply(lanes.load(&score.0), factor));
+                let (twos, one) = scores.as_chunks::<2>();
+                let short_scores = &mut short_scores[panel * depth..(panel + 1) * depth];
+                for (two, short) in twos.iter().zip(&mut *short_scores) {
+                    let both = lanes.or(whole(&two[0]), lanes.shift_left::<16>(whole(&two[1])));
+                    lanes.store_integers(both, bytemuck::cast_mut(&mut short.0));
+                }
+                if let ([last], Some(short)) = (one, short_scores.last_mut()) {
+                    lanes.store_integers(whole(last), bytemuck::cast_mut(&mut short.0));
+                }
+                factors[panel] = lanes.divide(lanes.splat(1.0), lanes.multiply(factor, total));
+            }
+            for panel in (0..panels).step_by(L::PANELS) {
+                let rows = Rows {
+                    words: &pairs[..],
+                    row_step: 1,
+                    word_step: HEAD,
+                    rows: HEAD,
+                    depth,
+                };
+                let scores = (&short_scores[panel * depth..], depth);
+                let sums: &mut [Integers] = bytemuck::cast_slice_mut(&mut sums[panel * HEAD..]);
+                multiply::<L, OfShorts>(lanes, rows, scores, (sums, HEAD), false);
+            }
+            for panel in 0..panels {
+                for half in 0..HEAD / LANES {
+                    let component = |lane: usize| {
+                        let mut words = [0.0; LANES];
+                        let sum: &[i32; LANES] =
+                            bytemuck::cast_ref(&sums[panel * HEAD + half * LANES + lane].0);
+                        let sum = lanes.to_floats(lanes.load_integers(sum));
+                        lanes.store(lanes.multiply(sum, factors[panel]), &mut words);
+                        words
+                    };
+                    turn(component, |lane, words| {
+                        let row = panel * LANES + lane;
+                        if row < count {
+                            let start = row * hidden + head * HEAD + half * LANES;
+                            context[start..start + LANES].copy_from_slice(&words);
+                        }
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// 16-bit integers, two to a word.
+#[inline(always)]
+fn words(shorts: &[i16]) -> &[i32] {
+    bytemuck::cast_slice(shorts)
+}

@@ -1,0 +1,122 @@
+//! AVX-512, with and without VNNI.
+
+use std::arch::x86_64::*;
+
+use super::{
+    Work,
+    lanes::{LANES, Lanes},
+};
+
+/// A processor with AVX-512 (F, BW, DQ and VL), and with its VNNI if `VNNI` is true.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx512<const VNNI: bool>(());
+
+impl<const VNNI: bool> Avx512<VNNI> {
+    /// The proof that this processor has the instructions, if it has.
+    pub fn detect() -> Option<Self> {
+        let base = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma");
+        (base && (!VNNI || is_x86_feature_detected!("avx512vnni"))).then_some(Self(()))
+    }
+}
+
+macro_rules! operations {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
+        #[inline(always)]
+        fn $name(self, $($argument: $type),*) -> $result {
+            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and what is loaded or
+            // stored are whole arrays behind references, at any alignment.
+            unsafe { $call }
+        }
+    )*};
+}
+
+impl<const VNNI: bool> Lanes for Avx512<VNNI> {
+    type F = __m512;
+    type I = __m512i;
+
+    const ROWS: usize = 12;
+    const INTEGER_ROWS: usize = 12;
+    const PANELS: usize = 2;
+
+    operations! {
+        load(from: &[f32; LANES]) -> __m512 = _mm512_loadu_ps(from.as_ptr());
+        store(vector: __m512, to: &mut [f32; LANES]) -> () = _mm512_storeu_ps(to.as_mut_ptr(), vector);
+        load_integers(from: &[i32; LANES]) -> __m512i = _mm512_loadu_epi32(from.as_ptr());
+        store_integers(vector: __m512i, to: &mut [i32; LANES]) -> () = _mm512_storeu_epi32(to.as_mut_ptr(), vector);
+        splat(value: f32) -> __m512 = _mm512_set1_ps(value);
+        add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
+        subtract(a: __m512, b: __m512) -> __m512 = _mm512_sub_ps(a, b);
+        multiply(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
+        divide(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
+        larger(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
+        smaller(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(a, b);
+        absolute(a: __m512) -> __m512 = _mm512_abs_ps(a);
+        accumulate(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        splat_integer(value: i32) -> __m512i = _mm512_set1_epi32(value);
+        add_integers(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
+        round(a: __m512) -> __m512i = _mm512_cvtps_epi32(a);
+        to_floats(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
+        from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
+        to_bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
+        or(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
+        dot_bytes(a: __m512i, b: __m512i, c: __m512i) -> __m512i = if VNNI {
+            _mm512_dpbusd_epi32(c, a, b)
+        } else {
+            let pairs = _mm512_maddubs_epi16(a, b);
+            _mm512_add_epi32(c, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
+        };
+        dot_shorts(a: __m512i, b: __m512i, c: __m512i) -> __m512i = if VNNI {
+            _mm512_dpwssd_epi32(c, a, b)
+        } else {
+            _mm512_add_epi32(c, _mm512_madd_epi16(a, b))
+        };
+        store_bytes(a: __m512i, to: &mut [u8; LANES]) -> () = {
+            let positive = _mm512_max_epi32(a, _mm512_setzero_si512());
+            _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_cvtusepi32_epi8(positive));
+        };
+        store_shorts(a: __m512i, to: &mut [i16; LANES]) -> () =
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtsepi32_epi16(a));
+        sum(a: __m512) -> f32 = {
+            let upper = _mm512_extractf32x8_ps::<1>(a);
+            let eight = _mm256_add_ps(_mm512_castps512_ps256(a), upper);
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        };
+    }
+
+    #[inline(always)]
+    fn shift_left<const BITS: u32>(self, a: __m512i) -> __m512i {
+        // SAFETY: as above.
+        unsafe { _mm512_slli_epi32::<BITS>(a) }
+    }
+}
+
+impl Avx512<true> {
+    /// Runs `work`, compiled for these instructions.
+    pub fn run<W: Work>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,avx512vnni")]
+        fn compiled<W: Work>(lanes: Avx512<true>, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
+        unsafe { compiled(self, work) }
+    }
+}
+
+impl Avx512<false> {
+    /// Runs `work`, compiled for these instructions.
+    pub fn run<W: Work>(self, work: W) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+        fn compiled<W: Work>(lanes: Avx512<false>, work: W) {
+            work.run(lanes);
+        }
+        // SAFETY: `self` exists only where the processor has the instructions: see `detect`.
+        unsafe { compiled(self, work) }
+    }
+}

@@ -1,0 +1,125 @@
+//! Sixteen lanes, whatever the registers are.
+//!
+//! All arithmetic of the encoder is written once over [`Lanes`], in the order of a vector of sixteen: an instruction set
+//! with narrower registers holds it in two or more. So sums are added in the same order everywhere, and nothing but
+//! [`Lanes::accumulate`] may fuse a multiplication with an addition: every other result has the same bits on every
+//! processor.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Numbers in a vector.
+pub const LANES: usize = 16;
+
+/// A vector of floats in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Floats(pub [f32; LANES]);
+
+/// A vector of integers in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Integers(pub [i32; LANES]);
+
+/// Four bytes for each lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Bytes(pub [i8; 4 * LANES]);
+
+/// Two 16-bit integers for each lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(64))]
+pub struct Shorts(pub [i16; 2 * LANES]);
+
+/// The instructions of a processor, on vectors of sixteen lanes. A value of an implementing type is the proof that this
+/// processor has them, which makes the methods safe.
+///
+/// Every method is `inline(always)`: it becomes instructions only within a function that is compiled for them (the
+/// `target_feature` functions of each instruction set's module).
+pub trait Lanes: Copy {
+    /// Sixteen floats.
+    type F: Copy;
+    /// Sixteen integers.
+    type I: Copy;
+
+    /// How many rows of floats a tile of a product has, so that it fits the registers.
+    const ROWS: usize;
+    /// The same for a product of integers.
+    const INTEGER_ROWS: usize;
+    /// How many vectors wide a tile is: 1 or 2.
+    const PANELS: usize;
+
+    fn load(self, from: &[f32; LANES]) -> Self::F;
+    fn store(self, vector: Self::F, to: &mut [f32; LANES]);
+    fn load_integers(self, from: &[i32; LANES]) -> Self::I;
+    fn store_integers(self, vector: Self::I, to: &mut [i32; LANES]);
+
+    fn splat(self, value: f32) -> Self::F;
+    fn add(self, a: Self::F, b: Self::F) -> Self::F;
+    fn subtract(self, a: Self::F, b: Self::F) -> Self::F;
+    fn multiply(self, a: Self::F, b: Self::F) -> Self::F;
+    fn divide(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a` where it is larger, else `b`: also where either is not a number.
+    fn larger(self, a: Self::F, b: Self::F) -> Self::F;
+    /// `a` where it is smaller, else `b`: also where either is not a number.
+    fn smaller(self, a: Self::F, b: Self::F) -> Self::F;
+    fn absolute(self, a: Self::F) -> Self::F;
+    /// `a * b + c`, rounded once where the processor can, else twice.
+    fn accumulate(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+
+    fn splat_integer(self, value: i32) -> Self::I;
+    fn add_integers(self, a: Self::I, b: Self::I) -> Self::I;
+    /// The nearest integers, ties to even. Every number must fit 31 bits.
+    fn round(self, a: Self::F) -> Self::I;
+    fn to_floats(self, a: Self::I) -> Self::F;
+    /// The floats with the bits of `a`.
+    fn from_bits(self, a: Self::I) -> Self::F;
+    /// The bits of `a`.
+    fn to_bits(self, a: Self::F) -> Self::I;
+    /// Each lane shifted left by `BITS`.
+    fn shift_left<const BITS: u32>(self, a: Self::I) -> Self::I;
+    fn or(self, a: Self::I, b: Self::I) -> Self::I;
+
+    /// `c` and for each lane the sum of the products of its four bytes: those of `a` are unsigned, those of `b` signed.
+    /// Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more than 16 bits hold.
+    fn dot_bytes(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I;
+    /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
+    fn dot_shorts(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I;
+
+    /// Writes each lane, which must be between 0 and 255, as a byte.
+    fn store_bytes(self, a: Self::I, to: &mut [u8; LANES]);
+    /// Writes each lane, which must fit, in 16 bits.
+    fn store_shorts(self, a: Self::I, to: &mut [i16; LANES]);
+
+    /// The sum of the lanes, in halves: `j` and `j + 8`, `j` and `j + 4`, `j` and `j + 2`, `j` and `j + 1`.
+    #[inline(always)]
+    fn sum(self, a: Self::F) -> f32 {
+        let mut lanes = [0.0; LANES];
+        self.store(a, &mut lanes);
+        let eight: [f32; 8] = std::array::from_fn(|lane| lanes[lane] + lanes[lane + 8]);
+        let four: [f32; 4] = std::array::from_fn(|lane| eight[lane] + eight[lane + 4]);
+        (four[0] + four[2]) + (four[1] + four[3])
+    }
+
+    /// The largest lane.
+    #[inline(always)]
+    fn largest(self, a: Self::F) -> f32 {
+        let mut lanes = [0.0; LANES];
+        self.store(a, &mut lanes);
+        reduce(lanes, |a, b| if a > b { a } else { b })
+    }
+
+    /// The smallest lane.
+    #[inline(always)]
+    fn smallest(self, a: Self::F) -> f32 {
+        let mut lanes = [0.0; LANES];
+        self.store(a, &mut lanes);
+        reduce(lanes, |a, b| if a < b { a } else { b })
+    }
+}
+
+#[inline(always)]
+fn reduce(lanes: [f32; LANES], choose: impl Fn(f32, f32) -> f32) -> f32 {
+    let eight: [f32; 8] = std::array::from_fn(|lane| choose(lanes[lane], lanes[lane + 8]));
+    let four: [f32; 4] = std::array::from_fn(|lane| choose(eight[lane], eight[lane + 4]));
+    choose(choose(four[0], four[2]), choose(four[1], four[3]))
+}

@@ -1,0 +1,189 @@
+//! What the forward pass is made of, compiled for each instruction set: the algorithms are written once, over [`lanes`], and
+//! the leaves (`avx512`, `avx2`, `portable`) only say how sixteen lanes are added and multiplied.
+
+pub mod attention;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx2;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod avx512;
+pub mod dense;
+pub mod functions;
+pub mod lanes;
+mod portable;
+#[cfg(test)]
+mod tests;
+pub mod tile;
+
+use std::{fmt, ops::Range, str::FromStr};
+
+use attention::{Attention, Scratch};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use avx2::Avx2;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use avx512::Avx512;
+use dense::{ByteRows, ByteWeights, Epilogue, FloatWeights};
+use lanes::Lanes;
+use portable::Portable;
+
+use crate::error::{Error, Result};
+
+/// An instruction set that there are kernels for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kernel {
+    /// AVX-512 with VNNI: Intel from Ice Lake on, AMD from Zen 4 on.
+    Avx512Vnni,
+    /// AVX-512 without VNNI: Skylake-X.
+    Avx512,
+    /// AVX2 and FMA, with the VNNI instructions for 256 bits: Intel from Alder Lake on.
+    AvxVnni,
+    /// AVX2 and FMA.
+    Avx2,
+    /// Plain Rust, for every processor.
+    Portable,
+}
+
+impl Kernel {
+    /// All kernels, the fastest first.
+    pub const ALL: [Self; 5] = [
+        Self::Avx512Vnni,
+        Self::Avx512,
+        Self::AvxVnni,
+        Self::Avx2,
+        Self::Portable,
+    ];
+
+    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2` or `portable`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Avx512Vnni => "avx512-vnni",
+            Self::Avx512 => "avx512",
+            Self::AvxVnni => "avx-vnni",
+            Self::Avx2 => "avx2",
+            Self::Portable => "portable",
+        }
+    }
+
+    /// The kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
+    pub fn available() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|kernel| kernel.leaf().is_some())
+    }
+
+    /// The fastest kernel that this processor can run.
+    #[must_use]
+    pub fn best() -> Self {
+        Self::available().next().unwrap_or(Self::Portable)
+    }
+
+    /// The instructions themselves, where this processor has them.
+    pub(crate) fn leaf(self) -> Option<Leaf> {
+        match self {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Vnni => Avx512::detect().map(Leaf::Avx512Vnni),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512 => Avx512::detect().map(Leaf::Avx512),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::AvxVnni => Avx2::detect().map(Leaf::AvxVnni),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2 => Avx2::detect().map(Leaf::Avx2),
+            #[cfg(any(not(target_arch = "x86_64"), miri))]
+            Self::Avx512Vnni | Self::Avx512 | Self::AvxVnni | Self::Avx2 => None,
+            Self::Portable => Some(Leaf::Portable(Portable)),
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl FromStr for Kernel {
+    type Err = Error;
+
+    /// # Errors
+    /// [`Error::UnknownKernel`].
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|kernel| kernel.name() == name);
+        found.ok_or_else(|| Error::UnknownKernel(name.to_owned()))
+    }
+}
+
+/// A kernel that this processor has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Leaf {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Avx512Vnni(Avx512<true>),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Avx512(Avx512<false>),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    AvxVnni(Avx2<true>),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Avx2(Avx2<false>),
+    Portable(Portable),
+}
+
+/// Something to compute with the instructions of a leaf. `run` must be `inline(always)`, as all that it calls.
+pub(crate) trait Work {
+    fn run<L: Lanes>(self, lanes: L);
+}
+
+impl Leaf {
+    /// Runs `work` as it was compiled for this leaf.
+    pub fn run(self, work: impl Work) {
+        match self {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512Vnni(lanes) => lanes.run(work),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx512(lanes) => lanes.run(work),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::AvxVnni(lanes) => lanes.run(work),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Self::Avx2(lanes) => lanes.run(work),
+            Self::Portable(lanes) => work.run(lanes),
+        }
+    }
+}
+
+macro_rules! work {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* } = $function:path;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name<'a> {
+            $(pub $field: $type),*
+        }
+
+        impl Work for $name<'_> {
+            #[inline(always)]
+            fn run<L: Lanes>(self, lanes: L) {
+                $function(lanes, $(self.$field),*);
+            }
+        }
+    )*};
+}
+
+work! {
+    /// A linear layer in single precision.
+    FloatDense {
+        input: &'a [f32], weights: &'a FloatWeights, epilogue: Epilogue, output: &'a mut [f32], output_step: usize
+    } = dense::floats;
+    /// A linear layer in eight bits.
+    ByteDense {
+        input: &'a ByteRows, weights: &'a ByteWeights, epilogue: Epilogue, output: &'a mut [f32], output_step: usize
+    } = dense::bytes;
+    /// Rows into eight bits.
+    ToBytes { input: &'a [f32], width: usize, rows: &'a mut ByteRows } = dense::quantize;
+    /// Queries, keys and values into 16 bits.
+    ToShorts { floats: &'a [f32], shorts: &'a mut [i16], scales: &'a mut [f32] } = attention::quantize;
+    /// Attention in single precision.
+    FloatAttention {
+        attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut Scratch, context: &'a mut [f32]
+    } = attention::floats;
+    /// Attention in 16 bits.
+    ShortAttention {
+        attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut Scratch, context: &'a mut [f32]
+    } = attention::shorts;
+    /// Layer normalisation.
+    Normalize { rows: &'a mut [f32], scale: &'a [f32], shift: &'a [f32], epsilon: f32 } = functions::normalize;
+}

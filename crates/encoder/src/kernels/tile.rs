@@ -1,0 +1,269 @@
+//! The product of some rows and one or two panels of sixteen columns, in registers: the loop in which nearly all time goes.
+
+use super::lanes::{Bytes, Floats, Integers, Lanes, Shorts};
+
+/// What is multiplied: words of four bytes with vectors of as many such words, into sums.
+pub trait Product<L: Lanes>: Copy {
+    /// What a lane multiplies at a time.
+    type Word: Copy;
+    /// The words of sixteen columns, in memory.
+    type Block;
+    /// Sixteen sums, in memory.
+    type Sums;
+    /// A vector of words or sums, in registers.
+    type Vector: Copy;
+    /// How many rows of a tile fit the registers.
+    const ROWS: usize;
+
+    fn zero(lanes: L) -> Self::Vector;
+    fn splat(lanes: L, word: Self::Word) -> Self::Vector;
+    fn load(lanes: L, block: &Self::Block) -> Self::Vector;
+    fn step(lanes: L, row: Self::Vector, column: Self::Vector, sum: Self::Vector) -> Self::Vector;
+    fn load_sums(lanes: L, sums: &Self::Sums) -> Self::Vector;
+    fn store_sums(lanes: L, vector: Self::Vector, sums: &mut Self::Sums);
+}
+
+/// Floats.
+#[derive(Clone, Copy)]
+pub struct OfFloats;
+
+impl<L: Lanes> Product<L> for OfFloats {
+    type Word = f32;
+    type Block = Floats;
+    type Sums = Floats;
+    type Vector = L::F;
+    const ROWS: usize = L::ROWS;
+
+    #[inline(always)]
+    fn zero(lanes: L) -> L::F {
+        lanes.splat(0.0)
+    }
+
+    #[inline(always)]
+    fn splat(lanes: L, word: f32) -> L::F {
+        lanes.splat(word)
+    }
+
+    #[inline(always)]
+    fn load(lanes: L, block: &Floats) -> L::F {
+        lanes.load(&block.0)
+    }
+
+    #[inline(always)]
+    fn step(lanes: L, row: L::F, column: L::F, sum: L::F) -> L::F {
+        lanes.accumulate(row, column, sum)
+    }
+
+    #[inline(always)]
+    fn load_sums(lanes: L, sums: &Floats) -> L::F {
+        lanes.load(&sums.0)
+    }
+
+    #[inline(always)]
+    fn store_sums(lanes: L, vector: L::F, sums: &mut Floats) {
+        lanes.store(vector, &mut sums.0);
+    }
+}
+
+macro_rules! of_integers {
+    ($(#[$doc:meta] $product:ident: $block:ident, $dot:ident;)*) => {$(
+        #[$doc]
+        #[derive(Clone, Copy)]
+        pub struct $product;
+
+        impl<L: Lanes> Product<L> for $product {
+            type Word = i32;
+            type Block = $block;
+            type Sums = Integers;
+            type Vector = L::I;
+            const ROWS: usize = L::INTEGER_ROWS;
+
+            #[inline(always)]
+            fn zero(lanes: L) -> L::I {
+                lanes.splat_integer(0)
+            }
+
+            #[inline(always)]
+            fn splat(lanes: L, word: i32) -> L::I {
+                lanes.splat_integer(word)
+            }
+
+            #[inline(always)]
+            fn load(lanes: L, block: &$block) -> L::I {
+                lanes.load_integers(bytemuck::cast_ref(&block.0))
+            }
+
+            #[inline(always)]
+            fn step(lanes: L, row: L::I, column: L::I, sum: L::I) -> L::I {
+                lanes.$dot(row, column, sum)
+            }
+
+            #[inline(always)]
+            fn load_sums(lanes: L, sums: &Integers) -> L::I {
+                lanes.load_integers(&sums.0)
+            }
+
+            #[inline(always)]
+            fn store_sums(lanes: L, vector: L::I, sums: &mut Integers) {
+                lanes.store_integers(vector, &mut sums.0);
+            }
+        }
+    )*};
+}
+
+of_integers! {
+    /// Unsigned bytes (rows) and signed bytes (columns), four to a word.
+    OfBytes: Bytes, dot_bytes;
+    /// Signed 16-bit integers, two to a word.
+    OfShorts: Shorts, dot_shorts;
+}
+
+/// Words in memory as the rows of a product: word `k` of row `r` is at `r * row_step + k * word_step`.
+#[derive(Clone, Copy)]
+pub struct Rows<'a, W> {
+    pub words: &'a [W],
+    pub row_step: usize,
+    pub word_step: usize,
+    pub rows: usize,
+    pub depth: usize,
+}
+
+impl<W> Rows<'_, W> {
+    /// Whether all words are within the slice.
+    fn fit(&self) -> bool {
+        if self.rows == 0 || self.depth == 0 {
+            return true;
+        }
+        let last = (self.rows - 1)
+            .checked_mul(self.row_step)
+            .zip((self.depth - 1).checked_mul(self.word_step))
+            .and_then(|(row, word)| row.checked_add(word));
+        last.is_some_and(|last| last < self.words.len())
+    }
+}
+
+/// The most rows that a tile of any instruction set has.
+pub const MAX_ROWS: usize = 12;
+
+/// Rows in tiles of about the same height: in a last one with few rows each step would wait for the one before.
+#[derive(Clone, Copy)]
+pub struct Tiles {
+    rows: usize,
+    tiles: usize,
+}
+
+impl Tiles {
+    #[inline(always)]
+    pub fn new(rows: usize, tallest: usize) -> Self {
+        let tiles = rows.div_ceil(tallest);
+        Self { rows, tiles }
+    }
+
+    /// The first row and the number of rows of each.
+    #[inline(always)]
+    pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.tiles).map(move |tile| {
+            let (from, to) = (self.rows * tile / self.tiles, self.rows * (tile + 1) / self.tiles);
+            (from, to - from)
+        })
+    }
+}
+
+/// Multiplies all `rows` with `panels` ([`Lanes::PANELS`] panels of `rows.depth` blocks, `panel_step` blocks apart): `sums`
+/// has the sums of a row in one block for each panel, `sums_step` blocks apart, and the next row in the next block. With
+/// `onto` the products are added to what is there.
+///
+/// Each sum is one chain from the first word to the last, so its bits depend neither on the rows beside it nor on the
+/// width of the tile.
+#[inline(always)]
+pub fn multiply<L: Lanes, P: Product<L>>(
+    lanes: L,
+    rows: Rows<P::Word>,
+    (panels, panel_step): (&[P::Block], usize),
+    (sums, sums_step): (&mut [P::Sums], usize),
+    onto: bool,
+) {
+    for (from, count) in Tiles::new(rows.rows, P::ROWS).iter() {
+        let part = Rows {
+            words: rows.words.get(from * rows.row_step..).unwrap_or(&[]),
+            rows: count,
+            ..rows
+        };
+        let sums = &mut sums[from..];
+        if L::PANELS == 2 {
+            dispatch::<L, P, 2>(lanes, part, panels, panel_step, sums, sums_step, onto);
+        } else {
+            dispatch::<L, P, 1>(lanes, part, panels, panel_step, sums, sums_step, onto);
+        }
+    }
+}
+
+#[inline(always)]
+fn dispatch<L: Lanes, P: Product<L>, const PANELS: usize>(
+    lanes: L,
+    rows: Rows<P::Word>,
+    panels: &[P::Block],
+    panel_step: usize,
+    sums: &mut [P::Sums],
+    sums_step: usize,
+    onto: bool,
+) {
+    macro_rules! heights {
+        ($($height:literal)*) => {
+            match rows.rows {
+                $($height if $height <= P::ROWS => {
+                    tile::<L, P, $height, PANELS>(lanes, rows, panels, panel_step, sums, sums_step, onto);
+                })*
+                _ => unreachable!("a tile has 1 to {} rows", P::ROWS),
+            }
+        };
+    }
+    heights!(1 2 3 4 5 6 7 8 9 10 11 12);
+}
+
+#[inline(always)]
+fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
+    lanes: L,
+    rows: Rows<P::Word>,
+    panels: &[P::Block],
+    panel_step: usize,
+    sums: &mut [P::Sums],
+    sums_step: usize,
+    onto: bool,
+) {
+    assert!(rows.rows == ROWS && rows.fit());
+    assert!((PANELS - 1) * panel_step + rows.depth <= panels.len());
+    assert!((PANELS - 1) * sums_step + ROWS <= sums.len());
+    let mut tile = [[P::zero(lanes); PANELS]; ROWS];
+    if onto {
+        for row in 0..ROWS {
+            for panel in 0..PANELS {
+                tile[row][panel] = P::load_sums(lanes, &sums[panel * sums_step + row]);
+            }
+        }
+    }
+    for word in 0..rows.depth {
+        let mut columns = [P::zero(lanes); PANELS];
+        for panel in 0..PANELS {
+            // SAFETY: `word` is less than the depth, and so many blocks each panel has, as asserted above.
+            let block = unsafe { panels.get_unchecked(panel * panel_step + word) };
+            columns[panel] = P::load(lanes, block);
+        }
+        for row in 0..ROWS {
+            // SAFETY: `row` and `word` are less than those for which `fit` has found the index within the slice.
+            let value = unsafe {
+                rows.words
+                    .get_unchecked(row * rows.row_step + word * rows.word_step)
+            };
+            let value = P::splat(lanes, *value);
+            for panel in 0..PANELS {
+                tile[row][panel] = P::step(lanes, value, columns[panel], tile[row][panel]);
+            }
+        }
+    }
+    for row in 0..ROWS {
+        for panel in 0..PANELS {
+            P::store_sums(lanes, tile[row][panel], &mut sums[panel * sums_step + row]);
+        }
+    }
+}
