@@ -74,6 +74,13 @@ impl TensorFile {
         &self.source
     }
 
+    /// The names of all tensors, in order.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = self.header.offset_keys();
+        names.sort();
+        names
+    }
+
     /// Whether there is a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.header.info(name).is_some()

@@ -3,6 +3,7 @@ pub use encoder::{Encoder, Options};
 pub use error::{Error, Result};
 pub use kernels::Kernel;
 pub use model::{MAX_TOKENS, Model, Precision, Shape};
+pub use quantize::quantize;
 pub use source::Source;
 
 mod encoder;
@@ -10,5 +11,6 @@ mod error;
 mod file;
 mod kernels;
 mod model;
+mod quantize;
 mod source;
 mod team;
