@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{
-    functions::exponential,
+    functions::{TOGETHER, exponential},
     lanes::{Floats, Integers, LANES, Lanes, Shorts},
     tile::{OfFloats, OfShorts, Rows, multiply},
 };
@@ -69,12 +69,13 @@ impl Part<'_> {
     }
 }
 
-/// Sixteen by sixteen words, turned.
+/// Sixteen by sixteen words, turned: word `j` of row `i` becomes word `i` of row `j`.
 #[inline(always)]
-fn turn<W: Copy>(from: impl Fn(usize) -> [W; LANES], mut to: impl FnMut(usize, [W; LANES])) {
-    let rows: [[W; LANES]; LANES] = std::array::from_fn(from);
-    for column in 0..LANES {
-        to(column, std::array::from_fn(|row| rows[row][column]));
+fn turn<W: Copy>(from: &[[W; LANES]; LANES], to: &mut [[W; LANES]; LANES]) {
+    for (column, to) in to.iter_mut().enumerate() {
+        for (word, row) in to.iter_mut().zip(from) {
+            *word = row[column];
+        }
     }
 }
 
@@ -105,19 +106,18 @@ pub fn floats<L: Lanes>(
             let panels = count.div_ceil(LANES).next_multiple_of(L::PANELS);
             for panel in 0..panels {
                 for half in 0..HEAD / LANES {
-                    let row = |lane: usize| {
+                    let mut rows = [[0.0; LANES]; LANES];
+                    for (lane, words) in rows.iter_mut().enumerate() {
                         // Lanes without a query repeat the last one.
                         let row = block + (panel * LANES + lane).min(count - 1);
                         let start = row * step + head * HEAD + half * LANES;
-                        array(&attention.own.floats[start..])
-                    };
-                    turn(row, |component, words| {
-                        let scaled = lanes.multiply(lanes.load(&words), scale);
-                        lanes.store(
-                            scaled,
-                            &mut panel_queries[panel * HEAD + half * LANES + component].0,
-                        );
-                    });
+                        words.copy_from_slice(&attention.own.floats[start..start + LANES]);
+                        let scaled = lanes.multiply(lanes.load(words), scale);
+                        lanes.store(scaled, words);
+                    }
+                    let start = panel * HEAD + half * LANES;
+                    let panel: &mut [Floats] = &mut panel_queries[start..start + LANES];
+                    turn(&rows, square(bytemuck::cast_slice_mut(panel)));
                 }
             }
             for panel in (0..panels).step_by(L::PANELS) {
@@ -144,10 +144,12 @@ pub fn floats<L: Lanes>(
                     largest = lanes.larger(lanes.load(&score.0), largest);
                 }
                 let mut total = lanes.splat(0.0);
-                for score in scores {
-                    let value = exponential(lanes, lanes.subtract(lanes.load(&score.0), largest));
-                    total = lanes.add(total, value);
-                    lanes.store(value, &mut score.0);
+                for scores in scores.chunks_mut(TOGETHER) {
+                    let values = exponentials(lanes, scores, largest);
+                    for (score, value) in scores.iter_mut().zip(values) {
+                        total = lanes.add(total, value);
+                        lanes.store(value, &mut score.0);
+                    }
                 }
                 totals[panel] = lanes.divide(lanes.splat(1.0), total);
             }
@@ -169,19 +171,19 @@ pub fn floats<L: Lanes>(
             }
             for panel in 0..panels {
                 for half in 0..HEAD / LANES {
-                    let component = |lane: usize| {
-                        let mut words = [0.0; LANES];
-                        let sum = lanes.load(&sums[panel * HEAD + half * LANES + lane].0);
-                        lanes.store(lanes.multiply(sum, totals[panel]), &mut words);
-                        words
-                    };
-                    turn(component, |lane, words| {
-                        let row = panel * LANES + lane;
-                        if row < count {
-                            let start = row * hidden + head * HEAD + half * LANES;
-                            context[start..start + LANES].copy_from_slice(&words);
-                        }
-                    });
+                    let mut components = [[0.0; LANES]; LANES];
+                    let start = panel * HEAD + half * LANES;
+                    for (words, sum) in components.iter_mut().zip(&sums[start..start + LANES]) {
+                        let sum = lanes.load(&sum.0);
+                        lanes.store(lanes.multiply(sum, totals[panel]), words);
+                    }
+                    let mut rows = [[0.0; LANES]; LANES];
+                    turn(&components, &mut rows);
+                    let outputs = context.chunks_exact_mut(hidden).skip(panel * LANES);
+                    for (output, words) in outputs.zip(&rows) {
+                        let start = head * HEAD + half * LANES;
+                        output[start..start + LANES].copy_from_slice(words);
+                    }
                 }
             }
         }
@@ -189,10 +191,9 @@ pub fn floats<L: Lanes>(
 }
 
 #[inline(always)]
-fn array<W: Copy>(words: &[W]) -> [W; LANES] {
-    *words
-        .first_chunk()
-        .unwrap_or_else(|| unreachable!("rows are whole vectors"))
+fn square<W>(rows: &mut [[W; LANES]]) -> &mut [[W; LANES]; LANES] {
+    rows.first_chunk_mut()
+        .unwrap_or_else(|| unreachable!("sixteen rows"))
 }
 
 /// Brings each head of each row of `floats` (queries, keys and values) into 16 bits: its largest number to 8191.
@@ -284,19 +285,15 @@ pub fn shorts<L: Lanes>(
             let panels = count.div_ceil(LANES).next_multiple_of(L::PANELS);
             let mut query_scales = [[0.0; LANES]; 2];
             for panel in 0..panels {
-                let row = |lane: usize| block + (panel * LANES + lane).min(count - 1);
-                for lane in 0..LANES {
-                    query_scales[panel][lane] = attention.own.scales[row(lane) * 3 * heads + head] * root;
+                let mut rows = [[0; LANES]; LANES];
+                for (lane, query) in rows.iter_mut().enumerate() {
+                    let row = block + (panel * LANES + lane).min(count - 1);
+                    query_scales[panel][lane] = attention.own.scales[row * 3 * heads + head] * root;
+                    let start = (row * step + head * HEAD) / 2;
+                    query.copy_from_slice(&words(attention.own.shorts)[start..start + LANES]);
                 }
-                let words = |lane: usize| {
-                    let shorts: &[i16; HEAD] = attention.own.shorts[row(lane) * step + head * HEAD..]
-                        .first_chunk()
-                        .unwrap_or_else(|| unreachable!("rows are whole heads"));
-                    bytemuck::pod_read_unaligned::<Integers>(bytemuck::cast_slice(shorts)).0
-                };
-                turn(words, |word, lanes| {
-                    short_queries[panel * LANES + word] = bytemuck::cast(Integers(lanes));
-                });
+                let panel = &mut short_queries[panel * LANES..(panel + 1) * LANES];
+                turn(&rows, square(bytemuck::cast_slice_mut(panel)));
             }
             for panel in (0..panels).step_by(L::PANELS) {
                 let mut token = 0;
@@ -330,27 +327,31 @@ pub fn shorts<L: Lanes>(
                 // The scale of a token's values goes into its probability.
                 let mut total = lanes.splat(0.0);
                 let (mut scaled_total, mut scaled_largest) = (total, total);
-                for (score, value_scale) in scores.iter_mut().zip(&*value_scales) {
-                    let value = exponential(lanes, lanes.subtract(lanes.load(&score.0), largest));
-                    let scaled = lanes.multiply(value, lanes.splat(*value_scale));
-                    total = lanes.add(total, value);
-                    scaled_total = lanes.add(scaled_total, scaled);
-                    scaled_largest = lanes.larger(scaled, scaled_largest);
-                    lanes.store(scaled, &mut score.0);
+                for (scores, scales) in scores.chunks_mut(TOGETHER).zip(value_scales.chunks(TOGETHER)) {
+                    let values = exponentials(lanes, scores, largest);
+                    for ((score, scale), value) in scores.iter_mut().zip(scales).zip(values) {
+                        let scaled = lanes.multiply(value, lanes.splat(*scale));
+                        total = lanes.add(total, value);
+                        scaled_total = lanes.add(scaled_total, scaled);
+                        scaled_largest = lanes.larger(scaled, scaled_largest);
+                        lanes.store(scaled, &mut score.0);
+                    }
                 }
                 let factor = lanes.smaller(
                     lanes.divide(lanes.splat(32_767.0), scaled_largest),
                     lanes.divide(lanes.splat(TOTAL), scaled_total),
                 );
-                let whole = |score: &Floats| lanes.round(lanes.multiply(lanes.load(&score.0), factor));
                 let (twos, one) = scores.as_chunks::<2>();
                 let short_scores = &mut short_scores[panel * depth..(panel + 1) * depth];
                 for (two, short) in twos.iter().zip(&mut *short_scores) {
-                    let both = lanes.or(whole(&two[0]), lanes.shift_left::<16>(whole(&two[1])));
+                    let both = lanes.or(
+                        whole(lanes, &two[0], factor),
+                        lanes.shift_left::<16>(whole(lanes, &two[1], factor)),
+                    );
                     lanes.store_integers(both, bytemuck::cast_mut(&mut short.0));
                 }
                 if let ([last], Some(short)) = (one, short_scores.last_mut()) {
-                    lanes.store_integers(whole(last), bytemuck::cast_mut(&mut short.0));
+                    lanes.store_integers(whole(lanes, last, factor), bytemuck::cast_mut(&mut short.0));
                 }
                 factors[panel] = lanes.divide(lanes.splat(1.0), lanes.multiply(factor, total));
             }
@@ -368,25 +369,38 @@ pub fn shorts<L: Lanes>(
             }
             for panel in 0..panels {
                 for half in 0..HEAD / LANES {
-                    let component = |lane: usize| {
-                        let mut words = [0.0; LANES];
-                        let sum: &[i32; LANES] =
-                            bytemuck::cast_ref(&sums[panel * HEAD + half * LANES + lane].0);
-                        let sum = lanes.to_floats(lanes.load_integers(sum));
-                        lanes.store(lanes.multiply(sum, factors[panel]), &mut words);
-                        words
-                    };
-                    turn(component, |lane, words| {
-                        let row = panel * LANES + lane;
-                        if row < count {
-                            let start = row * hidden + head * HEAD + half * LANES;
-                            context[start..start + LANES].copy_from_slice(&words);
-                        }
-                    });
+                    let mut components = [[0.0; LANES]; LANES];
+                    let start = panel * HEAD + half * LANES;
+                    for (words, sum) in components.iter_mut().zip(&sums[start..start + LANES]) {
+                        let sum = lanes.to_floats(lanes.load_integers(bytemuck::cast_ref(&sum.0)));
+                        lanes.store(lanes.multiply(sum, factors[panel]), words);
+                    }
+                    let mut rows = [[0.0; LANES]; LANES];
+                    turn(&components, &mut rows);
+                    let outputs = context.chunks_exact_mut(hidden).skip(panel * LANES);
+                    for (output, words) in outputs.zip(&rows) {
+                        let start = head * HEAD + half * LANES;
+                        output[start..start + LANES].copy_from_slice(words);
+                    }
                 }
             }
         }
     }
+}
+
+/// The exponentials of up to [`TOGETHER`] scores, less the largest score.
+#[inline(always)]
+fn exponentials<L: Lanes>(lanes: L, scores: &[Floats], largest: L::F) -> [L::F; TOGETHER] {
+    let mut values = [lanes.splat(0.0); TOGETHER];
+    for (value, score) in values.iter_mut().zip(scores) {
+        *value = lanes.subtract(lanes.load(&score.0), largest);
+    }
+    exponential(lanes, values)
+}
+
+#[inline(always)]
+fn whole<L: Lanes>(lanes: L, score: &Floats, factor: L::F) -> L::I {
+    lanes.round(lanes.multiply(lanes.load(&score.0), factor))
 }
 
 /// 16-bit integers, two to a word.

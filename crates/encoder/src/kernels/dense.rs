@@ -1,7 +1,7 @@
 //! Linear layers: a product with packed weights, and what follows it while its results are still at hand.
 
 use super::{
-    functions::gelu,
+    functions::{TOGETHER, gelu},
     lanes::{Bytes, Floats, Integers, LANES, Lanes},
     tile::{MAX_ROWS, OfBytes, OfFloats, Product, Rows, Tiles, multiply},
 };
@@ -47,14 +47,45 @@ pub struct ByteRows {
     pub offsets: Vec<f32>,
 }
 
+/// The results of a tile: a panel after another, with a block for each of [`MAX_ROWS`] rows.
+type Tile = [Floats; 2 * MAX_ROWS];
+
+/// Writes the first `rows` rows of a tile to `output`, which begins where the tile's first number belongs.
 #[inline(always)]
-fn finish<L: Lanes>(lanes: L, value: L::F, epilogue: Epilogue, output: &mut [f32; LANES]) {
-    let value = match epilogue {
-        Epilogue::Store => value,
-        Epilogue::Gelu => gelu(lanes, value),
-        Epilogue::Add => lanes.add(value, lanes.load(output)),
-    };
-    lanes.store(value, output);
+fn finish<L: Lanes>(
+    lanes: L,
+    tile: &mut Tile,
+    rows: usize,
+    epilogue: Epilogue,
+    output: &mut [f32],
+    output_step: usize,
+) {
+    if epilogue == Epilogue::Gelu {
+        for panel in 0..L::PANELS {
+            // The last of them may be beyond the rows, where nobody looks.
+            let blocks = &mut tile[panel * MAX_ROWS..][..rows.next_multiple_of(TOGETHER)];
+            for blocks in blocks.as_chunks_mut::<TOGETHER>().0 {
+                let mut values = [lanes.splat(0.0); TOGETHER];
+                for index in 0..TOGETHER {
+                    values[index] = lanes.load(&blocks[index].0);
+                }
+                let values = gelu(lanes, values);
+                for index in 0..TOGETHER {
+                    lanes.store(values[index], &mut blocks[index].0);
+                }
+            }
+        }
+    }
+    for row in 0..rows {
+        let output = output[row * output_step..][..L::PANELS * LANES].as_chunks_mut().0;
+        for panel in 0..L::PANELS {
+            let mut value = lanes.load(&tile[panel * MAX_ROWS + row].0);
+            if epilogue == Epilogue::Add {
+                value = lanes.add(value, lanes.load(&output[panel]));
+            }
+            lanes.store(value, &mut output[panel]);
+        }
+    }
 }
 
 /// The product of the rows of `input` and the weights, into the rows of `output`, which are `output_step` apart.
@@ -68,7 +99,7 @@ pub fn floats<L: Lanes>(
     output_step: usize,
 ) {
     let depth = weights.inputs;
-    let mut sums = [Floats([0.0; LANES]); 2 * MAX_ROWS];
+    let mut sums: Tile = [Floats([0.0; LANES]); 2 * MAX_ROWS];
     let tiles = Tiles::new(input.len() / depth, L::ROWS);
     for panel in (0..weights.bias.len()).step_by(L::PANELS) {
         for (from, rows) in tiles.iter() {
@@ -81,15 +112,14 @@ pub fn floats<L: Lanes>(
             };
             let panels = &weights.panels[panel * depth..];
             multiply::<L, OfFloats>(lanes, part, (panels, depth), (&mut sums, MAX_ROWS), false);
-            for row in 0..rows {
-                let start = (from + row) * output_step + panel * LANES;
-                let output = output[start..start + L::PANELS * LANES].as_chunks_mut().0;
-                for (index, output) in output.iter_mut().enumerate() {
-                    let sum = lanes.load(&sums[index * MAX_ROWS + row].0);
-                    let bias = lanes.load(&weights.bias[panel + index].0);
-                    finish(lanes, lanes.add(sum, bias), epilogue, output);
+            for index in 0..L::PANELS {
+                let bias = lanes.load(&weights.bias[panel + index].0);
+                for sum in &mut sums[index * MAX_ROWS..][..rows] {
+                    lanes.store(lanes.add(lanes.load(&sum.0), bias), &mut sum.0);
                 }
             }
+            let output = &mut output[from * output_step + panel * LANES..];
+            finish(lanes, &mut sums, rows, epilogue, output, output_step);
         }
     }
 }
@@ -106,6 +136,7 @@ pub fn bytes<L: Lanes>(
 ) {
     let depth = weights.inputs / 4;
     let mut sums = [Integers([0; LANES]); 2 * MAX_ROWS];
+    let mut tile: Tile = [Floats([0.0; LANES]); 2 * MAX_ROWS];
     let tiles = Tiles::new(input.words.len() / depth, <OfBytes as Product<L>>::ROWS);
     for panel in (0..weights.bias.len()).step_by(L::PANELS) {
         for (from, rows) in tiles.iter() {
@@ -118,20 +149,25 @@ pub fn bytes<L: Lanes>(
             };
             let panels = &weights.panels[panel * depth..];
             multiply::<L, OfBytes>(lanes, part, (panels, depth), (&mut sums, MAX_ROWS), false);
-            for row in 0..rows {
-                let start = (from + row) * output_step + panel * LANES;
-                let output = output[start..start + L::PANELS * LANES].as_chunks_mut().0;
-                let scale = lanes.splat(input.scales[from + row]);
-                let offset = lanes.splat(input.offsets[from + row]);
-                for (index, output) in output.iter_mut().enumerate() {
-                    let sum = lanes.to_floats(lanes.load_integers(&sums[index * MAX_ROWS + row].0));
-                    let shift = lanes.multiply(offset, lanes.load(&weights.sums[panel + index].0));
-                    let value = lanes.add(lanes.multiply(sum, scale), shift);
-                    let value = lanes.multiply(value, lanes.load(&weights.scales[panel + index].0));
-                    let value = lanes.add(value, lanes.load(&weights.bias[panel + index].0));
-                    finish(lanes, value, epilogue, output);
+            let (row_scales, row_offsets) = (
+                &input.scales[from..from + rows],
+                &input.offsets[from..from + rows],
+            );
+            for index in 0..L::PANELS {
+                let bias = lanes.load(&weights.bias[panel + index].0);
+                let scale = lanes.load(&weights.scales[panel + index].0);
+                let total = lanes.load(&weights.sums[panel + index].0);
+                let results = sums[index * MAX_ROWS..].iter().zip(&mut tile[index * MAX_ROWS..]);
+                for ((sum, value), (row_scale, row_offset)) in results.zip(row_scales.iter().zip(row_offsets))
+                {
+                    let sum = lanes.to_floats(lanes.load_integers(&sum.0));
+                    let sum = lanes.multiply(sum, lanes.splat(*row_scale));
+                    let sum = lanes.add(sum, lanes.multiply(total, lanes.splat(*row_offset)));
+                    lanes.store(lanes.add(lanes.multiply(sum, scale), bias), &mut value.0);
                 }
             }
+            let output = &mut output[from * output_step + panel * LANES..];
+            finish(lanes, &mut tile, rows, epilogue, output, output_step);
         }
     }
 }

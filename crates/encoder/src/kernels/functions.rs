@@ -4,12 +4,38 @@
 
 use super::lanes::{LANES, Lanes};
 
+/// How many vectors the functions take at once. One alone would leave the processor waiting for each result before the next
+/// step, and its schedulers are too small to look ahead to the next call.
+pub const TOGETHER: usize = 4;
+
+/// A few vectors.
+type Some<L> = [<L as Lanes>::F; TOGETHER];
+
+/// `of` each vector.
+#[inline(always)]
+fn each<L: Lanes>(mut vectors: Some<L>, of: impl Fn(L::F) -> L::F) -> Some<L> {
+    for vector in &mut vectors {
+        *vector = of(*vector);
+    }
+    vectors
+}
+
+/// `of` each vector of `a` and that of `b`.
+#[inline(always)]
+fn both<L: Lanes>(mut a: Some<L>, b: Some<L>, of: impl Fn(L::F, L::F) -> L::F) -> Some<L> {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a = of(*a, b);
+    }
+    a
+}
+
 /// A polynomial by Horner's rule, the highest power first.
 #[inline(always)]
-fn polynomial<L: Lanes, const N: usize>(lanes: L, x: L::F, coefficients: [f32; N]) -> L::F {
-    let mut sum = lanes.splat(coefficients[0]);
+fn polynomial<L: Lanes, const N: usize>(lanes: L, x: Some<L>, coefficients: [f32; N]) -> Some<L> {
+    let mut sum = [lanes.splat(coefficients[0]); TOGETHER];
     for coefficient in &coefficients[1..] {
-        sum = lanes.add(lanes.multiply(sum, x), lanes.splat(*coefficient));
+        let coefficient = lanes.splat(*coefficient);
+        sum = both::<L>(sum, x, |sum, x| lanes.add(lanes.multiply(sum, x), coefficient));
     }
     sum
 }
@@ -19,13 +45,16 @@ fn polynomial<L: Lanes, const N: usize>(lanes: L, x: L::F, coefficients: [f32; N
 /// The reduction and the polynomial are those of Cephes' `expf` (S. Moshier), which is off by no more than two units in
 /// the last place.
 #[inline(always)]
-pub fn exponential<L: Lanes>(lanes: L, x: L::F) -> L::F {
-    let x = lanes.larger(x, lanes.splat(-86.0));
-    let power = lanes.round(lanes.multiply(x, lanes.splat(std::f32::consts::LOG2_E)));
-    let whole = lanes.to_floats(power);
+pub fn exponential<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {
+    let (lowest, inverse) = (lanes.splat(-86.0), lanes.splat(std::f32::consts::LOG2_E));
     // The logarithm of 2 in two parts, of which the first has so few digits that its product is exact.
-    let x = lanes.subtract(x, lanes.multiply(whole, lanes.splat(0.693_359_4)));
-    let x = lanes.add(x, lanes.multiply(whole, lanes.splat(2.121_944_4e-4)));
+    let (high, low) = (lanes.splat(0.693_359_4), lanes.splat(-2.121_944_4e-4));
+    let x = each::<L>(x, |x| lanes.larger(x, lowest));
+    let power = each::<L>(x, |x| lanes.to_floats(lanes.round(lanes.multiply(x, inverse))));
+    let x = both::<L>(x, power, |x, power| {
+        lanes.subtract(x, lanes.multiply(power, high))
+    });
+    let x = both::<L>(x, power, |x, power| lanes.subtract(x, lanes.multiply(power, low)));
     let rest = polynomial(
         lanes,
         x,
@@ -38,19 +67,24 @@ pub fn exponential<L: Lanes>(lanes: L, x: L::F) -> L::F {
             5e-1,
         ],
     );
-    let square = lanes.multiply(x, x);
-    let value = lanes.add(lanes.add(lanes.multiply(rest, square), x), lanes.splat(1.0));
+    let one = lanes.splat(1.0);
+    let value = both::<L>(rest, x, |rest, x| {
+        lanes.add(lanes.add(lanes.multiply(rest, lanes.multiply(x, x)), x), one)
+    });
     // Times 2 to the power, by the exponent's bits.
-    let bits = lanes.add_integers(lanes.to_bits(value), lanes.shift_left::<23>(power));
-    lanes.from_bits(bits)
+    both::<L>(value, power, |value, power| {
+        let exponent = lanes.shift_left::<23>(lanes.round(power));
+        lanes.from_bits(lanes.add_integers(lanes.to_bits(value), exponent))
+    })
 }
 
 /// The error function: `x * P(x²) / Q(x²)`, off by at most 3.4e-7 of its value. DESIGN.md says how it was fitted.
 #[inline(always)]
-pub fn error_function<L: Lanes>(lanes: L, x: L::F) -> L::F {
+pub fn error_function<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {
     // Beyond, it is 1 in single precision.
-    let x = lanes.smaller(lanes.larger(x, lanes.splat(-3.95)), lanes.splat(3.95));
-    let square = lanes.multiply(x, x);
+    let (lowest, highest) = (lanes.splat(-3.95), lanes.splat(3.95));
+    let x = each::<L>(x, |x| lanes.smaller(lanes.larger(x, lowest), highest));
+    let square = each::<L>(x, |x| lanes.multiply(x, x));
     let numerator = polynomial(
         lanes,
         square,
@@ -75,18 +109,19 @@ pub fn error_function<L: Lanes>(lanes: L, x: L::F) -> L::F {
             1.0,
         ],
     );
-    lanes.multiply(x, lanes.divide(numerator, denominator))
+    let ratio = both::<L>(numerator, denominator, |a, b| lanes.divide(a, b));
+    both::<L>(x, ratio, |x, ratio| lanes.multiply(x, ratio))
 }
 
 /// `x` times the part of a normal distribution below it: BERT's activation.
 #[inline(always)]
-pub fn gelu<L: Lanes>(lanes: L, x: L::F) -> L::F {
-    let error = error_function(
-        lanes,
-        lanes.multiply(x, lanes.splat(std::f32::consts::FRAC_1_SQRT_2)),
-    );
-    let half = lanes.multiply(x, lanes.splat(0.5));
-    lanes.add(half, lanes.multiply(half, error))
+pub fn gelu<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {
+    let (root, half) = (lanes.splat(std::f32::consts::FRAC_1_SQRT_2), lanes.splat(0.5));
+    let error = error_function(lanes, each::<L>(x, |x| lanes.multiply(x, root)));
+    both::<L>(x, error, |x, error| {
+        let x = lanes.multiply(x, half);
+        lanes.add(x, lanes.multiply(x, error))
+    })
 }
 
 /// Brings each row of `rows` to mean 0 and variance 1, then scales and shifts its components.
