@@ -1,6 +1,7 @@
 //! The forward pass.
 
 use std::{
+    fmt,
     ops::Range,
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
@@ -35,13 +36,13 @@ pub struct Options {
 }
 
 /// Computes embeddings with a model, one call at a time, on threads of its own.
-#[derive(Debug)]
 pub struct Encoder {
     model: Arc<Model>,
     kernel: Kernel,
     leaf: Leaf,
     team: Team,
     memory: Arc<Memory>,
+    watch: Option<Watch>,
 }
 
 /// What a pass works in.
@@ -73,6 +74,9 @@ struct Segment {
     scales: Vec<f32>,
 }
 
+/// Sees the inputs of every linear layer.
+pub(crate) type Watch = Arc<dyn Fn(&Dense, &[f32]) + Send + Sync>;
+
 /// Texts that are computed together.
 struct Pass {
     model: Arc<Model>,
@@ -84,6 +88,7 @@ struct Pass {
     texts: Vec<Range<usize>>,
     /// The rows of each thread.
     shares: Vec<Range<usize>>,
+    watch: Option<Watch>,
 }
 
 impl Encoder {
@@ -114,6 +119,7 @@ impl Encoder {
             leaf,
             team,
             memory: Arc::new(memory),
+            watch: None,
         })
     }
 
@@ -127,6 +133,16 @@ impl Encoder {
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         self.kernel
+    }
+
+    /// The functions of its kernel.
+    pub(crate) fn leaf(&self) -> Leaf {
+        self.leaf
+    }
+
+    /// Shows `watch` the inputs of every linear layer from now on.
+    pub(crate) fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
     }
 
     /// How many threads it has, the caller's included.
@@ -198,6 +214,7 @@ impl Encoder {
             tokens: Vec::new(),
             texts: Vec::with_capacity(texts.len()),
             shares: Vec::new(),
+            watch: self.watch.clone(),
         };
         for text in texts {
             let start = pass.tokens.len();
@@ -213,6 +230,19 @@ impl Encoder {
         self.team
             .run(Arc::new(move |thread, barrier| job.run(thread, barrier)))?;
         pass.texts.iter().map(|text| pass.pool(text)).collect()
+    }
+}
+
+impl fmt::Debug for Encoder {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let mut debug = formatter.debug_struct("Encoder");
+        debug
+            .field("model", &self.model.shape())
+            .field("precision", &self.model.precision());
+        debug
+            .field("kernel", &self.kernel)
+            .field("threads", &self.threads())
+            .finish()
     }
 }
 
@@ -347,6 +377,9 @@ impl Pass {
         output: &mut [f32],
         rows: &mut ByteRows,
     ) {
+        if let Some(watch) = &self.watch {
+            watch(dense, input);
+        }
         let output_step = dense.outputs();
         match dense {
             Dense::Floats(weights) => self.leaf.run(FloatDense {

@@ -241,6 +241,13 @@ impl Norm {
 }
 
 impl Dense {
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Floats(weights) => weights.inputs,
+            Self::Bytes(weights) => weights.inputs,
+        }
+    }
+
     pub fn outputs(&self) -> usize {
         let bias = match self {
             Self::Floats(weights) => &weights.bias,

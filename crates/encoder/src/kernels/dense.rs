@@ -206,3 +206,34 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], width: usize, rows: &mut Byte
         *offset = smallest;
     }
 }
+
+/// The product of every two columns of `rows`, each `width` long, into `sums`: `width` rows of as many.
+#[inline(always)]
+pub fn gram<L: Lanes>(lanes: L, rows: &[f32], width: usize, sums: &mut [f32]) {
+    assert!(width > 0 && width.is_multiple_of(2 * LANES) && sums.len() == width * width);
+    let depth = rows.len() / width;
+    let mut panels = vec![Floats([0.0; LANES]); L::PANELS * depth];
+    let mut products = vec![Floats([0.0; LANES]); L::PANELS * width];
+    for first in (0..width / LANES).step_by(L::PANELS) {
+        for (index, row) in rows.chunks_exact(width).enumerate() {
+            for panel in 0..L::PANELS {
+                panels[panel * depth + index]
+                    .0
+                    .copy_from_slice(&row[(first + panel) * LANES..][..LANES]);
+            }
+        }
+        let columns = Rows {
+            words: rows,
+            row_step: 1,
+            word_step: width,
+            rows: width,
+            depth,
+        };
+        multiply::<L, OfFloats>(lanes, columns, (&panels, depth), (&mut products, width), false);
+        for panel in 0..L::PANELS {
+            for (row, product) in products[panel * width..][..width].iter().enumerate() {
+                sums[row * width + (first + panel) * LANES..][..LANES].copy_from_slice(&product.0);
+            }
+        }
+    }
+}
