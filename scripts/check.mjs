@@ -8,8 +8,8 @@ import { runScript, setup } from './setup.mjs';
 
 /** @type {Array<[command: string, args: string[]]>} */
 const checks = [
-  ['cargo', ['fmt', '--check']],
-  ['cargo', ['clippy', '--locked', '--all-targets', '--quiet', '--', '--deny', 'warnings']],
+  ['cargo', ['fmt', '--all', '--check']],
+  ['cargo', ['clippy', '--locked', '--workspace', '--all-targets', '--quiet', '--', '--deny', 'warnings']],
   [
     process.execPath,
     ['node_modules/@biomejs/biome/bin/biome', 'ci', ...(process.stdout.isTTY ? [] : ['--colors=off'])],

@@ -18,7 +18,11 @@ import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
  */
 const program = (name, file, ...args) => ({ name, command: process.execPath, args: [file, ...args] });
 
-const core = { name: 'the Rust core', command: 'cargo', args: ['test', '--locked', '--quiet'] };
+const core = {
+  name: 'the Rust core',
+  command: 'cargo',
+  args: ['test', '--workspace', '--locked', '--quiet'],
+};
 const modelBuilder = {
   name: 'the model builder',
   command: venvPython,

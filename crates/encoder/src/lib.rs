@@ -1,7 +1,50 @@
-//! all-MiniLM-L6-v2 on the CPU: token ids in, embedding out.
+//! all-MiniLM-L6-v2 (and BERT encoders of its kind) on the CPU, in pure Rust: token ids in, embedding out.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use knowledgepulse_encoder::{Encoder, Model, Options};
+//!
+//! # fn main() -> knowledgepulse_encoder::Result<()> {
+//! // The official file, or the int8 file that `quantize` makes of it.
+//! let model = Arc::new(Model::open("model.safetensors", 2)?);
+//! let mut encoder = Encoder::new(model, Options::default())?;
+//!
+//! // "[CLS] this is an example sentence [SEP]"
+//! let embedding = encoder.embed(&[101, 2023, 2003, 2019, 2742, 6251, 102])?;
+//! assert_eq!(embedding.len(), 384);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Model`] is the weights, checked and packed; any number of [`Encoder`]s share it, each with threads of its own. The
+//! embedding is the mean of the tokens' last states, scaled to length one.
+//!
+//! # Which models
+//!
+//! Those with BERT's layers and the tensor names of `sentence-transformers/all-MiniLM-L6-v2`, heads of 32 numbers, the exact
+//! (`erf`) activation and a layer normalisation with an epsilon of 1e-12. The sizes are those of the file: see [`Shape`]. All
+//! tokens are of type 0.
+//!
+//! # What the bits depend on
+//!
+//! - An embedding never depends on the number of threads, on the texts beside it, or on the encoder's earlier texts.
+//! - In eight bits ([`Precision::Int8`]) it is the same on every kernel and every processor.
+//! - In single precision it is the same on every kernel with a fused multiplication, and within 1e-6 (each component) of
+//!   ONNX Runtime's on all.
+//!
+//! `DESIGN.md` beside this crate tells how it works, and what was tried and left.
+//!
+//! # Kernels
+//!
+//! [`Kernel`] lists the instruction sets. The fastest that the processor has is used, unless [`Options::kernel`] or the
+//! environment variable `KNOWLEDGEPULSE_KERNEL` names another.
+
 pub use encoder::{Encoder, Options};
 pub use error::{Error, Result};
 pub use kernels::Kernel;
+#[doc(hidden)] // For the benchmark.
+pub use kernels::peak;
 pub use model::{MAX_TOKENS, Model, Precision, Shape};
 pub use quantize::quantize;
 pub use source::Source;

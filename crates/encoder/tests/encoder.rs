@@ -1,5 +1,7 @@
 //! The encoder as its users see it: on small models of random weights, and on the official one where it is installed.
 
+#![allow(clippy::unwrap_used)] // Also outside the test functions.
+
 use std::{
     collections::HashMap,
     io::{Seek, SeekFrom, Write},

@@ -81,6 +81,7 @@ fn turn<W: Copy>(from: &[[W; LANES]; LANES], to: &mut [[W; LANES]; LANES]) {
 
 /// The context of the queries in rows `queries` of `own`, into `context`: `hidden` numbers for each.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // `panel` is an index of several.
 pub fn floats<L: Lanes>(
     lanes: L,
     attention: Attention,
@@ -226,6 +227,7 @@ pub fn quantize<L: Lanes>(lanes: L, floats: &[f32], shorts: &mut [i16], scales: 
 
 /// As [`floats`], with products of 16-bit integers.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // `panel` is an index of several.
 pub fn shorts<L: Lanes>(
     lanes: L,
     attention: Attention,
@@ -346,7 +348,7 @@ pub fn shorts<L: Lanes>(
                 for (two, short) in twos.iter().zip(&mut *short_scores) {
                     let both = lanes.or(
                         whole(lanes, &two[0], factor),
-                        lanes.shift_left::<16>(whole(lanes, &two[1], factor)),
+                        lanes.shift_left_16(whole(lanes, &two[1], factor)),
                     );
                     lanes.store_integers(both, bytemuck::cast_mut(&mut short.0));
                 }

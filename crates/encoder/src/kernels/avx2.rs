@@ -64,8 +64,8 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         add_integers(a, b): __m256i => __m256i = _mm256_add_epi32;
         round(a): __m256 => __m256i = _mm256_cvtps_epi32;
         to_floats(a): __m256i => __m256 = _mm256_cvtepi32_ps;
-        from_bits(a): __m256i => __m256 = _mm256_castsi256_ps;
-        to_bits(a): __m256 => __m256i = _mm256_castps_si256;
+        as_floats(a): __m256i => __m256 = _mm256_castsi256_ps;
+        as_integers(a): __m256 => __m256i = _mm256_castps_si256;
         or(a, b): __m256i => __m256i = _mm256_or_si256;
     }
 
@@ -82,6 +82,8 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
             _mm256_storeu_si256(to.as_mut_ptr().cast(), vector[0]);
             _mm256_storeu_si256(to[8..].as_mut_ptr().cast(), vector[1]);
         };
+        shift_left_16(a: IntegerPair) -> IntegerPair = [_mm256_slli_epi32::<16>(a[0]), _mm256_slli_epi32::<16>(a[1])];
+        shift_left_23(a: IntegerPair) -> IntegerPair = [_mm256_slli_epi32::<23>(a[0]), _mm256_slli_epi32::<23>(a[1])];
         splat(value: f32) -> Pair = [_mm256_set1_ps(value); 2];
         splat_integer(value: i32) -> IntegerPair = [_mm256_set1_epi32(value); 2];
         absolute(a: Pair) -> Pair = {
@@ -122,15 +124,6 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         };
-    }
-
-    #[inline(always)]
-    fn shift_left<const BITS: u32>(self, a: IntegerPair) -> IntegerPair {
-        // SAFETY: as above. The count is an immediate of the other intrinsic, whose type is signed.
-        unsafe {
-            let count = _mm_cvtsi32_si128(BITS.cast_signed());
-            [_mm256_sll_epi32(a[0], count), _mm256_sll_epi32(a[1], count)]
-        }
     }
 }
 

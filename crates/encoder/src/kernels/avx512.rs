@@ -61,8 +61,10 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         add_integers(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
         round(a: __m512) -> __m512i = _mm512_cvtps_epi32(a);
         to_floats(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
-        from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
-        to_bits(a: __m512) -> __m512i = _mm512_castps_si512(a);
+        as_floats(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
+        as_integers(a: __m512) -> __m512i = _mm512_castps_si512(a);
+        shift_left_16(a: __m512i) -> __m512i = _mm512_slli_epi32::<16>(a);
+        shift_left_23(a: __m512i) -> __m512i = _mm512_slli_epi32::<23>(a);
         or(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
         dot_bytes(a: __m512i, b: __m512i, c: __m512i) -> __m512i = if VNNI {
             _mm512_dpbusd_epi32(c, a, b)
@@ -88,12 +90,6 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
             let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         };
-    }
-
-    #[inline(always)]
-    fn shift_left<const BITS: u32>(self, a: __m512i) -> __m512i {
-        // SAFETY: as above.
-        unsafe { _mm512_slli_epi32::<BITS>(a) }
     }
 }
 

@@ -72,11 +72,13 @@ pub trait Lanes: Copy {
     fn round(self, a: Self::F) -> Self::I;
     fn to_floats(self, a: Self::I) -> Self::F;
     /// The floats with the bits of `a`.
-    fn from_bits(self, a: Self::I) -> Self::F;
+    fn as_floats(self, a: Self::I) -> Self::F;
     /// The bits of `a`.
-    fn to_bits(self, a: Self::F) -> Self::I;
-    /// Each lane shifted left by `BITS`.
-    fn shift_left<const BITS: u32>(self, a: Self::I) -> Self::I;
+    fn as_integers(self, a: Self::F) -> Self::I;
+    /// Each lane shifted left, to where a second 16-bit integer belongs.
+    fn shift_left_16(self, a: Self::I) -> Self::I;
+    /// Each lane shifted left, to where a float's exponent is.
+    fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
     /// `c` and for each lane the sum of the products of its four bytes: those of `a` are unsigned, those of `b` signed.

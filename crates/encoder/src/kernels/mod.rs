@@ -147,6 +147,66 @@ impl Leaf {
     }
 }
 
+/// Repeats the instructions of a product `times` times with what is in registers, and returns how many multiplications one
+/// repetition has: what a benchmark can compare the kernels with. 0 where this processor cannot run `kernel`.
+#[must_use]
+pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
+    /// Enough independent sums to keep two units busy.
+    const SUMS: usize = 12;
+
+    struct Peak<'a> {
+        bytes: bool,
+        times: usize,
+        result: &'a mut u64,
+    }
+
+    impl Work for Peak<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            use std::hint::black_box;
+            if self.bytes {
+                let factor = lanes.splat_integer(black_box(0x0102_0304));
+                let mut sums = [lanes.splat_integer(0); SUMS];
+                for _ in 0..self.times {
+                    for sum in &mut sums {
+                        *sum = lanes.dot_bytes(factor, factor, *sum);
+                    }
+                }
+                for sum in sums {
+                    let mut numbers = [0; lanes::LANES];
+                    lanes.store_integers(sum, &mut numbers);
+                    black_box(numbers);
+                }
+                *self.result = (SUMS * lanes::LANES * 4) as u64;
+            } else {
+                let factor = lanes.splat(black_box(0.5));
+                let mut sums = [factor; SUMS];
+                for _ in 0..self.times {
+                    for sum in &mut sums {
+                        *sum = lanes.accumulate(*sum, factor, factor);
+                    }
+                }
+                for sum in sums {
+                    let mut numbers = [0.0; lanes::LANES];
+                    lanes.store(sum, &mut numbers);
+                    black_box(numbers);
+                }
+                *self.result = (SUMS * lanes::LANES) as u64;
+            }
+        }
+    }
+
+    let mut result = 0;
+    if let Some(leaf) = kernel.leaf() {
+        leaf.run(Peak {
+            bytes,
+            times,
+            result: &mut result,
+        });
+    }
+    result
+}
+
 macro_rules! work {
     ($($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* } = $function:path;)*) => {$(
         $(#[$doc])*

@@ -126,18 +126,23 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn from_bits(self, a: Self::I) -> Self::F {
+    fn as_floats(self, a: Self::I) -> Self::F {
         map(a, |a| f32::from_bits(a.cast_unsigned()))
     }
 
     #[inline(always)]
-    fn to_bits(self, a: Self::F) -> Self::I {
+    fn as_integers(self, a: Self::F) -> Self::I {
         map(a, |a| a.to_bits().cast_signed())
     }
 
     #[inline(always)]
-    fn shift_left<const BITS: u32>(self, a: Self::I) -> Self::I {
-        map(a, |a| a << BITS)
+    fn shift_left_16(self, a: Self::I) -> Self::I {
+        map(a, |a| a << 16)
+    }
+
+    #[inline(always)]
+    fn shift_left_23(self, a: Self::I) -> Self::I {
+        map(a, |a| a << 23)
     }
 
     #[inline(always)]

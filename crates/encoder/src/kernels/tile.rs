@@ -222,6 +222,7 @@ fn dispatch<L: Lanes, P: Product<L>, const PANELS: usize>(
 }
 
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // Indices of several arrays, which the compiler unrolls.
 fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
     lanes: L,
     rows: Rows<P::Word>,

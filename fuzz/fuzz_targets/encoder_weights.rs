@@ -1,0 +1,71 @@
+//! Any bytes as the weights of an encoder: an error that says why, or a model that embeds without a panic.
+//!
+//! The input is text, which the lengths are made for: the first line is the header, and the bytes after it are repeated until the
+//! file is as long as the header says. An input that does not begin with `{` is taken as it is.
+
+#![no_main]
+
+use std::sync::Arc;
+
+use knowledgepulse_encoder::{Encoder, Error, Model, Options, Source, quantize};
+use libfuzzer_sys::fuzz_target;
+
+/// What a header may ask of this target: a model of 32 numbers with two layers has less.
+const LONGEST: usize = 1 << 17;
+
+fuzz_target!(|bytes: &[u8]| {
+    let file = match bytes.first() {
+        Some(b'{') => assemble(bytes),
+        _ => bytes.to_vec(),
+    };
+    let source = Source::memory(file);
+    let model = match Model::load(source.clone(), 1) {
+        Ok(model) => model,
+        Err(Error::Damaged(reason) | Error::Unsupported(reason)) => {
+            assert!(!reason.is_empty());
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let shape = model.shape();
+    let last = u32::try_from(shape.vocabulary - 1).expect("a vocabulary that fits");
+    let text: Vec<u32> = (0..shape.positions.min(20))
+        .map(|index| if index % 2 == 0 { 0 } else { last })
+        .collect();
+    let mut options = Options::default();
+    options.threads = 1;
+    let mut encoder = Encoder::new(Arc::new(model), options).expect("the fastest kernel");
+    for text in [&text[..1], &text[..]] {
+        match encoder.embed(text) {
+            Ok(embedding) => {
+                assert_eq!(embedding.len(), shape.hidden);
+                assert!(embedding.iter().all(|number| number.is_finite()));
+            }
+            Err(Error::NotFinite) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // Either an int8 file or an error, where it is one already.
+    let _ = quantize(source, &[]);
+});
+
+/// A file with the header in the first line of `input`.
+fn assemble(input: &[u8]) -> Vec<u8> {
+    let end = input
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .unwrap_or(input.len());
+    let (header, data) = input.split_at(end);
+    let data = data
+        .get(1..)
+        .filter(|data| !data.is_empty())
+        .unwrap_or(&[0, 0, 0, 63]);
+    let ends = String::from_utf8_lossy(header);
+    let ends = ends.split("\"data_offsets\":[").skip(1);
+    let ends = ends.filter_map(|rest| rest.split(&[',', ']'][..]).nth(1)?.trim().parse::<usize>().ok());
+    let length = ends.max().unwrap_or(0).min(LONGEST);
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    file.extend(data.iter().cycle().take(length));
+    file
+}
