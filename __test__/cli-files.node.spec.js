@@ -275,32 +275,29 @@ describe('--out', () => {
     expect(readLines(out)).toHaveLength(scored.length);
   });
 
-  (isWindows ? test.skip : test)(
-    'keeps links and permissions; what is no ordinary file is written to',
-    async () => {
-      const directory = emptyDirectory();
-      const file = write(directory, 'file', 'old');
-      fs.chmodSync(file, 0o640);
-      fs.symlinkSync('file', path.join(directory, 'link'));
-      expect(await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'link')], { input })).toMatchObject({
-        code: 0,
-      });
-      expect(fs.readlinkSync(path.join(directory, 'link'))).toBe('file');
-      expect(readLines(file)).toHaveLength(scored.length);
-      expect(fs.statSync(file).mode & 0o777).toBe(0o640);
-      expect(await kpScore([NO_EMBEDDER, '--out', '/dev/null'], { input })).toMatchObject({ code: 0 });
-      expect(fs.statSync('/dev/null').isFile()).toBe(false);
-      // A link stays one where there is no file yet too.
-      fs.mkdirSync(path.join(directory, 'folder'));
-      fs.symlinkSync('dangling', path.join(directory, 'link to link'));
-      fs.symlinkSync('folder/new', path.join(directory, 'dangling'));
-      const link = path.join(directory, 'link to link');
-      expect(await kpScore([NO_EMBEDDER, '--out', link], { input })).toMatchObject({ code: 0 });
-      expect(fs.readlinkSync(link)).toBe('dangling');
-      expect(fs.readlinkSync(path.join(directory, 'dangling'))).toBe('folder/new');
-      expect(readLines(path.join(directory, 'folder', 'new'))).toHaveLength(scored.length);
-    },
-  );
+  (isWindows ? test.skip : test)('keeps links and permissions, and writes to pipes and devices', async () => {
+    const directory = emptyDirectory();
+    const file = write(directory, 'file', 'old');
+    fs.chmodSync(file, 0o640);
+    fs.symlinkSync('file', path.join(directory, 'link'));
+    expect(await kpScore([NO_EMBEDDER, '--out', path.join(directory, 'link')], { input })).toMatchObject({
+      code: 0,
+    });
+    expect(fs.readlinkSync(path.join(directory, 'link'))).toBe('file');
+    expect(readLines(file)).toHaveLength(scored.length);
+    expect(fs.statSync(file).mode & 0o777).toBe(0o640);
+    expect(await kpScore([NO_EMBEDDER, '--out', '/dev/null'], { input })).toMatchObject({ code: 0 });
+    expect(fs.statSync('/dev/null').isFile()).toBe(false);
+    // A link stays one where there is no file yet too.
+    fs.mkdirSync(path.join(directory, 'folder'));
+    fs.symlinkSync('dangling', path.join(directory, 'link to link'));
+    fs.symlinkSync('folder/new', path.join(directory, 'dangling'));
+    const link = path.join(directory, 'link to link');
+    expect(await kpScore([NO_EMBEDDER, '--out', link], { input })).toMatchObject({ code: 0 });
+    expect(fs.readlinkSync(link)).toBe('dangling');
+    expect(fs.readlinkSync(path.join(directory, 'dangling'))).toBe('folder/new');
+    expect(readLines(path.join(directory, 'folder', 'new'))).toHaveLength(scored.length);
+  });
 
   (isWindows ? test.skip : test)('/dev/stdout is written to, what it is redirected to stays', async () => {
     const log = write(emptyDirectory(), 'log', 'old\n');

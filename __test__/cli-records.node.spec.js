@@ -21,7 +21,7 @@ async function read(input, { sizes = [64 * 1024], ...options } = {}) {
   return records;
 }
 
-/** What a reader would note down of records: the place, then the value or that there is none. */
+/** What a reader would note down of records: the place, then the value, or `bad`. */
 function outline(records) {
   return records.map(({ line, index, error, value }) => [
     index === null ? line : `${line}[${index}]`,
@@ -311,7 +311,7 @@ describe('a bad value', () => {
       ],
     ],
     [
-      'one on its line, and what is no value after it',
+      'one on its line, and text after it',
       `{state} of things\n${first}`,
       [
         [1, 'bad'],

@@ -118,7 +118,7 @@ describeTerminal('on a terminal', () => {
   });
 });
 
-test('in a pipe there is none', async () => {
+test('in a pipe there is no bar', async () => {
   const { code, stderr } = await kpScore([NO_EMBEDDER], { input });
   expect(code).toBe(0);
   expect(stderr).not.toContain(ESCAPE);

@@ -292,7 +292,7 @@ describe('inputs', () => {
       { metadata: { ...metadata, task_domain: 'HERE' } },
       { steps: 'HERE' },
     ];
-    // What is no part of the score may be anything.
+    // Fields that the score does not depend on may hold anything.
     const good = [{ id: 'HERE' }, { metadata: { ...metadata, tags: 'HERE' } }, { extra: 'HERE' }];
     const input = [...bad, ...good].map((fields) => `${put(fields)}\n${put({})}\n`).join('');
     const files = ['out.jsonl', 'report.html'].map((name) => path.join(scratch, name));
@@ -732,9 +732,13 @@ describe('exit codes', () => {
       ],
       ['b.json', 'code', '2'],
     ],
-    ['weights that are none', () => ['--weights', write('c.json', '[]')], ['c.json']],
+    ['weights that are an array', () => ['--weights', write('c.json', '[]')], ['c.json']],
     ['a model that is missing', () => ['--model-dir', path.join(scratch, 'none')], ['no embedder', 'none']],
-    ['a memory that is none', () => ['--memory', write('d', 'this is no memory')], [path.join(scratch, 'd')]],
+    [
+      'a memory that is a text file',
+      () => ['--memory', write('d', 'this is no memory')],
+      [path.join(scratch, 'd')],
+    ],
     ['an output that is a directory', () => [NO_EMBEDDER, '--out', scratch], ['cannot write', 'EISDIR']],
     [
       'an output in no directory',

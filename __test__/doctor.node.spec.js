@@ -558,7 +558,7 @@ describe('the command line', () => {
   test('npx runs it by the name of the package: all its bins are one command', () => {
     const { bin } = require('../package.json');
     const [file, ...others] = new Set(Object.values(bin));
-    // Where bins differ, npx would run the one that is called as the package, `native`, and nothing if there is none.
+    // Where bins differ, npx would run the one that is called as the package, `native`, and fail without it.
     expect(others).toEqual([]);
     expect(Object.keys(bin).sort()).toEqual(['knowledgepulse-native', 'kp-score']);
     expect(fs.readFileSync(path.join(root, file), 'utf8').startsWith('#!/usr/bin/env node\n')).toBe(true);

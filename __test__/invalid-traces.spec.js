@@ -453,7 +453,7 @@ const PROXIES = [
 ];
 
 const SUITES = [
-  ['what is no trace', WRONG_TRACES],
+  ['values of other types', WRONG_TRACES],
   ['objects that are no trace', EMPTY_OBJECTS],
   ['missing fields', MISSING],
   ['fields of a wrong type', WRONG_TYPES],

@@ -95,7 +95,7 @@ const broken = [
     'entries[1] is of another model than entries[0]: of m (q8), not of m (fp32)',
   ],
   [
-    'a method that is none',
+    'a method that is not a string',
     { ...entry('a', 1), method: 7 },
     TypeError,
     'ERR_INVALID_ENTRY',
@@ -119,7 +119,7 @@ test.each(broken)('%s: the batch is refused as a whole', async (_, second, Class
   expect(store.cache.model).toBe(null);
 });
 
-test('what is no entry, or no list of them, is refused', async () => {
+test('malformed entries and lists of entries are refused', async () => {
   const store = new LocalStore();
   for (const [call, message] of [
     [store.compareAndAdd(null), 'entry must be an object'],
@@ -137,7 +137,7 @@ test('what is no entry, or no list of them, is refused', async () => {
   expect((await errorOf(store.nearest(randomVector(1), -1, MODEL))).code).toBe('ERR_INVALID_OPTION');
 });
 
-test('what is no signal is refused', async () => {
+test('an object that is not a signal is refused', async () => {
   const store = new LocalStore();
   for (const call of [
     store.compareAndAdd(entry('a', 1), { signal: 42 }),

@@ -308,7 +308,7 @@ describe('other options', () => {
   const refused = [
     ['null', null, TypeError, 'options must be an object, got null'],
     ['an array', [], TypeError, 'options must be an object, got array'],
-    ['a cache that is none', { cache: {} }, TypeError, 'options.cache must be a VectorCache'],
+    ['a cache that is an ordinary object', { cache: {} }, TypeError, 'options.cache must be a VectorCache'],
     ['null as a cache', { cache: null }, TypeError, 'options.cache must be a VectorCache'],
     [
       'a cache of other dimensions',
@@ -348,7 +348,7 @@ describe('other options', () => {
     ['a string', '7', 'options must be an object, got string'],
     ['an array', [], 'options must be an object, got array'],
     ['a function', () => {}, 'options must be an object, got function'],
-    ['a signal that is none', { signal: {} }, 'options.signal must be an AbortSignal'],
+    ['a signal that is an ordinary object', { signal: {} }, 'options.signal must be an AbortSignal'],
     ['a controller', { signal: new AbortController() }, 'options.signal must be an AbortSignal'],
     [
       'a signal in place of options',

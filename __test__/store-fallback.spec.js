@@ -431,7 +431,7 @@ describe.each(['reject', 'local'])('%s: to look in a store that does not answer'
     });
   });
 
-  test('is not stopped by a signal that is none the second time', async () => {
+  test('is not stopped by a signal that loses its method after the first look', async () => {
     await withFallback(async ({ store, warnings }) => {
       const scorer = new Scorer({ store, onStoreError });
       await scorer.evaluateValue(trace('a'));

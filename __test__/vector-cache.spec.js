@@ -146,7 +146,7 @@ describe('nearest', () => {
     expect(new VectorCache({ dimensions: 2 }).nearest([1, 0], 3)).toEqual([]);
   });
 
-  test('labels keep every character; what is no character becomes U+FFFD', () => {
+  test('labels keep every character; a lone surrogate becomes U+FFFD', () => {
     const cache = new VectorCache({ dimensions: 1 });
     const labels = ['a\0b', '\u00e9\u{1f980}\ufeff', '\ud800', 'x\udc00\ud800y', 'kp:trace:1'];
     for (const label of labels) cache.add([1], label);

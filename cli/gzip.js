@@ -93,7 +93,7 @@ async function need(bytes, length) {
 }
 
 /**
- * Skips all bytes up to the first for which `isEnd` holds, which stays; false if there is none.
+ * Skips all bytes up to the first for which `isEnd` holds, which stays; false if the input ends before one.
  *
  * @param {ByteReader} bytes
  * @param {(byte: number) => boolean} isEnd

@@ -22,7 +22,7 @@ function nameOf(source) {
   return source === STDIN ? 'stdin' : source;
 }
 
-/** So many links are followed, as by Linux; what has more is a circle. */
+/** How many links are followed, as many as Linux does; a longer chain is a circle. */
 const MOST_LINKS = 40;
 
 /**

@@ -95,7 +95,7 @@ class Messages {
   }
 
   /**
-   * So many bytes were read, perhaps compressed ones.
+   * Counts bytes that were read, compressed or not.
    *
    * @param {number} bytes
    */
@@ -113,7 +113,7 @@ class Messages {
   }
 
   /**
-   * A value of so many bytes has been dealt with.
+   * Counts a value that was scored or refused, with its bytes.
    *
    * @param {number} bytes
    */

@@ -16,7 +16,7 @@ const { CommandError, EXIT } = require('./errors.js');
 const CONNECTIONS = 2;
 
 /**
- * Connects to the store at `url`, and makes its table where there is none, but no schema. One that is there keeps its limits,
+ * Connects to the store at `url`, and makes its table where it is missing, but no schema. An existing table keeps its limits,
  * which are those of all who share it.
  *
  * @param {{ url: string, table: string | undefined, maxElements: number | undefined }} options `table` may have the name of its

@@ -10,7 +10,7 @@ const { decimal, labelOf, printable } = require('./printable.js');
 
 /** @import { EmbedderStatus } from '../index.js' */
 
-/** So many domains are told apart; traces of others are counted together. */
+/** How many domains are told apart; traces of further ones are counted together. */
 const MAX_DOMAINS = 50;
 const OTHER_DOMAINS = '(others)';
 const DOMAIN_WIDTH = 20;

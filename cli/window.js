@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Work that is begun in order and finished in order, with a bounded amount of it in between: so many pieces, and so many bytes
- * that they hold. For one caller, which awaits each call.
+ * Work that is begun in order and finished in order, with a bound on the pieces in between and on the bytes that
+ * they hold. For one caller, which awaits each call.
  */
 class Window {
   #maxPieces;

@@ -13,7 +13,7 @@ import { count, cut, decimal, integer, percent } from './format.mjs';
 
 const MEASURES = [SCORE, ...DIMENSIONS];
 
-/** So many domains are drawn; the table has all of them. */
+/** How many domains are drawn; the table has all of them. */
 const DRAWN = 12;
 
 /** Beyond this width all measures stand side by side. */

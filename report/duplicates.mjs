@@ -7,7 +7,7 @@ import { count, decimal, integer, percent, place } from './format.mjs';
 
 /** @typedef {Report['duplicates']['groups'][number]} Group */
 
-/** So many groups are seen at first. */
+/** How many groups are shown before the reader asks for more. */
 const SHOWN = 10;
 
 /**

@@ -9,7 +9,7 @@ export const integer = (value) => integers.format(value);
 export const short = (value) => (value < 100_000 ? integers.format(value) : compact.format(value));
 
 /**
- * With so many decimals, and a minus that is as wide as a plus.
+ * A number with a fixed number of decimals, and a minus that is as wide as a plus.
  *
  * @param {number} value
  * @param {number} [digits]
@@ -58,7 +58,7 @@ export function duration(seconds) {
 }
 
 /**
- * So many characters at most.
+ * A text cut to a number of characters.
  *
  * @param {string} text
  * @param {number} length

@@ -168,7 +168,7 @@ export function noveltySection(report) {
 }
 
 /**
- * The rows as so many stretches at most, of about one length.
+ * The rows in stretches of about the same length, `count` at most.
  *
  * @param {Row[]} rows
  * @param {number} limit

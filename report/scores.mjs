@@ -12,7 +12,7 @@ const LEFT = 48;
 const RIGHT = 16;
 
 /**
- * Bars of so many hundredths: the fewer the traces, the wider.
+ * The width of a bar in hundredths: the fewer the traces, the wider.
  *
  * @param {number} scored
  * @param {number} width

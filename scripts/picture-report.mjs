@@ -22,7 +22,7 @@ const { ReportCollector } = require('../cli/report/collector.js');
 
 const TRACES = 420;
 const WIDTH = 1280;
-/** The header and so many sections are seen. */
+/** How many sections the picture shows below the header. */
 const SECTIONS = 2;
 const MARGIN = 48;
 

@@ -63,7 +63,7 @@ export function specsByEngine() {
 }
 
 /**
- * Runs suites, in their order, to the end of the last one; throws if one failed. With `sideBySide` above 1 so many run
+ * Runs suites, in their order, to the end of the last one; throws if one failed. With `sideBySide` above 1 that many run
  * at a time, and each prints what it has to say when it has ended.
  *
  * @param {Suite[]} suites

@@ -26,14 +26,14 @@ const { root } = require('../support/paths.js');
 
 const command = path.join(root, 'bin', 'kp-score.js');
 
-/** One run in so many has a memory, and so an embedder, which takes longer to load than the rest. */
+/** How many runs there are for one with a memory, and so an embedder, which takes longer to load than the rest. */
 const MEMORY_EVERY = 12;
-/** One run in so many is killed. */
+/** How many runs there are for one that is killed. */
 const KILL_EVERY = 8;
 const MOST_MILLISECONDS = 400;
-/** One output in so many that must not be the input is it. */
+/** How many outputs there are for one that is the input although it must not be. */
 const INPUT_EVERY = 20;
-/** One part of a file in so many is cut off. */
+/** How many parts of a file there are for one that is cut off. */
 const CUT_EVERY = 4;
 
 const { values: given } = parseArgs({

@@ -59,7 +59,7 @@ const WAVES_PER_ROUND = 40;
 /** The part of the calls after which memory should not grow any more. */
 const WARM_UP = 0.3;
 /**
- * So many times as many calls are made at most where memory seems to grow: a heap that still fills settles (56 MB per 10,000
+ * How many times as many calls are made at most where memory seems to grow: a heap that still fills settles (56 MB per 10,000
  * calls were seen after 20,000, and 3.5 after 80,000 of the same seed), and a leak goes on.
  */
 const MOST_PATIENCE = 4;

@@ -7,7 +7,7 @@ import { texts, thrown, value } from './values.mjs';
 
 const SUM_TO_ONE = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
 
-/** When a signal aborts: after so many turns of the microtask queue, or of the event loop. */
+/** When a signal aborts: after a number of turns of the microtask queue, or of the event loop. */
 const moment = fc.record({
   queue: fc.constantFrom('before', 'at once', 'microtasks', 'turns', 'never'),
   turns: fc.nat({ max: 12 }),

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { performance } from 'node:perf_hooks';
 
-/** What hangs is killed after so many milliseconds, and fails. */
+/** After how many milliseconds a process that hangs is killed, and its case fails. */
 const PATIENCE = 120_000;
 
 /**

@@ -1,4 +1,4 @@
-// One of the callers: the main thread and each worker run this, with at most so many calls in flight.
+// One of the callers: the main thread and each worker run this, with a bounded number of calls in flight.
 
 import { createRequire } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -22,7 +22,7 @@ const { _getLocalCache, configureEmbedder, defaultScorer, embedderStatus, evalua
 
 const WORKERS = 8;
 const CAPACITY = 1000;
-/** Each caller keeps so many calls in flight. */
+/** How many calls each caller keeps in flight. */
 const IN_FLIGHT = 32;
 const MOST_STALL_MS = 10;
 /** The part of the calls after which memory should not grow any more. */

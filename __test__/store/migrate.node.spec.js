@@ -22,18 +22,18 @@ describe('options', () => {
   test.each([
     ['undefined', undefined, TypeError],
     ['no pool', {}, TypeError],
-    ['a pool that is none', { pool: {} }, TypeError],
+    ['a pool that is an ordinary object', { pool: {} }, TypeError],
     ['a connection in place of a pool', { pool: new pg.Client() }, TypeError],
     ['an empty table name', { pool, table: '' }, RangeError],
     ['a table name that PostgreSQL would cut', { pool, table: 'x'.repeat(55) }, RangeError],
     ['a zero byte in a name', { pool, schema: 'a\0b' }, RangeError],
-    ['a name that is none', { pool, table: 7 }, TypeError],
+    ['a name that is a number', { pool, table: 7 }, TypeError],
     ['an unknown index', { pool, index: 'ivfflat' }, RangeError],
     ['no elements', { pool, maxElements: 0 }, RangeError],
     ['half an element', { pool, maxElements: 1.5 }, RangeError],
     ['a negative time to live', { pool, ttlMs: -1 }, RangeError],
     ['no time to live', { pool, ttlMs: Number.NaN }, RangeError],
-    ['a time limit that is none', { pool, timeoutMs: '5' }, TypeError],
+    ['a time limit that is a string', { pool, timeoutMs: '5' }, TypeError],
     ['no time', { pool, timeoutMs: 0 }, RangeError],
     ['too little time for any answer', { pool, timeoutMs: 49 }, RangeError, 'from 50 to'],
     ['more time than a timer has', { pool, timeoutMs: 2 ** 31 }, RangeError, 'to 2147483647'],
@@ -360,7 +360,7 @@ describeWithPostgres('migrate', () => {
     test.each([
       ['nothing', undefined, TypeError],
       ['no elements', { maxElements: 0 }, RangeError],
-      ['a time that is none', { ttlMs: '5' }, TypeError],
+      ['a time that is a string', { ttlMs: '5' }, TypeError],
     ])('they cannot be changed to %s', async (_, limits, Class) => {
       const error = await rejection(store({ pool: { connect() {} } }).setLimits(limits));
       expect(error).toBeInstanceOf(Class);

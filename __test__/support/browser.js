@@ -24,7 +24,7 @@ const PLACES = {
   ),
 };
 
-/** The program of a Chromium that is installed: that of `CHROME_BIN`, or the first found; undefined if there is none. */
+/** The program of a Chromium that is installed: that of `CHROME_BIN`, or the first found; undefined if no browser is installed. */
 function findChromium() {
   if (env.CHROME_BIN) return env.CHROME_BIN;
   return (PLACES[process.platform] ?? []).find((file) => fs.existsSync(file));

@@ -24,7 +24,7 @@ const contentsOf = ({ steps }) => steps.map(({ content }) => content ?? '');
 const withSteps = (trace, objective, steps) => ({ ...trace, task: { objective }, steps });
 
 /**
- * The step with which a trace has so many characters.
+ * The step with which a trace reaches a number of characters.
  *
  * @param {Trace} trace
  * @param {number} characters

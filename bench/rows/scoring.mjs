@@ -26,7 +26,7 @@ const ALL = named('real traces at once, each');
 
 /** @typedef {import('../side.mjs').Side} Side */
 
-/** @returns {Description} a trace that says so many megabytes; with 0, as it is */
+/** @returns {Description} a trace padded to a number of megabytes; 0 leaves it as it is */
 const grownBy = (/** @type {number} */ megabytes, /** @type {string} */ run) =>
   megabytes === 0 ? { kind: 'long', run } : { kind: 'grown', megabytes, run };
 
@@ -73,7 +73,7 @@ export async function scoring(bench) {
 }
 
 /**
- * A row for each dtype: what `compare` makes of its rounds, or why there is none.
+ * A row for each dtype: what `compare` makes of its rounds, or why it could not be measured.
  *
  * @param {Record<Dtype, string>} names
  * @param {Side[]} sides

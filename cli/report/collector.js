@@ -356,7 +356,7 @@ function pick(object, keys) {
 }
 
 /**
- * The entry of a name in a map that holds so many names at most.
+ * The entry of a name in a map of bounded size; names beyond the bound share one entry.
  *
  * @template Value
  * @template {string | null} Name
@@ -383,7 +383,7 @@ function tally(map, name) {
 }
 
 /**
- * A name or id, cut where it is too long to be one; null if there is none that can be seen.
+ * A name or id, cut to a length that fits the page; null if it has no visible character.
  *
  * @param {string | null | undefined} name
  */

@@ -28,11 +28,11 @@ function isNearDuplicate(resemblance) {
   return resemblance !== null && resemblance >= SIMILARITY;
 }
 
-/** So many traces at least are known by their id at a time: those added last, and those of groups that were used last. */
+/** How many traces are known by their id at least: those added last, and those of groups that were used last. */
 const KNOWN_TRACES = 5_000;
 const KNOWN_LINKS = 10_000;
 
-/** So many groups are held at a time; beyond it the smallest are no longer listed, unless they grow. */
+/** How many groups are held; beyond that the smallest are no longer listed, unless they grow. */
 const HELD_GROUPS = 2_000;
 
 const LISTED_GROUPS = 30;

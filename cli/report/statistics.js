@@ -76,7 +76,7 @@ class Histogram {
   }
 
   /**
-   * The value that so many others come before in ascending order.
+   * The value at a rank in ascending order, counted from 0.
    *
    * @param {number} rank
    */
@@ -93,7 +93,7 @@ class Histogram {
   }
 
   /**
-   * The bins that hold something, as pairs of number and count; of so many between 0 and 1, a divisor of those that it counts in.
+   * The bins that are not empty, as pairs of number and count, in a coarser division of 0 to 1 than it counts in.
    *
    * @param {number} bins
    */

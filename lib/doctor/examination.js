@@ -122,7 +122,7 @@ function sha256InManifest(directory) {
     const manifest = JSON.parse(fs.readFileSync(path.join(directory, 'manifest.json'), 'utf8'));
     return manifest.files['model.onnx'].sha256;
   } catch {
-    // That there is none is no failure; one that is malformed is the embedder's to tell.
+    // A model may come without a manifest; what is wrong with a malformed one, the embedder tells.
     return null;
   }
 }

@@ -89,7 +89,7 @@ impl TensorFile {
     /// The tensor called `name`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is none.
+    /// [`Error::Unsupported`] if the file lacks it.
     pub fn find(&self, name: &str) -> Result<Tensor> {
         let info = self.header.info(name);
         let info = info.ok_or_else(|| Error::Unsupported(format!("there is no tensor {name}")))?;

@@ -410,7 +410,7 @@ fn hostile_files_are_refused_at_once() {
         (vec![rows, HIDDEN], vec![0.0; rows * HIDDEN]),
     );
     unsupported(file(&other));
-    // Numbers that are none.
+    // NaN and infinities.
     for name in tensors.keys().filter(|name| !name.contains("word_embeddings")) {
         for nonsense in [f32::NAN, f32::INFINITY] {
             let mut other = tensors.clone();

@@ -246,7 +246,7 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
     for word in 0..rows.depth {
         let mut columns = [P::zero(lanes); PANELS];
         for panel in 0..PANELS {
-            // SAFETY: `word` is less than the depth, and so many blocks each panel has, as asserted above.
+            // SAFETY: `word` is less than the depth, which is the number of blocks of each panel, as asserted above.
             let block = unsafe { panels.get_unchecked(panel * panel_step + word) };
             columns[panel] = P::load(lanes, block);
         }
