@@ -125,12 +125,18 @@ async function* inflate(bytes) {
   engine.on('error', (error) => {
     failure = error;
   });
+  /** Goes on after a write. After a fault the engine closes, and does not always call back then. */
+  let goOn = () => {};
+  engine.on('close', () => goOn());
   try {
     for (let given = 0; ; ) {
       const slice = await bytes.take(SLICE_LENGTH);
       if (slice.length === 0) throw cutOff();
       given += slice.length;
-      await new Promise((resolve) => engine.write(slice, resolve));
+      await new Promise((/** @type {(value?: unknown) => void} */ resolve) => {
+        goOn = resolve;
+        engine.write(slice, resolve);
+      });
       yield* inflated;
       inflated = [];
       if (failure) throw damaged(failure);
