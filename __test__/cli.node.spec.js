@@ -250,7 +250,7 @@ describe('inputs', () => {
 
     test('a fault in the first bytes is told, and costs nothing before it', async () => {
       // The decompressor of Node.js does not call back after this one.
-      const text = `\u001f\u008b\u0008\n${JSON.stringify(scored[0], null, 1)}`;
+      const text = `\u001f\u008b\u0008\0${JSON.stringify(scored[0], null, 1)}`;
       const found = await scoredOf(Buffer.concat([small, Buffer.from(text, 'latin1')]));
       expect(found).toMatchObject({ code: 3, ids: ids(scored) });
       expect(found.stderr).toMatch(/^kp-score: cannot read .*: its compressed contents are damaged: /m);
