@@ -15,6 +15,28 @@ export declare class EmbeddedTrace {
   score(neighbours: ({ label: string | null, similarity: number } | null)[]): NativeBreakdown
 }
 
+/**
+ * A call of many traces, which are handed in one after another. The scorer's calls that are made meanwhile wait until it
+ * is closed.
+ */
+export declare class NativeBatch {
+  /**
+   * Takes its place among the scorer's calls, once. Resolves when its traces may be handed in; undefined if they may at
+   * once.
+   */
+  begin(): Promise<void> | undefined
+  /** Scores a trace of the batch, as `NativeScorer.evaluate` does. */
+  evaluate(trace: unknown): number | Promise<number>
+  /** Embeds a trace of the batch, as `NativeScorer.embed` does. */
+  embed(trace: unknown, call?: NativeCall | undefined | null): Promise<EmbeddedTrace>
+  /** Resolves after the replies to all calls before, and to the traces of the batch; undefined if none is awaited. */
+  afterOthers(): Promise<void> | undefined
+  /** Keeps what the batch has added, and closes it. Rejects with `ERR_ABORTED` if it was cancelled. */
+  commit(): Promise<void>
+  /** Lets the calls after the batch go on, and forgets what was not committed. */
+  close(): void
+}
+
 /** A call that can be cancelled. */
 export declare class NativeCall {
   /** A pending call. */
@@ -46,14 +68,19 @@ export declare class NativeScorer {
    * cache that was filled by another method.
    */
   constructor(cache: NativeVectorCache, profiles: Array<NativeProfile>, extent?: 'prefix' | 'full' | undefined)
-  /** Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace. */
+  /**
+   * Scores a trace: the score, or a promise of it where an embedding is needed or other replies are awaited. Throws for
+   * an invalid trace.
+   */
   evaluate(trace: unknown, call?: NativeCall | undefined | null): number | Promise<number>
-  /** Reads a trace that has to wait for its turn, or is to be explained. Throws for an invalid one. */
-  prepare(trace: unknown, remember: boolean, call?: NativeCall | undefined | null): PreparedTrace
-  /** A call of many traces, which the memory keeps only once it is committed. */
-  beginBatch(): NativeCall
-  /** Keeps what a batch has added, after all calls before. Rejects with `ERR_ABORTED` if it was cancelled. */
-  commit(batch: NativeCall): Promise<void>
+  /** As `evaluate`, but tells how the score came about, and may leave the memory as it is. */
+  explain(trace: unknown, remember: boolean, call?: NativeCall | undefined | null): NativeBreakdown | Promise<NativeBreakdown>
+  /** Embeds a trace for a memory that lies elsewhere. Throws for an invalid trace. */
+  embed(trace: unknown, call?: NativeCall | undefined | null): Promise<EmbeddedTrace>
+  /** Resolves after the replies to all calls before; undefined if none is awaited. */
+  afterOthers(): Promise<void> | undefined
+  /** A call of many traces. With `call` the memory keeps them only once they are committed. */
+  batch(call?: NativeCall | undefined | null): NativeBatch
 }
 
 /** The state of a cache at one moment. */
@@ -102,16 +129,6 @@ export declare class NativeVectorCache {
   snapshot(): NativeSnapshot
   /** The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeVectorCache>
-}
-
-/** A trace that was read. */
-export declare class PreparedTrace {
-  /** Scores the trace, once. */
-  evaluate(): number | Promise<number>
-  /** Scores the trace, once, and tells how the score came about. */
-  explain(): NativeBreakdown | Promise<NativeBreakdown>
-  /** Embeds the trace, once, for a memory that lies elsewhere. */
-  embed(): Promise<EmbeddedTrace>
 }
 
 /** Says where the embedder comes from. Returns whether this was the first call, the only one that counts. */

@@ -17,6 +17,7 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 const { StoreMemory } = require('./store/fallback.js');
+const { StoreScoring } = require('./store/scoring.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /**
@@ -60,25 +61,7 @@ class Scorer {
   /** How traces are compared, and the store: only to be shown. */
   #shown;
   /** What asks the store; undefined where the cache is the memory. */
-  #storeMemory;
-  /**
-   * Settles, and never rejects, when the last trace for the store has been embedded.
-   *
-   * @type {Promise<void> | undefined}
-   */
-  #lastEmbedded;
-  /**
-   * Settles when the batches that were begun let the calls after them go on; null if there are none.
-   *
-   * @type {Promise<void> | null}
-   */
-  #batches = null;
-  /**
-   * Settles, and never rejects, when the last call has; undefined if none is under way.
-   *
-   * @type {Promise<void> | undefined}
-   */
-  #lastReply;
+  #store;
 
   /**
    * Makes a scorer; nothing is loaded yet. Throws `ERR_INVALID_OPTION`.
@@ -90,7 +73,7 @@ class Scorer {
     this.#cache = cache;
     this.#shown = { novelty: novelty ?? null, store };
     if (store !== undefined && novelty !== undefined) {
-      this.#storeMemory = new StoreMemory(store, cache, onStoreError);
+      this.#store = new StoreScoring(new StoreMemory(store, cache, onStoreError));
     }
     const memory = /** @type {NativeVectorCache} */ (nativeOf(cache));
     this.#native = fromAddon(() => new native.NativeScorer(memory, profiles, novelty));
@@ -120,7 +103,10 @@ class Scorer {
   // An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
-    return this.#settle(signal, (call) => this.#evaluate(trace, call, signal));
+    return this.#settle(signal, (call) => {
+      if (this.#store === undefined) return this.#native.evaluate(trace, call);
+      return this.#explainWithStore(this.#native, trace, true, call, signal).then(scoreOf);
+    });
   }
 
   /**
@@ -132,14 +118,11 @@ class Scorer {
    */
   async explain(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
-    return this.#settle(signal, async (call) => {
-      const prepared = this.#prepare(trace, remember, call);
-      if (this.#batches !== null) await this.#batches;
-      if (this.#storeMemory === undefined) {
-        return toBreakdown(await fromAddon(() => prepared.explain()));
-      }
-      return toBreakdown(await this.#explainWithStore(prepared, remember, call, signal));
+    const found = await this.#settle(signal, (call) => {
+      if (this.#store === undefined) return this.#native.explain(trace, remember, call);
+      return this.#explainWithStore(this.#native, trace, remember, call, signal);
     });
+    return toBreakdown(found);
   }
 
   /**
@@ -151,9 +134,9 @@ class Scorer {
   async flush(options) {
     const { signal } = readCallOptions(options);
     throwIfAborted(signal);
-    // What the calls before this one have found missing is part of it.
-    if (this.#lastReply !== undefined) await untilAborted(this.#lastReply, signal);
-    await this.#storeMemory?.flush(signal);
+    if (this.#store !== undefined) return this.#store.flush(signal);
+    const others = this.#native.afterOthers();
+    if (others !== undefined) await untilAborted(others, signal);
   }
 
   /**
@@ -171,11 +154,9 @@ class Scorer {
     const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     throwIfAborted(signal);
     ensureConfigured();
-    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
-    // what it was given.
-    const draft = signal && this.#storeMemory === undefined ? this.#native.beginBatch() : undefined;
-    const call = draft ?? (signal && new native.NativeCall());
-    const begin = () => this.#inOrder(this.#evaluateBatch({ traces, length, signal, draft, onProgress }));
+    const call = signal && new native.NativeCall();
+    const evaluate = () => this.#evaluateBatch({ traces, length, signal, call, onProgress });
+    const begin = this.#store === undefined ? evaluate : () => this.#store.inOrder(evaluate);
     try {
       return await cancellable(begin, call, signal);
     } finally {
@@ -183,34 +164,20 @@ class Scorer {
     }
   }
 
-  /**
-   * Has the calls that come later wait until all traces are handed in, and a draft is committed.
-   *
-   * @param {Batch} batch
-   */
-  async #evaluateBatch(batch) {
-    const before = this.#batches;
-    let handedIn = () => {};
-    /** @type {Promise<void>} */
-    const turn = new Promise((resolve) => {
-      handedIn = resolve;
-    });
-    this.#batches = turn;
-    // Just before those that wait go on, so that nobody overtakes them.
-    turn.then(() => {
-      if (this.#batches === turn) this.#batches = null;
-    });
+  async #evaluateBatch({ call, ...options }) {
+    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
+    // what it was given.
+    const draftCall = this.#store === undefined ? call : undefined;
+    const batch = this.#native.batch(draftCall);
     try {
-      await before;
-      return await this.#evaluateInWindows({ ...batch, handedIn });
+      await batch.begin();
+      return await this.#evaluateInWindows({ ...options, batch, draftCall });
     } finally {
-      handedIn();
+      batch.close();
     }
   }
 
-  /** @param {Batch & { handedIn: () => void }} batch */
-  async #evaluateInWindows({ traces, length, signal, draft, onProgress, handedIn }) {
-    /** @type {number[]} */
+  async #evaluateInWindows({ traces, length, signal, onProgress, batch, draftCall }) {
     const scores = [];
     /** @type {Array<number | Promise<number>>} */
     const inFlight = [];
@@ -235,146 +202,69 @@ class Scorer {
         if (index % BREATH === BREATH - 1) await setImmediate();
         throwIfAborted(signal);
         try {
-          const call = this.#storeMemory === undefined ? draft : new native.NativeCall();
+          const call = this.#store && new native.NativeCall();
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
-          inFlight.push(handled(this.#evaluateNow(trace, call, signal)));
-          if (this.#storeMemory !== undefined && call !== undefined) calls.push(call);
+          inFlight.push(handled(this.#evaluateOfBatch(batch, trace, call, signal)));
+          if (call !== undefined) calls.push(call);
         } catch (error) {
           failure = errorOfElement(index, error);
         }
       }
+      // The reply to a batch without a score comes after those to the calls before, too.
+      if (inFlight.length === 0) await batch.afterOthers();
       // Whether a draft is remembered is known at the end, and the calls that come later depend on it.
-      if (draft === undefined) handedIn();
+      if (draftCall === undefined) batch.close();
       // Those before a failure are scored and remembered, as they would be one after another.
       while (inFlight.length > 0) await takeFirst();
     } catch (error) {
       for (const call of calls) call.cancel();
-      draft?.cancel();
+      draftCall?.cancel();
       throw error;
     }
-    if (draft !== undefined) await fromAddon(() => this.#native.commit(draft));
+    if (draftCall !== undefined) await fromAddon(() => batch.commit());
     if (failure !== undefined) throw failure;
     return scores;
   }
 
-  /**
-   * The trace is read at once, because it may change after the call; it is scored when its turn comes.
-   *
-   * @param {unknown} trace
-   * @param {NativeCall | undefined} call
-   * @param {AbortSignalLike | undefined} signal
-   * @returns {number | Promise<number>}
-   */
-  #evaluate(trace, call, signal) {
-    if (this.#batches === null) return this.#evaluateNow(trace, call, signal);
-    const prepared = this.#prepare(trace, true, call);
-    const evaluate = async () => {
-      await this.#batches;
-      if (this.#storeMemory === undefined) return fromAddon(() => prepared.evaluate());
-      return (await this.#explainWithStore(prepared, true, call, signal)).score;
-    };
-    return evaluate();
+  #evaluateOfBatch(batch, trace, call, signal) {
+    if (this.#store === undefined) return fromAddon(() => batch.evaluate(trace));
+    return this.#explainWithStore(batch, trace, true, call, signal).then(scoreOf);
   }
 
-  /**
-   * @param {unknown} trace
-   * @param {NativeCall | undefined} call
-   * @param {AbortSignalLike | undefined} signal
-   * @returns {number | Promise<number>}
-   */
-  #evaluateNow(trace, call, signal) {
-    if (this.#storeMemory === undefined) return fromAddon(() => this.#native.evaluate(trace, call));
-    const prepared = this.#prepare(trace, true, call);
-    return this.#explainWithStore(prepared, true, call, signal).then(({ score }) => score);
+  /** `native` is the scorer, or one of its batches. */
+  #explainWithStore(native, trace, remember, call, signal) {
+    return this.#store.explain(() => native.embed(trace, call), remember, call, signal);
   }
 
-  /**
-   * @param {unknown} trace
-   * @param {boolean} remember
-   * @param {NativeCall | undefined} call
-   */
-  #prepare(trace, remember, call) {
-    return fromAddon(() => this.#native.prepare(trace, remember, call));
-  }
-
-  /**
-   * Embeds a trace, asks the store in the order of the calls, and scores.
-   *
-   * @param {PreparedTrace} prepared
-   * @param {boolean} remember
-   * @param {NativeCall | undefined} call
-   * @param {AbortSignalLike | undefined} signal
-   * @returns {Promise<Found>}
-   */
-  async #explainWithStore(prepared, remember, call, signal) {
-    const before = this.#lastEmbedded;
-    const embedding = fromAddon(() => prepared.embed());
-    const ignore = () => {};
-    const turn = Promise.all([embedding.catch(ignore), before]).then(ignore);
-    this.#lastEmbedded = turn;
-    const embedded = await embedding;
-    await turn;
-    const memory = /** @type {InstanceType<typeof StoreMemory>} */ (this.#storeMemory);
-    const { vectors } = embedded;
-    if (vectors === null) return embedded.score([]);
-    const { model, dtype } = /** @type {NativeModelIdentity} */ (embedded.model);
-    const entry = {
-      id: embedded.id,
-      // Copies, so that the arrays and the object are of the caller's realm.
-      vectors: Array.from(vectors, (vector) => new Float32Array(vector)),
-      model: { model, dtype },
-      method: embedded.method ?? undefined,
-    };
-    const { comparison, isLocal } = await memory.ask(entry, remember, call, signal);
-    const breakdown = fromAddon(() => embedded.score(comparison));
-    return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[breakdown.noveltyBasis] };
-  }
-
-  /**
-   * Makes a call with `begin`, and settles after the calls before it.
-   *
-   * @template T
-   * @param {AbortSignalLike | undefined} signal
-   * @param {(call: NativeCall | undefined) => T | Promise<T>} begin
-   * @returns {Promise<T>}
-   */
-  async #settle(signal, begin) {
+  /** Makes a call with `ask`, and gives its reply. */
+  async #settle(signal, ask) {
     throwIfAborted(signal);
     ensureConfigured();
     const call = signal && new native.NativeCall();
-    const result = await cancellable(() => this.#inOrder(attempt(() => begin(call))), call, signal);
+    const begin =
+      this.#store === undefined
+        ? () => fromAddon(() => this.#inTurn(() => ask(call)))
+        : () => this.#store.inOrder(() => ask(call));
+    const result = await cancellable(begin, call, signal);
     tellWarning();
     return result;
   }
 
-  /**
-   * The reply to a call, after those to the calls before: each travels from the inference thread to the event
-   * loop on its own, where it can overtake others.
-   *
-   * @template T
-   * @param {T | Promise<T>} reply
-   * @returns {T | Promise<T>}
-   */
-  #inOrder(reply) {
-    const before = this.#lastReply;
-    // Without an embedder there is nothing to wait for, but for calls from before that was known.
-    const { then } = /** @type {Partial<Promise<T>>} */ (reply);
-    if (typeof then !== 'function' && before === undefined) return reply;
-    const settled = (async () => {
-      try {
-        return await reply;
-      } finally {
-        await before;
-      }
-    })();
-    const ignore = () => {};
-    const last = settled.then(ignore, ignore).then(() => {
-      if (this.#lastReply === last) this.#lastReply = undefined;
-    });
-    this.#lastReply = last;
-    return settled;
+  /** What the addon gives. What it throws, as for an invalid trace, has its turn like other replies. */
+  #inTurn(ask) {
+    try {
+      return ask();
+    } catch (error) {
+      const others = this.#native.afterOthers();
+      if (others === undefined) throw error;
+      return others.then(() => {
+        throw error;
+      });
+    }
   }
 }
+
+const scoreOf = ({ score }) => score;
 
 /** So many traces of a batch are in flight: enough for every lane, and little memory however large the batch. */
 const WINDOW = 64;
@@ -382,26 +272,7 @@ const WINDOW = 64;
 /** After so many traces other work gets a turn, also where scoring one needs no waiting. */
 const BREATH = 256;
 
-/**
- * What a call gives; what it throws, as for an invalid trace, as a rejection, which has its turn like other replies.
- *
- * @template T
- * @param {() => T} begin
- * @returns {T | Promise<never>}
- */
-function attempt(begin) {
-  try {
-    return begin();
-  } catch (error) {
-    return Promise.reject(error);
-  }
-}
-
-/**
- * A promise whose rejection may be looked at later.
- *
- * @param {number | Promise<number>} reply
- */
+/** A promise whose rejection may be looked at later. */
 function handled(reply) {
   if (typeof reply !== 'number') reply.catch(() => {});
   return reply;

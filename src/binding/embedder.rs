@@ -1,23 +1,21 @@
 //! The embedder: its configuration, what became of it, and embedding a text by itself.
 
-use std::sync::LazyLock;
+use std::rc::Rc;
 
-use napi::{
-    Env, JsError,
-    bindgen_prelude::{Float32ArraySlice, Object, ToNapiValue},
-    sys,
-};
+use napi::{Env, bindgen_prelude::Object};
 use napi_derive::napi;
 
-use super::{error::Result, scorer::NativeCall};
-use crate::{
-    embed::Embedding,
-    embed::runtime,
-    engine::{self, EmbedResult, Engine, Failure, Status},
+use super::{
+    call::NativeCall,
+    engine::{Components, ENGINE},
+    error::Result,
+    replies::{Replies, Ticket},
 };
-
-/// The embedder and its queue: one per process, shared by all threads.
-pub(super) static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
+use crate::{
+    embed::runtime,
+    engine::{self, EmbedResult, Failure, Status},
+    error::Error,
+};
 
 /// Where the embedder comes from; see `engine::Options`.
 #[napi(object)]
@@ -111,37 +109,23 @@ pub fn is_configured() -> bool {
 /// Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
 #[napi(catch_unwind, ts_return_type = "Promise<Float32Array>")]
 pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> Result<Object<'env>> {
-    let (deferred, promise) = env.create_deferred()?;
-    let reply = Box::new(move |result: EmbedResult| {
-        deferred.resolve(move |env: Env| match result {
-            Ok(embedding) => Ok(Components(embedding)),
-            Err(failure) => {
-                let carrier = napi::Error::new(failure.code, failure.reason);
-                Err(JsError::from(carrier).into_unknown(env).into())
-            }
-        });
-    });
-    ENGINE.embed(text, call.map(NativeCall::call), reply);
+    let (ticket, promise) = promise(env)?;
+    let reply = Box::new(move |result: EmbedResult| ticket.settle(result.map(Components)));
+    ENGINE.embed(text, call.map(NativeCall::share), reply);
     Ok(promise)
 }
 
-/// An embedding that becomes a `Float32Array` in memory of the engine's own: Electron has no other.
-pub struct Components(pub(super) Box<Embedding>);
-
-impl ToNapiValue for Components {
-    unsafe fn to_napi_value(env: sys::napi_env, value: Self) -> napi::Result<sys::napi_value> {
-        let array = Float32ArraySlice::copy_from(&Env::from_raw(env), *value.0)?;
-        // SAFETY: the environment is the caller's.
-        unsafe { ToNapiValue::to_napi_value(env, array) }
-    }
+/// A promise whose call waits for none of its own.
+fn promise(env: &Env) -> Result<(Ticket, Object<'_>)> {
+    Replies::of(env)?.promise(env, &Rc::default())
 }
 
 /// Loads the embedder, if nobody has, and tells what became of it.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeEmbedderStatus>")]
 pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
-    let (deferred, promise) = env.create_deferred()?;
+    let (ticket, promise) = promise(env)?;
     ENGINE.status(Box::new(move |status| {
-        deferred.resolve(move |_| Ok(NativeEmbedderStatus::from(status)));
+        ticket.settle::<_, Error>(Ok(NativeEmbedderStatus::from(status)));
     }));
     Ok(promise)
 }

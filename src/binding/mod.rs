@@ -1,10 +1,15 @@
 //! The only place that knows Node-API: JavaScript values in, JavaScript values and errors out. No logic.
 
+mod breakdown;
+mod call;
 mod embedder;
+mod engine;
 mod error;
 mod file_lock;
+mod replies;
 mod scorer;
 mod trace;
+mod turns;
 mod vector_cache;
 
 /// Runs when the addon is loaded, before anything else.

@@ -1,7 +1,8 @@
 //! Scoring and explaining.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
+    rc::Rc,
     sync::{Arc, LazyLock},
     time::Instant,
 };
@@ -13,19 +14,22 @@ use napi::{
 use napi_derive::napi;
 
 use super::{
-    embedder::{Components, ENGINE},
-    error::{Result, into_unknown, throw},
+    breakdown::NativeBreakdown,
+    call::NativeCall,
+    engine::{Components, ENGINE},
+    error::{Result, throw},
+    replies::{Replies, Ticket},
     trace,
+    turns::Turns,
     vector_cache::{NativeModelIdentity, NativeVectorCache},
 };
 use crate::{
     cache,
-    cache::novelty::{Basis, Extent, Memory, Novelty, SharedCache, lock},
+    cache::novelty::{Extent, Memory, Novelty, SharedCache, lock},
     cache::{Label, Origin},
     call::Call,
     engine::{Embeddings, Request},
     error::{self, Error},
-    score::overrides::{Override, Rule},
     score::weights::{Profile, Profiles, Weights},
     score::{self, Breakdown, Scorer, Summary},
     trace::features::Features,
@@ -56,60 +60,10 @@ pub struct NativeProfile {
     pub outcome: f64,
 }
 
-/// A call that can be cancelled.
-#[napi]
-pub struct NativeCall {
-    call: Arc<Call>,
-    /// What a batch would add to the memory, until it is cancelled: the object lives on as garbage, of whose size the engine
-    /// knows nothing.
-    draft: RefCell<Option<Arc<SharedCache>>>,
-}
-
-impl NativeCall {
-    pub(super) fn call(&self) -> Arc<Call> {
-        Arc::clone(&self.call)
-    }
-
-    fn draft(&self) -> Option<Arc<SharedCache>> {
-        self.draft.borrow().clone()
-    }
-}
-
-#[napi]
-impl NativeCall {
-    /// A pending call.
-    #[napi(constructor, catch_unwind)]
-    #[allow(clippy::new_without_default)] // JavaScript knows no other constructor.
-    pub fn new() -> Self {
-        Self {
-            call: Arc::default(),
-            draft: RefCell::default(),
-        }
-    }
-
-    /// Completes the call, which can no longer be cancelled then. Returns `false` if it was.
-    #[napi(catch_unwind)]
-    pub fn complete(&self) -> bool {
-        self.call.complete()
-    }
-
-    /// Cancels the call. Returns whether that came in time.
-    #[napi(catch_unwind)]
-    pub fn cancel(&self) -> bool {
-        let cancelled = self.call.cancel();
-        if cancelled {
-            self.draft.take();
-        }
-        cancelled
-    }
-}
-
 /// The scorer behind `Scorer`; the JavaScript class checks the types of its arguments.
 #[napi]
 pub struct NativeScorer {
-    scorer: Arc<Scorer>,
-    /// The bounds of its cache, which never change: the event loop need not wait for the cache to know them.
-    bounds: cache::Options,
+    calls: Rc<Calls>,
 }
 
 #[napi]
@@ -153,13 +107,19 @@ impl NativeScorer {
             let checked = lock(&scorer.cache).check_origin(&origin, Instant::now());
             checked.map_err(|error| throw(env, &error))?;
         }
-        Ok(Self {
-            scorer: Arc::new(scorer),
+        let calls = Calls {
+            scorer,
             bounds: cache.bounds(),
+            turns: Turns::default(),
+            replies: Replies::of(env)?,
+        };
+        Ok(Self {
+            calls: Rc::new(calls),
         })
     }
 
-    /// Scores a trace: the score, or a promise of it where an embedding is needed. Throws for an invalid trace.
+    /// Scores a trace: the score, or a promise of it where an embedding is needed or other replies are awaited. Throws for
+    /// an invalid trace.
     #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
     pub fn evaluate<'env>(
         &self,
@@ -167,56 +127,176 @@ impl NativeScorer {
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         call: Option<&NativeCall>,
     ) -> Result<Either<f64, Object<'env>>> {
-        let request = self.request(env, trace, true, call)?;
-        settle(env, request, |breakdown| breakdown.score)
+        let part = Part::call(call);
+        let request = self.calls.request(env, trace, true, &part)?;
+        self.calls.score(env, request, &part, |breakdown| breakdown.score)
     }
 
-    /// Reads a trace that has to wait for its turn, or is to be explained. Throws for an invalid one.
-    #[napi(catch_unwind)]
-    pub fn prepare(
+    /// As `evaluate`, but tells how the score came about, and may leave the memory as it is.
+    #[napi(catch_unwind, ts_return_type = "NativeBreakdown | Promise<NativeBreakdown>")]
+    pub fn explain<'env>(
         &self,
-        env: &Env,
-        #[napi(ts_arg_type = "unknown")] trace: Unknown,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         remember: bool,
         call: Option<&NativeCall>,
-    ) -> Result<PreparedTrace> {
-        let request = Some(self.request(env, trace, remember, call)?);
-        Ok(PreparedTrace { request })
+    ) -> Result<Either<NativeBreakdown, Object<'env>>> {
+        let part = Part::call(call);
+        let request = self.calls.request(env, trace, remember, &part)?;
+        self.calls.score(env, request, &part, NativeBreakdown::from)
     }
 
-    /// A call of many traces, which the memory keeps only once it is committed.
+    /// Embeds a trace for a memory that lies elsewhere. Throws for an invalid trace.
+    #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
+    pub fn embed<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        self.calls.embed(env, trace, &Part::call(call))
+    }
+
+    /// Resolves after the replies to all calls before; undefined if none is awaited.
+    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
+    pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
+        self.calls.after_others(env, &Part::call(None))
+    }
+
+    /// A call of many traces. With `call` the memory keeps them only once they are committed.
     #[napi(catch_unwind)]
-    pub fn begin_batch(&self) -> NativeCall {
-        NativeCall {
-            call: Arc::default(),
-            draft: RefCell::new(self.scorer.extent.map(|_| Memory::draft_of(self.bounds))),
+    pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
+        let extent = self.calls.scorer.extent;
+        let draft = call.and(extent).map(|_| Memory::draft_of(self.calls.bounds));
+        NativeBatch {
+            calls: Rc::clone(&self.calls),
+            call: call.map(NativeCall::share),
+            draft: RefCell::new(draft),
+            number: Cell::new(None),
         }
     }
+}
 
-    /// Keeps what a batch has added, after all calls before. Rejects with `ERR_ABORTED` if it was cancelled.
+/// A call of many traces, which are handed in one after another. The scorer's calls that are made meanwhile wait until it
+/// is closed.
+#[napi]
+pub struct NativeBatch {
+    calls: Rc<Calls>,
+    call: Option<Arc<Call>>,
+    /// What it would add to the memory, until it is closed: the object lives on as garbage, of whose size the JavaScript
+    /// engine knows nothing.
+    draft: RefCell<Option<Arc<SharedCache>>>,
+    /// Its number among the scorer's batches, once it has begun.
+    number: Cell<Option<u64>>,
+}
+
+#[napi]
+impl NativeBatch {
+    /// Takes its place among the scorer's calls, once. Resolves when its traces may be handed in; undefined if they may at
+    /// once.
+    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
+    pub fn begin<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
+        let mut waiting = None;
+        let number = self.calls.turns.begin(|| {
+            let (ticket, promise) = self.calls.promise(env)?;
+            waiting = Some(promise);
+            Ok(ticket)
+        })?;
+        self.number.set(Some(number));
+        Ok(waiting.map_or(Either::B(()), Either::A))
+    }
+
+    /// Scores a trace of the batch, as `NativeScorer.evaluate` does.
+    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
+    pub fn evaluate<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
+    ) -> Result<Either<f64, Object<'env>>> {
+        let part = self.part(self.call.clone());
+        let request = self.calls.request(env, trace, true, &part)?;
+        self.calls.score(env, request, &part, |breakdown| breakdown.score)
+    }
+
+    /// Embeds a trace of the batch, as `NativeScorer.embed` does.
+    #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
+    pub fn embed<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let part = self.part(call.map(NativeCall::share));
+        self.calls.embed(env, trace, &part)
+    }
+
+    /// Resolves after the replies to all calls before, and to the traces of the batch; undefined if none is awaited.
+    #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
+    pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
+        self.calls.after_others(env, &self.part(None))
+    }
+
+    /// Keeps what the batch has added, and closes it. Rejects with `ERR_ABORTED` if it was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn commit<'env>(&self, env: &'env Env, batch: &NativeCall) -> Result<Object<'env>> {
-        let (deferred, promise) = env.create_deferred()?;
-        let reply = Box::new(move |result: error::Result<()>| {
-            deferred.resolve(move |env: Env| {
-                result.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
-            });
-        });
+    pub fn commit<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
+        let (ticket, promise) = self.calls.promise(env)?;
         let memory = Memory {
-            cache: Arc::clone(&self.scorer.cache),
-            draft: batch.draft(),
+            cache: Arc::clone(&self.calls.scorer.cache),
+            draft: self.draft.borrow().clone(),
         };
-        ENGINE.commit(memory, batch.call(), reply);
+        let call = self.call.clone().unwrap_or_default();
+        ENGINE.commit(memory, call, Box::new(move |committed| ticket.settle(committed)));
+        // The calls that have waited come right behind it.
+        self.close();
         Ok(promise)
     }
 
-    fn request(
-        &self,
-        env: &Env,
-        trace: Unknown,
-        remember: bool,
-        call: Option<&NativeCall>,
-    ) -> Result<Request> {
+    /// Lets the calls after the batch go on, and forgets what was not committed.
+    #[napi(catch_unwind)]
+    pub fn close(&self) {
+        self.draft.take();
+        if let Some(number) = self.number.get() {
+            self.calls.turns.close(number);
+        }
+    }
+
+    fn part(&self, call: Option<Arc<Call>>) -> Part {
+        Part {
+            call,
+            draft: self.draft.borrow().clone(),
+            of_batch: true,
+        }
+    }
+}
+
+/// Where a trace belongs: to a call of its own or to a batch.
+struct Part {
+    call: Option<Arc<Call>>,
+    draft: Option<Arc<SharedCache>>,
+    of_batch: bool,
+}
+
+impl Part {
+    fn call(call: Option<&NativeCall>) -> Self {
+        Self {
+            call: call.map(NativeCall::share),
+            draft: None,
+            of_batch: false,
+        }
+    }
+}
+
+/// A scorer, and what is under way.
+struct Calls {
+    scorer: Scorer,
+    /// The bounds of its cache, which never change: the event loop need not wait for the cache to know them.
+    bounds: cache::Options,
+    turns: Turns,
+    replies: Replies,
+}
+
+impl Calls {
+    fn request(&self, env: &Env, trace: Unknown, remember: bool, part: &Part) -> Result<Request> {
         let wanted = match self.scorer.extent {
             Some(Extent::Prefix) if ENGINE.wants_text() => Wanted::Prefix,
             Some(Extent::Full) if ENGINE.wants_text() => Wanted::Whole,
@@ -227,40 +307,38 @@ impl NativeScorer {
             summary: self.scorer.summarize(&trace),
             memory: self.scorer.extent.map(|_| Memory {
                 cache: Arc::clone(&self.scorer.cache),
-                draft: call.and_then(NativeCall::draft),
+                draft: part.draft.clone(),
             }),
             remember,
-            call: call.map(NativeCall::call),
+            call: part.call.clone(),
         })
     }
-}
 
-/// A trace that was read.
-#[napi]
-pub struct PreparedTrace {
-    request: Option<Request>,
-}
-
-#[napi]
-impl PreparedTrace {
-    /// Scores the trace, once.
-    #[napi(catch_unwind, ts_return_type = "number | Promise<number>")]
-    pub fn evaluate<'env>(&mut self, env: &'env Env) -> Result<Either<f64, Object<'env>>> {
-        let request = self.take(env)?;
-        settle(env, request, |breakdown| breakdown.score)
+    /// Scores a trace, and replies with what `convert` makes of the outcome: at once, unless that would overtake another
+    /// reply or needs an embedding.
+    fn score<'env, T: ToNapiValue + TypeName + Send + 'static>(
+        &self,
+        env: &'env Env,
+        request: Request,
+        part: &Part,
+        convert: fn(Breakdown) -> T,
+    ) -> Result<Either<T, Object<'env>>> {
+        if !self.has_to_wait(part)
+            && let Some(breakdown) = ENGINE.score_at_once(&request)
+        {
+            let breakdown = breakdown.map_err(|error| throw(env, &error))?;
+            return Ok(Either::A(convert(breakdown)));
+        }
+        let (ticket, promise) = self.promise(env)?;
+        let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
+            ticket.settle(breakdown.map(convert));
+        });
+        self.enter(part, move || ENGINE.score(request, reply));
+        Ok(Either::B(promise))
     }
 
-    /// Scores the trace, once, and tells how the score came about.
-    #[napi(catch_unwind, ts_return_type = "NativeBreakdown | Promise<NativeBreakdown>")]
-    pub fn explain<'env>(&mut self, env: &'env Env) -> Result<Either<NativeBreakdown, Object<'env>>> {
-        let request = self.take(env)?;
-        settle(env, request, NativeBreakdown::from)
-    }
-
-    /// Embeds the trace, once, for a memory that lies elsewhere.
-    #[napi(catch_unwind, ts_return_type = "Promise<EmbeddedTrace>")]
-    pub fn embed<'env>(&mut self, env: &'env Env) -> Result<Object<'env>> {
-        let request = self.take(env)?;
+    fn embed<'env>(&self, env: &'env Env, trace: Unknown<'env>, part: &Part) -> Result<Object<'env>> {
+        let request = self.request(env, trace, true, part)?;
         // Not its texts, of which there can be many.
         let Summary {
             features,
@@ -269,29 +347,48 @@ impl PreparedTrace {
             ..
         } = &request.summary;
         let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
-        let (deferred, promise) = env.create_deferred()?;
+        let (ticket, promise) = self.promise(env)?;
         let reply = Box::new(move |embeddings: error::Result<Option<Embeddings>>| {
-            let result = embeddings.map(|embeddings| EmbeddedTrace {
+            ticket.settle(embeddings.map(|embeddings| EmbeddedTrace {
                 features,
                 profile,
                 label,
                 embeddings,
-            });
-            deferred.resolve(move |env: Env| {
-                result.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
-            });
+            }));
         });
-        ENGINE.embed_trace(request, reply);
+        self.enter(part, move || ENGINE.embed_trace(request, reply));
         Ok(promise)
     }
 
-    fn take(&mut self, env: &Env) -> Result<Request> {
-        self.request.take().ok_or_else(|| {
-            throw(
-                env,
-                &Error::Internal("a prepared trace was evaluated twice".into()),
-            )
-        })
+    fn after_others<'env>(&self, env: &'env Env, part: &Part) -> Result<Either<Object<'env>, ()>> {
+        if !self.has_to_wait(part) {
+            return Ok(Either::B(()));
+        }
+        let (ticket, promise) = self.promise(env)?;
+        let reply = move || ticket.settle::<_, Error>(Ok(()));
+        // A scorer that compares nothing does not wait for those that do.
+        match self.scorer.extent {
+            Some(_) => self.enter(part, || ENGINE.after_others(Box::new(|()| reply()))),
+            None => self.enter(part, reply),
+        }
+        Ok(Either::A(promise))
+    }
+
+    /// Whether what is known at once has to wait for the replies to the calls before.
+    fn has_to_wait(&self, part: &Part) -> bool {
+        self.turns.is_awaited() || (self.turns.is_open() && !part.of_batch)
+    }
+
+    fn enter(&self, part: &Part, hand_in: impl FnOnce() + 'static) {
+        if part.of_batch {
+            hand_in();
+        } else {
+            self.turns.enter(hand_in);
+        }
+    }
+
+    fn promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {
+        self.replies.promise(env, self.turns.awaited())
     }
 }
 
@@ -365,142 +462,4 @@ pub struct NativeStoredNeighbour {
     pub label: Option<String>,
     /// The cosine similarity.
     pub similarity: f64,
-}
-
-/// Scores a trace, and replies with what `convert` makes of the outcome: at once or by a promise.
-fn settle<T: ToNapiValue + TypeName + Send + 'static>(
-    env: &Env,
-    request: Request,
-    convert: fn(Breakdown) -> T,
-) -> Result<Either<T, Object<'_>>> {
-    if let Some(breakdown) = ENGINE.score_at_once(&request) {
-        let breakdown = breakdown.map_err(|error| throw(env, &error))?;
-        return Ok(Either::A(convert(breakdown)));
-    }
-    let (deferred, promise) = env.create_deferred()?;
-    let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
-        let result = breakdown.map(convert);
-        deferred
-            .resolve(move |env: Env| result.map_err(|error| napi::Error::from(into_unknown(&env, &error))));
-    });
-    ENGINE.score(request, reply);
-    Ok(Either::B(promise))
-}
-
-/// A score and what it is made of; see `ScoreBreakdown` in index.d.ts.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeBreakdown {
-    /// The score.
-    pub score: f64,
-    /// Complexity, novelty, tool diversity, outcome.
-    pub dimensions: Vec<f64>,
-    /// The name of the profile.
-    pub profile: String,
-    /// Its weights, in the order of the dimensions.
-    pub weights: Vec<f64>,
-    /// The dimensions times the weights.
-    pub contributions: Vec<f64>,
-    /// Their sum.
-    pub composite: f64,
-    /// The rules that applied.
-    pub overrides: Vec<NativeOverride>,
-    /// What novelty rests on.
-    #[napi(ts_type = "'cache' | 'empty-cache' | 'no-embedder'")]
-    pub novelty_basis: &'static str,
-    /// The nearest remembered trace.
-    pub nearest: Option<NativeNearest>,
-    /// Tokens that were embedded.
-    pub tokens: Option<u32>,
-    /// Whether text was left out.
-    pub truncated: Option<bool>,
-}
-
-/// A rule that applied.
-#[napi(object, object_from_js = false)]
-pub struct NativeOverride {
-    /// Its name.
-    #[napi(ts_type = "'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp'")]
-    pub rule: &'static str,
-    /// The score before.
-    pub before: f64,
-    /// The score after.
-    pub after: f64,
-}
-
-/// The nearest remembered trace.
-#[napi(object, object_from_js = false, use_nullable = true)]
-pub struct NativeNearest {
-    /// Its label.
-    pub label: Option<String>,
-    /// The cosine similarity.
-    pub similarity: f64,
-    /// The share of the text.
-    pub share: f64,
-}
-
-impl From<Breakdown> for NativeBreakdown {
-    fn from(breakdown: Breakdown) -> Self {
-        let Breakdown {
-            score,
-            dimensions,
-            profile,
-            contributions,
-            composite,
-            overrides,
-            novelty,
-        } = breakdown;
-        let weights = profile.weights;
-        let reading = novelty.reading;
-        Self {
-            score,
-            dimensions: vec![
-                dimensions.complexity,
-                dimensions.novelty,
-                dimensions.tool_diversity,
-                dimensions.outcome,
-            ],
-            profile: profile.name.clone(),
-            weights: vec![
-                weights.complexity,
-                weights.novelty,
-                weights.tool_diversity,
-                weights.outcome,
-            ],
-            contributions: vec![
-                contributions.complexity,
-                contributions.novelty,
-                contributions.tool_diversity,
-                contributions.outcome,
-            ],
-            composite,
-            overrides: overrides.into_iter().map(NativeOverride::from).collect(),
-            novelty_basis: match novelty.basis {
-                Basis::Memory => "cache",
-                Basis::EmptyMemory => "empty-cache",
-                Basis::NoEmbedder => "no-embedder",
-            },
-            nearest: novelty.nearest.map(|nearest| NativeNearest {
-                label: nearest.label.map(|label| label.to_string()),
-                similarity: nearest.similarity,
-                share: nearest.share,
-            }),
-            tokens: reading.map(|reading| u32::try_from(reading.tokens).unwrap_or(u32::MAX)),
-            truncated: reading.map(|reading| reading.truncated),
-        }
-    }
-}
-
-impl From<Override> for NativeOverride {
-    fn from(applied: Override) -> Self {
-        Self {
-            rule: match applied.rule {
-                Rule::SingleThought => "single-thought",
-                Rule::RecoveryBonus => "recovery-bonus",
-                Rule::SingleToolPenalty => "single-tool-penalty",
-                Rule::Clamp => "clamp",
-            },
-            before: applied.before,
-            after: applied.after,
-        }
-    }
 }

@@ -15,8 +15,8 @@ use napi::{
 use napi_derive::napi;
 
 use super::{
+    call::NativeCall,
     error::{Result, into_unknown, throw},
-    scorer::NativeCall,
 };
 use crate::{
     cache::novelty::{SharedCache, lock},
@@ -339,7 +339,7 @@ impl NativeVectorCache {
         call: Option<&NativeCall>,
     ) -> AsyncTask<Load> {
         AsyncTask::new(Load {
-            call: call.map(NativeCall::call).unwrap_or_default(),
+            call: call.map(NativeCall::share).unwrap_or_default(),
             path: path.into(),
             options: LoadOptions {
                 max_elements: max_elements.map(|number| number as usize),
@@ -367,7 +367,7 @@ impl NativeSnapshot {
         Ok(AsyncTask::new(Save {
             snapshot,
             path: path.into(),
-            call: call.map(NativeCall::call).unwrap_or_default(),
+            call: call.map(NativeCall::share).unwrap_or_default(),
         }))
     }
 }

@@ -153,6 +153,7 @@ enum Job {
     EmbedTrace(Box<Request>, Reply<Result<Option<Embeddings>>>),
     Commit(Memory, Arc<Call>, Reply<Result<()>>),
     Embed(String, Option<Arc<Call>>, Reply<EmbedResult>),
+    Turn(Reply<()>),
     Status(Reply<Status>),
 }
 
@@ -202,7 +203,8 @@ impl Engine {
         !self.without_embedder()
     }
 
-    /// Scores a trace if that needs no embedding: if nothing is compared, or it is known that there is no embedder.
+    /// Scores a trace if that needs no embedding: if nothing is compared, or it is known that there is no embedder. The
+    /// calls before may still be waiting.
     ///
     /// # Errors
     /// [`Error::Aborted`].
@@ -218,6 +220,9 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::CacheOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
     pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
+        if request.memory.is_none() || self.needs_no_thread() {
+            return reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
+        }
         match self.queue() {
             Ok(queue) => queue.push(Job::Score(Box::new(request), reply)),
             Err(error) => {
@@ -233,7 +238,7 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
     pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Embeddings>>>) {
-        if self.without_embedder() {
+        if self.needs_no_thread() {
             return reply(Ok(None));
         }
         match self.queue() {
@@ -251,7 +256,7 @@ impl Engine {
     /// Through `reply` only: [`Error::Aborted`], or those of [`Memory::commit`].
     pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
         // Without an embedder nothing is in the draft, and there is nothing to wait for.
-        if memory.draft.is_none() || self.without_embedder() {
+        if memory.draft.is_none() || self.needs_no_thread() {
             return reply(commit(&memory, &call));
         }
         match self.queue() {
@@ -266,6 +271,15 @@ impl Engine {
         match self.queue() {
             Ok(queue) => queue.push(Job::Embed(text, call, reply)),
             Err(error) => reply(Err(Failure::from(&error))),
+        }
+    }
+
+    /// Calls `reply` after all calls before.
+    pub fn after_others(&self, reply: Reply<()>) {
+        match self.queue.get() {
+            Some(queue) => queue.push(Job::Turn(reply)),
+            // Nothing waits where no thread has been started.
+            None => reply(()),
         }
     }
 
@@ -309,6 +323,12 @@ impl Engine {
         }
     }
 
+    /// Whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none
+    /// has to be to find out that there is no embedder.
+    fn needs_no_thread(&self) -> bool {
+        self.queue.get().is_none() && self.without_embedder()
+    }
+
     fn queue(&self) -> Result<&Arc<Queue<Job>>> {
         self.queue.get_or_try_init(|| {
             let queue = Arc::new(Queue::default());
@@ -345,6 +365,7 @@ enum Finished {
     EmbedTrace(Result<Option<Embeddings>>, Reply<Result<Option<Embeddings>>>),
     Commit(Memory, Arc<Call>, Reply<Result<()>>),
     Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
+    Turn(Reply<()>),
     Status(Reply<Status>),
 }
 
@@ -412,6 +433,7 @@ impl Worker {
     /// Does what can be done side by side: everything but the memory.
     fn compute(&self, job: Job, embedder: Option<(&Loaded, &mut Lane)>) -> Finished {
         match job {
+            Job::Turn(reply) => Finished::Turn(reply),
             Job::Status(reply) => Finished::Status(reply),
             Job::Commit(memory, call, reply) => Finished::Commit(memory, call, reply),
             Job::Embed(text, call, reply) => {
@@ -466,6 +488,7 @@ impl Worker {
                 })),
                 Err(error) => Err(Failure::from(&error)),
             }),
+            Finished::Turn(reply) => reply(()),
             Finished::Status(reply) => reply(self.status()),
         }));
     }

@@ -1,0 +1,127 @@
+//! A score and what it is made of, for JavaScript.
+
+use napi_derive::napi;
+
+use crate::{
+    cache::novelty::Basis,
+    score::Breakdown,
+    score::overrides::{Override, Rule},
+};
+
+/// A score and what it is made of; see `ScoreBreakdown` in index.d.ts.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeBreakdown {
+    /// The score.
+    pub score: f64,
+    /// Complexity, novelty, tool diversity, outcome.
+    pub dimensions: Vec<f64>,
+    /// The name of the profile.
+    pub profile: String,
+    /// Its weights, in the order of the dimensions.
+    pub weights: Vec<f64>,
+    /// The dimensions times the weights.
+    pub contributions: Vec<f64>,
+    /// Their sum.
+    pub composite: f64,
+    /// The rules that applied.
+    pub overrides: Vec<NativeOverride>,
+    /// What novelty rests on.
+    #[napi(ts_type = "'cache' | 'empty-cache' | 'no-embedder'")]
+    pub novelty_basis: &'static str,
+    /// The nearest remembered trace.
+    pub nearest: Option<NativeNearest>,
+    /// Tokens that were embedded.
+    pub tokens: Option<u32>,
+    /// Whether text was left out.
+    pub truncated: Option<bool>,
+}
+
+/// A rule that applied.
+#[napi(object, object_from_js = false)]
+pub struct NativeOverride {
+    /// Its name.
+    #[napi(ts_type = "'single-thought' | 'recovery-bonus' | 'single-tool-penalty' | 'clamp'")]
+    pub rule: &'static str,
+    /// The score before.
+    pub before: f64,
+    /// The score after.
+    pub after: f64,
+}
+
+/// The nearest remembered trace.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeNearest {
+    /// Its label.
+    pub label: Option<String>,
+    /// The cosine similarity.
+    pub similarity: f64,
+    /// The share of the text.
+    pub share: f64,
+}
+
+impl From<Breakdown> for NativeBreakdown {
+    fn from(breakdown: Breakdown) -> Self {
+        let Breakdown {
+            score,
+            dimensions,
+            profile,
+            contributions,
+            composite,
+            overrides,
+            novelty,
+        } = breakdown;
+        let weights = profile.weights;
+        let reading = novelty.reading;
+        Self {
+            score,
+            dimensions: vec![
+                dimensions.complexity,
+                dimensions.novelty,
+                dimensions.tool_diversity,
+                dimensions.outcome,
+            ],
+            profile: profile.name.clone(),
+            weights: vec![
+                weights.complexity,
+                weights.novelty,
+                weights.tool_diversity,
+                weights.outcome,
+            ],
+            contributions: vec![
+                contributions.complexity,
+                contributions.novelty,
+                contributions.tool_diversity,
+                contributions.outcome,
+            ],
+            composite,
+            overrides: overrides.into_iter().map(NativeOverride::from).collect(),
+            novelty_basis: match novelty.basis {
+                Basis::Memory => "cache",
+                Basis::EmptyMemory => "empty-cache",
+                Basis::NoEmbedder => "no-embedder",
+            },
+            nearest: novelty.nearest.map(|nearest| NativeNearest {
+                label: nearest.label.map(|label| label.to_string()),
+                similarity: nearest.similarity,
+                share: nearest.share,
+            }),
+            tokens: reading.map(|reading| u32::try_from(reading.tokens).unwrap_or(u32::MAX)),
+            truncated: reading.map(|reading| reading.truncated),
+        }
+    }
+}
+
+impl From<Override> for NativeOverride {
+    fn from(applied: Override) -> Self {
+        Self {
+            rule: match applied.rule {
+                Rule::SingleThought => "single-thought",
+                Rule::RecoveryBonus => "recovery-bonus",
+                Rule::SingleToolPenalty => "single-tool-penalty",
+                Rule::Clamp => "clamp",
+            },
+            before: applied.before,
+            after: applied.after,
+        }
+    }
+}
