@@ -5,101 +5,34 @@
 //! lanes, each with its share of the threads, which gives more embeddings a second: the small operations of
 //! the model do not scale over threads.
 
-mod neighbour;
+mod job;
+mod load;
 mod queue;
+mod worker;
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::{Duration, Instant},
 };
 
 use once_cell::sync::OnceCell;
 
 use crate::{
-    cache::novelty::{Comparison, Extent, Memory, Novelty, Reading, Weighted},
-    cache::{ModelIdentity, Origin},
+    cache::Origin,
+    cache::novelty::{Memory, Novelty, Reading, Weighted},
     call::Call,
-    embed::model::ModelFiles,
-    embed::runtime::{Runtime, check_room},
-    embed::{DIMENSIONS, Embedder, Embedding, Lane},
+    embed::Embedding,
     error::{Error, Result},
     score::{self, Breakdown, Summary},
 };
-use queue::{InOrder, Queue};
+use job::Job;
+use queue::Queue;
+use worker::Worker;
 
-/// So many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
-const BACKLOG: usize = 6;
-
-/// Each lane has its own repacked half of the weights; with more threads than this, lanes get several.
-const MOST_LANES: usize = 4;
-
-/// Lanes that had nothing to do for so long are closed, which returns their memory.
-const LANE_PATIENCE: Duration = Duration::from_secs(10);
-
-/// A year, where there is nothing to close: the platforms' limits for waiting are not much higher.
-const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// Where the embedder comes from.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Options {
-    /// The model directory; `None` if no model package is installed.
-    pub model_directory: Option<PathBuf>,
-    /// The ONNX Runtime library; `None` if the platform has none.
-    pub runtime_library: Option<PathBuf>,
-    /// Whether the model directory was named by the user, so that its absence is a mistake.
-    pub model_configured: bool,
-    /// The same for the runtime library.
-    pub runtime_configured: bool,
-    /// Threads that one inference computes on; `None` for as many as the process may use.
-    pub threads: Option<usize>,
-}
-
-/// What became of loading the embedder.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Status {
-    /// Why there is no embedder, if there is none.
-    pub failure: Option<Failure>,
-    /// The model directory.
-    pub model_directory: Option<PathBuf>,
-    /// What the model calls itself, or its SHA-256 where it has no name.
-    pub model: Option<String>,
-    /// The SHA-256 of the model file, in hexadecimal.
-    pub model_sha256: Option<String>,
-    /// What the weights are stored in.
-    pub dtype: Option<String>,
-    /// The length of an embedding.
-    pub dimensions: Option<usize>,
-    /// The ONNX Runtime library.
-    pub runtime_path: Option<PathBuf>,
-    /// Its version.
-    pub runtime_version: Option<String>,
-    /// Threads that one inference computes on.
-    pub threads: usize,
-}
-
-/// An error that is told, not raised: novelty is neutral, and scoring goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// The error's stable code.
-    pub code: &'static str,
-    /// Its message.
-    pub reason: String,
-}
-
-impl From<&Error> for Failure {
-    fn from(error: &Error) -> Self {
-        Self {
-            code: error.code(),
-            reason: error.to_string(),
-        }
-    }
-}
+pub use load::{Failure, Options, Status};
 
 /// The embedding of a text, or why there is none.
 pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
@@ -148,15 +81,6 @@ pub struct Embeddings {
     pub origin: Origin,
 }
 
-enum Job {
-    Score(Box<Request>, Reply<Result<Breakdown>>),
-    EmbedTrace(Box<Request>, Reply<Result<Option<Embeddings>>>),
-    Commit(Memory, Arc<Call>, Reply<Result<()>>),
-    Embed(String, Option<Arc<Call>>, Reply<EmbedResult>),
-    Turn(Reply<()>),
-    Status(Reply<Status>),
-}
-
 /// Embeds and scores, in the order in which calls are handed in. There is one in a process: it holds the embedder.
 #[derive(Default)]
 pub struct Engine {
@@ -177,6 +101,11 @@ struct Shared {
 }
 
 impl Shared {
+    /// What became of loading, once that has ended.
+    fn status(&self) -> Status {
+        self.status.get().cloned().unwrap_or_default()
+    }
+
     /// Keeps the first failure of the process for [`Engine::take_warning`].
     fn warn(&self, failure: Failure) {
         if !self.warned.swap(true, Ordering::Relaxed) {
@@ -224,7 +153,7 @@ impl Engine {
             return reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
         }
         match self.queue() {
-            Ok(queue) => queue.push(Job::Score(Box::new(request), reply)),
+            Ok(queue) => queue.push(job::score(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
                 reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
@@ -242,7 +171,7 @@ impl Engine {
             return reply(Ok(None));
         }
         match self.queue() {
-            Ok(queue) => queue.push(Job::EmbedTrace(Box::new(request), reply)),
+            Ok(queue) => queue.push(job::embed_trace(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
                 reply(Ok(None));
@@ -257,11 +186,11 @@ impl Engine {
     pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
         // Without an embedder nothing is in the draft, and there is nothing to wait for.
         if memory.draft.is_none() || self.needs_no_thread() {
-            return reply(commit(&memory, &call));
+            return reply(job::commit_unless_cancelled(&memory, &call));
         }
         match self.queue() {
-            Ok(queue) => queue.push(Job::Commit(memory, call, reply)),
-            Err(_) => reply(commit(&memory, &call)),
+            Ok(queue) => queue.push(job::commit(memory, call, reply)),
+            Err(_) => reply(job::commit_unless_cancelled(&memory, &call)),
         }
     }
 
@@ -269,7 +198,7 @@ impl Engine {
     /// in it.
     pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {
         match self.queue() {
-            Ok(queue) => queue.push(Job::Embed(text, call, reply)),
+            Ok(queue) => queue.push(job::embed(text, call, reply)),
             Err(error) => reply(Err(Failure::from(&error))),
         }
     }
@@ -277,7 +206,7 @@ impl Engine {
     /// Calls `reply` after all calls before.
     pub fn after_others(&self, reply: Reply<()>) {
         match self.queue.get() {
-            Some(queue) => queue.push(Job::Turn(reply)),
+            Some(queue) => queue.push(job::turn(reply)),
             // Nothing waits where no thread has been started.
             None => reply(()),
         }
@@ -289,7 +218,7 @@ impl Engine {
             return reply(status.clone());
         }
         match self.queue() {
-            Ok(queue) => queue.push(Job::Status(reply)),
+            Ok(queue) => queue.push(job::status(reply)),
             Err(error) => reply(Status {
                 failure: Some(Failure::from(&error)),
                 ..Status::default()
@@ -332,11 +261,11 @@ impl Engine {
     fn queue(&self) -> Result<&Arc<Queue<Job>>> {
         self.queue.get_or_try_init(|| {
             let queue = Arc::new(Queue::default());
-            let worker = Worker {
-                options: self.options.get().cloned().unwrap_or_default(),
-                queue: Arc::clone(&queue),
-                shared: Arc::clone(&self.shared),
-            };
+            let worker = Worker::new(
+                self.options.get().cloned().unwrap_or_default(),
+                Arc::clone(&queue),
+                Arc::clone(&self.shared),
+            );
             thread::Builder::new()
                 .name("knowledgepulse".into())
                 .spawn(move || worker.work())
@@ -346,326 +275,14 @@ impl Engine {
     }
 }
 
-/// What the inference thread works with.
-struct Worker {
-    options: Options,
-    queue: Arc<Queue<Job>>,
-    shared: Arc<Shared>,
-}
-
-/// A model that is loaded.
-struct Loaded {
-    embedder: Embedder,
-    identity: ModelIdentity,
-}
-
-/// A job whose embeddings are known, waiting for those before it. There are none without an embedder.
-enum Finished {
-    Score(Box<Request>, Result<Option<Embeddings>>, Reply<Result<Breakdown>>),
-    EmbedTrace(Result<Option<Embeddings>>, Reply<Result<Option<Embeddings>>>),
-    Commit(Memory, Arc<Call>, Reply<Result<()>>),
-    Embed(Result<Option<Box<Embedding>>>, Reply<EmbedResult>),
-    Turn(Reply<()>),
-    Status(Reply<Status>),
-}
-
-impl Worker {
-    /// The inference thread's life. It ends only with the process.
-    fn work(&self) {
-        neighbour::stand_back();
-        let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
-            loop {
-                self.settle(self.compute(self.queue.wait().1, None));
-            }
-        };
-        let mut lanes = Vec::new();
-        // What loading has freed is returned as soon as nobody waits.
-        let mut patience = Duration::ZERO;
-        loop {
-            let backlog = self.queue.wait_for_backlog(patience);
-            if backlog == 0 {
-                lanes.clear();
-                neighbour::return_freed_memory();
-                patience = NO_HURRY;
-            } else if backlog >= BACKLOG {
-                self.open_lanes(&loaded.embedder, &mut lanes);
-                self.work_side_by_side(&loaded, &mut lanes);
-                patience = LANE_PATIENCE;
-            }
-            // One at a time, also where the lanes could not be opened.
-            if let Some((_, job)) = self.queue.take() {
-                self.settle(self.compute(job, Some((&loaded, &mut lane))));
-            }
-        }
-    }
-
-    /// Opens the lanes that are missing. Without them, because memory or threads are short, it takes longer.
-    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<Lane>) {
-        let threads = threads(&self.options);
-        let count = threads.min(MOST_LANES);
-        while count > 1 && lanes.len() < count {
-            match guarded(|| embedder.open_lane(threads / count)) {
-                Ok(lane) => lanes.push(lane),
-                Err(_) => break,
-            }
-        }
-    }
-
-    /// Works through the queue until it is empty, with one thread for each lane.
-    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [Lane]) {
-        let in_order = InOrder::new(self.queue.next_number());
-        thread::scope(|scope| {
-            for lane in lanes {
-                let work = || {
-                    // Moves the lane in: it is this thread's alone.
-                    let lane = lane;
-                    while let Some((number, job)) = self.queue.take() {
-                        let finished = self.compute(job, Some((loaded, &mut *lane)));
-                        in_order.finish(number, finished, |finished| self.settle(finished));
-                    }
-                };
-                // Fewer threads take longer; none leave the work to the caller.
-                let _ = thread::Builder::new().spawn_scoped(scope, work);
-            }
-        });
-    }
-
-    /// Does what can be done side by side: everything but the memory.
-    fn compute(&self, job: Job, embedder: Option<(&Loaded, &mut Lane)>) -> Finished {
-        match job {
-            Job::Turn(reply) => Finished::Turn(reply),
-            Job::Status(reply) => Finished::Status(reply),
-            Job::Commit(memory, call, reply) => Finished::Commit(memory, call, reply),
-            Job::Embed(text, call, reply) => {
-                let embedding = match embedder {
-                    Some(_) if is_cancelled(call.as_ref()) => Err(Error::Aborted),
-                    Some((loaded, lane)) => guarded(|| {
-                        let embedded = loaded.embedder.embed(lane, &text)?;
-                        Ok(Some(embedded.embedding))
-                    }),
-                    None => Ok(None),
-                };
-                Finished::Embed(embedding, reply)
-            }
-            Job::Score(request, reply) => {
-                let embedded = match embedder {
-                    Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request).map(Some)),
-                    None => Ok(None),
-                };
-                Finished::Score(request, embedded, reply)
-            }
-            Job::EmbedTrace(request, reply) => {
-                let embeddings = match embedder {
-                    Some((loaded, lane)) => guarded(|| embed(loaded, lane, &request).map(Some)),
-                    None => Ok(None),
-                };
-                Finished::EmbedTrace(embeddings, reply)
-            }
-        }
-    }
-
-    /// Does what must be done in order: compares, remembers, replies.
-    fn settle(&self, finished: Finished) {
-        // A reply that panics must not end the thread.
-        let _ = catch_unwind(AssertUnwindSafe(|| match finished {
-            Finished::Score(request, embedded, reply) => {
-                reply(guarded(|| self.score(&request, embedded)));
-            }
-            Finished::EmbedTrace(embeddings, reply) => reply(match embeddings {
-                Err(error) if !matches!(error, Error::Aborted) => {
-                    self.shared.warn(Failure::from(&error));
-                    Ok(None)
-                }
-                embeddings => embeddings,
-            }),
-            Finished::Commit(memory, call, reply) => reply(guarded(|| commit(&memory, &call))),
-            Finished::Embed(embedding, reply) => reply(match embedding {
-                Ok(Some(embedding)) => Ok(embedding),
-                Ok(None) => Err(self.status().failure.unwrap_or_else(|| {
-                    Failure::from(&Error::Internal(
-                        "there is no embedder, for no known reason".into(),
-                    ))
-                })),
-                Err(error) => Err(Failure::from(&error)),
-            }),
-            Finished::Turn(reply) => reply(()),
-            Finished::Status(reply) => reply(self.status()),
-        }));
-    }
-
-    /// The score of a trace. What goes wrong on the way costs the novelty, not the score.
-    fn score(&self, request: &Request, embedded: Result<Option<Embeddings>>) -> Result<Breakdown> {
-        request.begin()?;
-        let compare = || match (embedded?, &request.memory) {
-            (Some(embedded), Some(memory)) => {
-                let comparison = Comparison {
-                    embeddings: &embedded.weighted,
-                    origin: &embedded.origin,
-                    label: request.summary.label.as_ref(),
-                    remember: request.remember,
-                };
-                let novelty = comparison.compare_and_add(memory, Instant::now())?;
-                Ok(Novelty {
-                    reading: Some(embedded.reading),
-                    ..novelty
-                })
-            }
-            _ => Ok(Novelty::NEUTRAL),
-        };
-        match compare() {
-            Ok(novelty) => Ok(request.score(novelty)),
-            // The caller has chosen the memory.
-            Err(error @ (Error::CacheOtherModel { .. } | Error::CacheOtherMethod { .. })) => Err(error),
-            Err(error) => {
-                self.shared.warn(Failure::from(&error));
-                Ok(request.score(Novelty::NEUTRAL))
-            }
-        }
-    }
-
-    fn status(&self) -> Status {
-        self.shared.status.get().cloned().unwrap_or_default()
-    }
-}
-
-fn is_cancelled(call: Option<&Arc<Call>>) -> bool {
-    call.is_some_and(|call| call.is_cancelled())
-}
-
-fn commit(memory: &Memory, call: &Call) -> Result<()> {
-    if !call.complete() {
-        return Err(Error::Aborted);
-    }
-    memory.commit(Instant::now())
-}
-
-/// Embeds the texts of a trace, as long as that is wanted.
-fn embed(loaded: &Loaded, lane: &mut Lane, request: &Request) -> Result<Embeddings> {
-    let summary = &request.summary;
-    let mut reading = Reading {
-        tokens: 0,
-        truncated: summary.incomplete,
-    };
-    let mut weighted = Vec::with_capacity(summary.texts.len());
-    for window in &summary.texts {
-        if is_cancelled(request.call.as_ref()) {
-            return Err(Error::Aborted);
-        }
-        let embedded = match summary.extent {
-            Some(Extent::Full) => loaded.embedder.embed_whole(lane, &window.text)?,
-            _ => loaded.embedder.embed(lane, &window.text)?,
-        };
-        reading.tokens += embedded.tokens;
-        reading.truncated |= embedded.truncated;
-        #[allow(clippy::cast_precision_loss)] // No text has 2^53 bytes.
-        let weight = window.bytes as f64;
-        weighted.push(Weighted {
-            embedding: embedded.embedding,
-            weight,
-        });
-    }
-    Ok(Embeddings {
-        weighted,
-        reading,
-        origin: Origin {
-            model: Some(loaded.identity.clone()),
-            method: summary.extent.map(|extent| extent.name().to_owned()),
-        },
-    })
-}
-
-/// Loads the embedder and publishes what became of it.
-fn load(options: &Options, shared: &Shared) -> Option<(Loaded, Lane)> {
-    let mut status = Status {
-        model_directory: options.model_directory.clone(),
-        runtime_path: options.runtime_library.clone(),
-        threads: threads(options),
-        ..Status::default()
-    };
-    let loaded = guarded(|| load_embedder(options, &mut status));
-    if let Err(error) = &loaded {
-        let failure = Failure::from(error);
-        let absent = match error {
-            Error::ModelNotFound(_) => !options.model_configured,
-            Error::RuntimeNotFound(_) => !options.runtime_configured,
-            _ => false,
-        };
-        if !absent {
-            shared.warn(failure.clone());
-        }
-        status.failure = Some(failure);
-    }
-    let identity = ModelIdentity {
-        model: status.model.clone().unwrap_or_default(),
-        dtype: status.dtype.clone().unwrap_or_default(),
-        sha256: status.model_sha256.clone(),
-    };
-    let _ = shared.status.set(status);
-    let (embedder, lane) = loaded.ok()?;
-    Some((Loaded { embedder, identity }, lane))
-}
-
-/// Verifies the model while ONNX Runtime is loaded and its session made: both take tens of milliseconds.
-fn load_embedder(options: &Options, status: &mut Status) -> Result<(Embedder, Lane)> {
-    let directory = options.model_directory.as_ref().ok_or_else(|| {
-        Error::ModelNotFound(
-            "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory"
-                .into(),
-        )
-    })?;
-    let library = options.runtime_library.as_ref().ok_or_else(|| {
-        Error::RuntimeNotFound(
-            "this platform's package carries none; set KNOWLEDGEPULSE_ONNXRUNTIME to a library".into(),
-        )
-    })?;
-    let files = ModelFiles::find(directory)?;
-    check_room(&files.model)?;
-    status.dtype = Some(files.dtype.clone());
-    status.dimensions = Some(DIMENSIONS);
-    thread::scope(|scope| {
-        let verified = files.clone();
-        let sha256 = thread::Builder::new().spawn_scoped(scope, move || verified.model_sha256());
-        let loaded = Runtime::load(library).and_then(|runtime| {
-            status.runtime_path = Some(runtime.path.clone());
-            status.runtime_version = Some(runtime.version.clone());
-            Embedder::load(runtime, files.clone(), status.threads)
-        });
-        let sha256 = match sha256 {
-            Ok(other) => other
-                .join()
-                .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
-            // Without a second thread it takes longer.
-            Err(_) => files.model_sha256(),
-        };
-        // A wrong checksum explains whatever else went wrong.
-        let sha256 = sha256?;
-        status.model = Some(
-            files
-                .name()
-                .map_or_else(|| format!("sha256:{sha256}"), str::to_owned),
-        );
-        status.model_sha256 = Some(sha256);
-        loaded
-    })
-}
-
-/// `available_parallelism` respects affinity and cgroup limits, which a bare core count does not.
-fn threads(options: &Options) -> usize {
-    options
-        .threads
-        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
-}
-
-/// Turns a panic into an error.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        cache::novelty::SharedCache, score::Scorer, score::weights::Profiles, trace::tests::with_steps,
+        cache::novelty::{Extent, SharedCache},
+        score::Scorer,
+        score::weights::Profiles,
+        trace::tests::with_steps,
     };
 
     fn request() -> Request {

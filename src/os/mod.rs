@@ -1,4 +1,5 @@
-//! What depends on the operating system: memory that is returned to it, locks of files, and why a file cannot be read.
+//! What the process asks of the operating system: memory given back, a lower priority for its threads, locks on files, and
+//! why a file cannot be used.
 
 pub mod file_lock;
 pub mod obstacle;
@@ -16,3 +17,22 @@ pub fn return_freed_memory() {
 /// Does nothing, because other allocators return freed memory by themselves.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub fn return_freed_memory() {}
+
+/// How much the inference threads stand back (a nice value) when all cores are busy: so much that the event loop
+/// wakes up at once, and so little that inference still gets its share beside other programs.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 5;
+
+/// Has this thread, and those that it starts, stand back behind the event loop.
+#[cfg(target_os = "linux")]
+pub fn stand_back() {
+    // SAFETY: the call touches no memory. On Linux it is about the calling thread alone; if it is refused,
+    // nothing changes.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS);
+    }
+}
+
+/// Elsewhere a nice value is about the whole process.
+#[cfg(not(target_os = "linux"))]
+pub fn stand_back() {}
