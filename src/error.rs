@@ -2,8 +2,6 @@
 
 use std::{cell::Cell, path::PathBuf};
 
-use crate::cache::MAX_LABEL_BYTES;
-
 /// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -34,21 +32,15 @@ pub enum Error {
         path: String,
     },
 
-    /// A weight is negative, infinite or NaN.
-    #[error("{path} must be a finite number of at least 0, got {}", javascript_number(*.found))]
-    Weight {
-        /// Where, as in `options.weights["legal"].novelty`.
-        path: String,
-        /// The weight.
-        found: f64,
-    },
-    /// The weights of a profile do not add up.
-    #[error("{path} must sum to 1, but sums to {}", javascript_number(*.found))]
-    WeightSum {
-        /// Where, as in `options.weights["legal"]`.
-        path: String,
-        /// Their sum.
-        found: f64,
+    /// A weight of a profile is negative or not finite, or its weights do not add up.
+    #[error("{} {problem}", place_of(profile, *.dimension))]
+    Weights {
+        /// The name of the profile.
+        profile: String,
+        /// The dimension whose weight it is; `None` for all four.
+        dimension: Option<&'static str>,
+        /// What it must be, and what it is.
+        problem: String,
     },
 
     /// A vector has the wrong length for its cache. The text is the SDK's.
@@ -70,8 +62,10 @@ pub enum Error {
         found: f64,
     },
     /// A label is longer than a cache takes.
-    #[error("label must be at most {MAX_LABEL_BYTES} bytes of UTF-8, got {found}")]
+    #[error("label must be at most {most} bytes of UTF-8, got {found}")]
     LabelTooLong {
+        /// The longest that a label may be, in bytes.
+        most: usize,
         /// Its length in bytes.
         found: usize,
     },
@@ -215,17 +209,6 @@ pub enum Error {
 const LOOK_AT_PERMISSIONS: &str =
     "look at its permissions, at those of the directories that it is in, and at the disk";
 
-/// The JavaScript class that an error becomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// `TypeError`
-    Type,
-    /// `RangeError`
-    Range,
-    /// `Error`
-    Plain,
-}
-
 impl Error {
     /// The stable code of this error.
     #[must_use]
@@ -252,25 +235,9 @@ impl Error {
             Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",
-            Self::Weight { .. } | Self::WeightSum { .. } => "ERR_INVALID_OPTION",
+            Self::Weights { .. } => "ERR_INVALID_OPTION",
             Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",
-        }
-    }
-
-    /// The JavaScript class of this error.
-    #[must_use]
-    pub fn class(&self) -> Class {
-        match self {
-            Self::TraceType { .. } | Self::TraceUnreadable { .. } => Class::Type,
-            Self::TraceOutOfRange { .. }
-            | Self::Weight { .. }
-            | Self::WeightSum { .. }
-            | Self::Dimensions { .. }
-            | Self::NotFinite { .. }
-            | Self::LabelTooLong { .. }
-            | Self::OutOfMemory { .. } => Class::Range,
-            _ => Class::Plain,
         }
     }
 
@@ -303,8 +270,15 @@ pub fn keep_panics_quiet() {
     }));
 }
 
+fn place_of(profile: &str, dimension: Option<&str>) -> String {
+    match dimension {
+        Some(dimension) => format!("{dimension} in profile {profile:?}"),
+        None => format!("profile {profile:?}"),
+    }
+}
+
 /// A number as JavaScript spells it: messages are for people who write JavaScript.
-fn javascript_number(number: f64) -> String {
+pub(crate) fn javascript_number(number: f64) -> String {
     ryu_js::Buffer::new().format(number).to_owned()
 }
 
@@ -326,7 +300,7 @@ mod tests {
             error.to_string(),
             "trace.steps[3].tool.name must be a string, got number"
         );
-        assert_eq!((error.code(), error.class()), ("ERR_INVALID_TRACE", Class::Type));
+        assert_eq!(error.code(), "ERR_INVALID_TRACE");
         let error = Error::TraceOutOfRange {
             path: "trace.outcome.confidence".into(),
             expected: "a finite number in [0, 1]",

@@ -5,7 +5,7 @@ use napi::{
     bindgen_prelude::{JsObjectValue, Object, Unknown},
 };
 
-use crate::error::{Class, Error};
+use crate::error::Error;
 
 /// What a function of the binding returns.
 pub(super) type Result<T> = std::result::Result<T, napi::Error>;
@@ -30,17 +30,58 @@ pub(super) fn throw_with_cause(env: &Env, error: &Error, cause: Option<Unknown>)
         });
     match thrown {
         // Tells napi that there is an exception already.
-        Ok(()) => napi::Error::new(Status::PendingException, error.to_string()),
+        Ok(()) => napi::Error::new(Status::PendingException, message(error)),
         Err(failure) => failure,
     }
 }
 
 /// The JavaScript error for `error`.
 pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
-    let carrier = napi::Error::new(error.code(), error.to_string());
-    match error.class() {
+    let carrier = napi::Error::new(error.code(), message(error));
+    match class(error) {
         Class::Type => JsTypeError::from(carrier).into_unknown(*env),
         Class::Range => JsRangeError::from(carrier).into_unknown(*env),
         Class::Plain => JsError::from(carrier).into_unknown(*env),
     }
+}
+
+/// The JavaScript class that an error becomes.
+enum Class {
+    /// `TypeError`
+    Type,
+    /// `RangeError`
+    Range,
+    /// `Error`
+    Plain,
+}
+
+fn class(error: &Error) -> Class {
+    match error {
+        Error::TraceType { .. } | Error::TraceUnreadable { .. } => Class::Type,
+        Error::TraceOutOfRange { .. }
+        | Error::Weights { .. }
+        | Error::Dimensions { .. }
+        | Error::NotFinite { .. }
+        | Error::LabelTooLong { .. }
+        | Error::OutOfMemory { .. } => Class::Range,
+        _ => Class::Plain,
+    }
+}
+
+/// What an error says: to a JavaScript caller, the name of an option says where the mistake is.
+fn message(error: &Error) -> String {
+    let Error::Weights {
+        profile,
+        dimension,
+        problem,
+    } = error
+    else {
+        return error.to_string();
+    };
+    let property = match dimension {
+        Some("tool diversity") => ".toolDiversity".into(),
+        Some(dimension) => format!(".{dimension}"),
+        None => String::new(),
+    };
+    format!("options.weights[{profile:?}]{property} {problem}")
 }

@@ -1,5 +1,9 @@
 //! The way back to JavaScript: one channel for each environment, so that promises settle in the order in which the engine
 //! has settled their calls. An environment is one load of the addon into one thread.
+//!
+//! napi's own deferred has a threadsafe function for each promise. With it, replies overtook one another, and of a thousand
+//! calls at a time, whose embeddings were known, each took 43 µs; it takes 37 µs with the channel. One call after another
+//! takes as long with either, and so does a batch.
 
 use std::{
     cell::{Cell, RefCell},

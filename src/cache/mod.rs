@@ -533,7 +533,10 @@ impl Found {
 
 fn require_short(label: &str) -> Result<()> {
     if label.len() > MAX_LABEL_BYTES {
-        return Err(Error::LabelTooLong { found: label.len() });
+        return Err(Error::LabelTooLong {
+            most: MAX_LABEL_BYTES,
+            found: label.len(),
+        });
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    error::{Error, Result},
+    error::{Error, Result, javascript_number},
     score::dimensions::Dimensions,
 };
 
@@ -48,28 +48,31 @@ impl Weights {
     /// the name of their profile.
     ///
     /// # Errors
-    /// [`Error::Weight`] or [`Error::WeightSum`].
+    /// [`Error::Weights`].
     pub fn check(&self, name: &str) -> Result<()> {
-        let path = |field: &str| format!("options.weights[{name:?}]{field}");
-        for (field, weight) in [
-            (".complexity", self.complexity),
-            (".novelty", self.novelty),
-            (".toolDiversity", self.tool_diversity),
-            (".outcome", self.outcome),
+        let refuse = |dimension, problem| {
+            Err(Error::Weights {
+                profile: name.to_owned(),
+                dimension,
+                problem,
+            })
+        };
+        for (dimension, weight) in [
+            ("complexity", self.complexity),
+            ("novelty", self.novelty),
+            ("tool diversity", self.tool_diversity),
+            ("outcome", self.outcome),
         ] {
             if !weight.is_finite() || weight < 0.0 {
-                return Err(Error::Weight {
-                    path: path(field),
-                    found: weight,
-                });
+                let found = javascript_number(weight);
+                let problem = format!("must be a finite number of at least 0, got {found}");
+                return refuse(Some(dimension), problem);
             }
         }
         let sum = self.complexity + self.novelty + self.tool_diversity + self.outcome;
         if (sum - 1.0).abs() > Self::TOLERANCE {
-            return Err(Error::WeightSum {
-                path: path(""),
-                found: sum,
-            });
+            let sum = javascript_number(sum);
+            return refuse(None, format!("must sum to 1, but sums to {sum}"));
         }
         Ok(())
     }
@@ -245,13 +248,13 @@ mod tests {
         let mut refused = |weights| profiles.set("legal".into(), weights).unwrap_err().to_string();
         assert_eq!(
             refused(Weights::new(0.5, 0.25, 0.25, 0.25)),
-            r#"options.weights["legal"] must sum to 1, but sums to 1.25"#
+            r#"profile "legal" must sum to 1, but sums to 1.25"#
         );
         assert_eq!(
             refused(Weights::new(1.0, f64::NAN, 0.0, 0.0)),
-            r#"options.weights["legal"].novelty must be a finite number of at least 0, got NaN"#
+            r#"novelty in profile "legal" must be a finite number of at least 0, got NaN"#
         );
-        assert!(refused(Weights::new(1.5, 0.0, 0.0, -0.5)).contains(".outcome"));
+        assert!(refused(Weights::new(1.5, 0.0, 0.0, -0.5)).contains("outcome in"));
         assert!(refused(Weights::new(1.0, 0.0, 2e-9, 0.0)).contains("1.000000002"));
         assert!(Weights::new(1.0, 0.0, 5e-10, 0.0).check("legal").is_ok());
         assert_eq!(profiles.for_domain(Some("legal")).name, "default");
