@@ -24,28 +24,20 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  * @import { AbortSignalLike, BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyStore, ReadonlyReasoningTrace,
  *   ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, VectorCache as PublicCache } from '../index.js'
- * @import { NativeBreakdown, NativeCall, NativeModelIdentity, NativeProfile, NativeVectorCache, PreparedTrace } from './binding.js'
+ * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer, NativeVectorCache } from './binding.js'
  */
 
 /**
- * A call of many traces. Its `draft` is what the memory keeps only at the end.
+ * A call of many traces.
  *
  * @typedef {object} Batch
  * @property {readonly unknown[]} traces
  * @property {number} length
  * @property {AbortSignalLike | undefined} signal
- * @property {NativeCall | undefined} draft
  * @property {((progress: BatchProgress) => void) | undefined} onProgress
  */
 
-/**
- * What the addon tells of a score. With a store, its name takes the place of the cache's in what novelty rests on.
- *
- * @typedef {Omit<NativeBreakdown, 'noveltyBasis'> & { noveltyBasis: ScoreBreakdown['noveltyBasis'] }} Found
- */
-
-/** @type {Record<NativeBreakdown['noveltyBasis'], ScoreBreakdown['noveltyBasis']>} */
-const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store', 'no-embedder': 'no-embedder' };
+/** @typedef {import('./store/scoring.js').Found} Found */
 
 /** The default capacity where a trace is remembered by up to 32 windows: as many traces as the SDK remembers. */
 const FULL_MAX_ELEMENTS = 32_000;
@@ -60,7 +52,11 @@ class Scorer {
   #cache;
   /** How traces are compared, and the store: only to be shown. */
   #shown;
-  /** What asks the store; undefined where the cache is the memory. */
+  /**
+   * What asks the store; undefined where the cache is the memory.
+   *
+   * @type {InstanceType<typeof StoreScoring> | undefined}
+   */
   #store;
 
   /**
@@ -103,9 +99,10 @@ class Scorer {
   // An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
+    const store = this.#store;
     return this.#settle(signal, (call) => {
-      if (this.#store === undefined) return this.#native.evaluate(trace, call);
-      return this.#explainWithStore(this.#native, trace, true, call, signal).then(scoreOf);
+      if (store === undefined) return this.#native.evaluate(trace, call);
+      return store.explain(() => this.#native.embed(trace, call), true, call, signal).then(scoreOf);
     });
   }
 
@@ -118,11 +115,13 @@ class Scorer {
    */
   async explain(trace, options) {
     const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
-    const found = await this.#settle(signal, (call) => {
-      if (this.#store === undefined) return this.#native.explain(trace, remember, call);
-      return this.#explainWithStore(this.#native, trace, remember, call, signal);
-    });
-    return toBreakdown(found);
+    const store = this.#store;
+    /** @param {NativeCall | undefined} call @returns {Found | Promise<Found>} */
+    const ask = (call) => {
+      if (store === undefined) return this.#native.explain(trace, remember, call);
+      return store.explain(() => this.#native.embed(trace, call), remember, call, signal);
+    };
+    return toBreakdown(await this.#settle(signal, ask));
   }
 
   /**
@@ -155,29 +154,39 @@ class Scorer {
     throwIfAborted(signal);
     ensureConfigured();
     const call = signal && new native.NativeCall();
-    const evaluate = () => this.#evaluateBatch({ traces, length, signal, call, onProgress });
-    const begin = this.#store === undefined ? evaluate : () => this.#store.inOrder(evaluate);
+    const evaluate = () => this.#evaluateBatch({ traces, length, signal, onProgress }, call);
+    const store = this.#store;
     try {
-      return await cancellable(begin, call, signal);
+      return await cancellable(store ? () => store.inOrder(evaluate) : evaluate, call, signal);
     } finally {
       tellWarning();
     }
   }
 
-  async #evaluateBatch({ call, ...options }) {
+  /**
+   * @param {Batch} options
+   * @param {NativeCall | undefined} call
+   */
+  async #evaluateBatch(options, call) {
     // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
     // what it was given.
     const draftCall = this.#store === undefined ? call : undefined;
     const batch = this.#native.batch(draftCall);
     try {
       await batch.begin();
-      return await this.#evaluateInWindows({ ...options, batch, draftCall });
+      return await this.#evaluateInWindows(options, batch, draftCall);
     } finally {
       batch.close();
     }
   }
 
-  async #evaluateInWindows({ traces, length, signal, onProgress, batch, draftCall }) {
+  /**
+   * @param {Batch} options
+   * @param {NativeBatch} batch
+   * @param {NativeCall | undefined} draftCall what the memory keeps it for, if only at the end
+   */
+  async #evaluateInWindows({ traces, length, signal, onProgress }, batch, draftCall) {
+    /** @type {number[]} */
     const scores = [];
     /** @type {Array<number | Promise<number>>} */
     const inFlight = [];
@@ -226,31 +235,46 @@ class Scorer {
     return scores;
   }
 
+  /**
+   * @param {NativeBatch} batch
+   * @param {unknown} trace
+   * @param {NativeCall | undefined} call for a store
+   * @param {AbortSignalLike | undefined} signal
+   * @returns {number | Promise<number>}
+   */
   #evaluateOfBatch(batch, trace, call, signal) {
     if (this.#store === undefined) return fromAddon(() => batch.evaluate(trace));
-    return this.#explainWithStore(batch, trace, true, call, signal).then(scoreOf);
+    return this.#store.explain(() => batch.embed(trace, call), true, call, signal).then(scoreOf);
   }
 
-  /** `native` is the scorer, or one of its batches. */
-  #explainWithStore(native, trace, remember, call, signal) {
-    return this.#store.explain(() => native.embed(trace, call), remember, call, signal);
-  }
-
-  /** Makes a call with `ask`, and gives its reply. */
+  /**
+   * Makes a call with `ask`, and gives its reply.
+   *
+   * @template T
+   * @param {AbortSignalLike | undefined} signal
+   * @param {(call: NativeCall | undefined) => T | Promise<T>} ask
+   * @returns {Promise<T>}
+   */
   async #settle(signal, ask) {
     throwIfAborted(signal);
     ensureConfigured();
     const call = signal && new native.NativeCall();
-    const begin =
-      this.#store === undefined
-        ? () => fromAddon(() => this.#inTurn(() => ask(call)))
-        : () => this.#store.inOrder(() => ask(call));
+    const store = this.#store;
+    /** @returns {T | Promise<T>} */
+    const begin = () =>
+      store === undefined ? fromAddon(() => this.#inTurn(() => ask(call))) : store.inOrder(() => ask(call));
     const result = await cancellable(begin, call, signal);
     tellWarning();
     return result;
   }
 
-  /** What the addon gives. What it throws, as for an invalid trace, has its turn like other replies. */
+  /**
+   * What the addon gives. What it throws, as for an invalid trace, has its turn like other replies.
+   *
+   * @template T
+   * @param {() => T | Promise<T>} ask
+   * @returns {T | Promise<T>}
+   */
   #inTurn(ask) {
     try {
       return ask();
@@ -264,7 +288,7 @@ class Scorer {
   }
 }
 
-const scoreOf = ({ score }) => score;
+const scoreOf = (/** @type {Found} */ { score }) => score;
 
 /** So many traces of a batch are in flight: enough for every lane, and little memory however large the batch. */
 const WINDOW = 64;
@@ -272,7 +296,11 @@ const WINDOW = 64;
 /** After so many traces other work gets a turn, also where scoring one needs no waiting. */
 const BREATH = 256;
 
-/** A promise whose rejection may be looked at later. */
+/**
+ * A promise whose rejection may be looked at later.
+ *
+ * @param {number | Promise<number>} reply
+ */
 function handled(reply) {
   if (typeof reply !== 'number') reply.catch(() => {});
   return reply;
