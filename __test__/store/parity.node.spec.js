@@ -10,6 +10,19 @@ const COUNT = 10_000;
 describeWithPostgres('parity with VectorCache', () => {
   const { migrated, pool } = useServer();
 
+  test('vectors are stored to the bit, whatever their components', async () => {
+    // A unit vector whose first components are written in every way that JavaScript has for numbers.
+    const odd = [0.6, -0.8, 0, -0, 1e-7, -1e-30, 1.17549435e-38, 1e-44, 1 / 3e6, 2 ** -23];
+    const vector = Float32Array.from({ length: 384 }, (_, index) => odd[index] ?? 0);
+    const store = await migrated({ table: 'odd' });
+    await store.compareAndAdd(entry('odd', vector));
+    const { rows } = await pool().query('SELECT vector_send(embedding) AS bytes FROM odd');
+    // As on the wire: two numbers of 16 bits, then the components, the highest byte first.
+    const stored = Float32Array.from(vector, (_, index) => rows[0].bytes.readFloatBE(4 + 4 * index));
+    // No cosine tells the zeros apart, and -0 is written as 0.
+    expect(stored).toEqual(vector.map((component) => component + 0));
+  });
+
   /** What a cache makes of the vectors, one after another: the similarity of each to its nearest, and the labels it may have. */
   function inCache(vectors, options) {
     const cache = new VectorCache(options);
