@@ -359,7 +359,7 @@ describe('configuration', () => {
     ['a runtime that is an object', { runtimePath: {} }, TypeError],
     ['no threads', { threads: 0 }, RangeError],
     ['half a thread', { threads: 1.5 }, RangeError],
-    ['threads as a string', { threads: '2' }, RangeError],
+    ['threads as a string', { threads: '2' }, TypeError],
     ['a revoked proxy', revoked([]), TypeError],
     ['an option that throws', throwingGetter({}, 'modelDirectory', new Error('on purpose')), TypeError],
     ['a dtype that is no name', { dtype: Object.create(null) }, RangeError],

@@ -93,7 +93,7 @@ describe('new VectorCache refuses', () => {
     ...[-1, -Number.MIN_VALUE, -0.5, -1 / 0, Number.NaN].map((value) => [
       'ttlMs',
       value,
-      'a non-negative number',
+      'a number of at least 0',
     ]),
   ].map(([option, value, expected]) => ({
     Class: RangeError,
@@ -814,8 +814,8 @@ describe('save and load refuse', () => {
     ['null', null, TypeError, 'options must be an object, got null'],
     ['an array', [], TypeError, 'options must be an object, got array'],
     ['a string', 'any', TypeError, 'options must be an object, got string'],
-    ['model: null', { model: null }, TypeError, 'options.model must be a string, got null'],
-    ['model: true', { model: true }, TypeError, 'options.model must be a string, got boolean'],
+    ['model: null', { model: null }, RangeError, "options.model must be 'check' or 'any'"],
+    ['model: true', { model: true }, RangeError, "options.model must be 'check' or 'any'"],
     ['another model', { model: 'all' }, RangeError, "options.model must be 'check' or 'any'"],
     [
       'maxElements: -1',
@@ -830,7 +830,12 @@ describe('save and load refuse', () => {
       'options.dimensions is not an option of this call; its options are maxElements, ttlMs, model, signal',
     ],
     ["ttlMs: '1'", { ttlMs: '1' }, TypeError, 'options.ttlMs must be a number, got string'],
-    ['ttlMs: NaN', { ttlMs: Number.NaN }, RangeError, 'options.ttlMs must be a non-negative number, got NaN'],
+    [
+      'ttlMs: NaN',
+      { ttlMs: Number.NaN },
+      RangeError,
+      'options.ttlMs must be a number of at least 0, got NaN',
+    ],
     [
       'a getter that throws',
       throwingGetter({}, 'model', hostile),

@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { invalidOption, readOption, requireOptions } = require('./calls/options.js');
+const { invalidOption, readChoice, readNumber, readOption, requireOptions } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
 const { unresolvedPackage } = require('./installation/obstacle.js');
 
@@ -49,24 +49,23 @@ function resolveOptions(options) {
  * @returns {EmbedderOptions}
  */
 function readOptions(given) {
-  const names = ['modelDirectory', 'runtimePath', 'dtype', 'threads'];
-  const object = requireOptions(given, names);
-  /** @type {Record<string, unknown>} */
-  const options = {};
-  for (const name of names) options[name] = readOption(object, name);
-  for (const name of ['modelDirectory', 'runtimePath']) {
-    const value = options[name];
-    if (value !== undefined && (typeof value !== 'string' || value === '')) {
-      throw invalidOption(TypeError, `options.${name} must be a path`);
-    }
-  }
-  if (options.dtype !== undefined && !isDtype(options.dtype)) {
-    throw invalidOption(RangeError, "options.dtype must be 'fp32' or 'q8'");
-  }
-  if (options.threads !== undefined && !isThreadCount(options.threads)) {
-    throw invalidOption(RangeError, `options.threads must be an integer from 1 to ${MAX_THREADS}`);
-  }
-  return /** @type {EmbedderOptions} */ (options);
+  const options = requireOptions(given, ['modelDirectory', 'runtimePath', 'dtype', 'threads']);
+  return {
+    modelDirectory: readPath(options, 'modelDirectory'),
+    runtimePath: readPath(options, 'runtimePath'),
+    dtype: readChoice(options, 'dtype', /** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))),
+    threads: readNumber(options, 'threads', { from: 1, to: MAX_THREADS, whole: true }),
+  };
+}
+
+/**
+ * @param {object} options
+ * @param {string} name
+ */
+function readPath(options, name) {
+  const value = readOption(options, name);
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
+  throw invalidOption(TypeError, `options.${name} must be a path`);
 }
 
 /**

@@ -7,15 +7,13 @@ const { isMainThread } = require('node:worker_threads');
 const { cancellable, throwIfAborted } = require('./calls/abort.js');
 const { readCallOptions } = require('./calls/options.js');
 const { readOptions, resolveOptions } = require('./embedder-options.js');
+const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
 /** @import { AbortSignalLike, BatchOptions, CallOptions, EmbedderOptions, EmbedderStatus } from '../index.js' */
-
-/** The length of an embedding. */
-const DIMENSIONS = 384;
 
 let configured = false;
 
@@ -185,7 +183,6 @@ function tellWarning() {
 }
 
 module.exports = {
-  DIMENSIONS,
   Embedder,
   configureEmbedder,
   embed,

@@ -7,11 +7,13 @@ const { cancellable, throwIfAborted, untilAborted } = require('./calls/abort.js'
 const {
   invalidOption,
   readCallOptions,
+  readChoice,
   readOption,
   requireObject,
   requireOptions,
 } = require('./calls/options.js');
-const { DIMENSIONS, ensureConfigured, tellWarning } = require('./embedder.js');
+const { ensureConfigured, tellWarning } = require('./embedder.js');
+const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
@@ -353,24 +355,17 @@ function byDimension([complexity, novelty, toolDiversity, outcome]) {
 function readOptions(given) {
   const names = ['cache', 'embedder', 'novelty', 'onStoreError', 'store', 'weights'];
   const options = requireOptions(given, names);
-  const novelty = readOption(options, 'novelty') ?? 'prefix';
-  if (novelty !== 'prefix' && novelty !== 'full') {
-    throw invalidOption(RangeError, "options.novelty must be 'prefix' or 'full'");
-  }
+  const novelty = readChoice(options, 'novelty', ['prefix', 'full']) ?? 'prefix';
   const embedder = readOption(options, 'embedder');
   if (embedder !== undefined && embedder !== null && embedder !== 'default') {
     throw invalidOption(RangeError, "options.embedder must be 'default' or null");
   }
-  const onStoreError = readOption(options, 'onStoreError') ?? 'reject';
-  if (onStoreError !== 'reject' && onStoreError !== 'local') {
-    throw invalidOption(RangeError, "options.onStoreError must be 'reject' or 'local'");
-  }
   return {
     store: readStore(options),
-    onStoreError: /** @type {'reject' | 'local'} */ (onStoreError),
+    onStoreError: readChoice(options, 'onStoreError', ['reject', 'local']) ?? 'reject',
     cache: readCache(options, novelty),
     // Without an embedder nothing is compared.
-    novelty: embedder === null ? undefined : /** @type {'prefix' | 'full'} */ (novelty),
+    novelty: embedder === null ? undefined : novelty,
     profiles: readProfiles(readOption(options, 'weights')),
   };
 }

@@ -4,8 +4,17 @@ const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { cancellable, throwIfAborted } = require('./calls/abort.js');
-const { readCallOptions, readSignal, requireOptions } = require('./calls/options.js');
+const {
+  invalidOption,
+  readCallOptions,
+  readChoice,
+  readNumber,
+  readSignal,
+  requireNumber,
+  requireOptions,
+} = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
+const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
@@ -18,7 +27,12 @@ const { describe, readFrom, readLength } = require('./calls/reading.js');
  */
 
 const DEFAULT_MAX_ELEMENTS = 1000;
-const DEFAULT_DIMENSIONS = 384;
+
+/** How many there are of something. */
+const COUNT = { from: 0, whole: true };
+
+/** Milliseconds; infinity for ever. */
+const DURATION = { from: 0 };
 
 /**
  * A `VectorCache` around an existing native one.
@@ -186,7 +200,7 @@ class VectorCache {
    */
   nearest(query, k = 1) {
     const checked = toFloatArray(query, 'query', this.#dimensions);
-    const count = requireInteger(requireNumber(k, 'k'), 'k', 0);
+    const count = requireNumber(k, 'k', COUNT);
     try {
       // Copies, so that the array and the objects are of the caller's realm.
       return Array.from(this.#native.nearest(checked, count), ({ label, similarity, index }) => ({
@@ -376,8 +390,10 @@ async function requireModel(file, held) {
 
 /** @param {unknown} file */
 function readPath(file) {
-  if (typeof file !== 'string') throw invalidOption(TypeError, 'path', 'a string', file);
-  if (file === '') throw codedError(RangeError, 'ERR_INVALID_OPTION', 'path must not be empty');
+  if (typeof file !== 'string') {
+    throw invalidOption(TypeError, `path must be a string, got ${describe(file)}`);
+  }
+  if (file === '') throw invalidOption(RangeError, 'path must not be empty');
   // The directory of the process may change before it is used.
   return path.resolve(file);
 }
@@ -386,9 +402,9 @@ function readPath(file) {
 function readOptions(given) {
   const options = requireOptions(given, ['maxElements', 'dimensions', 'ttlMs']);
   return {
-    maxElements: readInteger(options, 'maxElements', 0) ?? DEFAULT_MAX_ELEMENTS,
-    dimensions: readInteger(options, 'dimensions', 1) ?? DEFAULT_DIMENSIONS,
-    ttlMs: readDuration(options, 'ttlMs') ?? Number.POSITIVE_INFINITY,
+    maxElements: readNumber(options, 'maxElements', COUNT) ?? DEFAULT_MAX_ELEMENTS,
+    dimensions: readNumber(options, 'dimensions', { from: 1, whole: true }) ?? DIMENSIONS,
+    ttlMs: readNumber(options, 'ttlMs', DURATION) ?? Number.POSITIVE_INFINITY,
   };
 }
 
@@ -396,86 +412,11 @@ function readOptions(given) {
 function readLoadOptions(given) {
   const options = requireOptions(given, ['maxElements', 'ttlMs', 'model', 'signal']);
   return {
-    maxElements: readInteger(options, 'maxElements', 0),
-    ttlMs: readDuration(options, 'ttlMs'),
-    model: readModelOption(options),
+    maxElements: readNumber(options, 'maxElements', COUNT),
+    ttlMs: readNumber(options, 'ttlMs', DURATION),
+    model: readChoice(options, 'model', ['check', 'any']) ?? 'check',
     signal: readSignal(options),
   };
-}
-
-/** @param {object} options */
-function readModelOption(options) {
-  const value = readFrom(options, 'model', 'options.model', 'ERR_INVALID_OPTION');
-  if (value === undefined) return 'check';
-  if (typeof value !== 'string') throw invalidOption(TypeError, 'options.model', 'a string', value);
-  if (value !== 'check' && value !== 'any') {
-    throw codedError(RangeError, 'ERR_INVALID_OPTION', "options.model must be 'check' or 'any'");
-  }
-  return value;
-}
-
-/**
- * @param {object} options
- * @param {string} name
- * @param {number} minimum
- */
-function readInteger(options, name, minimum) {
-  const value = readNumber(options, name);
-  return value === undefined ? undefined : requireInteger(value, `options.${name}`, minimum);
-}
-
-/**
- * @param {number} value
- * @param {string} path
- * @param {number} minimum
- */
-function requireInteger(value, path, minimum) {
-  if (!Number.isSafeInteger(value) || value < minimum) {
-    throw invalidOption(RangeError, path, `a safe integer of at least ${minimum}`, value);
-  }
-  return value;
-}
-
-/**
- * @param {object} options
- * @param {string} name
- */
-function readDuration(options, name) {
-  const value = readNumber(options, name);
-  // NaN fails every comparison.
-  if (value !== undefined && !(value >= 0)) {
-    throw invalidOption(RangeError, `options.${name}`, 'a non-negative number', value);
-  }
-  return value;
-}
-
-/**
- * @param {object} options
- * @param {string} name
- */
-function readNumber(options, name) {
-  const path = `options.${name}`;
-  const value = readFrom(options, name, path, 'ERR_INVALID_OPTION');
-  return value === undefined ? undefined : requireNumber(value, path);
-}
-
-/**
- * @param {unknown} value
- * @param {string} path
- */
-function requireNumber(value, path) {
-  if (typeof value !== 'number') throw invalidOption(TypeError, path, 'a number', value);
-  return value;
-}
-
-/**
- * @param {import('./calls/errors.js').ErrorClass} Class
- * @param {string} path
- * @param {string} expected
- * @param {unknown} found
- */
-function invalidOption(Class, path, expected, found) {
-  return codedError(Class, 'ERR_INVALID_OPTION', `${path} must be ${expected}, got ${describe(found)}`);
 }
 
 const TypedArray = Object.getPrototypeOf(Float32Array);

@@ -125,9 +125,65 @@ function requireOptions(options, known, path = 'options') {
 /**
  * @param {object} options
  * @param {string} name
+ * @param {string} [path]
  */
-function readOption(options, name) {
-  return readFrom(options, name, `options.${name}`, 'ERR_INVALID_OPTION');
+function readOption(options, name, path = 'options') {
+  return readFrom(options, name, `${path}.${name}`, 'ERR_INVALID_OPTION');
+}
+
+/**
+ * What a number must be: from `from` to `to`, both included, and a safe integer if `whole`.
+ *
+ * @typedef {{ from: number, to?: number, whole?: boolean }} Range
+ */
+
+/**
+ * Reads an option that is a number; undefined if it is not given.
+ *
+ * @param {object} options
+ * @param {string} name
+ * @param {Range} range
+ * @param {string} [path]
+ */
+function readNumber(options, name, range, path = 'options') {
+  const value = readOption(options, name, path);
+  return value === undefined ? undefined : requireNumber(value, `${path}.${name}`, range);
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} path
+ * @param {Range} range
+ */
+function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole = false }) {
+  if (typeof value !== 'number') {
+    throw invalidOption(TypeError, `${path} must be a number, got ${describe(value)}`);
+  }
+  // NaN fails every comparison.
+  if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
+    const kind = whole ? 'a safe integer' : 'a number';
+    const range = to === Number.POSITIVE_INFINITY ? `of at least ${from}` : `from ${from} to ${to}`;
+    throw invalidOption(RangeError, `${path} must be ${kind} ${range}, got ${value}`);
+  }
+  return value;
+}
+
+/**
+ * Reads an option that is one of some texts; undefined if it is not given.
+ *
+ * @template {string} T
+ * @param {object} options
+ * @param {string} name
+ * @param {readonly T[]} choices
+ * @returns {T | undefined}
+ */
+function readChoice(options, name, choices) {
+  const value = readOption(options, name);
+  if (value === undefined) return undefined;
+  const chosen = choices.find((choice) => choice === value);
+  if (chosen !== undefined) return chosen;
+  const quoted = choices.map((choice) => `'${choice}'`).join(' or ');
+  throw invalidOption(RangeError, `options.${name} must be ${quoted}`);
 }
 
 /**
@@ -138,4 +194,14 @@ function invalidOption(Class, message) {
   return codedError(Class, 'ERR_INVALID_OPTION', message);
 }
 
-module.exports = { invalidOption, readCallOptions, readOption, readSignal, requireObject, requireOptions };
+module.exports = {
+  invalidOption,
+  readCallOptions,
+  readChoice,
+  readNumber,
+  readOption,
+  readSignal,
+  requireNumber,
+  requireObject,
+  requireOptions,
+};

@@ -7,6 +7,7 @@ const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { requireOptions } = require('../calls/options.js');
+const { DIMENSIONS } = require('../embedding.js');
 
 const OPTIONS = ['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'openAgain', 'test'];
 /**
@@ -14,7 +15,6 @@ const OPTIONS = ['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits
  * @import { ConformanceLimits, ConformanceOptions, ConformanceTest } from '../../conformance.js'
  */
 
-const DIMENSIONS = 384;
 const MODEL = { model: 'conformance', dtype: 'fp32' };
 
 /** What similarities may differ by from those in double precision. */

@@ -2,8 +2,7 @@
 
 // The tables and functions of a PgVectorStore, as SQL. Names come in quoted; everything else is a parameter.
 
-/** The length of an embedding. */
-const DIMENSIONS = 384;
+const { DIMENSIONS } = require('../../embedding.js');
 
 /** Goes up with every change to the tables or functions below. */
 const SCHEMA_VERSION = 3;
@@ -562,7 +561,6 @@ const functions = (names) =>
     .join('');
 
 module.exports = {
-  DIMENSIONS,
   FUNCTIONS,
   MAX_NAME_BYTES,
   MAX_TTL_MS,

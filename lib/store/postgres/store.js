@@ -5,7 +5,16 @@
 const { randomUUID } = require('node:crypto');
 
 const { isAborted, throwIfAborted } = require('../../calls/abort.js');
-const { invalidOption, readCallOptions, readOption, requireOptions } = require('../../calls/options.js');
+const {
+  invalidOption,
+  readCallOptions,
+  readChoice,
+  readNumber,
+  readOption,
+  requireNumber,
+  requireOptions,
+} = require('../../calls/options.js');
+const { DIMENSIONS } = require('../../embedding.js');
 const { codedError } = require('../../calls/errors.js');
 const { custom, inspectAs } = require('../../inspect.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('../entry.js');
@@ -21,7 +30,7 @@ const {
   stopStatement,
   storeError,
 } = require('./statement.js');
-const { isArray, readFrom } = require('../../calls/reading.js');
+const { isArray } = require('../../calls/reading.js');
 
 /**
  * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour,
@@ -33,7 +42,7 @@ const { isArray, readFrom } = require('../../calls/reading.js');
 
 /** @typedef {ReturnType<typeof readOptions>} Settings */
 
-const { DIMENSIONS, MAX_TTL_MS, SCHEMA_VERSION } = schema;
+const { MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
 /** The longest delay of a timer: a longer one would end at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -170,9 +179,7 @@ class PgVectorStore {
     const { signal, method } = readCallOptions(options, { method: 'string' });
     const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
     const { model: name, dtype } = readModel(model, 'model');
-    if (!Number.isSafeInteger(count) || count < 0) {
-      throw invalidOption(RangeError, 'count must be a safe integer of at least 0');
-    }
+    requireNumber(count, 'count', { from: 0, whole: true });
     const { efSearch } = this.#settings;
     const values = [
       ...[...this.#expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
@@ -774,17 +781,8 @@ function readOptions(options) {
   if (!isPool(pool)) {
     throw invalidOption(TypeError, 'options.pool must be a Pool of the package pg');
   }
-  const index = readOption(options, 'index') ?? 'exact';
-  if (index !== 'exact' && index !== 'hnsw') {
-    throw invalidOption(RangeError, "options.index must be 'exact' or 'hnsw'");
-  }
-  const { POSITIVE_INFINITY: forever } = Number;
-  const efSearch = readNumber(options, 'efSearch', {
-    fallback: 100,
-    from: 1,
-    to: MAX_EF_SEARCH,
-    whole: true,
-  });
+  const index = readChoice(options, 'index', ['exact', 'hnsw']) ?? 'exact';
+  const efSearch = readNumber(options, 'efSearch', { from: 1, to: MAX_EF_SEARCH, whole: true }) ?? 100;
   return {
     pool,
     index,
@@ -792,8 +790,8 @@ function readOptions(options) {
     schema: readName(options, 'schema', 63),
     limits: readLimits(options),
     efSearch: index === 'hnsw' ? efSearch : null,
-    timeoutMs: readNumber(options, 'timeoutMs', { fallback: 5000, from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }),
-    sweepIntervalMs: readNumber(options, 'sweepIntervalMs', { fallback: 60_000, from: 1, to: forever }),
+    timeoutMs: readNumber(options, 'timeoutMs', { from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }) ?? 5000,
+    sweepIntervalMs: readNumber(options, 'sweepIntervalMs', { from: 1 }) ?? 60_000,
   };
 }
 
@@ -821,12 +819,10 @@ function isPool(value) {
  * @returns {Limits}
  */
 function readLimits(options, path = 'options') {
-  const { POSITIVE_INFINITY: forever, MAX_SAFE_INTEGER } = Number;
-  const elements = { fallback: null, from: 1, to: MAX_SAFE_INTEGER, whole: true, path };
-  const ttlMs = readNumber(options, 'ttlMs', { fallback: null, from: 0, to: forever, path });
+  const ttlMs = readNumber(options, 'ttlMs', { from: 0 }, path) ?? null;
   return {
-    maxElements: readNumber(options, 'maxElements', elements),
-    ttlMs: ttlMs !== null && ttlMs > MAX_TTL_MS ? forever : ttlMs,
+    maxElements: readNumber(options, 'maxElements', { from: 1, whole: true }, path) ?? null,
+    ttlMs: ttlMs !== null && ttlMs > MAX_TTL_MS ? Number.POSITIVE_INFINITY : ttlMs,
   };
 }
 
@@ -839,25 +835,6 @@ function readAddOptions(options) {
     throw invalidOption(RangeError, 'options.call must be a UUID');
   }
   return read;
-}
-
-/**
- * @template {number | null} Fallback
- * @param {object} options
- * @param {string} name
- * @param {{ fallback: Fallback, from: number, to: number, whole?: boolean, path?: string }} range
- * @returns {number | Fallback}
- */
-function readNumber(options, name, { fallback, from, to, whole = false, path = 'options' }) {
-  const value = readFrom(options, name, `${path}.${name}`, 'ERR_INVALID_OPTION') ?? fallback;
-  if (value === null) return fallback;
-  if (typeof value !== 'number') throw invalidOption(TypeError, `${path}.${name} must be a number`);
-  // NaN fails every comparison.
-  if (!(value >= from && value <= to) || (whole && !Number.isSafeInteger(value))) {
-    const kind = whole ? 'a safe integer' : 'a number';
-    throw invalidOption(RangeError, `${path}.${name} must be ${kind} from ${from} to ${to}, got ${value}`);
-  }
-  return value;
 }
 
 /**
