@@ -224,6 +224,14 @@ describe('a file of another model', () => {
     expect(taken).toBe(3);
   });
 
+  test('is taken without its vectors, as any empty cache is', async () => {
+    const body = `
+      const loaded = await kp.VectorCache.load(${JSON.stringify(VERSION_1)}, { maxElements: 0 });
+      console.log(JSON.stringify(loaded.size));
+    `;
+    expect((await runForResult(body, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } })).result).toBe(0);
+  });
+
   test('is taken where there is no embedder', async () => {
     const nowhere = path.join(scratch, 'nowhere');
     const { result } = await runForResult(load, { env: { KNOWLEDGEPULSE_MODEL_DIR: nowhere } });

@@ -15,7 +15,7 @@ const {
 } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon, localError } = require('./calls/errors.js');
+const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
@@ -95,7 +95,7 @@ class VectorCache {
       const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs, call));
       // The embedder is not loaded for a call that nobody waits for.
       throwIfAborted(signal);
-      if (model === 'check') await requireModel(resolved, loaded.model);
+      if (model === 'check') await requireModel(resolved, loaded);
       return loaded;
     };
     return adoptNative(await cancellable(load, call, signal));
@@ -303,8 +303,8 @@ class VectorCache {
     throwIfAborted(signal);
     const snapshot = fromAddon(() => this.#native.snapshot());
     const call = signal && new native.NativeCall();
-    const save = () => afterOthers(resolved, () => fromAddon(() => snapshot.save(resolved, call)));
-    await cancellable(save, call, signal);
+    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
+    await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
   }
 }
 
@@ -341,51 +341,29 @@ function nextStored(handle, start, end) {
 }
 
 /**
- * The last save under way to each file.
+ * Throws if the vectors of a cache do not compare with those of the embedder of this process, as far as that is known.
  *
- * @type {Map<string, Promise<void>>}
+ * @param {string} file where the cache was loaded from
+ * @param {NativeVectorCache} loaded
  */
-const saves = new Map();
-
-/**
- * Has the saves to one file come one after another, so that the last call wins.
- *
- * @param {string} file
- * @param {() => Promise<void>} save
- */
-async function afterOthers(file, save) {
-  const others = saves.get(file);
-  const saved = (async () => {
-    // Whoever made the call hears of its failure.
-    await others?.catch(() => {});
-    await save();
-  })();
-  saves.set(file, saved);
-  try {
-    await saved;
-  } finally {
-    if (saves.get(file) === saved) saves.delete(file);
-  }
-}
-
-/**
- * Throws if the vectors of a file do not compare with those of the embedder of this process, as far as that is known.
- *
- * @param {string} file
- * @param {import('./binding.js').NativeModelIdentity | null} held
- */
-async function requireModel(file, held) {
+async function requireModel(file, loaded) {
+  const held = loaded.model;
   if (held === null) return;
-  const embedder = await embedderStatus();
-  if (!embedder.available) return;
-  if (held.model === embedder.model && held.dtype === embedder.dtype) return;
-  throw codedError(
-    Error,
-    'ERR_CACHE_OTHER_MODEL',
-    `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
-      `${embedder.model} (${embedder.dtype}): use another file, configure the ` +
-      "embedder that this one was made with, or load it with { model: 'any' }",
-  );
+  const { available, model, dtype } = await embedderStatus();
+  if (!available || model === null || dtype === null) return;
+  try {
+    loaded.checkOrigin({ model, dtype });
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_CACHE_OTHER_MODEL') throw localError(error);
+    // The cache does not know its file, nor what the caller can do about it.
+    throw codedError(
+      Error,
+      'ERR_CACHE_OTHER_MODEL',
+      `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
+        `${model} (${dtype}): use another file, configure the ` +
+        "embedder that this one was made with, or load it with { model: 'any' }",
+    );
+  }
 }
 
 /** @param {unknown} file */

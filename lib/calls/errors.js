@@ -61,4 +61,18 @@ function fromAddon(ask) {
   return /** @type {T} */ (settled);
 }
 
-module.exports = { codedError, fromAddon, localError };
+/**
+ * The code of an error, which may be anything: other libraries have codes that are numbers.
+ *
+ * @param {unknown} error
+ */
+function codeOf(error) {
+  try {
+    const { code } = /** @type {{ code?: unknown }} */ (error ?? {});
+    return typeof code === 'string' ? code : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+module.exports = { codeOf, codedError, fromAddon, localError };

@@ -5,7 +5,7 @@
 const { randomUUID } = require('node:crypto');
 
 const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('../calls/abort.js');
-const { codedError } = require('../calls/errors.js');
+const { codeOf, codedError } = require('../calls/errors.js');
 const { LocalStore, addEntries, requireComparable } = require('./local.js');
 const { isArray, readFrom } = require('../calls/reading.js');
 
@@ -505,20 +505,6 @@ function isPassing(error) {
  */
 function isRefusal(error) {
   return !isPassing(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error) ?? '');
-}
-
-/**
- * The code of an error, which may be anything: other libraries have codes that are numbers.
- *
- * @param {unknown} error
- */
-function codeOf(error) {
-  try {
-    const { code } = /** @type {{ code?: unknown }} */ (error ?? {});
-    return typeof code === 'string' ? code : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** @param {unknown} error */
