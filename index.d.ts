@@ -418,6 +418,9 @@ export interface NoveltyStore {
  * A {@link VectorCache} with the interface of a {@link NoveltyStore}. The cache may have other dimensions than an embedding. It takes
  * on the model and the method of the first entry.
  *
+ * Calls are worked on in the order in which they were made, away from the event loop, and each sees all of the calls before or
+ * nothing. The cache is locked while a call is worked on, so that its own methods wait for that: ask the store instead.
+ *
  * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed, and with `ERR_STORE_OTHER_MODEL` or
  * `ERR_STORE_OTHER_METHOD` if an entry has another model or method than the cache.
  */

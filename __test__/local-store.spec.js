@@ -207,3 +207,46 @@ test('to look does not say what model the cache is of', async () => {
   await store.compareAndAdd(entry('a', 1));
   expect(store.cache.model).toEqual(MODEL);
 });
+
+describe('calls that nobody waits for', () => {
+  const at = (step) => Float32Array.of(Math.cos(step / 100), Math.sin(step / 100));
+  const step = (number) => ({ id: String(number), vectors: [at(number)], model: MODEL });
+
+  test('are worked on in their order', async () => {
+    const store = new LocalStore(new VectorCache({ dimensions: 2 }));
+    const calls = [];
+    for (let number = 0; number < 100; number++) {
+      calls.push(
+        number % 3 === 0 ? store.compareAndAddBatch([step(number)]) : store.compareAndAdd(step(number)),
+      );
+      calls.push(store.size(), store.nearest(at(number), 1, MODEL));
+    }
+    const answers = await Promise.all(calls);
+    for (let number = 0; number < 100; number++) {
+      const [comparison, size, [nearest]] = answers.slice(3 * number, 3 * number + 3);
+      expect(comparison.flat()[0]?.label).toBe(number === 0 ? undefined : String(number - 1));
+      expect(size).toBe(number + 1);
+      expect(nearest.label).toBe(String(number));
+    }
+  });
+
+  test('may be aborted until they begin: then nothing of them is stored', async () => {
+    const store = new LocalStore(new VectorCache({ maxElements: 20_000, dimensions: 2 }));
+    const many = Array.from({ length: 3000 }, (_, number) => step(number));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const first = store.compareAndAddBatch(many);
+    const others = Array.from({ length: 8 }, () => errorOf(store.compareAndAddBatch(many, { signal })));
+    const looks = [errorOf(store.nearest(at(1), 1, MODEL, { signal })), errorOf(store.size({ signal }))];
+    controller.abort();
+    expect(await first).toHaveLength(many.length);
+    const errors = await Promise.all(others);
+    for (const error of [...errors, ...(await Promise.all(looks))]) {
+      if (error !== undefined) expect(error.name).toBe('AbortError');
+    }
+    const stored = errors.filter((error) => error === undefined).length;
+    // The last one waits for the first, which takes far longer than to get here.
+    expect(stored).toBeLessThan(others.length);
+    expect(await store.size()).toBe((1 + stored) * many.length);
+  });
+});

@@ -101,6 +101,21 @@ export declare class NativeVectorCache {
   maxCosineSimilarity(query: Float32Array | Float64Array): number
   /** The most similar vectors, the most similar first. */
   nearest(query: Float32Array | Float64Array, count: number): Array<NativeNeighbour>
+  /**
+   * Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
+   * what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
+   * after another. Rejects with `ERR_ABORTED` if the call was cancelled.
+   */
+  compareAndAdd(vectors: Float32Array, entries: Array<NativeEntry>, model: NativeModelIdentity, method?: string | undefined, call?: NativeCall | undefined | null): Promise<(NativeStoredNeighbour | null)[][]>
+  /** Adds entries as `compareAndAdd` does, without comparing them. */
+  addEntries(vectors: Float32Array, entries: Array<NativeEntry>, model: NativeModelIdentity, method?: string | undefined): Promise<void>
+  /**
+   * As `nearest`, for a vector of a model and method, away from the event loop. Rejects with `ERR_ABORTED` if the call was
+   * cancelled.
+   */
+  lookUp(vector: Float32Array, count: number, model: NativeModelIdentity, method?: string | undefined, call?: NativeCall | undefined | null): Promise<NativeStoredNeighbour[]>
+  /** How many vectors live once the calls before this one are done. */
+  count(call?: NativeCall | undefined | null): Promise<number>
   /** The sequence numbers of the living vectors. */
   sequence(): Sequence
   /** The oldest living vector whose sequence number is in this range. */
@@ -117,8 +132,6 @@ export declare class NativeVectorCache {
   get model(): NativeModelIdentity | null
   /** The name of the method that the vectors come from, if that was said. */
   get method(): string | null
-  /** Says that the vectors come from this model and method, as far as no others were said before. */
-  bindOrigin(model: NativeModelIdentity, method?: string | undefined): void
   /** Throws if vectors of this model and method do not compare with those here. */
   checkOrigin(model: NativeModelIdentity, method?: string | undefined): void
   /** Drops expired vectors. */
@@ -210,6 +223,14 @@ export interface NativeEmbedderStatus {
   runtimeVersion: string | null
   /** Threads that one inference computes on. */
   threads: number
+}
+
+/** An entry of a call, whose vectors come in one array. */
+export interface NativeEntry {
+  /** What it is remembered by. */
+  label?: string
+  /** How many vectors it has. */
+  vectors: number
 }
 
 /** The model that vectors come from. */

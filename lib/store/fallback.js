@@ -244,7 +244,7 @@ class StoreMemory {
   async #withCache(local, comparisons, entries) {
     try {
       if (this.#missed.length === 0) {
-        addEntries(this.#cache, entries);
+        await addEntries(this.#cache, entries);
         return comparisons;
       }
       const own = await local.compareAndAddBatch(entries);

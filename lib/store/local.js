@@ -1,9 +1,10 @@
 'use strict';
 
-const { throwIfAborted } = require('../calls/abort.js');
-const { readCallOptions } = require('../calls/options.js');
+const { cancellable, throwIfAborted } = require('../calls/abort.js');
+const { readCallOptions, requireNumber } = require('../calls/options.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { custom, inspectAs } = require('../inspect.js');
+const native = require('../loader.js').addon;
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./entry.js');
 const { VectorCache, nativeOf } = require('../vector-cache.js');
 
@@ -11,11 +12,13 @@ const { VectorCache, nativeOf } = require('../vector-cache.js');
  * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour,
  *   VectorModel } from '../../index.js'
  * @import { VectorCache as VectorCacheInterface } from '../../index.js'
+ * @import { NativeCall, NativeVectorCache } from '../binding.js'
  * @import { Origin } from './entry.js'
  */
 
 /**
- * A `VectorCache` as a novelty store. It lives in this process, so all its calls are atomic.
+ * A `VectorCache` as a novelty store. All its calls are atomic, and are worked on in the order in which they were made, away
+ * from the event loop.
  *
  * @implements {NoveltyStore}
  */
@@ -57,7 +60,7 @@ class LocalStore {
    */
   async compareAndAdd(entry, options) {
     const { signal } = readCallOptions(options, { call: 'string' });
-    const [comparison] = this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
+    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
     return comparison;
   }
 
@@ -89,9 +92,11 @@ class LocalStore {
       model: readModel(model, 'model'),
       method: readMethod(method, 'options.method', 'ERR_INVALID_OPTION'),
     };
-    throwIfAborted(signal);
-    asStore(() => requireComparable(this.#cache, origin));
-    return this.#nearest(query, count);
+    requireNumber(count, 'count', { from: 0, whole: true });
+    const neighbours = await this.#ask(signal, (cache, call) =>
+      cache.lookUp(query, count, origin.model, origin.method, call),
+    );
+    return Array.from(neighbours, copyOf);
   }
 
   /**
@@ -101,8 +106,8 @@ class LocalStore {
    * @returns {Promise<number>}
    */
   async size(options) {
-    throwIfAborted(readCallOptions(options).signal);
-    return this.#cache.size;
+    const { signal } = readCallOptions(options);
+    return this.#ask(signal, (cache, call) => cache.count(call));
   }
 
   get #kind() {
@@ -110,43 +115,49 @@ class LocalStore {
   }
 
   /**
-   * All or nothing: there is nothing left to refuse once it begins.
-   *
    * @param {NoveltyEntry[]} entries
    * @param {AbortSignalLike | undefined} signal
-   * @returns {NoveltyComparison[]}
+   * @returns {Promise<NoveltyComparison[]>}
    */
-  #compareAndAdd(entries, signal) {
+  async #compareAndAdd(entries, signal) {
     throwIfAborted(signal);
     if (entries.length === 0) return [];
-    asStore(() => bindOrigin(this.#cache, originOf(entries)));
-    return entries.map(({ id, vectors }) => {
-      const comparison = vectors.map((vector) => this.#nearest(vector, 1)[0] ?? null);
-      for (const vector of vectors) this.#cache.add(vector, id ?? undefined);
-      return comparison;
-    });
+    const { model, method } = originOf(entries);
+    const comparisons = await this.#ask(signal, (cache, call) =>
+      cache.compareAndAdd(vectorsOf(entries), countsOf(entries), model, method, call),
+    );
+    return Array.from(comparisons, (comparison) =>
+      Array.from(comparison, (neighbour) => neighbour && copyOf(neighbour)),
+    );
   }
 
   /**
-   * @param {Float32Array} vector
-   * @param {number} count
-   * @returns {StoredNeighbour[]}
+   * What the addon makes of a call, away from the event loop and after the calls before. Until it begins, the signal can
+   * cancel it.
+   *
+   * @template T
+   * @param {AbortSignalLike | undefined} signal
+   * @param {(cache: NativeVectorCache, call: NativeCall | undefined) => Promise<T>} begin
+   * @returns {Promise<T>}
    */
-  #nearest(vector, count) {
-    return this.#cache
-      .nearest(vector, count)
-      .map(({ label, similarity }) => ({ label: label ?? null, similarity }));
+  async #ask(signal, begin) {
+    throwIfAborted(signal);
+    const cache = /** @type {NativeVectorCache} */ (nativeOf(this.#cache));
+    const call = signal && new native.NativeCall();
+    return cancellable(() => asStore(fromAddon(() => begin(cache, call))), call, signal);
   }
 }
 
 /**
- * Has a cache that refuses vectors refuse them as a store does.
+ * What a cache gives, which refuses vectors of another model or method as a store does.
  *
- * @param {() => void} check
+ * @template T
+ * @param {Promise<T>} reply
+ * @returns {Promise<T>}
  */
-function asStore(check) {
+async function asStore(reply) {
   try {
-    check();
+    return await reply;
   } catch (thrown) {
     const error = /** @type {import('../calls/errors.js').CodedError} */ (thrown);
     if (!/^ERR_CACHE_OTHER_(MODEL|METHOD)$/.test(error.code)) throw error;
@@ -155,28 +166,46 @@ function asStore(check) {
 }
 
 /**
- * Says where the vectors of a cache come from, or throws if that is somewhere else.
+ * A copy, so that the object is of the caller's realm.
  *
- * @param {VectorCacheInterface} cache
- * @param {Origin} origin
+ * @param {StoredNeighbour} neighbour
+ * @returns {StoredNeighbour}
  */
-function bindOrigin(cache, { model, method }) {
-  fromAddon(() => nativeOf(cache)?.bindOrigin(model, method));
+function copyOf({ label, similarity }) {
+  return { label, similarity };
 }
 
 /**
- * Adds entries of one origin to a cache, with nothing to compare them with.
+ * The vectors of entries one after another, as the addon takes them.
+ *
+ * @param {readonly NoveltyEntry[]} entries
+ */
+function vectorsOf(entries) {
+  const vectors = entries.flatMap((entry) => [...entry.vectors]);
+  const length = vectors[0]?.length ?? 0;
+  const all = new Float32Array(vectors.length * length);
+  for (const [index, vector] of vectors.entries()) all.set(vector, index * length);
+  return all;
+}
+
+/**
+ * The labels of entries, and how many vectors each has.
+ *
+ * @param {readonly NoveltyEntry[]} entries
+ */
+function countsOf(entries) {
+  return entries.map(({ id, vectors }) => ({ label: id ?? undefined, vectors: vectors.length }));
+}
+
+/**
+ * Adds entries of one origin to a cache, after the calls before, with nothing to compare them with.
  *
  * @param {VectorCacheInterface} cache
  * @param {readonly NoveltyEntry[]} entries
  */
-function addEntries(cache, entries) {
-  bindOrigin(cache, originOf(entries));
-  const labels = entries.flatMap(({ id, vectors }) => Array.from(vectors, () => id ?? undefined));
-  cache.addBatch(
-    entries.flatMap(({ vectors }) => [...vectors]),
-    labels,
-  );
+async function addEntries(cache, entries) {
+  const { model, method } = originOf(entries);
+  await fromAddon(() => nativeOf(cache)?.addEntries(vectorsOf(entries), countsOf(entries), model, method));
 }
 
 /**

@@ -1,27 +1,34 @@
 //! The vector cache for JavaScript.
 
 use std::{
-    cell::Cell,
+    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Instant, SystemTime},
 };
 
 use napi::{
     Env, Task,
-    bindgen_prelude::{AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize},
+    bindgen_prelude::{
+        AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize, ToNapiValue,
+        TypeName,
+    },
 };
 use napi_derive::napi;
 
 use super::{
     call::NativeCall,
     error::{Result, into_unknown, throw},
+    scorer::NativeStoredNeighbour,
 };
 use crate::{
     cache::novelty::{SharedCache, lock},
     cache::{
-        Label, ModelIdentity, Neighbour, Options, Origin, VectorCache,
+        Entry, Label, ModelIdentity, Nearest, Neighbour, Options, Origin, VectorCache,
         file::{LoadOptions, Snapshot, milliseconds, time_to_live},
     },
     call::Call,
@@ -40,15 +47,69 @@ pub struct NativeVectorCache {
     cache: Arc<SharedCache>,
     /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
     bounds: Options,
-    /// The bytes of the cache that the JavaScript engine knows to be held by this object, so that it collects garbage in
-    /// time. `None` if others hold the cache anyway.
-    told: Option<Cell<usize>>,
+    /// What the JavaScript engine knows of the cache's size. `None` if others hold the cache anyway.
+    told: Option<Arc<Told>>,
+    /// Calls that were made and have not begun.
+    turns: Arc<Turns>,
 }
 
 impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
-        self.tell(env, 0)
+        self.told.map_or(Ok(()), |told| told.forget(env))
     }
+}
+
+/// The bytes of a cache that the JavaScript engine knows to be held by an object, so that it collects garbage in time. Only
+/// the thread of the engine changes it.
+#[derive(Default)]
+struct Told(AtomicUsize);
+
+/// The bytes of a [`Told`] whose object was collected.
+const COLLECTED: usize = usize::MAX;
+
+impl Told {
+    /// Tells the engine how many bytes are held, unless it nearly knows.
+    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
+        let told = self.0.load(Ordering::Relaxed);
+        // A call may end after the object was collected.
+        if told != COLLECTED && (bytes == 0 || bytes.abs_diff(told) >= WORTH_TELLING) {
+            self.replace(env, told, bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the engine that the object is gone, and with it the cache.
+    fn forget(&self, env: Env) -> Result<()> {
+        self.replace(env, self.0.load(Ordering::Relaxed), 0)?;
+        self.0.store(COLLECTED, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
+    fn replace(&self, env: Env, told: usize, bytes: usize) -> Result<()> {
+        env.adjust_external_memory(bytes as i64 - told as i64)?;
+        self.0.store(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// Calls on a cache that are worked on away from the event loop, in the order in which they were made. The threads of the
+/// pool begin tasks in any order, and one that waited for its turn would keep a thread from the task that it waits for. So
+/// no task waits: whichever runs next does the work of the calls before it too.
+#[derive(Default)]
+struct Turns {
+    waiting: Mutex<VecDeque<Box<dyn FnOnce() + Send>>>,
+    /// Held by who works.
+    working: Mutex<()>,
+}
+
+/// An entry of a call, whose vectors come in one array.
+#[napi(object, object_to_js = false)]
+pub struct NativeEntry {
+    /// What it is remembered by.
+    pub label: Option<String>,
+    /// How many vectors it has.
+    pub vectors: u32,
 }
 
 /// A vector that is similar to a query.
@@ -86,7 +147,8 @@ impl NativeVectorCache {
         Self {
             bounds: *cache.options(),
             cache: Arc::new(Mutex::new(cache)),
-            told: Some(Cell::new(0)),
+            told: Some(Arc::default()),
+            turns: Arc::default(),
         }
     }
 
@@ -97,6 +159,7 @@ impl NativeVectorCache {
             cache,
             bounds,
             told: None,
+            turns: Arc::default(),
         }
     }
 
@@ -131,14 +194,41 @@ impl NativeVectorCache {
         Ok(result)
     }
 
-    /// Tells the engine how many bytes are held, unless it nearly knows.
-    #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
     fn tell(&self, env: Env, bytes: usize) -> Result<()> {
-        let Some(told) = &self.told else { return Ok(()) };
-        if bytes == 0 || bytes.abs_diff(told.get()) >= WORTH_TELLING {
-            env.adjust_external_memory(bytes as i64 - told.replace(bytes) as i64)?;
-        }
-        Ok(())
+        self.told.as_ref().map_or(Ok(()), |told| told.tell(env, bytes))
+    }
+
+    /// Has `act` work on the cache away from the event loop, after the calls made before. It is not done for a call that was
+    /// cancelled by then.
+    fn in_turn<T: Send + 'static>(
+        &self,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
+    ) -> AsyncTask<InTurn<T>>
+    where
+        InTurn<T>: Task,
+    {
+        let call = call.map(NativeCall::call).unwrap_or_default();
+        let cache = Arc::clone(&self.cache);
+        let outcome = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&outcome);
+        let work = move || {
+            let done = without_panic(|| {
+                let mut cache = lock(&cache);
+                if !call.complete() {
+                    return Err(Error::Aborted);
+                }
+                let result = act(&mut cache, Instant::now())?;
+                Ok((result, cache.bytes()))
+            });
+            *held(&slot) = Some(done);
+        };
+        held(&self.turns.waiting).push_back(Box::new(work));
+        AsyncTask::new(InTurn {
+            turns: Arc::clone(&self.turns),
+            outcome,
+            told: self.told.clone(),
+        })
     }
 }
 
@@ -213,6 +303,67 @@ impl NativeVectorCache {
         Ok(neighbours.into_iter().map(NativeNeighbour::from).collect())
     }
 
+    /// Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
+    /// what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
+    /// after another. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeStoredNeighbour | null)[][]>")]
+    pub fn compare_and_add(
+        &self,
+        #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
+        entries: Vec<NativeEntry>,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+        call: Option<&NativeCall>,
+    ) -> AsyncTask<InTurn<Vec<Vec<Option<NativeStoredNeighbour>>>>> {
+        let batch = Batch::new(&vectors, entries, origin(model, method));
+        self.in_turn(call, move |cache, now| {
+            let nearest = batch.with(cache, |cache, entries| cache.compare_and_add_batch(entries, now))?;
+            let shown = |nearest: Nearest| nearest.into_iter().map(|found| found.map(Into::into)).collect();
+            Ok(nearest.into_iter().map(shown).collect())
+        })
+    }
+
+    /// Adds entries as `compareAndAdd` does, without comparing them.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add_entries(
+        &self,
+        #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
+        entries: Vec<NativeEntry>,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+    ) -> AsyncTask<InTurn<()>> {
+        let batch = Batch::new(&vectors, entries, origin(model, method));
+        self.in_turn(None, move |cache, now| {
+            batch.with(cache, |cache, entries| cache.add_batch(entries, now))
+        })
+    }
+
+    /// As `nearest`, for a vector of a model and method, away from the event loop. Rejects with `ERR_ABORTED` if the call was
+    /// cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeStoredNeighbour[]>")]
+    pub fn look_up(
+        &self,
+        #[napi(ts_arg_type = "Float32Array")] vector: Float32ArraySlice,
+        count: f64,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+        call: Option<&NativeCall>,
+    ) -> AsyncTask<InTurn<Vec<NativeStoredNeighbour>>> {
+        let vector = vector.to_vec();
+        let origin = origin(model, method);
+        self.in_turn(call, move |cache, now| {
+            cache.check_origin(&origin, now)?;
+            let neighbours = cache.nearest(&vector, count as usize, now)?;
+            Ok(neighbours.into_iter().map(Into::into).collect())
+        })
+    }
+
+    /// How many vectors live once the calls before this one are done.
+    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
+    pub fn count(&self, call: Option<&NativeCall>) -> AsyncTask<InTurn<f64>> {
+        self.in_turn(call, |cache, now| Ok(cache.len(now) as f64))
+    }
+
     /// The sequence numbers of the living vectors.
     #[napi(catch_unwind)]
     pub fn sequence(&self) -> Sequence {
@@ -278,20 +429,6 @@ impl NativeVectorCache {
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn method(&self) -> Option<String> {
         lock(&self.cache).method().map(ToOwned::to_owned)
-    }
-
-    /// Says that the vectors come from this model and method, as far as no others were said before.
-    #[napi(catch_unwind)]
-    pub fn bind_origin(
-        &self,
-        env: &Env,
-        model: NativeModelIdentity,
-        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
-    ) -> Result<()> {
-        let (mut cache, now) = self.lock();
-        let bound = cache.bind_origin(&origin(model, method), now);
-        drop(cache);
-        bound.map_err(|error| throw(env, &error))
     }
 
     /// Throws if vectors of this model and method do not compare with those here.
@@ -420,6 +557,93 @@ impl Task for Load {
     }
 }
 
+/// What becomes of a call on a cache, and the bytes of the cache then.
+type Outcome<T> = error::Result<(T, usize)>;
+
+/// The work of a call on a cache, away from the event loop.
+pub struct InTurn<T> {
+    turns: Arc<Turns>,
+    /// Set once the work is done, by whichever task has done it.
+    outcome: Arc<Mutex<Option<Outcome<T>>>>,
+    told: Option<Arc<Told>>,
+}
+
+impl<T: ToNapiValue + TypeName + Send + 'static> Task for InTurn<T> {
+    type Output = Outcome<T>;
+    type JsValue = T;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        let _working = held(&self.turns.working);
+        loop {
+            if let Some(outcome) = held(&self.outcome).take() {
+                return Ok(outcome);
+            }
+            let next = held(&self.turns.waiting).pop_front();
+            match next {
+                Some(work) => work(),
+                None => return Ok(Err(Error::Internal("a call on a cache was lost".into()))),
+            }
+        }
+    }
+
+    fn resolve(&mut self, env: Env, outcome: Self::Output) -> Result<T> {
+        let (result, bytes) = outcome.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        if let Some(told) = &self.told {
+            told.tell(env, bytes)?;
+        }
+        Ok(result)
+    }
+}
+
+/// A lock that no panic can leave in a state that matters: work catches its own.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Entries that were copied from JavaScript.
+struct Batch {
+    vectors: Vec<f32>,
+    /// The label of each entry, and how many vectors it has.
+    entries: Vec<(Option<Label>, usize)>,
+    origin: Origin,
+}
+
+impl Batch {
+    fn new(vectors: &[f32], entries: Vec<NativeEntry>, origin: Origin) -> Self {
+        let entries = entries.into_iter();
+        Self {
+            vectors: vectors.to_vec(),
+            entries: entries
+                .map(|entry| (entry.label.map(Label::from), entry.vectors as usize))
+                .collect(),
+            origin,
+        }
+    }
+
+    /// Calls `act` with the entries for a cache of vectors as long as these.
+    fn with<T>(
+        &self,
+        cache: &mut VectorCache,
+        act: impl FnOnce(&mut VectorCache, &[Entry]) -> error::Result<T>,
+    ) -> error::Result<T> {
+        let vectors: Vec<&[f32]> = self.vectors.chunks(cache.options().dimensions).collect();
+        let mut rest = vectors.as_slice();
+        let mut entries = Vec::new();
+        for (label, count) in &self.entries {
+            let (own, others) = rest
+                .split_at_checked(*count)
+                .ok_or_else(|| Error::Internal("an entry has fewer vectors than it says".into()))?;
+            rest = others;
+            entries.push(Entry {
+                vectors: own,
+                label: label.as_ref(),
+                origin: &self.origin,
+            });
+        }
+        act(cache, &entries)
+    }
+}
+
 fn origin(NativeModelIdentity { model, dtype }: NativeModelIdentity, method: Option<String>) -> Origin {
     Origin {
         model: Some(ModelIdentity {
@@ -442,6 +666,15 @@ impl From<Neighbour> for NativeNeighbour {
             index: neighbour.index as f64,
             similarity: neighbour.similarity,
             label: neighbour.label.map(|label| label.to_string()),
+        }
+    }
+}
+
+impl From<Neighbour> for NativeStoredNeighbour {
+    fn from(neighbour: Neighbour) -> Self {
+        Self {
+            label: neighbour.label.map(|label| label.to_string()),
+            similarity: neighbour.similarity,
         }
     }
 }

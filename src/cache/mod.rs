@@ -126,6 +126,20 @@ pub struct Neighbour {
     pub label: Option<Label>,
 }
 
+/// Vectors that belong together, such as those of one trace.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'e> {
+    /// The vectors, each as long as those of the cache. All are compared before the first is added.
+    pub vectors: &'e [&'e [f32]],
+    /// What each of them is remembered by.
+    pub label: Option<&'e Label>,
+    /// Where they come from.
+    pub origin: &'e Origin,
+}
+
+/// What each vector of an [`Entry`] is nearest to; `None` where there is nothing to compare with.
+pub type Nearest = Vec<Option<Neighbour>>;
+
 /// A vector as it lies in the cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
@@ -246,6 +260,85 @@ impl VectorCache {
         }
         self.blocks.push_back(&self.scaled, label, Moment::at(now));
         Ok(())
+    }
+
+    /// Adds copies of all vectors of an entry, which displace the oldest ones of a cache that gets full.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::add`] and [`VectorCache::bind_origin`]. After an error the cache is as it was.
+    fn add_all(&mut self, entry: Entry, now: Instant) -> Result<()> {
+        for vector in entry.vectors {
+            self.scale(vector, "vector")?;
+        }
+        if let Some(label) = entry.label {
+            require_short(label)?;
+        }
+        self.check_origin(entry.origin, now)?;
+        self.blocks
+            .reserve(entry.vectors.len().min(self.options.max_elements))?;
+        self.bind_origin(entry.origin, now)?;
+        for vector in entry.vectors {
+            self.add(vector, entry.label.cloned(), now)?;
+        }
+        Ok(())
+    }
+
+    /// What the vectors of an entry are nearest to, here and in `draft`, whose vectors count as added after those here.
+    /// Changes nothing, except that expired vectors leave.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::check_origin`] and [`VectorCache::nearest_with`].
+    pub fn compare(&mut self, mut draft: Option<&mut Self>, entry: Entry, now: Instant) -> Result<Nearest> {
+        self.check_origin(entry.origin, now)?;
+        let nearest = entry.vectors.iter().map(|vector| match &mut draft {
+            None => Ok(self.nearest(vector, 1, now)?.pop()),
+            Some(draft) => self.nearest_with(draft, vector, now),
+        });
+        nearest.collect()
+    }
+
+    /// Compares an entry as [`VectorCache::compare`] does, then adds its vectors: to `draft`, if there is one.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::compare`] and [`VectorCache::add`]. After an error both caches are as they were.
+    pub fn compare_and_add(
+        &mut self,
+        mut draft: Option<&mut Self>,
+        entry: Entry,
+        now: Instant,
+    ) -> Result<Nearest> {
+        let nearest = self.compare(draft.as_deref_mut(), entry, now)?;
+        draft.unwrap_or(self).add_all(entry, now)?;
+        Ok(nearest)
+    }
+
+    /// Compares and adds entries one after another, so that each is compared with those before it too.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::compare_and_add`]. After an error the cache is as it was: no entry is added.
+    pub fn compare_and_add_batch(&mut self, entries: &[Entry], now: Instant) -> Result<Vec<Nearest>> {
+        if let [entry] = entries {
+            return Ok(vec![self.compare_and_add(None, *entry, now)?]);
+        }
+        let mut draft = Self::new(self.options);
+        let nearest = entries
+            .iter()
+            .map(|entry| self.compare_and_add(Some(&mut draft), *entry, now))
+            .collect::<Result<_>>()?;
+        self.append(&mut draft, now)?;
+        Ok(nearest)
+    }
+
+    /// Adds entries without comparing them, which takes far less time.
+    ///
+    /// # Errors
+    /// As [`VectorCache::compare_and_add_batch`].
+    pub fn add_batch(&mut self, entries: &[Entry], now: Instant) -> Result<()> {
+        let mut draft = Self::new(self.options);
+        for entry in entries {
+            draft.add_all(*entry, now)?;
+        }
+        self.append(&mut draft, now)
     }
 
     /// Moves the vectors of `newer` to the end of this cache, with their labels and with the times at which they were

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    cache::{Label, Options, Origin, VectorCache},
+    cache::{Entry, Label, Neighbour, Options, Origin, VectorCache},
     embed::Embedding,
     error::Result,
     fault,
@@ -153,30 +153,35 @@ impl Comparison<'_> {
     /// similarity takes it above 1), or [`NEUTRAL_NOVELTY`] when the memory is empty.
     ///
     /// # Errors
-    /// Those of [`VectorCache::bind_origin`] and [`VectorCache::add`].
+    /// Those of [`VectorCache::compare_and_add`].
     pub fn compare_and_add(&self, memory: &Memory, now: Instant) -> Result<Novelty> {
         let mut cache = lock(&memory.cache);
         let mut draft = memory.draft.as_deref().map(lock);
         fault::point("novelty");
-        cache.check_origin(self.origin, now)?;
-        let mut tally = Tally::default();
-        for Weighted { embedding, weight } in self.embeddings {
-            let nearest = match &mut draft {
-                None => cache.nearest(&**embedding, 1, now)?.pop(),
-                Some(draft) => cache.nearest_with(draft, &**embedding, now)?,
-            };
-            if let Some(nearest) = nearest {
-                tally.count(nearest.label, nearest.similarity, *weight);
-            }
-        }
-        if self.remember {
-            let target = draft.as_deref_mut().unwrap_or(&mut cache);
-            target.bind_origin(self.origin, now)?;
-            for Weighted { embedding, .. } in self.embeddings {
-                target.add(&**embedding, self.label.cloned(), now)?;
-            }
-        }
-        Ok(tally.novelty())
+        let vectors: Vec<&[f32]> = self
+            .embeddings
+            .iter()
+            .map(|weighted| &weighted.embedding[..])
+            .collect();
+        let entry = Entry {
+            vectors: &vectors,
+            label: self.label,
+            origin: self.origin,
+        };
+        let draft = draft.as_deref_mut();
+        let nearest = if self.remember {
+            cache.compare_and_add(draft, entry, now)?
+        } else {
+            cache.compare(draft, entry, now)?
+        };
+        let neighbours = nearest.into_iter().map(|nearest| {
+            nearest.map(
+                |Neighbour {
+                     label, similarity, ..
+                 }| (label, similarity),
+            )
+        });
+        Ok(Novelty::of_neighbours(self.embeddings, neighbours))
     }
 }
 

@@ -528,3 +528,135 @@ fn a_clone_of_the_queue_stays_as_it_is() {
         assert_eq!(firsts(&clone), expected);
     }
 }
+
+/// Entries of `vectors` each, of directions that come again, with labels that tell them apart.
+fn batch_of(entries: &[Vec<f32>]) -> Vec<(Vec<[f32; 2]>, Label)> {
+    let direction = |angle: &f32| [angle.cos(), angle.sin()];
+    let entry = |(index, angles): (usize, &Vec<f32>)| {
+        (
+            angles.iter().map(direction).collect(),
+            Label::from(index.to_string()),
+        )
+    };
+    entries.iter().enumerate().map(entry).collect()
+}
+
+/// Calls `act` with the entries as a cache takes them.
+fn with_entries<T>(batch: &[(Vec<[f32; 2]>, Label)], origin: &Origin, act: impl FnOnce(&[Entry]) -> T) -> T {
+    let vectors: Vec<Vec<&[f32]>> = batch
+        .iter()
+        .map(|(vectors, _)| vectors.iter().map(|vector| &vector[..]).collect())
+        .collect();
+    let entries: Vec<Entry> = batch
+        .iter()
+        .zip(&vectors)
+        .map(|((_, label), vectors)| Entry {
+            vectors,
+            label: Some(label),
+            origin,
+        })
+        .collect();
+    act(&entries)
+}
+
+fn contents(cache: &mut VectorCache, now: Instant) -> Vec<(Vec<f32>, Option<Label>)> {
+    let sequence = cache.sequence(now);
+    sequence
+        .map(|number| cache.stored(number..number + 1, now).unwrap().unwrap())
+        .map(|stored| (stored.vector, stored.label))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn a_batch_is_its_entries_one_after_another(
+        max_elements in 0usize..12,
+        before in prop::collection::vec(0f32..7.0, 0..8),
+        entries in prop::collection::vec(prop::collection::vec(0f32..7.0, 1..5), 0..6),
+    ) {
+        let now = Instant::now();
+        let origin = Origin::default();
+        let [mut whole, mut single, mut added, mut oracle] = [(); 4].map(|()| {
+            let mut cache = cache(max_elements, 2, None);
+            for angle in &before {
+                cache.add(&[angle.cos(), angle.sin()], None, now).unwrap();
+            }
+            cache
+        });
+        let batch = batch_of(&entries);
+        with_entries(&batch, &origin, |entries| {
+            let together = whole.compare_and_add_batch(entries, now).unwrap();
+            added.add_batch(entries, now).unwrap();
+            for (entry, nearest) in entries.iter().zip(together) {
+                prop_assert_eq!(&single.compare_and_add(None, *entry, now).unwrap(), &nearest);
+                let expected: Vec<_> = entry
+                    .vectors
+                    .iter()
+                    .map(|vector| oracle.nearest(vector, 1, now).unwrap().pop())
+                    .collect();
+                prop_assert_eq!(nearest, expected);
+                for vector in entry.vectors {
+                    oracle.add(vector, entry.label.cloned(), now).unwrap();
+                }
+            }
+            Ok(())
+        })?;
+        let expected = contents(&mut oracle, now);
+        for mut cache in [whole, single, added] {
+            prop_assert_eq!(contents(&mut cache, now), expected.clone());
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_added_whole_or_not_at_all() {
+    let now = Instant::now();
+    let of = |model: &str| Origin {
+        model: Some(ModelIdentity {
+            model: model.into(),
+            dtype: "fp32".into(),
+            sha256: None,
+        }),
+        method: None,
+    };
+    let (ours, other) = (of("ours"), of("other"));
+    let long = Label::from("x".repeat(MAX_LABEL_BYTES + 1));
+    let good: &[&[f32]] = &[&[1.0, 0.0], &[0.0, 1.0]];
+    let entry = |vectors, label, origin| Entry {
+        vectors,
+        label,
+        origin,
+    };
+    let first = entry(good, None, &ours);
+    for (second, code) in [
+        (entry(good, Some(&long), &ours), "ERR_INVALID_LABEL"),
+        (entry(&[&[1.0, 0.0], &[1.0]], None, &ours), "ERR_INVALID_VECTOR"),
+        (
+            entry(&[&[1.0, 0.0], &[f32::NAN, 0.0]], None, &ours),
+            "ERR_INVALID_VECTOR",
+        ),
+        (entry(good, None, &other), "ERR_CACHE_OTHER_MODEL"),
+    ] {
+        for model in [None, Some(&ours)] {
+            let mut cache = cache(3, 2, None);
+            for angle in [1.0f32, 2.0, 3.0] {
+                cache.add(&[angle.cos(), angle.sin()], None, now).unwrap();
+            }
+            if let Some(model) = model {
+                cache.bind_origin(model, now).unwrap();
+            }
+            let expected = (contents(&mut cache, now), cache.model().cloned());
+            let mut refused = vec![
+                cache.compare_and_add_batch(&[first, second], now).map(drop),
+                cache.add_batch(&[first, second], now),
+            ];
+            if model.is_some() || code != "ERR_CACHE_OTHER_MODEL" {
+                refused.push(cache.compare_and_add(None, second, now).map(drop));
+            }
+            for refusal in refused {
+                assert_eq!(refusal.unwrap_err().code(), code);
+                assert_eq!((contents(&mut cache, now), cache.model().cloned()), expected);
+            }
+        }
+    }
+}
