@@ -6,7 +6,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const pg = require('pg');
 
-const { MIGRATE_LOCK } = require('../../lib/store/postgres/schema.js');
+const { MIGRATE_LOCK } = require('../../lib/store/postgres/migration.js');
 const { PgVectorStore } = require('../../pgvector.js');
 const {
   MODEL,

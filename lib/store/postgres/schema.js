@@ -7,9 +7,6 @@ const { DIMENSIONS } = require('../../embedding.js');
 /** Goes up with every change to the tables or functions below. */
 const SCHEMA_VERSION = 3;
 
-/** The version before, which {@link upgrade} makes into this one. */
-const OLDER_VERSION = 2;
-
 /** What the functions raise, besides PostgreSQL's own conditions. */
 const RAISED = {
   schema: 'KP001',
@@ -58,12 +55,6 @@ const FUNCTIONS = /** @type {const} */ (['find', 'look', 'lookAll', 'add', 'near
  *   'callIndexName' | 'quote', string>} Names
  */
 
-/** Columns that the tables of every version have: without them, a table is somebody else's. */
-const OWN_COLUMNS = {
-  meta: ['id', 'version', 'model', 'dtype', 'next_position'],
-  table: ['position', 'added', 'embedding', 'label'],
-};
-
 /**
  * The tables.
  *
@@ -96,21 +87,6 @@ CREATE TABLE IF NOT EXISTS ${table} (
 -- In the row whatever the length of the label: a scan reads it.
 ALTER TABLE ${table} ALTER COLUMN embedding SET STORAGE PLAIN;
 CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
-`;
-
-/**
- * Makes the tables of the version before into those of this one, of which the method is not known. Its functions had other
- * parameters, so that those of this version would stand beside them. Who still uses them rejects with ERR_STORE_SCHEMA.
- *
- * @param {Names} names
- */
-const upgrade = ({ meta, add, nearest }) => `
-ALTER TABLE ${meta} ADD COLUMN method text;
-UPDATE ${meta} SET version = ${SCHEMA_VERSION} WHERE id = 1;
-DROP FUNCTION IF EXISTS ${add}(
-  integer, bigint, double precision, text, text, uuid, text[], text[], integer[], integer, double precision
-);
-DROP FUNCTION IF EXISTS ${nearest}(integer, bigint, double precision, text, text, text, integer, integer);
 `;
 
 /**
@@ -551,29 +527,58 @@ ${names.quote};
 /** The first half of the keys of our advisory locks: the letters `kpns`. */
 const SWEEP_LOCK = 0x6b706e73;
 
-/** The lock of `migrate`: one for a database, because an extension is the database's. */
-const MIGRATE_LOCK = '7741340157230116965';
-
 /** @param {Names} names */
 const functions = (names) =>
   [findFunction, lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction, sweepFunction]
     .map((make) => make(names))
     .join('');
 
+/**
+ * A name as SQL: whatever is in it is a part of it.
+ *
+ * @param {string[]} parts
+ */
+function quoted(...parts) {
+  return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
+}
+
+/**
+ * A vector as PostgreSQL reads one, `[1,2.5]`: pgvector's text input, of which a number is read as JavaScript writes it.
+ *
+ * @param {Float32Array} vector
+ */
+function vectorLiteral(vector) {
+  return `[${vector.join(',')}]`;
+}
+
+/**
+ * The names that the statements call, of which the search path says where they are if no schema was named.
+ *
+ * @param {{ table: string, schema?: string }} settings
+ * @returns {CalledNames}
+ */
+function namesOf({ table, schema: named }) {
+  const prefix = named === undefined ? [] : [named];
+  const entries = /** @type {const} */ (['meta', ...FUNCTIONS]).map((name) => [
+    name,
+    quoted(...prefix, table + SUFFIXES[name]),
+  ]);
+  return /** @type {CalledNames} */ (Object.fromEntries(entries));
+}
+
 module.exports = {
   FUNCTIONS,
   MAX_NAME_BYTES,
   MAX_TTL_MS,
-  MIGRATE_LOCK,
-  OWN_COLUMNS,
   RAISED,
-  OLDER_VERSION,
   SCHEMA_VERSION,
   SUFFIXES,
   functions,
   hnswIndex,
   metaRow,
+  namesOf,
+  quoted,
   setLimits,
   tables,
-  upgrade,
+  vectorLiteral,
 };

@@ -276,6 +276,15 @@ function otherLimits(message) {
   return codedError(Error, 'ERR_STORE_OTHER_LIMITS', `${MESSAGES.ERR_STORE_OTHER_LIMITS}: ${message}`);
 }
 
+/**
+ * The error of tables that are not as they should be, for whoever finds that out without the server.
+ *
+ * @param {string} message
+ */
+function schemaError(message) {
+  return codedError(Error, 'ERR_STORE_SCHEMA', message);
+}
+
 /** What `migrate()` says instead, which is no remedy for itself. */
 const MIGRATION_MESSAGES = {
   ...MESSAGES,
@@ -371,6 +380,7 @@ module.exports = {
   openConnection,
   otherLimits,
   runStatement,
+  schemaError,
   stopStatement,
   storeError,
 };

@@ -18,15 +18,15 @@ const { DIMENSIONS } = require('../../embedding.js');
 const { codedError } = require('../../calls/errors.js');
 const { custom, inspectAs } = require('../../inspect.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('../entry.js');
+const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
 const {
   Failure,
   MIGRATION_MESSAGES,
   isConflict,
   isLost,
-  openConnection,
-  otherLimits,
   runStatement,
+  schemaError,
   stopStatement,
   storeError,
 } = require('./statement.js');
@@ -55,9 +55,6 @@ const MIN_ANSWER_MS = 20;
 
 /** The shortest time limit: the server gets more of it than its answer, and a call takes some milliseconds of that. */
 const MIN_TIMEOUT_MS = 50;
-
-/** The limits of a table that is made without any. */
-const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY };
 
 /** What is stored: embeddings, whose inner product is their cosine. */
 const KIND = { dimensions: DIMENSIONS, isUnit: true };
@@ -100,7 +97,7 @@ class PgVectorStore {
     this.#settings = readOptions(options);
     this.#pool = this.#settings.pool;
     this.#limits = this.#settings.limits;
-    this.#names = namesOf(this.#settings);
+    this.#names = schema.namesOf(this.#settings);
     ignoreIdleErrors(this.#pool);
   }
 
@@ -123,14 +120,14 @@ class PgVectorStore {
   async migrate() {
     this.#refuseClosed();
     try {
-      await this.#migrate();
+      await migrate(this.#pool, this.#settings);
     } catch (error) {
       // Someone who does not know our lock made the same thing at the same time.
       const { code } = /** @type {{ code?: string }} */ ((error instanceof Failure && error.error) || {});
       if (!['23505', '42710', '42P07'].includes(code ?? '')) {
         throw storeError(error, MIGRATION_MESSAGES);
       }
-      await this.#migrate().catch((second) => {
+      await migrate(this.#pool, this.#settings).catch((second) => {
         throw storeError(second, MIGRATION_MESSAGES);
       });
     }
@@ -183,7 +180,7 @@ class PgVectorStore {
     const { efSearch } = this.#settings;
     const values = [
       ...[...this.#expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
-      ...[vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
+      ...[schema.vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
     const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
@@ -273,7 +270,7 @@ class PgVectorStore {
       const label = storable(entry.id);
       const before = vectors.length;
       for (const vector of entry.vectors) {
-        vectors.push(vectorLiteral(vector));
+        vectors.push(schema.vectorLiteral(vector));
         labels.push(label);
         befores.push(before);
       }
@@ -386,359 +383,10 @@ class PgVectorStore {
       code,
     });
   }
-
-  async #migrate() {
-    const { client, release } = await openConnection(this.#pool);
-    let isBroken = true;
-    try {
-      await new Migration(client, this.#settings).run();
-      isBroken = false;
-    } finally {
-      // A failed transaction may still be open: the connection is closed and ends it.
-      release(isBroken);
-    }
-  }
 }
 
 const ignore = () => {};
 const MAX_EF_SEARCH = 1000;
-
-/** The settings by which PostgreSQL would end a migration that takes its time. */
-const TIME_LIMITS = [
-  ...['statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'],
-];
-
-/** Makes what a store needs, as far as it is not there. */
-class Migration {
-  #client;
-  #settings;
-
-  /**
-   * @param {PgClient} client
-   * @param {Settings} settings
-   */
-  constructor(client, settings) {
-    this.#client = client;
-    this.#settings = settings;
-  }
-
-  async run() {
-    const [[encoding]] = await this.#query("SELECT current_setting('server_encoding')");
-    if (encoding !== 'UTF8') {
-      throw schemaError(
-        `the database has the encoding ${encoding}, in which not all labels can be stored, not UTF8`,
-      );
-    }
-    // Whoever may not make anything can still call this where there is nothing to make.
-    if (await this.#isComplete()) return;
-    await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
-    // Those that are known to the version of the server.
-    await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
-      TIME_LIMITS,
-    ]);
-    await this.#query('SELECT pg_advisory_xact_lock($1)', [schema.MIGRATE_LOCK]);
-    if (!(await this.#isComplete())) await this.#make();
-    await this.#query('COMMIT');
-  }
-
-  async #isComplete() {
-    const { table, index } = this.#settings;
-    const namespace = await this.#namespace();
-    const found = await this.#relations(namespace);
-    if (!found.has('meta')) {
-      if (found.has('table')) throw foreign(await this.#describe(namespace, table));
-      return false;
-    }
-    await this.#refuseForeign(namespace, 'meta');
-    const meta = quoted(namespace, table + schema.SUFFIXES.meta);
-    const [[version] = [null]] = await this.#query(`SELECT version FROM ${meta} WHERE id = 1`);
-    const isOlder = Number(version) === schema.OLDER_VERSION;
-    if (!isOlder && Number(version) !== SCHEMA_VERSION) {
-      throw schemaError(
-        `the tables of ${table} are of version ${version ?? 'unknown'}, and this package knows ${SCHEMA_VERSION}; ` +
-          'install the version of the package that made them, or name another table',
-      );
-    }
-    if (found.has('table')) await this.#refuseForeign(namespace, 'table');
-    await this.#checkLimits(meta);
-    if (isOlder) return false;
-    const [[functions]] = await this.#query(
-      'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
-      [quoted(namespace), schema.FUNCTIONS.map((name) => table + schema.SUFFIXES[name])],
-    );
-    return (
-      found.has('table') &&
-      found.has('call') &&
-      Number(functions) === schema.FUNCTIONS.length &&
-      (index === 'exact' || found.has('hnsw'))
-    );
-  }
-
-  /**
-   * Refuses what has the name of one of our tables and is none.
-   *
-   * @param {string} namespace
-   * @param {keyof typeof schema.OWN_COLUMNS} part
-   */
-  async #refuseForeign(namespace, part) {
-    const name = this.#settings.table + (part === 'table' ? '' : schema.SUFFIXES[part]);
-    const relation = await this.#describe(namespace, name);
-    const isOurs =
-      relation.kind === 'table' &&
-      schema.OWN_COLUMNS[part].every((column) => relation.columns.includes(column));
-    if (!isOurs) throw foreign(relation);
-  }
-
-  /**
-   * What it is that has a name.
-   *
-   * @param {string} namespace
-   * @param {string} name
-   */
-  async #describe(namespace, name) {
-    const rows = await this.#query(
-      'SELECT c.relkind, a.attname FROM pg_class c LEFT JOIN pg_attribute a ' +
-        'ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ' +
-        'WHERE c.relnamespace = $1::regnamespace AND c.relname = $2 ORDER BY a.attnum',
-      [quoted(namespace), name],
-    );
-    const columns = rows.map(([, column]) => column).filter((column) => column !== null);
-    return { name: `${namespace}.${name}`, kind: RELATION_KINDS[rows[0]?.[0]] ?? 'relation', columns };
-  }
-
-  /** @param {string} meta */
-  async #checkLimits(meta) {
-    const { maxElements, ttlMs } = this.#settings.limits;
-    const [[elements, ttl]] = await this.#query(`SELECT max_elements, ttl_ms FROM ${meta} WHERE id = 1`);
-    const limits = { maxElements: Number(elements), ttlMs: Number(ttl) };
-    const expected = { maxElements: maxElements ?? limits.maxElements, ttlMs: ttlMs ?? limits.ttlMs };
-    if (expected.maxElements !== limits.maxElements || expected.ttlMs !== limits.ttlMs) {
-      throw otherLimits(
-        `the table has maxElements ${limits.maxElements} and ttlMs ${limits.ttlMs}, not ${expected.maxElements} and ${expected.ttlMs}`,
-      );
-    }
-  }
-
-  /**
-   * The schema of the tables. One that is missing is not made: mistyped, it would be an empty memory.
-   *
-   * @returns {Promise<string>}
-   */
-  async #namespace() {
-    const { schema: named } = this.#settings;
-    if (named === undefined) {
-      const [[current]] = await this.#query('SELECT current_schema()');
-      if (current === null) throw schemaError('the search path has no schema to make tables in; name one');
-      return current;
-    }
-    const found = await this.#query('SELECT nspname FROM pg_namespace WHERE nspname = $1', [named]);
-    if (found.length === 0) {
-      throw schemaError(
-        `there is no schema ${named}; make it with CREATE SCHEMA ${quoted(named)}, or name another`,
-      );
-    }
-    return named;
-  }
-
-  /**
-   * Which of the store's tables and indexes are in a schema.
-   *
-   * @param {string} namespace
-   */
-  async #relations(namespace) {
-    const { table, index } = this.#settings;
-    /** @type {Record<string, string>} */
-    const names = { table, meta: table + schema.SUFFIXES.meta, call: table + schema.SUFFIXES.call };
-    if (index === 'hnsw') names.hnsw = table + schema.SUFFIXES.hnsw;
-    const rows = await this.#query(
-      'SELECT c.relname, c.relkind, i.indisvalid, t.relname, m.amname FROM pg_class c ' +
-        'LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid ' +
-        'LEFT JOIN pg_am m ON m.oid = c.relam WHERE c.relnamespace = $1::regnamespace AND c.relname = ANY($2)',
-      [quoted(namespace), Object.values(names)],
-    );
-    const found = new Map(rows.map(([name, ...what]) => [name, what]));
-    for (const [part, method] of [
-      ['call', 'btree'],
-      ['hnsw', 'hnsw'],
-    ]) {
-      const [kind, isValid, owner, usedMethod] = found.get(names[part]) ?? [];
-      if (kind === undefined) continue;
-      if (kind !== 'i' || owner !== table || usedMethod !== method) {
-        throw schemaError(
-          `${names[part]} is not the index of ${table} that it should be; name another table`,
-        );
-      }
-      if (!isValid) {
-        throw schemaError(
-          `the index ${names[part]} is not valid: it is still being built, or that has failed; drop it then, and call migrate() again`,
-        );
-      }
-    }
-    return new Set(Object.keys(names).filter((part) => found.has(names[part])));
-  }
-
-  async #make() {
-    const { table, index, limits } = this.#settings;
-    const namespace = await this.#namespace();
-    const extension = quoted(await this.#extension());
-    const whole = quoted(namespace, table);
-    /** @type {Omit<import('./schema.js').Names, 'quote'>} */
-    const others = {
-      extension,
-      extensionLiteral: literal(extension),
-      type: `${extension}.vector`,
-      table: whole,
-      tableLiteral: literal(whole),
-      indexName: quoted(table + schema.SUFFIXES.hnsw),
-      callIndexName: quoted(table + schema.SUFFIXES.call),
-      ...namesOf({ table, schema: namespace }),
-    };
-    const names = { ...others, quote: dollarQuote(Object.values(others)) };
-    await this.#query(schema.tables(names));
-    const [[version] = []] = await this.#query(`SELECT version FROM ${names.meta} WHERE id = 1`);
-    if (Number(version) === schema.OLDER_VERSION) await this.#query(schema.upgrade(names));
-    await this.#query(schema.metaRow(names), [
-      limits.maxElements ?? DEFAULT_LIMITS.maxElements,
-      limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,
-    ]);
-    await this.#query(schema.functions(names));
-    const relations = await this.#relations(namespace);
-    if (index === 'hnsw' && !relations.has('hnsw')) await this.#query(schema.hnswIndex(names));
-  }
-
-  /** Sees to it that pgvector is there; returns the schema that it is in. */
-  async #extension() {
-    let found = await this.#installedExtension();
-    if (found === undefined) {
-      await this.#query('CREATE EXTENSION IF NOT EXISTS vector');
-      found = await this.#installedExtension();
-    }
-    const [namespace, version] = found;
-    const [major, minor] = version.split('.').map(Number);
-    // The first with iterative scans, without which expired vectors hide others.
-    if (this.#settings.index === 'hnsw' && major === 0 && minor < 8) {
-      throw schemaError(
-        `index 'hnsw' needs pgvector 0.8 or newer, and the database has ${version}; ALTER EXTENSION vector UPDATE, or index 'exact'`,
-      );
-    }
-    return namespace;
-  }
-
-  async #installedExtension() {
-    const [found] = await this.#query(
-      "SELECT n.nspname, e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
-    );
-    return found;
-  }
-
-  /**
-   * @param {string} text
-   * @param {unknown[]} [values]
-   * @returns {Promise<any[][]>} rows of texts and nulls
-   */
-  async #query(text, values) {
-    try {
-      // The time limit of the pool is for calls.
-      const limit = { query_timeout: MAX_TIMER_MS };
-      const { rows } = await this.#client.query({ text, values, rowMode: 'array', ...limit });
-      return rows;
-    } catch (error) {
-      throw new Failure(error, 'query');
-    }
-  }
-}
-
-/**
- * What PostgreSQL keeps under the names of tables, by `pg_class.relkind`.
- *
- * @type {Record<string, string>}
- */
-const RELATION_KINDS = {
-  r: 'table',
-  p: 'partitioned table',
-  f: 'foreign table',
-  v: 'view',
-  m: 'materialized view',
-  S: 'sequence',
-  i: 'index',
-  I: 'partitioned index',
-  c: 'type',
-};
-
-/** So many columns tell what a table is. */
-const NAMED_COLUMNS = 8;
-
-/**
- * The error for something that has a name of ours and belongs to somebody else.
- *
- * @param {{ name: string, kind: string, columns: string[] }} relation
- */
-function foreign({ name, kind, columns }) {
-  const article = kind === 'index' ? 'an' : 'a';
-  const shown = columns.slice(0, NAMED_COLUMNS).join(', ');
-  const more = columns.length > NAMED_COLUMNS ? ` and ${columns.length - NAMED_COLUMNS} more` : '';
-  const having = columns.length === 0 ? 'without columns' : `with the columns ${shown}${more}`;
-  const what = ['sequence', 'index', 'partitioned index'].includes(kind) ? kind : `${kind} ${having}`;
-  return schemaError(`${name} is ${article} ${what}, and belongs to no store; name another table`);
-}
-
-/** @param {string} message */
-function schemaError(message) {
-  return codedError(Error, 'ERR_STORE_SCHEMA', message);
-}
-
-/**
- * A name as SQL: whatever is in it is a part of it.
- *
- * @param {string[]} parts
- */
-function quoted(...parts) {
-  return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
-}
-
-/**
- * A text as SQL. Backslashes count as in the standard only with `standard_conforming_strings`, so they are escaped.
- *
- * @param {string} text
- */
-function literal(text) {
-  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
-}
-
-/**
- * What the bodies of functions stand between: nothing that is part of a name in them.
- *
- * @param {string[]} names
- */
-function dollarQuote(names) {
-  let quote = '$function$';
-  for (let number = 1; names.some((name) => name.includes(quote)); number++) quote = `$function${number}$`;
-  return quote;
-}
-
-/**
- * The names that the statements call, of which the search path says where they are if no schema was named.
- *
- * @param {Pick<Settings, 'table' | 'schema'>} settings
- * @returns {import('./schema.js').CalledNames}
- */
-function namesOf({ table, schema: named }) {
-  const prefix = named === undefined ? [] : [named];
-  const entries = /** @type {const} */ (['meta', ...schema.FUNCTIONS]).map((name) => [
-    name,
-    quoted(...prefix, table + schema.SUFFIXES[name]),
-  ]);
-  return /** @type {import('./schema.js').CalledNames} */ (Object.fromEntries(entries));
-}
-
-/**
- * A vector as PostgreSQL reads one, `[1,2.5]`: pgvector's text input, of which a number is read as JavaScript writes it.
- *
- * @param {Float32Array} vector
- */
-function vectorLiteral(vector) {
-  return `[${vector.join(',')}]`;
-}
 
 /**
  * Pools that have a listener of ours.

@@ -1,0 +1,365 @@
+'use strict';
+
+// Makes the tables, the functions and the index of a PgVectorStore, and those of an older version into today's.
+
+const schema = require('./schema.js');
+const { Failure, openConnection, otherLimits, schemaError } = require('./statement.js');
+
+const { SCHEMA_VERSION, quoted } = schema;
+
+/**
+ * @import { PgClient, PgPool } from '../../../pgvector.js'
+ * @import { Names } from './schema.js'
+ * @import { Settings } from './store.js'
+ */
+
+/** The longest delay of a timer, so no time limit. */
+const NO_TIME_LIMIT_MS = 2 ** 31 - 1;
+
+/** The version before, which {@link upgrade} makes into this one. */
+const OLDER_VERSION = 2;
+
+/** Columns that the tables of every version have: without them, a table is somebody else's. */
+const OWN_COLUMNS = {
+  meta: ['id', 'version', 'model', 'dtype', 'next_position'],
+  table: ['position', 'added', 'embedding', 'label'],
+};
+
+/** The limits of a table that is made without any. */
+const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY };
+
+/** The lock of `migrate`: one for a database, because an extension is the database's. */
+const MIGRATE_LOCK = '7741340157230116965';
+
+/**
+ * Makes the tables of the version before into those of this one, of which the method is not known. Its functions had other
+ * parameters, so that those of this version would stand beside them. Who still uses them rejects with ERR_STORE_SCHEMA.
+ *
+ * @param {Names} names
+ */
+const upgrade = ({ meta, add, nearest }) => `
+ALTER TABLE ${meta} ADD COLUMN method text;
+UPDATE ${meta} SET version = ${SCHEMA_VERSION} WHERE id = 1;
+DROP FUNCTION IF EXISTS ${add}(
+  integer, bigint, double precision, text, text, uuid, text[], text[], integer[], integer, double precision
+);
+DROP FUNCTION IF EXISTS ${nearest}(integer, bigint, double precision, text, text, text, integer, integer);
+`;
+
+/**
+ * Makes what a store needs, as far as it is not there.
+ *
+ * @param {PgPool} pool
+ * @param {Settings} settings
+ */
+async function migrate(pool, settings) {
+  const { client, release } = await openConnection(pool);
+  let isBroken = true;
+  try {
+    await new Migration(client, settings).run();
+    isBroken = false;
+  } finally {
+    // A failed transaction may still be open: the connection is closed and ends it.
+    release(isBroken);
+  }
+}
+
+/** The settings by which PostgreSQL would end a migration that takes its time. */
+const TIME_LIMITS = [
+  ...['statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'],
+];
+
+/** Makes what a store needs, as far as it is not there. */
+class Migration {
+  #client;
+  #settings;
+
+  /**
+   * @param {PgClient} client
+   * @param {Settings} settings
+   */
+  constructor(client, settings) {
+    this.#client = client;
+    this.#settings = settings;
+  }
+
+  async run() {
+    const [[encoding]] = await this.#query("SELECT current_setting('server_encoding')");
+    if (encoding !== 'UTF8') {
+      throw schemaError(
+        `the database has the encoding ${encoding}, in which not all labels can be stored, not UTF8`,
+      );
+    }
+    // Whoever may not make anything can still call this where there is nothing to make.
+    if (await this.#isComplete()) return;
+    await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
+    // Those that are known to the version of the server.
+    await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
+      TIME_LIMITS,
+    ]);
+    await this.#query('SELECT pg_advisory_xact_lock($1)', [MIGRATE_LOCK]);
+    if (!(await this.#isComplete())) await this.#make();
+    await this.#query('COMMIT');
+  }
+
+  async #isComplete() {
+    const { table, index } = this.#settings;
+    const namespace = await this.#namespace();
+    const found = await this.#relations(namespace);
+    if (!found.has('meta')) {
+      if (found.has('table')) throw foreign(await this.#describe(namespace, table));
+      return false;
+    }
+    await this.#refuseForeign(namespace, 'meta');
+    const meta = quoted(namespace, table + schema.SUFFIXES.meta);
+    const [[version] = [null]] = await this.#query(`SELECT version FROM ${meta} WHERE id = 1`);
+    const isOlder = Number(version) === OLDER_VERSION;
+    if (!isOlder && Number(version) !== SCHEMA_VERSION) {
+      throw schemaError(
+        `the tables of ${table} are of version ${version ?? 'unknown'}, and this package knows ${SCHEMA_VERSION}; ` +
+          'install the version of the package that made them, or name another table',
+      );
+    }
+    if (found.has('table')) await this.#refuseForeign(namespace, 'table');
+    await this.#checkLimits(meta);
+    if (isOlder) return false;
+    const [[functions]] = await this.#query(
+      'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
+      [quoted(namespace), schema.FUNCTIONS.map((name) => table + schema.SUFFIXES[name])],
+    );
+    return (
+      found.has('table') &&
+      found.has('call') &&
+      Number(functions) === schema.FUNCTIONS.length &&
+      (index === 'exact' || found.has('hnsw'))
+    );
+  }
+
+  /**
+   * Refuses what has the name of one of our tables and is none.
+   *
+   * @param {string} namespace
+   * @param {keyof typeof OWN_COLUMNS} part
+   */
+  async #refuseForeign(namespace, part) {
+    const name = this.#settings.table + (part === 'table' ? '' : schema.SUFFIXES[part]);
+    const relation = await this.#describe(namespace, name);
+    const isOurs =
+      relation.kind === 'table' && OWN_COLUMNS[part].every((column) => relation.columns.includes(column));
+    if (!isOurs) throw foreign(relation);
+  }
+
+  /**
+   * What it is that has a name.
+   *
+   * @param {string} namespace
+   * @param {string} name
+   */
+  async #describe(namespace, name) {
+    const rows = await this.#query(
+      'SELECT c.relkind, a.attname FROM pg_class c LEFT JOIN pg_attribute a ' +
+        'ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ' +
+        'WHERE c.relnamespace = $1::regnamespace AND c.relname = $2 ORDER BY a.attnum',
+      [quoted(namespace), name],
+    );
+    const columns = rows.map(([, column]) => column).filter((column) => column !== null);
+    return { name: `${namespace}.${name}`, kind: RELATION_KINDS[rows[0]?.[0]] ?? 'relation', columns };
+  }
+
+  /** @param {string} meta */
+  async #checkLimits(meta) {
+    const { maxElements, ttlMs } = this.#settings.limits;
+    const [[elements, ttl]] = await this.#query(`SELECT max_elements, ttl_ms FROM ${meta} WHERE id = 1`);
+    const limits = { maxElements: Number(elements), ttlMs: Number(ttl) };
+    const expected = { maxElements: maxElements ?? limits.maxElements, ttlMs: ttlMs ?? limits.ttlMs };
+    if (expected.maxElements !== limits.maxElements || expected.ttlMs !== limits.ttlMs) {
+      throw otherLimits(
+        `the table has maxElements ${limits.maxElements} and ttlMs ${limits.ttlMs}, not ${expected.maxElements} and ${expected.ttlMs}`,
+      );
+    }
+  }
+
+  /**
+   * The schema of the tables. One that is missing is not made: mistyped, it would be an empty memory.
+   *
+   * @returns {Promise<string>}
+   */
+  async #namespace() {
+    const { schema: named } = this.#settings;
+    if (named === undefined) {
+      const [[current]] = await this.#query('SELECT current_schema()');
+      if (current === null) throw schemaError('the search path has no schema to make tables in; name one');
+      return current;
+    }
+    const found = await this.#query('SELECT nspname FROM pg_namespace WHERE nspname = $1', [named]);
+    if (found.length === 0) {
+      throw schemaError(
+        `there is no schema ${named}; make it with CREATE SCHEMA ${quoted(named)}, or name another`,
+      );
+    }
+    return named;
+  }
+
+  /**
+   * Which of the store's tables and indexes are in a schema.
+   *
+   * @param {string} namespace
+   */
+  async #relations(namespace) {
+    const { table, index } = this.#settings;
+    /** @type {Record<string, string>} */
+    const names = { table, meta: table + schema.SUFFIXES.meta, call: table + schema.SUFFIXES.call };
+    if (index === 'hnsw') names.hnsw = table + schema.SUFFIXES.hnsw;
+    const rows = await this.#query(
+      'SELECT c.relname, c.relkind, i.indisvalid, t.relname, m.amname FROM pg_class c ' +
+        'LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid ' +
+        'LEFT JOIN pg_am m ON m.oid = c.relam WHERE c.relnamespace = $1::regnamespace AND c.relname = ANY($2)',
+      [quoted(namespace), Object.values(names)],
+    );
+    const found = new Map(rows.map(([name, ...what]) => [name, what]));
+    for (const [part, method] of [
+      ['call', 'btree'],
+      ['hnsw', 'hnsw'],
+    ]) {
+      const [kind, isValid, owner, usedMethod] = found.get(names[part]) ?? [];
+      if (kind === undefined) continue;
+      if (kind !== 'i' || owner !== table || usedMethod !== method) {
+        throw schemaError(
+          `${names[part]} is not the index of ${table} that it should be; name another table`,
+        );
+      }
+      if (!isValid) {
+        throw schemaError(
+          `the index ${names[part]} is not valid: it is still being built, or that has failed; drop it then, and call migrate() again`,
+        );
+      }
+    }
+    return new Set(Object.keys(names).filter((part) => found.has(names[part])));
+  }
+
+  async #make() {
+    const { table, index, limits } = this.#settings;
+    const namespace = await this.#namespace();
+    const extension = quoted(await this.#extension());
+    const whole = quoted(namespace, table);
+    /** @type {Omit<import('./schema.js').Names, 'quote'>} */
+    const others = {
+      extension,
+      extensionLiteral: literal(extension),
+      type: `${extension}.vector`,
+      table: whole,
+      tableLiteral: literal(whole),
+      indexName: quoted(table + schema.SUFFIXES.hnsw),
+      callIndexName: quoted(table + schema.SUFFIXES.call),
+      ...schema.namesOf({ table, schema: namespace }),
+    };
+    const names = { ...others, quote: dollarQuote(Object.values(others)) };
+    await this.#query(schema.tables(names));
+    const [[version] = []] = await this.#query(`SELECT version FROM ${names.meta} WHERE id = 1`);
+    if (Number(version) === OLDER_VERSION) await this.#query(upgrade(names));
+    await this.#query(schema.metaRow(names), [
+      limits.maxElements ?? DEFAULT_LIMITS.maxElements,
+      limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,
+    ]);
+    await this.#query(schema.functions(names));
+    const relations = await this.#relations(namespace);
+    if (index === 'hnsw' && !relations.has('hnsw')) await this.#query(schema.hnswIndex(names));
+  }
+
+  /** Sees to it that pgvector is there; returns the schema that it is in. */
+  async #extension() {
+    let found = await this.#installedExtension();
+    if (found === undefined) {
+      await this.#query('CREATE EXTENSION IF NOT EXISTS vector');
+      found = await this.#installedExtension();
+    }
+    const [namespace, version] = found;
+    const [major, minor] = version.split('.').map(Number);
+    // The first with iterative scans, without which expired vectors hide others.
+    if (this.#settings.index === 'hnsw' && major === 0 && minor < 8) {
+      throw schemaError(
+        `index 'hnsw' needs pgvector 0.8 or newer, and the database has ${version}; ALTER EXTENSION vector UPDATE, or index 'exact'`,
+      );
+    }
+    return namespace;
+  }
+
+  async #installedExtension() {
+    const [found] = await this.#query(
+      "SELECT n.nspname, e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'",
+    );
+    return found;
+  }
+
+  /**
+   * @param {string} text
+   * @param {unknown[]} [values]
+   * @returns {Promise<any[][]>} rows of texts and nulls
+   */
+  async #query(text, values) {
+    try {
+      // The time limit of the pool is for calls.
+      const limit = { query_timeout: NO_TIME_LIMIT_MS };
+      const { rows } = await this.#client.query({ text, values, rowMode: 'array', ...limit });
+      return rows;
+    } catch (error) {
+      throw new Failure(error, 'query');
+    }
+  }
+}
+
+/**
+ * What PostgreSQL keeps under the names of tables, by `pg_class.relkind`.
+ *
+ * @type {Record<string, string>}
+ */
+const RELATION_KINDS = {
+  r: 'table',
+  p: 'partitioned table',
+  f: 'foreign table',
+  v: 'view',
+  m: 'materialized view',
+  S: 'sequence',
+  i: 'index',
+  I: 'partitioned index',
+  c: 'type',
+};
+
+/** So many columns tell what a table is. */
+const NAMED_COLUMNS = 8;
+
+/**
+ * The error for something that has a name of ours and belongs to somebody else.
+ *
+ * @param {{ name: string, kind: string, columns: string[] }} relation
+ */
+function foreign({ name, kind, columns }) {
+  const article = kind === 'index' ? 'an' : 'a';
+  const shown = columns.slice(0, NAMED_COLUMNS).join(', ');
+  const more = columns.length > NAMED_COLUMNS ? ` and ${columns.length - NAMED_COLUMNS} more` : '';
+  const having = columns.length === 0 ? 'without columns' : `with the columns ${shown}${more}`;
+  const what = ['sequence', 'index', 'partitioned index'].includes(kind) ? kind : `${kind} ${having}`;
+  return schemaError(`${name} is ${article} ${what}, and belongs to no store; name another table`);
+}
+
+/**
+ * A text as SQL. Backslashes count as in the standard only with `standard_conforming_strings`, so they are escaped.
+ *
+ * @param {string} text
+ */
+function literal(text) {
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
+
+/**
+ * What the bodies of functions stand between: nothing that is part of a name in them.
+ *
+ * @param {string[]} names
+ */
+function dollarQuote(names) {
+  let quote = '$function$';
+  for (let number = 1; names.some((name) => name.includes(quote)); number++) quote = `$function${number}$`;
+  return quote;
+}
+
+module.exports = { MIGRATE_LOCK, migrate };
