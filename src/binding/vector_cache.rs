@@ -208,7 +208,7 @@ impl NativeVectorCache {
     where
         InTurn<T>: Task,
     {
-        let call = call.map(NativeCall::call).unwrap_or_default();
+        let call = call.map(NativeCall::share).unwrap_or_default();
         let cache = Arc::clone(&self.cache);
         let outcome = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&outcome);
