@@ -776,6 +776,111 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
  */
 export function _getLocalCache(): VectorCache;
 
+/** A type of secret or personal data, and how often it was replaced. */
+export interface Redaction {
+  /**
+   * The type, as it stands in `[REDACTED:<type>]`: `connection_string`, `bearer_token`, `api_key`, `password`, `email`, `phone`, `ip` or
+   * `filepath`; with `strict` also `private_key`, `jwt`, `webhook_url` or `card_number`.
+   */
+  type: string;
+  /** At least 1. */
+  count: number;
+}
+
+/** A text without what {@link cleanPii} has found. */
+export interface CleanedText {
+  /** The text, in which each match is replaced by `[REDACTED:<type>]`. */
+  cleaned: string;
+  /** What was replaced, in the order in which the types were first found; empty if nothing was. */
+  redactions: Redaction[];
+}
+
+/** A trace without what {@link cleanTrace} has found. */
+export interface CleanedTrace {
+  /** A copy of the trace with clean texts. */
+  trace: ReasoningTrace;
+  /** What was replaced in all of its texts. */
+  redactions: Redaction[];
+}
+
+/** Options of {@link cleanPii}, {@link cleanPiiAsync} and {@link cleanTrace}. */
+export interface CleanOptions {
+  /**
+   * What is replaced: at `aggregated` and `federated` secrets and identifiers, at `private` only secrets. E-mail addresses, telephone
+   * numbers, IP addresses and home directories are identifiers.
+   *
+   * @defaultValue `'aggregated'`
+   */
+  level?: PrivacyLevel;
+  /**
+   * Whether what the SDK misses is found too: keys of some thirty providers, private keys, JSON Web Tokens, webhooks, passwords in
+   * URLs and in JSON, card numbers and IPv6 addresses. The page
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/cleaning.md | Cleaning} lists them.
+   *
+   * @defaultValue `false`
+   */
+  strict?: boolean;
+}
+
+/**
+ * Replaces secrets and personal data in a text. Without `strict`, the result is that of the SDK's `cleanPii`, to the character. The time
+ * grows linearly with the text, whatever that is: a megabyte takes some milliseconds. For larger ones there is
+ * {@link cleanPiiAsync}, which leaves the event loop free.
+ *
+ * A pattern cannot know every secret: what is not found is not safe to share because of that.
+ *
+ * @param text - the text; lone surrogates stay as they are
+ * @param level - the level, as for the SDK, or options
+ * @returns the clean text and what was replaced
+ * @throws `TypeError` with `code` `ERR_INVALID_TEXT` if the text is not a string.
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if the options are not an object, if one of them has the wrong type, or if the
+ * call has no such option; `RangeError` with the same code if there is no such level.
+ * @example
+ * ```ts
+ * cleanPii('mail bob@example.com'); // { cleaned: 'mail [REDACTED:email]', redactions: [{ type: 'email', count: 1 }] }
+ * ```
+ */
+export function cleanPii(text: string, level?: PrivacyLevel | CleanOptions): CleanedText;
+
+/**
+ * Does what {@link cleanPii} does on another thread. The text is copied before the call returns, and that is all that the event loop
+ * waits for.
+ *
+ * @throws as {@link cleanPii}, as a rejection; or the signal's reason if that aborts before the text is clean
+ */
+export function cleanPiiAsync(
+  text: string,
+  level?: PrivacyLevel | (CleanOptions & CallOptions),
+): Promise<CleanedText>;
+
+/**
+ * Copies a trace and replaces secrets and personal data in all of its texts, as {@link cleanPii} does in one: the objective, the
+ * steps with their inputs and summaries, the outcome, the knowledge graph's delta, the metadata, and whatever else the trace has, with
+ * its structure and the names of properties cleaned too. These strings stay as they are: `@context`, `@type`, `id`, `source_skill`; of the
+ * metadata `created_at`, `task_domain`, `visibility` and `privacy_level`; the `type` of steps and entities, and `valid_from`.
+ *
+ * With `strict`, a string is also replaced if the name of its property says that it is a secret, as in `{ password: '…' }`.
+ *
+ * The level is that of the options. What the trace says in `metadata.privacy_level` does not change it: a trace that is labelled
+ * `private` loses its identifiers too, unless `level` is `private`.
+ *
+ * @param trace - the trace; it is copied before the call returns, and never changed. It need not be one that can be scored.
+ * @returns the copy, which is plain data, and what was replaced
+ * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is not an object, if it contains itself, if a getter
+ * throws, or if it holds what JSON has not, such as a function, a bigint, a `Map` or a typed array. The message names the path.
+ * @throws `RangeError` with the same code, as a rejection, if the trace is nested deeper than 256 levels or has more than ten million
+ * values.
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, as {@link cleanPii}.
+ * @example
+ * ```ts
+ * const { trace: clean, redactions } = await cleanTrace(trace, { strict: true });
+ * ```
+ */
+export function cleanTrace(
+  trace: ReadonlyReasoningTrace,
+  options?: CleanOptions & CallOptions,
+): Promise<CleanedTrace>;
+
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {
   /**

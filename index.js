@@ -1,5 +1,7 @@
 'use strict';
 
+const { cleanPii, cleanPiiAsync } = require('./lib/clean/text.js');
+const { cleanTrace } = require('./lib/clean/trace.js');
 const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.js');
 const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
@@ -14,6 +16,9 @@ module.exports = {
   Scorer,
   VectorCache,
   _getLocalCache,
+  cleanPii,
+  cleanPiiAsync,
+  cleanTrace,
   configureEmbedder,
   defaultScorer,
   embedderStatus,

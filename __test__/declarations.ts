@@ -3,6 +3,8 @@
 
 import type * as declaredConformance from '../conformance.js';
 import type * as declared from '../index.js';
+import type * as cleanText from '../lib/clean/text.js';
+import type * as cleanTrace from '../lib/clean/trace.js';
 import type * as embedder from '../lib/embedder.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as scoring from '../lib/scoring.js';
@@ -11,6 +13,7 @@ import type * as local from '../lib/store/local.js';
 import type * as postgres from '../lib/store/postgres/store.js';
 import type * as vectorCache from '../lib/vector-cache.js';
 import type * as declaredPgvector from '../pgvector.js';
+import type * as declaredPii from '../pii.js';
 import type * as declaredScoring from '../scoring.js';
 import type * as declaredVectorCache from '../vector-cache.js';
 
@@ -63,6 +66,9 @@ same<Call<typeof scoring.evaluateValue>, Overloaded<typeof declared.evaluateValu
 same<Call<typeof scoring.evaluateValues>, Overloaded<typeof declared.evaluateValues>>(true);
 same<Call<typeof scoring.explain>, Overloaded<typeof declared.explain>>(true);
 same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(true);
+same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
+same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
+same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
 same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer>>(true);
 same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
 
@@ -71,8 +77,10 @@ same<
   keyof typeof declared,
   | ('Scorer' | 'VectorCache' | 'LocalStore' | 'Embedder' | 'configureEmbedder' | 'embedderStatus')
   | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
+  | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace')
 >(true);
 same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
 same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
+same<keyof typeof declaredPii, 'cleanPii' | 'cleanPiiAsync' | 'cleanTrace'>(true);
 same<keyof typeof declaredPgvector, 'PgVectorStore'>(true);
 same<keyof typeof declaredConformance, 'noveltyStoreConformance'>(true);

@@ -144,6 +144,12 @@ export declare class NativeVectorCache {
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeVectorCache>
 }
 
+/** Cleans texts, away from the event loop. Rejects with `ERR_ABORTED` if the call was cancelled. */
+export declare function cleanAll(texts: Array<string>, identifiers: boolean, strict: boolean, call?: NativeCall | undefined | null): Promise<NativeCleanedTexts>
+
+/** Cleans a text; null if there is nothing to replace. */
+export declare function cleanPii(text: string, identifiers: boolean, strict: boolean): NativeCleaned | null
+
 /** Says where the embedder comes from. Returns whether this was the first call, the only one that counts. */
 export declare function configure(options: EmbedderOptions): boolean
 
@@ -169,6 +175,9 @@ export declare function embedderStatus(): Promise<NativeEmbedderStatus>
 
 /** Whether `configure` was called in this process. */
 export declare function isConfigured(): boolean
+
+/** Whether what stands under this name is a secret. */
+export declare function isSecretName(name: string): boolean
 
 /** The novelty memory of the default scorer: the live one, not a copy. */
 export declare function localCache(): NativeVectorCache
@@ -197,6 +206,24 @@ export interface NativeBreakdown {
   tokens: number | null
   /** Whether text was left out. */
   truncated: boolean | null
+}
+
+/** A text in which something was replaced. */
+export interface NativeCleaned {
+  /** The clean text. */
+  cleaned: string
+  /** What was replaced. */
+  redactions: Array<NativeRedaction>
+}
+
+/** Texts of which some were changed. */
+export interface NativeCleanedTexts {
+  /** The indexes of those that were. */
+  indexes: Array<number>
+  /** These, cleaned. */
+  texts: Array<string>
+  /** What was replaced in all of them. */
+  redactions: Array<NativeRedaction>
 }
 
 /** What became of loading the embedder; see `EmbedderStatus` in index.d.ts. */
@@ -283,6 +310,14 @@ export interface NativeProfile {
   toolDiversity: number
   /** Weight of the outcome. */
   outcome: number
+}
+
+/** How often a type was found. */
+export interface NativeRedaction {
+  /** The type. */
+  type: string
+  /** How often. */
+  count: number
 }
 
 /** What a store has nearest to a vector. */

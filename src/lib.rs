@@ -13,6 +13,8 @@ pub mod score;
 
 pub mod engine;
 
+pub mod clean;
+
 pub mod simd;
 
 pub mod call;

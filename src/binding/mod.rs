@@ -2,6 +2,7 @@
 
 mod breakdown;
 mod call;
+mod clean;
 mod embedder;
 mod engine;
 mod error;

@@ -655,7 +655,7 @@ fn origin(NativeModelIdentity { model, dtype }: NativeModelIdentity, method: Opt
     }
 }
 
-fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
+pub(super) fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
 }
 

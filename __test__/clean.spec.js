@@ -1,0 +1,415 @@
+'use strict';
+
+const fc = require('fast-check');
+
+const kp = require('..');
+const pii = require('../pii.js');
+const oracle = require('./oracle/clean.js');
+const { hostileText, level, slowTexts } = require('./support/clean-texts.js');
+const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
+const { makeTrace } = require('./support/make-trace.js');
+
+const { cleanPii, cleanPiiAsync, cleanTrace } = kp;
+
+const LEVELS = ['aggregated', 'federated', 'private'];
+const KEY = 'abcdefghij0123456789';
+
+/** Texts with what becomes of them at the levels `aggregated` and `private`. */
+const GOLDEN = [
+  ['nothing', '', ''],
+  ['plain text', 'The build fails: libssl is missing.', 'The build fails: libssl is missing.'],
+  [
+    'a connection string',
+    'use "PostgreSQL://u:p@h/db?x=1", please',
+    'use "[REDACTED:connection_string]", please',
+  ],
+  [
+    'a connection string to a sign',
+    '(mongodb+srv://u:p@h) rediss://x]',
+    '([REDACTED:connection_string]) [REDACTED:connection_string]]',
+  ],
+  ['a bearer token', `Bearer \n\u3000${KEY} x`, 'Bearer [REDACTED:bearer_token] x'],
+  ['a short bearer token', `Bearer ${KEY.slice(1)}`, `Bearer ${KEY.slice(1)}`],
+  ['our key as a bearer token', 'Bearer kp_0123456789abcdef0123', 'Bearer [REDACTED:api_key]'],
+  [
+    'a bearer token in one that is none',
+    `Bearer kp_${KEY}Bearer ${KEY}`,
+    `Bearer kp_${KEY}Bearer [REDACTED:bearer_token]`,
+  ],
+  [
+    'keys',
+    `sk-${KEY} ghp_${KEY}${KEY} AKIAABCDEFGH12345678 kp_0123456789abcdef xoxb-1-a`,
+    '[REDACTED:api_key] [REDACTED:api_key] [REDACTED:api_key] [REDACTED:api_key] [REDACTED:api_key]',
+  ],
+  ['the rest of a longer key', 'AKIAABCDEFGH123456789', '[REDACTED:api_key]9'],
+  [
+    'a password',
+    'PassWord : \'a b\', secret="" token=ab',
+    'PassWord : [REDACTED:password], secret=[REDACTED:password] token=[REDACTED:password]',
+  ],
+  ['no password', 'token=a mytoken=abc token="a', 'token=a mytoken=abc token="a'],
+  ['a name in another alphabet', 'paſſword=abc to\u212aen=abc', 'paſſword=abc to\u212aen=abc'],
+  ['a key under a name', `token=  sk-${KEY}`, 'token=  [REDACTED:api_key]'],
+  ['a key in quotes under a name', `token="sk-${KEY}"`, 'token=[REDACTED:password]'],
+  ['a separator in a value', 'token==:x', 'token=[REDACTED:password]'],
+  ['an e-mail address', 'a.b+c@d-e.co.uk.', '[REDACTED:email].', 'a.b+c@d-e.co.uk.'],
+  ['an e-mail address that is given back in part', 'a@b.cc1.d', '[REDACTED:email]1.d', 'a@b.cc1.d'],
+  [
+    'telephone numbers',
+    '+1 (555) 123-4567, 555.123.4567, +4912345678',
+    '[REDACTED:phone], [REDACTED:phone], [REDACTED:phone]',
+    '+1 (555) 123-4567, 555.123.4567, +4912345678',
+  ],
+  ['numbers', '555-123-45678 5551234567 +0123456789', '555-123-45678 5551234567 +0123456789'],
+  [
+    'addresses',
+    '10.0.0.1 255.255.255.255 256.1.1.1 001.02.3.4',
+    '[REDACTED:ip] [REDACTED:ip] 256.1.1.1 [REDACTED:ip]',
+    '10.0.0.1 255.255.255.255 256.1.1.1 001.02.3.4',
+  ],
+  [
+    'paths',
+    '/home/bob/x/y.z, /Users/al ("C:\\Users\\bob\\x y")',
+    '[REDACTED:filepath], [REDACTED:filepath] ("[REDACTED:filepath] y")',
+    '/home/bob/x/y.z, /Users/al ("C:\\Users\\bob\\x y")',
+  ],
+  [
+    'lone surrogates',
+    '\ud800a@b.cc\udc00\ud83d',
+    '\ud800[REDACTED:email]\udc00\ud83d',
+    '\ud800a@b.cc\udc00\ud83d',
+  ],
+];
+
+describe('cleanPii', () => {
+  test.each(GOLDEN)('%s', (_, text, cleaned, atPrivate = cleaned) => {
+    expect(cleanPii(text).cleaned).toBe(cleaned);
+    expect(cleanPii(text, 'private').cleaned).toBe(atPrivate);
+    for (const each of [undefined, ...LEVELS])
+      expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
+  });
+
+  test('types are counted in the order in which they were found', () => {
+    const text = `a@b.cc /home/bob token=abc xoxp-1 kp_0123456789abcdef x@y.zz`;
+    expect(cleanPii(text).redactions).toEqual([
+      { type: 'api_key', count: 2 },
+      { type: 'password', count: 1 },
+      { type: 'email', count: 2 },
+      { type: 'filepath', count: 1 },
+    ]);
+  });
+
+  test('gives what the SDK gives', () => {
+    const property = fc.property(hostileText, level, (text, each) => {
+      expect(cleanPii(text, each)).toEqual(oracle.cleanPii(text, each));
+    });
+    fc.assert(property, { numRuns: 1000 });
+  });
+
+  test('takes what it has cleaned, and leaves its markers', () => {
+    const property = fc.property(hostileText, fc.boolean(), (text, strict) => {
+      const { cleaned } = cleanPii(text, { strict });
+      expect(cleanPii(cleaned)).toEqual(oracle.cleanPii(cleaned));
+    });
+    fc.assert(property, { numRuns: 200 });
+  });
+
+  // Where time grew with the square, each would take hours.
+  test.each(Object.entries(slowTexts))('two megabytes of %s', (_, make) => {
+    const text = make(2 ** 21);
+    expect(typeof cleanPii(text, { strict: true }).cleaned).toBe('string');
+    expect(typeof cleanPii(text).cleaned).toBe('string');
+  });
+
+  test.each([[undefined], [null], [7], [['a@b.cc']], [{}], [new String('a@b.cc')], [Symbol('text')]])(
+    'refuses %p as a text',
+    async (text) => {
+      const error = {
+        name: 'TypeError',
+        code: 'ERR_INVALID_TEXT',
+        message: expect.stringMatching(/^text must be a string, got /),
+      };
+      expect(() => cleanPii(text)).toThrow(expect.objectContaining(error));
+      await expect(cleanPiiAsync(text)).rejects.toMatchObject(error);
+    },
+  );
+
+  test.each([
+    [
+      'a level that there is not',
+      'secret',
+      RangeError,
+      `level must be 'aggregated', 'federated' or 'private', got "secret"`,
+    ],
+    [
+      'one among the options',
+      { level: 'x' },
+      RangeError,
+      `options.level must be 'aggregated', 'federated' or 'private', got "x"`,
+    ],
+    ['a level that is no string', { level: 1 }, TypeError, 'options.level must be a string'],
+    ['null', null, TypeError, 'options must be an object, got null'],
+    ['an index', 0, TypeError, 'options must be an object, got 0'],
+    ['strict that is no boolean', { strict: 'yes' }, TypeError, 'options.strict must be a boolean'],
+    [
+      'a getter that throws',
+      throwingGetter({}, 'level', hostile),
+      TypeError,
+      'options.level could not be read: it threw',
+    ],
+  ])('refuses %s', async (_, options, Class, message) => {
+    const error = expect.objectContaining({ code: 'ERR_INVALID_OPTION', message });
+    const thrown = await cleanPiiAsync('text', options).catch((reason) => reason);
+    expect(thrown).toEqual(error);
+    expect(thrown).toBeInstanceOf(Class);
+    expect(() => cleanPii('text', options)).toThrow(error);
+    if (typeof options !== 'string') await expect(cleanTrace(makeTrace(), options)).rejects.toEqual(error);
+  });
+
+  test('has no signal, because nothing can abort it while it runs', () => {
+    expect(() => cleanPii('text', { signal: new AbortController().signal })).toThrow(
+      'options.signal is not an option of this call; its options are level, strict',
+    );
+  });
+});
+
+describe('cleanPiiAsync', () => {
+  test('gives what cleanPii gives', async () => {
+    const property = fc.asyncProperty(hostileText, level, fc.boolean(), async (text, each, strict) => {
+      expect(await cleanPiiAsync(text, { level: each, strict })).toEqual(
+        cleanPii(text, { level: each, strict }),
+      );
+      expect(await cleanPiiAsync(text, each)).toEqual(cleanPii(text, each));
+    });
+    await fc.assert(property, { numRuns: 100 });
+  });
+
+  test('rejects with the reason of a signal that aborts before or meanwhile', async () => {
+    const reason = new Error('enough');
+    await expect(cleanPiiAsync('a@b.cc', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    await expect(cleanTrace(makeTrace(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+    const controller = new AbortController();
+    const cleaned = cleanPiiAsync('a@b.cc '.repeat(1e6), { signal: controller.signal });
+    controller.abort(reason);
+    await expect(cleaned).rejects.toBe(reason);
+  });
+
+  test('leaves the event loop free', async () => {
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    await cleanPiiAsync('a@b.cc '.repeat(1e6), { strict: true });
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(2);
+  });
+});
+
+describe('cleanTrace', () => {
+  const SECRET = 'mail bob@example.com';
+  const CLEAN = 'mail [REDACTED:email]';
+
+  /** Gives every string of a value. */
+  function* stringsOf(value) {
+    if (typeof value === 'string') yield value;
+    else if (value !== null && typeof value === 'object')
+      for (const each of Object.values(value)) yield* stringsOf(each);
+  }
+
+  test('cleans every text of a trace, and keeps what others know it by', async () => {
+    const kept = {
+      '@context': SECRET,
+      '@type': SECRET,
+      id: 'kp:trace:12345678-1234-1234-1234-123456789012',
+      source_skill: SECRET,
+      metadata: { created_at: SECRET, task_domain: SECRET, visibility: SECRET, privacy_level: SECRET },
+      steps: [{ step_id: 0, type: SECRET }],
+      knowledge_graph_delta: { entities: [{ type: SECRET }], relationships: [{ valid_from: SECRET }] },
+    };
+    expect(await cleanTrace(kept)).toEqual({ trace: kept, redactions: [] });
+
+    const texts = (text) => ({
+      metadata: {
+        agent_id: text,
+        framework: text,
+        validated_by: [text],
+        success: true,
+        quality_score: 0.5,
+        other: text,
+      },
+      task: { objective: text, input_schema: { a: [text, { b: text }] } },
+      steps: [
+        {
+          content: text,
+          tool: { name: text, mcp_server: text },
+          input: { id: text, type: text, nested: [[text], null, 7, true, undefined] },
+          output_summary: text,
+          latency_ms: 7,
+          unknown: text,
+        },
+        text,
+      ],
+      outcome: { result_summary: text, confidence: 0.5 },
+      knowledge_graph_delta: { entities: [{ name: text }], relationships: [{ fact: text }] },
+      unknown: { deep: [text] },
+    });
+    const trace = texts(SECRET);
+    expect(await cleanTrace(trace)).toEqual({
+      trace: texts(CLEAN),
+      redactions: [{ type: 'email', count: [...stringsOf(trace)].length }],
+    });
+    expect(trace).toEqual(texts(SECRET));
+    expect((await cleanTrace(trace, { level: 'private' })).trace).toEqual(trace);
+  });
+
+  test('scores as before where nothing is found, and is a new object throughout', async () => {
+    const trace = makeTrace();
+    const { trace: copy, redactions } = await cleanTrace(Object.freeze(trace));
+    expect(copy).toEqual(trace);
+    expect(redactions).toEqual([]);
+    expect(copy).not.toBe(trace);
+    expect(copy.steps[0]).not.toBe(trace.steps[0]);
+  });
+
+  test('cleans each string as cleanPii does', async () => {
+    const property = fc.asyncProperty(
+      fc.array(hostileText),
+      level,
+      fc.boolean(),
+      async (texts, each, strict) => {
+        const { trace } = await cleanTrace({ texts }, { level: each, strict });
+        expect(trace.texts).toEqual(texts.map((text) => cleanPii(text, { level: each, strict }).cleaned));
+      },
+    );
+    await fc.assert(property, { numRuns: 50 });
+  });
+
+  test('cleans the names of properties, and none is lost', async () => {
+    const input = { 'bob@example.com': 1, plain: 2, 'eve@example.com': 3, 7: 4 };
+    const { trace } = await cleanTrace({ input });
+    expect(trace.input).toEqual({ '[REDACTED:email]': 1, plain: 2, '[REDACTED:email] (2)': 3, 7: 4 });
+    expect(Object.keys(trace.input)).toEqual(['7', '[REDACTED:email]', 'plain', '[REDACTED:email] (2)']);
+    const many = Object.fromEntries(
+      Array.from({ length: 5_000 }, (_, index) => [`a${index}@example.com`, SECRET]),
+    );
+    const { trace: cleaned } = await cleanTrace({ many });
+    expect(Object.keys(cleaned.many)).toHaveLength(5_000);
+    expect(new Set(Object.values(cleaned.many))).toEqual(new Set([CLEAN]));
+  });
+
+  test('with strict, replaces what stands under the name of a secret', async () => {
+    const input = {
+      password: 'a',
+      dbPassword: 'b',
+      GITHUB_TOKEN: 'c',
+      'x-api-key': 'd',
+      tokens: 'e',
+      secret: '',
+      token: 7,
+      pwd: ['f'],
+    };
+    const trace = { steps: [{ input, content: 'token=abc' }] };
+    const { trace: strict, redactions } = await cleanTrace(trace, { strict: true });
+    const marker = '[REDACTED:password]';
+    const expected = {
+      ...input,
+      password: marker,
+      dbPassword: marker,
+      GITHUB_TOKEN: marker,
+      'x-api-key': marker,
+    };
+    expect(strict.steps[0].input).toEqual(expected);
+    expect(redactions).toEqual([{ type: 'password', count: 5 }]);
+    expect((await cleanTrace(trace)).trace.steps[0].input).toEqual(input);
+  });
+
+  test('copies as JSON does: own properties, what toJSON returns, and no prototype of somebody else', async () => {
+    const input = JSON.parse('{"__proto__": {"polluted": "bob@example.com"}, "constructor": 1}');
+    const date = new Date(0);
+    class Point {
+      x = 'bob@example.com';
+    }
+    const { trace } = await cleanTrace({ input, date, again: [date], point: new Point() });
+    expect(Object.getPrototypeOf(trace.input)).toBe(Object.prototype);
+    expect(Object.getOwnPropertyDescriptor(trace.input, '__proto__').value).toEqual({
+      polluted: '[REDACTED:email]',
+    });
+    expect(trace.date).toBe(date.toJSON());
+    expect(trace.again).toEqual([date.toJSON()]);
+    expect(trace.point).toEqual({ x: '[REDACTED:email]' });
+  });
+
+  test('copies once what is there many times', async () => {
+    let bomb = [SECRET];
+    for (let level = 0; level < 100; level++) bomb = [bomb, bomb];
+    const { trace, redactions } = await cleanTrace({ bomb });
+    expect(redactions).toEqual([{ type: 'email', count: 1 }]);
+    expect(trace.bomb[0]).toBe(trace.bomb[1]);
+  });
+
+  const cyclic = { steps: [{ input: { a: {} } }] };
+  cyclic.steps[0].input.a.b = cyclic.steps[0].input;
+  const whole = makeTrace();
+  whole.self = whole;
+  let deep = {};
+  for (let level = 0; level < 300; level++) deep = { deep };
+  const json = 'must be a value that JSON has, got';
+  test.each([
+    ['null', null, TypeError, 'trace must be an object, got null'],
+    ['a string', 'trace', TypeError, 'trace must be an object, got string'],
+    ['an array', [], TypeError, 'trace must be an object, got array'],
+    ['what contains itself', cyclic, TypeError, 'trace.steps[0].input.a.b must not contain itself'],
+    ['a trace that contains itself', whole, TypeError, 'trace.self.self must not contain itself'],
+    ['what is too deep', { deep }, RangeError, /^trace(\.deep){256} is nested deeper than 256 levels$/],
+    [
+      'too many values',
+      { steps: new Proxy([], { get: (_, key) => (key === 'length' ? 2 ** 32 : 1) }) },
+      RangeError,
+      'trace has more than 10,000,000 values',
+    ],
+    ['a function', { a: () => {} }, TypeError, `trace.a ${json} function`],
+    ['a bigint', { a: [1n] }, TypeError, `trace.a[0] ${json} bigint`],
+    ['a symbol', { 'a b': Symbol('s') }, TypeError, `trace["a b"] ${json} symbol`],
+    ['a Map', { a: new Map() }, TypeError, `trace.a ${json} Map`],
+    ['a Set', { a: new Set() }, TypeError, `trace.a ${json} Set`],
+    ['a typed array', { a: new Uint8Array(8) }, TypeError, `trace.a ${json} Uint8Array`],
+    ['a boxed string', { a: new String('bob@example.com') }, TypeError, `trace.a ${json} String`],
+    [
+      'a getter that throws',
+      throwingGetter({}, 'steps', hostile),
+      TypeError,
+      'trace.steps could not be read: it threw',
+    ],
+    ['a revoked proxy', { a: revoked({}) }, TypeError, 'trace.a.toJSON could not be read: it threw'],
+    [
+      'a toJSON that throws',
+      { a: { toJSON: hostile.toString } },
+      TypeError,
+      'trace.a.toJSON could not be read: it threw',
+    ],
+    [
+      'an endless toJSON',
+      {
+        a: {
+          toJSON: function again() {
+            return { toJSON: again };
+          },
+        },
+      },
+      RangeError,
+      /levels$/,
+    ],
+  ])('refuses %s', async (_, trace, Class, message) => {
+    const error = await cleanTrace(trace).then(
+      () => undefined,
+      (reason) => reason,
+    );
+    expect(error).toBeInstanceOf(Class);
+    expect(error.code).toBe('ERR_INVALID_TRACE');
+    if (typeof message === 'string') expect(error.message).toBe(message);
+    else expect(error.message).toMatch(message);
+  });
+});
+
+test('the sub-path has the same functions', () => {
+  expect(pii).toEqual({ cleanPii, cleanPiiAsync, cleanTrace });
+  for (const name of Object.keys(pii)) expect(pii[name]).toBe(kp[name]);
+});

@@ -1,0 +1,99 @@
+'use strict';
+
+// Texts that are hostile to `cleanPii`: pieces of everything that it finds, whole, cut in two and run together.
+
+const fc = require('fast-check');
+
+const { text } = require('./arbitraries.js');
+
+const WHITE_SPACE = [...' \t\n\v\f\r\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'];
+/** These look like white space, digits or letters to some engines, but not to JavaScript's expressions without flags. */
+const DECEPTIVE = [...'\u0085\u180e\u200b\u2060ſ\u212a\u0131\u0130٣３é中\u{1f600}', '\ud800', '\udc00'];
+const PUNCTUATION = [...'\'"`,;)}][({:=.-_+/\\@%~!?#*0179aZ'];
+
+const characters = (alphabet, constraints) =>
+  fc.string({ unit: fc.constantFrom(...alphabet), ...constraints });
+const LETTERS = [...'abcxyzABCXYZ0123456789'];
+
+const words = fc.constantFrom(
+  ...['postgresql://', 'Postgres://', 'mysql://', 'REDIS://', 'rediss://', 'mongodb+srv://', 'mongodb://'],
+  ...['amqp://', 'amqps://', 'http://', '://', 'u:p@host/db', 'Bearer', 'bearer', 'Bearer ', 'Bearer kp_'],
+  ...['sk-', 'sk-proj-', 'ghp_', 'gho_', 'gha_', 'ghs_', 'ghx_', 'AKIA', 'AKIAABCDEFGH12345678', 'kp_'],
+  ...[
+    'kp_0123456789abcdef',
+    'xoxb-',
+    'xoxp-1',
+    'xoxz-',
+    'password',
+    'PassWord',
+    'passwd',
+    'secret',
+    'SECRET',
+  ],
+  ...[
+    'token',
+    'Token',
+    'api_key',
+    'apikey',
+    'api_secret',
+    'access_token',
+    'auth_token',
+    'my_token',
+    'paſſword',
+  ],
+  ...['tokens', "='", '="', ': "', ' = ', ' : ', '=', ':', '[REDACTED', '[REDACTED:password]', 'hunter22'],
+  ...['a@b.cc', 'a.b+c%d@e-f.g.hh', '@', '.com', '@x.', 'c.d1', '555-123-4567', '(555) 123-4567', '+1 555'],
+  ...[
+    '1.555.123.4567',
+    '+15551234567',
+    '+4912345678',
+    '+0123456789',
+    '123',
+    '4567',
+    '1.2.3.4',
+    '255.255.255.255',
+  ],
+  ...['256.1.1.1', '01.002.3.4', '1.2.3', '/home/', '/Users/', '/home/bob', '/Users/al.ice/x y', '/home//'],
+  ...['C:\\Users\\', 'C:\\Users\\bob', 'c:\\Users\\bob', '\\', '\\Users\\', 'D:\\Users\\a\\\\b\\'],
+);
+
+const piece = fc.oneof(
+  { weight: 8, arbitrary: words },
+  // As long as keys are, give or take one.
+  { weight: 3, arbitrary: characters(LETTERS, { minLength: 14, maxLength: 38 }) },
+  { weight: 1, arbitrary: characters([...'0123456789abcdef'], { minLength: 14, maxLength: 18 }) },
+  { weight: 2, arbitrary: characters([...'0123456789'], { minLength: 1, maxLength: 16 }) },
+  { weight: 2, arbitrary: characters(WHITE_SPACE, { minLength: 1, maxLength: 3 }) },
+  { weight: 3, arbitrary: characters(PUNCTUATION, { minLength: 1, maxLength: 3 }) },
+  { weight: 1, arbitrary: characters(DECEPTIVE, { minLength: 1, maxLength: 2 }) },
+  { weight: 1, arbitrary: text },
+);
+
+/** A text. */
+const hostileText = fc.array(piece, { maxLength: 14, size: 'max' }).map((pieces) => pieces.join(''));
+
+const level = fc.constantFrom('aggregated', 'federated', 'private', undefined);
+
+/** Texts, by name, on which an expression that backtracks takes quadratic time. */
+const slowTexts = {
+  'letters without an @': (length) => 'a'.repeat(length),
+  'dots and hyphens after an @': (length) => `a@${'b-.'.repeat(length / 3)}`,
+  '@ after @': (length) => 'a@'.repeat(length / 2),
+  digits: (length) => '1234567890'.repeat(length / 10),
+  'digits in threes': (length) => '123 '.repeat(length / 4),
+  Base64: (length) => 'QmFzZTY0K/'.repeat(length / 10),
+  'white space': (length) => ' '.repeat(length),
+  'names with white space': (length) => `token${' '.repeat(99)}`.repeat(length / 104),
+  'names and opening quotes': (length) => `token="token='`.repeat(length / 14),
+  markers: (length) => 'token: [REDACTED'.repeat(length / 16),
+  'Bearer without a token': (length) => 'Bearer kp_abcdefghijklmnopqrstuv'.repeat(length / 32),
+  'dots between numbers': (length) => '1.'.repeat(length / 2),
+  backslashes: (length) => `C:\\Users\\a${'\\'.repeat(length)}`,
+  'begun private keys': (length) => '-----BEGIN PRIVATE KEY-----\n'.repeat(length / 28),
+  'begun web tokens': (length) => 'eyJhbGciOiJ9.'.repeat(length / 13),
+  colons: (length) => '1:'.repeat(length / 2),
+  'cards that are none': (length) => '4111 1111 1111 1112 '.repeat(length / 20),
+  'names in quotes': (length) => '"password":"\\'.repeat(length / 13),
+};
+
+module.exports = { hostileText, level, slowTexts };

@@ -1,0 +1,103 @@
+//! A text that is searched and changed.
+
+use std::{borrow::Cow, ops::Range};
+
+/// What stands for white space beyond ASCII in the letters of a text.
+pub(super) const WHITE_SPACE: u8 = 0x80;
+/// What stands for everything else beyond ASCII.
+const OTHER: u8 = 0xFF;
+
+/// UTF-16 code units, and beside each a letter: one byte that says what the expressions can tell apart.
+///
+/// They name ASCII characters and white space. So the letter of an ASCII character is itself, JavaScript's other white space has one
+/// letter, and one more stands for all the rest, among it lone surrogates. A letter is at the place of its unit, and that is
+/// how JavaScript's expressions see a text without the flag `u`: ASCII letters have no other case beyond ASCII there.
+pub(super) struct Text<'t> {
+    units: Cow<'t, [u16]>,
+    letters: Vec<u8>,
+}
+
+impl<'t> Text<'t> {
+    pub(super) fn new(units: &'t [u16]) -> Self {
+        Self {
+            units: Cow::Borrowed(units),
+            letters: units.iter().copied().map(letter).collect(),
+        }
+    }
+
+    pub(super) fn letters(&self) -> &[u8] {
+        &self.letters
+    }
+
+    /// The units; `None` if they are still those that the text was made of.
+    pub(super) fn into_changed(self) -> Option<Vec<u16>> {
+        match self.units {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(units) => Some(units),
+        }
+    }
+
+    /// Puts `before` and `[REDACTED:<name>]` where the ranges are, which are in order and do not overlap.
+    pub(super) fn replace(&mut self, ranges: &[Range<usize>], before: &str, name: &str) {
+        let marker = format!("{before}[REDACTED:{name}]");
+        let marker_units: Vec<u16> = marker.encode_utf16().collect();
+        let gone: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        let length = self.units.len() - gone + ranges.len() * marker.len();
+        let mut units = Vec::with_capacity(length);
+        let mut letters = Vec::with_capacity(length);
+        let mut end = 0;
+        for range in ranges {
+            units.extend_from_slice(&self.units[end..range.start]);
+            letters.extend_from_slice(&self.letters[end..range.start]);
+            units.extend_from_slice(&marker_units);
+            letters.extend_from_slice(marker.as_bytes());
+            end = range.end;
+        }
+        units.extend_from_slice(&self.units[end..]);
+        letters.extend_from_slice(&self.letters[end..]);
+        *self = Self {
+            units: Cow::Owned(units),
+            letters,
+        };
+    }
+}
+
+fn letter(unit: u16) -> u8 {
+    match unit {
+        #[allow(clippy::cast_possible_truncation)] // It fits.
+        0..=0x7F => unit as u8,
+        // JavaScript's `\s`: WhiteSpace and LineTerminator of ECMA-262.
+        0xA0 | 0x1680 | 0x2000..=0x200A | 0x2028 | 0x2029 | 0x202F | 0x205F | 0x3000 | 0xFEFF => WHITE_SPACE,
+        _ => OTHER,
+    }
+}
+
+/// Whether a letter is JavaScript's `\s`.
+pub(super) fn is_white_space(letter: u8) -> bool {
+    matches!(letter, b'\t'..=b'\r' | b' ' | WHITE_SPACE)
+}
+
+/// Whether a letter is JavaScript's `\w`.
+pub(super) fn is_word(letter: u8) -> bool {
+    letter.is_ascii_alphanumeric() || letter == b'_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_has_the_letter_of_its_class() {
+        for unit in 0..=u16::MAX {
+            let c = char::from_u32(unit.into());
+            // Unicode's White_Space has U+0085, and not U+FEFF; JavaScript has it the other way.
+            let is_space = match unit {
+                0x85 => false,
+                0xFEFF => true,
+                _ => c.is_some_and(char::is_whitespace),
+            };
+            assert_eq!(is_white_space(letter(unit)), is_space, "{unit:#x}");
+            assert_eq!(letter(unit) < 0x80, unit < 0x80);
+        }
+    }
+}
