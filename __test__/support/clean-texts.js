@@ -69,8 +69,66 @@ const piece = fc.oneof(
   { weight: 1, arbitrary: text },
 );
 
+const some = (...choices) => fc.constantFrom(...choices);
+const maybe = (arbitrary) => fc.oneof(fc.constant(''), arbitrary);
+const space = maybe(characters(WHITE_SPACE, { minLength: 1, maxLength: 3 }));
+const letters = characters(LETTERS, { minLength: 14, maxLength: 38 });
+const digits = (count) => characters([...'0123456789'], { minLength: count, maxLength: count });
+const value = fc.oneof(
+  some(
+    '[REDACTED',
+    '[REDACTED:api_key]',
+    '[x',
+    'a',
+    'ab',
+    'a"b',
+    "''",
+    '""',
+    '\'a b"',
+    '"a b"',
+    "'a\\'b'",
+    '==',
+    ':x',
+  ),
+  characters([...'ab\'"`,;)}] =:['], { maxLength: 6 }),
+  letters,
+);
+const inRow = (...parts) => fc.tuple(...parts).map((each) => each.join(''));
+
+/** What is found, or nearly so: each part may be missing or wrong. */
+const compound = fc.oneof(
+  inRow(some('password', 'Token', 'x_secret', 'api_key', 'aPiKeY'), space, some('=', ':', ''), space, value),
+  inRow(some('Bearer', 'Bearerr'), space, some('', 'kp_', ' kp_'), letters),
+  inRow(some('sk-', 'ghp_', 'ghs_', 'AKIA', 'kp_', 'xoxb-'), letters),
+  inRow(
+    some('a', 'a.%', '-', ''),
+    some('@', '@@'),
+    some('b', 'b.c', 'b-.', '.'),
+    some('.', ''),
+    some('c', 'cc', 'cc1', 'd.ee'),
+  ),
+  inRow(
+    some('', '1', '+1', '+'),
+    ...[some('', '-', '.', '\u2028'), some('', '('), digits(3), some('', ')'), some('', '-', ' ')],
+    ...[some('', ' ', '\ufeff'), digits(3), some('-', '.', ' ', ''), digits(4), some('', '5', '_', 'é')],
+  ),
+  inRow(
+    some('', 'x', '.'),
+    ...Array(4).fill(some('0.', '01.', '255.', '256.', '1')),
+    some('', '1', '.', '_'),
+  ),
+  inRow(
+    some('/home/', '/Users/', 'D:\\Users\\', 'd:\\Users\\'),
+    some('', 'bob', 'b.o-b_'),
+    some('', '/', '\\', '/x\\y', '\\x/y'),
+    value,
+  ),
+);
+
 /** A text. */
-const hostileText = fc.array(piece, { maxLength: 14, size: 'max' }).map((pieces) => pieces.join(''));
+const hostileText = fc
+  .array(fc.oneof(piece, compound), { maxLength: 14, size: 'max' })
+  .map((pieces) => pieces.join(''));
 
 const level = fc.constantFrom('aggregated', 'federated', 'private', undefined);
 

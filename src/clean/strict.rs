@@ -333,3 +333,237 @@ fn groups_of(expression: &Regex, letters: &[u8]) -> Ranges {
         .map(|group| group.range())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, tests::cleaned};
+    use super::*;
+
+    const STRICT: Options = Options {
+        identifiers: true,
+        strict: true,
+    };
+
+    /// `count` letters of an alphabet in turn. Keys are put together here, so that nobody takes them for real ones.
+    fn some(alphabet: &str, count: usize) -> String {
+        alphabet.chars().cycle().take(count).collect()
+    }
+
+    fn mixed(count: usize) -> String {
+        some("aB3dE5fG7h", count)
+    }
+
+    fn hex(count: usize) -> String {
+        some("0a1b2c3d4e5f", count)
+    }
+
+    /// For each expression of [`PROVIDER_KEYS`] what it finds, and what resembles that.
+    fn provider_samples() -> Vec<(String, String)> {
+        let (mixed, hex) = (mixed as fn(usize) -> String, hex as fn(usize) -> String);
+        let of = |prefix: &str, rest: fn(usize) -> String, count: usize| {
+            (
+                format!("{prefix}{}", rest(count)),
+                format!("{prefix}{}", rest(count - 1)),
+            )
+        };
+        vec![
+            of("sk-proj-", mixed, 20),
+            of("github_pat_", mixed, 20),
+            of("ghu_", mixed, 36),
+            of("glpat-", mixed, 20),
+            of("ASIA", |count| some("ABCD2345", count), 16),
+            of("ABSK", mixed, 40),
+            of("AIza", mixed, 35),
+            of("GOCSPX-", mixed, 28),
+            of("ya29.", mixed, 20),
+            of("aB38Q~", mixed, 31),
+            of("sk_live_", mixed, 10),
+            of("whsec_", mixed, 24),
+            of("xapp-", mixed, 10),
+            of("npm_", mixed, 36),
+            of("pypi-AgEIcHlwaS5vcmc", mixed, 50),
+            of("rubygems_", hex, 48),
+            of("hf_", |count| some("aBcDeF", count), 34),
+            of("gsk_", mixed, 40),
+            of("xai-", mixed, 40),
+            of("pplx-", mixed, 40),
+            of("r8_", mixed, 37),
+            of(&format!("SG.{}.", mixed(16)), mixed, 16),
+            of("SK", hex, 32),
+            of("dop_v1_", hex, 64),
+            of("dapi", hex, 32),
+            of("hvs.", mixed, 24),
+            of("dp.pt.", mixed, 40),
+            of("shpat_", hex, 32),
+            of(&format!("glsa_{}_", mixed(32)), hex, 8),
+            of("glc_", mixed, 32),
+            of("sntrys_", mixed, 40),
+            of("lin_api_", mixed, 40),
+            of("ntn_", mixed, 40),
+            of(&format!("PMAK-{}-", hex(24)), hex, 34),
+            of("ATATT3", mixed, 40),
+            of("ops_eyJ", mixed, 40),
+            of("AGE-SECRET-KEY-1", |count| some("QPZRY9X8", count), 58),
+            of("12345678:AA", mixed, 33),
+        ]
+    }
+
+    #[test]
+    fn each_provider_has_a_key_and_what_resembles_one() {
+        let samples = provider_samples();
+        assert_eq!(samples.len(), PROVIDER_KEYS.len());
+        for (pattern, (key, other)) in PROVIDER_KEYS.iter().zip(samples) {
+            let found = expression(pattern)
+                .find(key.as_bytes())
+                .map(|found| found.range());
+            assert_eq!(found, Some(0..key.len()), "{pattern} on {key}");
+            assert_eq!(
+                cleaned(&format!("({key})"), STRICT),
+                "([REDACTED:api_key])",
+                "{key}"
+            );
+            assert_eq!(cleaned(&other, STRICT), other, "{pattern} on {other}");
+            // At a word boundary only.
+            let within = format!("x{key}");
+            assert!(
+                !provider_keys(within.as_bytes()).contains(&(1..within.len())),
+                "{within}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_that_are_longer_go_whole() {
+        for prefix in ["sk-ant-api03-", "sk-proj-", "github_pat_", "npm_"] {
+            assert_eq!(
+                cleaned(&format!("{prefix}{}", mixed(200)), STRICT),
+                "[REDACTED:api_key]"
+            );
+        }
+    }
+
+    /// What is found, what the text becomes, and a text that resembles it.
+    #[test]
+    fn each_kind_has_texts_that_it_finds_and_texts_that_it_leaves() {
+        let (key, jwt) = (mixed(40), format!("eyJ{}.eyJ{}", mixed(20), mixed(30)));
+        let pem = format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n", mixed(64));
+        let found = [
+            (format!("{jwt}.{}.", mixed(43)), "[REDACTED:jwt]."),
+            (format!("{jwt}. "), "[REDACTED:jwt] "),
+            (format!("eyJ{}..{key}.{key}.{key}", mixed(20)), "[REDACTED:jwt]"),
+            (format!("{pem}-----END RSA PRIVATE KEY----- x"), "[REDACTED:private_key] x"),
+            (format!("{pem}-----BEGIN CERTIFICATE-----"), "[REDACTED:private_key]-----BEGIN CERTIFICATE-----"),
+            (format!("{pem}{pem}-----END RSA PRIVATE KEY-----"), "[REDACTED:private_key][REDACTED:private_key]"),
+            (
+                "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: 1\n\nabc=\n-----END PGP PRIVATE KEY BLOCK-----".into(),
+                "[REDACTED:private_key]",
+            ),
+            (format!("https://hooks.slack.com/services/T0/B0/{key}."), "[REDACTED:webhook_url]."),
+            (format!("https://discord.com/api/webhooks/123/{key}"), "[REDACTED:webhook_url]"),
+            (format!("https://x.webhook.office.com/webhookb2/{key}"), "[REDACTED:webhook_url]"),
+            (format!("AWS_SECRET_ACCESS_KEY={key}"), "AWS_SECRET_ACCESS_KEY=[REDACTED:api_key]"),
+            (format!("{{\\\"secretAccessKey\\\": \\\"{key}\\\"}}"), "{\\\"secretAccessKey\\\": \\\"[REDACTED:api_key]\\\"}"),
+            (format!("AccountKey={}==;x", mixed(86)), "AccountKey=[REDACTED:api_key];x"),
+            (format!("?sv=1&sig={key}%3D&x"), "?sv=1&sig=[REDACTED:api_key]&x"),
+            ("ftp://bob:hunter2@host/x".into(), "ftp://bob:[REDACTED:password]@host/x"),
+            ("Authorization: Basic dXNlcjpwYXNz".into(), "Authorization: Basic [REDACTED:password]"),
+            (r#"{"password": "a\"b\\", "x": 1}"#.into(), r#"{"password": "[REDACTED:password]", "x": 1}"#),
+            (r#"{\"dbPassword\":\"a\\\"b\",\"x\":1}"#.into(), r#"{\"dbPassword\":\"[REDACTED:password]\",\"x\":1}"#),
+            ("{'api-key': 'abc'}".into(), "{'api-key': '[REDACTED:password]'}"),
+            ("\"token\": \"cut off\n\"x\"".into(), "\"token\": \"[REDACTED:password]\n\"x\""),
+            ("fe80::1%eth0, ::ffff:10.0.0.1".into(), "[REDACTED:ip]%eth0, [REDACTED:ip]"),
+            ("[2001:db8::ff00:42:8329]:443.".into(), "[[REDACTED:ip]]:443."),
+            ("at dead:beef:cafe:babe:dead:beef:cafe:babe:".into(), "at [REDACTED:ip]:"),
+        ];
+        for (text, expected) in found {
+            assert_eq!(cleaned(&text, STRICT), expected, "{text}");
+        }
+        for text in [
+            "eyJhbGci.eyJ",
+            "eyeglasses.frames.size and eyJ.x.y",
+            "-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----",
+            "-----END PRIVATE KEY-----",
+            "https://hooks.slack.com/services/",
+            "https://discord.com/channels/1/2",
+            "https://webhook.office.com/",
+            "secret_access_key is a name",
+            "AccountKey=short",
+            "?sig=short",
+            "http://host:8080/a@b",
+            "Authorization: Basic",
+            r#"{"tokens": "17", "password": "", "password_hint": "none"}"#,
+            "std::vec a::b Add::Ad :: 12:30:45 00:1b:44:11:3a:b7 1:2:3:4:5:6:7:8:9 x::1",
+            "4111 1111 1111 1112",
+        ] {
+            assert_eq!(cleaned(text, STRICT), text);
+        }
+    }
+
+    #[test]
+    fn card_numbers_are_those_of_networks_with_a_valid_check_digit() {
+        // Numbers that the networks publish for tests.
+        for number in [
+            "4111111111111111",
+            "4222222222222",
+            "5555 5555 5555 4444",
+            "2223-0031-2200-3222",
+            "378282246310005",
+            "3782 822463 10005",
+            "30569309025904",
+            "6011111111111117",
+            "3566002020360505",
+            "6200000000000005",
+        ] {
+            assert_eq!(
+                cleaned(&format!("({number}),"), STRICT),
+                "([REDACTED:card_number]),"
+            );
+            assert_eq!(
+                cleaned(&format!("order 12 {number} 7"), STRICT),
+                "order 12 [REDACTED:card_number] 7"
+            );
+            let number = number.replace([' ', '-'], "");
+            for text in [
+                format!("0.{number}"),
+                format!("x{number}"),
+                format!("{number}0x"),
+                format!("{number}123"),
+            ] {
+                assert!(!cleaned(&text, STRICT).contains("card"), "{text}");
+            }
+            // Every other last digit is wrong.
+            let (front, last) = number.split_at(number.len() - 1);
+            for digit in ('0'..='9').filter(|digit| !last.starts_with(*digit)) {
+                assert!(card_numbers(format!("{front}{digit}").as_bytes()).is_empty());
+            }
+        }
+        // Valid check digits, but of no network: a time in milliseconds, say.
+        assert!(card_numbers(b"1700000000009").is_empty() && card_numbers(b"0000000000000000").is_empty());
+    }
+
+    #[test]
+    fn names_of_secrets_are_told_by_their_last_words() {
+        for name in [
+            "password",
+            "DB_PASSWORD",
+            "apiKey",
+            "x-api-key",
+            "accessToken",
+            "client_secret",
+            "pwd",
+        ] {
+            assert!(is_secret_name(name), "{name}");
+        }
+        for name in [
+            "",
+            "tokens",
+            "max_tokens",
+            "password_hint",
+            "key",
+            "keyboard",
+            "secretary",
+        ] {
+            assert!(!is_secret_name(name), "{name}");
+        }
+    }
+}
