@@ -55,19 +55,26 @@ async function output(command, args, env, cwd) {
 describe("the SDK's modules as one-line re-exports", () => {
   const sources = {
     'src/scoring.ts': `export { evaluateValue, _getLocalCache } from '@knowledgepulse/native/scoring';\n`,
+    'src/pii.ts': `export { cleanPii } from '@knowledgepulse/native/pii';\n`,
     'src/vector-cache.ts': `export { VectorCache } from '@knowledgepulse/native/vector-cache';\n`,
-    'src/index.ts': `export * from './scoring.js';\nexport * from './vector-cache.js';\n`,
+    'src/index.ts': `export * from './pii.js';\nexport * from './scoring.js';\nexport * from './vector-cache.js';\n`,
   };
   const use = `(async () => {
     const score = await sdk.evaluateValue(${trace});
     const cache = sdk._getLocalCache();
-    console.log(JSON.stringify({ score, size: cache.size, isCache: cache instanceof sdk.VectorCache }));
+    const { cleaned } = sdk.cleanPii('mail bob@example.com');
+    console.log(JSON.stringify({ score, size: cache.size, isCache: cache instanceof sdk.VectorCache, cleaned }));
   })();`;
   const scripts = {
     'use.mjs': `import * as sdk from './dist/index.mjs';\n${use}`,
     'use.cjs': `const sdk = require('./dist/index.cjs');\n${use}`,
   };
-  const expected = { score: scoreOf(makeTrace(), 0.5), size: 1, isCache: true };
+  const expected = {
+    score: scoreOf(makeTrace(), 0.5),
+    size: 1,
+    isCache: true,
+    cleaned: 'mail [REDACTED:email]',
+  };
 
   async function expectToWork(directory) {
     for (const script of Object.keys(scripts)) {

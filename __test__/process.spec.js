@@ -42,6 +42,9 @@ describe('imports', () => {
     'Scorer',
     'VectorCache',
     '_getLocalCache',
+    'cleanPii',
+    'cleanPiiAsync',
+    'cleanTrace',
     'configureEmbedder',
     'defaultScorer',
     'embedderStatus',
@@ -80,14 +83,16 @@ describe('imports', () => {
     const result = await runModule(
       `import * as main from '@knowledgepulse/native';
        import { _getLocalCache, evaluateValue, evaluateValues } from '@knowledgepulse/native/scoring';
+       import { cleanPii, cleanPiiAsync, cleanTrace } from '@knowledgepulse/native/pii';
        import { VectorCache } from '@knowledgepulse/native/vector-cache';
        import { createRequire } from 'node:module';
        const require = createRequire(import.meta.url);
-       const required = { ...require('@knowledgepulse/native/scoring'), ...require('@knowledgepulse/native/vector-cache') };
-       const named = { VectorCache, _getLocalCache, evaluateValue, evaluateValues };
+       const modules = ['pii', 'scoring', 'vector-cache'].map((name) => require('@knowledgepulse/native/' + name));
+       const required = Object.assign({}, ...modules);
+       const named = { VectorCache, _getLocalCache, cleanPii, cleanPiiAsync, cleanTrace, evaluateValue, evaluateValues };
        console.log(Object.entries(named).map(([name, value]) => value === main[name] && value === required[name]).join());`,
     );
-    expect(result).toEqual({ code: 0, stdout: 'true,true,true,true\n', stderr: '' });
+    expect(result).toEqual({ code: 0, stdout: `${Array(7).fill(true)}\n`, stderr: '' });
   });
 
   test('requiring it loads neither the runtime nor the model', async () => {

@@ -66,9 +66,10 @@ function readOptions() {
 }
 
 async function loadSections() {
-  const [scoring, search, files, alone, startUp, footprint] = await Promise.all([
+  const [scoring, search, clean, files, alone, startUp, footprint] = await Promise.all([
     import('./rows/scoring.mjs'),
     import('./rows/search.mjs'),
+    import('./rows/clean.mjs'),
     import('./rows/files.mjs'),
     import('./rows/no-embedder.mjs'),
     import('./rows/start-up.mjs'),
@@ -77,6 +78,7 @@ async function loadSections() {
   return [
     scoring.scoring,
     search.search,
+    clean.clean,
     files.files,
     alone.noEmbedder,
     startUp.startUp,

@@ -139,6 +139,13 @@ export async function use(): Promise<void> {
   console.log(weights, cache.size);
 }
 
+type SdkClean = (
+  text: string,
+  level?: 'aggregated' | 'federated' | 'private',
+) => { cleaned: string; redactions: { type: string; count: number }[] };
+
+export const clean: SdkClean = native.cleanPii;
+
 // What must not compile.
 // @ts-expect-error: a trace is needed
 native.evaluateValue({});
@@ -152,6 +159,10 @@ new native.VectorCache().size = 3;
 new native.VectorCache().add([1], null);
 // @ts-expect-error: one vector is no batch
 new native.VectorCache().addBatch([1, 2]);
+// @ts-expect-error: there is no such level
+native.cleanPii('text', 'public');
+// @ts-expect-error: nothing can abort it while it runs
+native.cleanPii('text', { signal: new AbortController().signal });
 // @ts-expect-error: loading takes a while
 export const notYet: native.VectorCache = native.VectorCache.load('memory.safetensors');
 // @ts-expect-error: nothing else can be asked of the model

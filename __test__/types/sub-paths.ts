@@ -1,6 +1,7 @@
 // The sub-path exports stand in for the SDK's modules of the same names. This file is compiled, never run.
 
 import type * as native from '@knowledgepulse/native';
+import { type CleanedText, cleanPii, cleanPiiAsync, cleanTrace } from '@knowledgepulse/native/pii';
 import {
   _getLocalCache,
   evaluateValue,
@@ -18,6 +19,9 @@ import {
 
 export const sameClass: typeof native.VectorCache = VectorCache;
 export const sameFunction: typeof native.evaluateValue = evaluateValue;
+export const sameClean: typeof native.cleanPii = cleanPii;
+export const cleaned: CleanedText = cleanPii('text', { level: 'private', strict: true });
+export const later: Promise<CleanedText> = cleanPiiAsync('text', 'federated');
 export const cache: VectorCache = _getLocalCache();
 export const options: VectorCacheOptions = { maxElements: 1 };
 export const loadOptions: VectorCacheLoadOptions = { model: 'check' };
@@ -29,6 +33,10 @@ export const weights: ScoringWeights = {
   toolDiversity: 0.15,
   outcome: 0.25,
 };
+
+export async function share(trace: ReasoningTrace): Promise<ReasoningTrace> {
+  return (await cleanTrace(trace, { strict: true })).trace;
+}
 
 export async function use(trace: ReasoningTrace): Promise<number> {
   const [first = 0] = await evaluateValues([trace]);
