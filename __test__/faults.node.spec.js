@@ -93,6 +93,29 @@ describe('a panic in a stage', () => {
     },
   );
 
+  test('clean: that call fails, on this thread or another', async () => {
+    const body = `
+      const told = ({ name, code, message }) => ({ name, code, message });
+      const attempt = async (act) => {
+        try { return await act(); } catch (error) { return told(error); }
+      };
+      const calls = [
+        () => kp.cleanPii('mail bob@example.com').cleaned,
+        async () => (await kp.cleanPiiAsync('mail bob@example.com')).cleaned,
+      ];
+      const results = [];
+      for (const call of [...calls, ...calls]) results.push(await attempt(call));
+      console.log(JSON.stringify(results));
+    `;
+    const cleaned = 'mail [REDACTED:email]';
+    for (const time of [1, 2]) {
+      const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: `clean:${time}` };
+      const { result } = await runForResult(body, { env });
+      const fault = { name: 'Error', code: 'ERR_INTERNAL', message: expect.stringContaining('`clean`') };
+      expect(result).toEqual(Array.from({ length: 4 }, (_, index) => (index + 1 === time ? fault : cleaned)));
+    }
+  });
+
   test('lane, of a batch: the batch is scored all the same', async () => {
     const body = `
       const traces = Array.from({ length: 30 }, (_, i) => makeTrace({ objective: \`task \${i}\` }));

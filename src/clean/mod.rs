@@ -93,7 +93,6 @@ pub fn clean_all(
     options: Options,
     call: &Call,
 ) -> Result<CleanedTexts> {
-    fault::point("clean");
     let mut cleaned = CleanedTexts::default();
     for (index, text) in texts.iter().enumerate() {
         if let Some(text) = clean(text, options, &mut cleaned.redactions, call) {
@@ -112,6 +111,7 @@ pub fn clean_all(
 
 /// Applies one kind after another, until the call is cancelled.
 fn clean(text: &[u16], options: Options, redactions: &mut Redactions, call: &Call) -> Option<Vec<u16>> {
+    fault::point("clean");
     let mut text = Text::new(text);
     for kind in KINDS.iter().filter(|kind| options.wants(kind)) {
         if call.is_cancelled() {
