@@ -4,7 +4,9 @@
 //! Which prefixes, alphabets and lengths keys have is taken from the rules of gitleaks 8.30.1 (MIT licence,
 //! <https://github.com/gitleaks/gitleaks>, `config/gitleaks.toml`); the expressions are our own. They differ on purpose: gitleaks reports a key
 //! only if it is exactly as long as such keys are, while here a longer one is replaced to its end, because what is left of a
-//! secret is still one. Card numbers have the lengths and first digits that ISO/IEC 7812 gives the networks.
+//! secret is still one. It has no rules for Groq, xAI, Replicate, OpenRouter, secrets of Stripe's webhooks, Google's OAuth, what is
+//! assigned to names of Azure, and Discord's webhooks: these have the prefixes that the providers give them, and lengths that
+//! are our lower bounds. Card numbers have the lengths and first digits that ISO/IEC 7812 gives the networks.
 
 use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
 
