@@ -294,7 +294,7 @@ describe('tarballs', () => {
       `${name}.d.ts`,
       `${name}.js`,
     ]);
-    const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html'].map((name) => `dist/${name}`);
+    const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html.gz'].map((name) => `dist/${name}`);
     expect(ours.sort()).toEqual(
       ['CHANGELOG.md', ...DOCUMENTS, ...bundles, ...entries, 'package.json'].sort(),
     );

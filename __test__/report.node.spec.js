@@ -4,6 +4,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { gunzipSync } = require('node:zlib');
 
 const { ReportCollector } = require('../cli/report/collector.js');
 const { Summary } = require('../cli/summary.js');
@@ -436,7 +437,7 @@ describe('near-duplicates', () => {
 });
 
 describe('the page', () => {
-  const template = fs.readFileSync(path.join(root, 'dist', 'report.html'), 'utf8');
+  const template = gunzipSync(fs.readFileSync(path.join(root, 'dist', 'report.html.gz'))).toString();
   const figuresOf = (html) =>
     /<script type="application\/json" id="figures">([^<]*)<\/script>/.exec(html)?.[1] ?? '';
 

@@ -1,9 +1,10 @@
-// Makes dist/report.html: the page of report/ with its code, the charting library and the style in it, and a place for
+// Makes dist/report.html.gz: the page of report/ with its code, the charting library and the style in it, and a place for
 // the figures, which cli/report/collector.js fills.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 
 import { build } from 'esbuild';
 
@@ -71,4 +72,5 @@ for (const [place, part] of Object.entries(parts)) {
   page = before + part + after;
 }
 mkdirSync(path.join(root, 'dist'), { recursive: true });
-writeFileSync(path.join(root, 'dist', 'report.html'), page);
+// Compressed, because it is the larger part of what users install.
+writeFileSync(path.join(root, 'dist', 'report.html.gz'), gzipSync(page, { level: 9 }));

@@ -95,10 +95,10 @@ const steps = [
   },
   {
     name: 'report',
-    doing: 'bundling the page of report/ into dist/report.html',
+    doing: 'bundling the page of report/ into dist/report.html.gz',
     inputs: ['report', 'scripts/build-report.mjs', 'package-lock.json'],
     stamp: 'dist/.knowledgepulse-report',
-    done: () => existsSync(path.join(root, 'dist', 'report.html')),
+    done: () => existsSync(path.join(root, 'dist', 'report.html.gz')),
     run: () => run(process.execPath, ['scripts/build-report.mjs']),
   },
 ];

@@ -5,6 +5,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { gunzipSync } = require('node:zlib');
 
 const { codedError } = require('../../lib/calls/errors.js');
 const { NearDuplicates, resemblanceOf } = require('./duplicates.js');
@@ -12,7 +13,7 @@ const { DIMENSION_BINS, Histogram, SCORE_BINS, Sequence, Top } = require('./stat
 const { copyOf, cut, isBlank } = require('./text.js');
 
 // From the manifest, because this module is bundled into dist/.
-const TEMPLATE = path.join(path.dirname(require.resolve('../../package.json')), 'dist', 'report.html');
+const TEMPLATE = path.join(path.dirname(require.resolve('../../package.json')), 'dist', 'report.html.gz');
 
 /** Where the template takes the figures. */
 const PLACE = '__KNOWLEDGEPULSE_REPORT__';
@@ -289,7 +290,7 @@ const REMEDY = 'reinstall @knowledgepulse/native, or in a checkout run: npm run 
 
 function readTemplate() {
   try {
-    return fs.readFileSync(TEMPLATE, 'utf8');
+    return gunzipSync(fs.readFileSync(TEMPLATE)).toString();
   } catch (cause) {
     const message = `${TEMPLATE}, the page of the report, could not be read: ${/** @type {Error} */ (cause).message}; ${REMEDY}`;
     throw codedError(Error, 'ERR_REPORT_TEMPLATE', message, cause);
