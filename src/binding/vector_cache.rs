@@ -50,7 +50,7 @@ pub struct NativeVectorCache {
     /// What the JavaScript engine knows of the cache's size. `None` if others hold the cache anyway.
     told: Option<Arc<Told>>,
     /// Calls that were made and have not begun.
-    turns: Arc<Turns>,
+    queue: Arc<CallQueue>,
 }
 
 impl ObjectFinalize for NativeVectorCache {
@@ -97,7 +97,7 @@ impl Told {
 /// pool begin tasks in any order, and one that waited for its turn would keep a thread from the task that it waits for. So
 /// no task waits: whichever runs next does the work of the calls before it too.
 #[derive(Default)]
-struct Turns {
+struct CallQueue {
     waiting: Mutex<VecDeque<Box<dyn FnOnce() + Send>>>,
     /// Held by who works.
     working: Mutex<()>,
@@ -148,7 +148,7 @@ impl NativeVectorCache {
             bounds: *cache.options(),
             cache: Arc::new(Mutex::new(cache)),
             told: Some(Arc::default()),
-            turns: Arc::default(),
+            queue: Arc::default(),
         }
     }
 
@@ -159,7 +159,7 @@ impl NativeVectorCache {
             cache,
             bounds,
             told: None,
-            turns: Arc::default(),
+            queue: Arc::default(),
         }
     }
 
@@ -200,13 +200,13 @@ impl NativeVectorCache {
 
     /// Has `act` work on the cache away from the event loop, after the calls made before. It is not done for a call that was
     /// cancelled by then.
-    fn in_turn<T: Send + 'static>(
+    fn enqueue<T: Send + 'static>(
         &self,
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
-    ) -> AsyncTask<InTurn<T>>
+    ) -> AsyncTask<Queued<T>>
     where
-        InTurn<T>: Task,
+        Queued<T>: Task,
     {
         let call = call.map(NativeCall::share).unwrap_or_default();
         let cache = Arc::clone(&self.cache);
@@ -223,9 +223,9 @@ impl NativeVectorCache {
             });
             *held(&slot) = Some(done);
         };
-        held(&self.turns.waiting).push_back(Box::new(work));
-        AsyncTask::new(InTurn {
-            turns: Arc::clone(&self.turns),
+        held(&self.queue.waiting).push_back(Box::new(work));
+        AsyncTask::new(Queued {
+            queue: Arc::clone(&self.queue),
             outcome,
             told: self.told.clone(),
         })
@@ -314,9 +314,9 @@ impl NativeVectorCache {
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<InTurn<Vec<Vec<Option<NativeStoredNeighbour>>>>> {
+    ) -> AsyncTask<Queued<Vec<Vec<Option<NativeStoredNeighbour>>>>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.in_turn(call, move |cache, now| {
+        self.enqueue(call, move |cache, now| {
             let nearest = batch.with(cache, |cache, entries| cache.compare_and_add_batch(entries, now))?;
             let shown = |nearest: Nearest| nearest.into_iter().map(|found| found.map(Into::into)).collect();
             Ok(nearest.into_iter().map(shown).collect())
@@ -331,9 +331,9 @@ impl NativeVectorCache {
         entries: Vec<NativeEntry>,
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
-    ) -> AsyncTask<InTurn<()>> {
+    ) -> AsyncTask<Queued<()>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.in_turn(None, move |cache, now| {
+        self.enqueue(None, move |cache, now| {
             batch.with(cache, |cache, entries| cache.add_batch(entries, now))
         })
     }
@@ -348,10 +348,10 @@ impl NativeVectorCache {
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<InTurn<Vec<NativeStoredNeighbour>>> {
+    ) -> AsyncTask<Queued<Vec<NativeStoredNeighbour>>> {
         let vector = vector.to_vec();
         let origin = origin(model, method);
-        self.in_turn(call, move |cache, now| {
+        self.enqueue(call, move |cache, now| {
             cache.check_origin(&origin, now)?;
             let neighbours = cache.nearest(&vector, count as usize, now)?;
             Ok(neighbours.into_iter().map(Into::into).collect())
@@ -360,8 +360,8 @@ impl NativeVectorCache {
 
     /// How many vectors live once the calls before this one are done.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn count(&self, call: Option<&NativeCall>) -> AsyncTask<InTurn<f64>> {
-        self.in_turn(call, |cache, now| Ok(cache.len(now) as f64))
+    pub fn count(&self, call: Option<&NativeCall>) -> AsyncTask<Queued<f64>> {
+        self.enqueue(call, |cache, now| Ok(cache.len(now) as f64))
     }
 
     /// The sequence numbers of the living vectors.
@@ -561,24 +561,24 @@ impl Task for Load {
 type Outcome<T> = error::Result<(T, usize)>;
 
 /// The work of a call on a cache, away from the event loop.
-pub struct InTurn<T> {
-    turns: Arc<Turns>,
+pub struct Queued<T> {
+    queue: Arc<CallQueue>,
     /// Set once the work is done, by whichever task has done it.
     outcome: Arc<Mutex<Option<Outcome<T>>>>,
     told: Option<Arc<Told>>,
 }
 
-impl<T: ToNapiValue + TypeName + Send + 'static> Task for InTurn<T> {
+impl<T: ToNapiValue + TypeName + Send + 'static> Task for Queued<T> {
     type Output = Outcome<T>;
     type JsValue = T;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        let _working = held(&self.turns.working);
+        let _working = held(&self.queue.working);
         loop {
             if let Some(outcome) = held(&self.outcome).take() {
                 return Ok(outcome);
             }
-            let next = held(&self.turns.waiting).pop_front();
+            let next = held(&self.queue.waiting).pop_front();
             match next {
                 Some(work) => work(),
                 None => return Ok(Err(Error::Internal("a call on a cache was lost".into()))),
