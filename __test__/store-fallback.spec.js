@@ -3,7 +3,7 @@
 // A scorer that goes on without its store, and what the store gets afterwards.
 
 const { LocalStore, Scorer, VectorCache } = require('..');
-const { StoreMemory } = require('../lib/store/fallback.js');
+const { StoreWithFallback } = require('../lib/store/fallback.js');
 const { stopClock } = require('./support/clock.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
@@ -39,7 +39,7 @@ async function withFallback(act, store = new WatchedStore()) {
   try {
     const scorer = new Scorer({ store, onStoreError: 'local' });
     // What is asked of this together goes together, where a scorer embeds first.
-    const memory = new StoreMemory(store, new VectorCache(), 'local');
+    const memory = new StoreWithFallback(store, new VectorCache(), 'local');
     await act({ store, scorer, memory, warnings });
   } finally {
     process.emitWarning = emitWarning;
@@ -241,7 +241,7 @@ describe('what a store has missed', () => {
   test('is 10,000 vectors at most, the newest', async () => {
     await withFallback(async ({ store }) => {
       store.fail = down;
-      const memory = new StoreMemory(store, new VectorCache({ maxElements: 2 }), 'local');
+      const memory = new StoreWithFallback(store, new VectorCache({ maxElements: 2 }), 'local');
       const vectors = Array.from({ length: 32 }, (_, seed) => randomVector(seed));
       const clock = stopClock();
       try {

@@ -18,7 +18,7 @@ const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
-const { StoreMemory } = require('./store/fallback.js');
+const { StoreWithFallback } = require('./store/fallback.js');
 const { StoreScoring } = require('./store/scoring.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
@@ -71,7 +71,7 @@ class Scorer {
     this.#cache = cache;
     this.#shown = { novelty: novelty ?? null, store };
     if (store !== undefined && novelty !== undefined) {
-      this.#store = new StoreScoring(new StoreMemory(store, cache, onStoreError));
+      this.#store = new StoreScoring(new StoreWithFallback(store, cache, onStoreError));
     }
     const memory = /** @type {NativeVectorCache} */ (nativeOf(cache));
     this.#native = fromAddon(() => new native.NativeScorer(memory, profiles, novelty));

@@ -8,7 +8,7 @@ const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { VectorCache, Scorer, embedderStatus } = require('../..');
-const { StoreMemory } = require('../../lib/store/fallback.js');
+const { StoreWithFallback } = require('../../lib/store/fallback.js');
 const { makeTrace } = require('../support/make-trace.js');
 const {
   MODEL,
@@ -393,7 +393,7 @@ describeWithPostgres('faults', () => {
     });
     const { emitWarning } = process;
     process.emitWarning = () => {};
-    const memory = new StoreMemory(made, new VectorCache(), 'local');
+    const memory = new StoreWithFallback(made, new VectorCache(), 'local');
     const ask = (id, ...seeds) => memory.ask(entry(id, ...seeds.map(randomVector)), true);
     try {
       const answers = await Promise.all([ask('second', 2, 3), ask('third', 2)]);

@@ -53,7 +53,7 @@ const MOST_REFUSALS = 3;
  */
 
 /** Asks a store in the order of the calls, several questions at a time, and where wanted remembers what it misses. */
-class StoreMemory {
+class StoreWithFallback {
   #store;
   #cache;
   /** What answers while the store fails, from the cache; undefined if nothing does. */
@@ -614,4 +614,4 @@ function nonsense() {
   return codedError(TypeError, 'ERR_STORE', message);
 }
 
-module.exports = { StoreMemory };
+module.exports = { StoreWithFallback };

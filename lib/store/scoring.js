@@ -29,7 +29,7 @@ class StoreScoring {
    */
   #lastReply;
 
-  /** @param {InstanceType<typeof import('./fallback.js').StoreMemory>} memory */
+  /** @param {InstanceType<typeof import('./fallback.js').StoreWithFallback>} memory */
   constructor(memory) {
     this.#memory = memory;
   }

@@ -24,7 +24,7 @@ use codes::CodedQuery;
 use moment::Moment;
 pub use scaled::Component;
 use scaled::Scaled;
-use scan::{Found, Largest, Scan, Several, Wanted};
+use scan::{Collector, Found, Largest, Scan, Several};
 
 /// What a vector stands for, in the words of whoever added it: at most [`MAX_LABEL_BYTES`] long.
 pub type Label = Arc<str>;
@@ -492,16 +492,16 @@ impl VectorCache {
     }
 
     /// Shows vectors to `wanted`: those that `over` has the scan go over.
-    fn scan<W: Wanted>(&mut self, wanted: W, over: impl FnOnce(&mut Scan<W>, &Blocks)) -> Result<W> {
+    fn scan<C: Collector>(&mut self, collector: C, over: impl FnOnce(&mut Scan<C>, &Blocks)) -> Result<C> {
         let coded = if self.blocks.coded() {
             self.coded.set(&self.scaled)?;
             Some(&self.coded)
         } else {
             None
         };
-        let mut scan = Scan::new(&self.scaled, coded, wanted);
+        let mut scan = Scan::new(&self.scaled, coded, collector);
         over(&mut scan, &self.blocks);
-        Ok(scan.wanted)
+        Ok(scan.collector)
     }
 
     fn neighbour(&self, found: Found) -> Neighbour {

@@ -24,7 +24,7 @@ pub(super) struct Found {
 }
 
 /// Which vectors a search collects.
-pub(super) trait Wanted {
+pub(super) trait Collector {
     /// Whether the vector with the largest bound in a batch is compared before the others, so that it can rule these out. It
     /// may be offered twice then.
     const PROMISING_FIRST: bool;
@@ -40,7 +40,7 @@ pub(super) trait Wanted {
 #[derive(Debug, Default)]
 pub(super) struct Largest(pub(super) Option<Found>);
 
-impl Wanted for Largest {
+impl Collector for Largest {
     const PROMISING_FIRST: bool = true;
 
     #[inline]
@@ -84,7 +84,7 @@ impl Several {
     }
 }
 
-impl Wanted for Several {
+impl Collector for Several {
     // The best vector of a batch alone cannot rule out others, because several are collected.
     const PROMISING_FIRST: bool = false;
 
@@ -134,25 +134,25 @@ impl PartialEq for Rank {
 impl Eq for Rank {}
 
 /// A search for the vectors that are most similar to a query.
-pub(super) struct Scan<'q, W> {
+pub(super) struct Scan<'q, C> {
     query: &'q Scaled,
     coded: Option<&'q CodedQuery>,
     kernels: &'static Kernels,
     /// How many vectors the batches before had.
     before: usize,
     /// The vectors that were collected.
-    pub(super) wanted: W,
+    pub(super) collector: C,
 }
 
-impl<'q, W: Wanted> Scan<'q, W> {
+impl<'q, C: Collector> Scan<'q, C> {
     /// Makes a search for `query`, which must not be the zero vector. Codes save time and do not change the result.
-    pub(super) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, wanted: W) -> Self {
+    pub(super) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, collector: C) -> Self {
         Self {
             query,
             coded,
             kernels: simd::kernels(),
             before: 0,
-            wanted,
+            collector,
         }
     }
 
@@ -192,21 +192,24 @@ impl<'q, W: Wanted> Scan<'q, W> {
                 (most_promising, highest) = (index, *bound);
             }
         }
-        if !self.wanted.can_win(highest) {
+        if !self.collector.can_win(highest) {
             return true;
         }
-        if W::PROMISING_FIRST {
+        if C::PROMISING_FIRST {
             self.compare_one(batch, most_promising);
             bounds[most_promising] = f64::NEG_INFINITY;
         }
-        let candidates = bounds.iter().filter(|&&bound| self.wanted.can_win(bound)).count();
+        let candidates = bounds
+            .iter()
+            .filter(|&&bound| self.collector.can_win(bound))
+            .count();
         if candidates > length / 2 {
             self.compare(0, batch.components, batch.inverse_norms);
             return false;
         }
         if candidates > 0 {
             for (index, &bound) in bounds.iter().enumerate() {
-                if self.wanted.can_win(bound) {
+                if self.collector.can_win(bound) {
                     self.compare_one(batch, index);
                 }
             }
@@ -227,7 +230,7 @@ impl<'q, W: Wanted> Scan<'q, W> {
         let products = &mut products[..inverse_norms.len()];
         self.kernels.dots(&self.query.components, components, products);
         for (index, (product, inverse_norm)) in products.iter().zip(inverse_norms).enumerate() {
-            self.wanted.offer(Found {
+            self.collector.offer(Found {
                 similarity: product * inverse_norm * self.query.inverse_norm,
                 index: self.before + start + index,
             });
@@ -298,12 +301,12 @@ mod tests {
             let largest = |coded| {
                 let mut scan = Scan::new(&scaled, coded, Largest::default());
                 scan.over(blocks.runs(0));
-                scan.wanted.0
+                scan.collector.0
             };
             let several = |coded, count| {
                 let mut scan = Scan::new(&scaled, coded, Several::new(count).unwrap());
                 scan.over(blocks.runs(0));
-                scan.wanted.into_sorted().collect::<Vec<_>>()
+                scan.collector.into_sorted().collect::<Vec<_>>()
             };
             let plain = largest(None);
             let bits = |found: Option<Found>| found.map(|found| (found.index, found.similarity.to_bits()));
