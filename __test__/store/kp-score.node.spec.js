@@ -114,14 +114,12 @@ describeWithPostgres('kp-score --store', () => {
   test('the driver may be that of the directory in which it runs', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-driver-'));
     try {
-      for (const name of ['pg', 'pgvector']) {
-        const home = path.join(directory, 'node_modules', name);
-        fs.mkdirSync(home, { recursive: true });
-        fs.writeFileSync(
-          path.join(home, 'index.js'),
-          `process.stderr.write('their ${name}\\n'); module.exports = require(${JSON.stringify(require.resolve(name))});`,
-        );
-      }
+      const home = path.join(directory, 'node_modules', 'pg');
+      fs.mkdirSync(home, { recursive: true });
+      fs.writeFileSync(
+        path.join(home, 'index.js'),
+        `process.stderr.write('their pg\\n'); module.exports = require(${JSON.stringify(require.resolve('pg'))});`,
+      );
       const { code, stderr } = await kpScore(['--store', url(), '--store-table', 'driven'], {
         input,
         cwd: directory,
