@@ -4,7 +4,7 @@
 
 const fc = require('fast-check');
 
-const { readRecords } = require('../cli/records.js');
+const { readRecords } = require('../lib/formats/records.js');
 
 /** The records of a text that comes in chunks of these sizes, again and again. */
 async function read(input, { sizes = [64 * 1024], ...options } = {}) {

@@ -2,10 +2,12 @@
 // fails where a name, a parameter or a result is in one of them alone, or has another type there. It is never run.
 
 import type * as declaredConformance from '../conformance.js';
+import type * as declaredFormats from '../formats.js';
 import type * as declared from '../index.js';
 import type * as cleanText from '../lib/clean/text.js';
 import type * as cleanTrace from '../lib/clean/trace.js';
 import type * as embedder from '../lib/embedder.js';
+import type * as formats from '../lib/formats/reader.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as scoring from '../lib/scoring.js';
 import type * as conformance from '../lib/store/conformance.js';
@@ -71,6 +73,7 @@ same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(
 same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
 same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer>>(true);
 same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
+same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
 
 // The names of each entry point, all of which are checked above.
 same<
@@ -84,3 +87,4 @@ same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
 same<keyof typeof declaredPii, 'cleanPii' | 'cleanPiiAsync' | 'cleanTrace'>(true);
 same<keyof typeof declaredPgvector, 'PgVectorStore'>(true);
 same<keyof typeof declaredConformance, 'noveltyStoreConformance'>(true);
+same<keyof typeof declaredFormats, 'toTraces'>(true);

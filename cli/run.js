@@ -9,7 +9,7 @@ const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
 const { isSameFile, nameOf, readChunks, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
-const { DEFAULT_LIMIT, readRecords } = require('./records.js');
+const { DEFAULT_LIMIT, readRecords } = require('../lib/formats/records.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
 const { renderSummary, Summary } = require('./summary.js');
@@ -341,7 +341,7 @@ class Run {
    * Hands a value in, to be scored; returns what is to be done when it is its turn.
    *
    * @param {string} source
-   * @param {import('./records.js').JsonRecord} record
+   * @param {import('../lib/formats/records.js').JsonRecord} record
    * @returns {() => Promise<void>}
    */
   #begin(source, { line, index, size, text = '', value, error }) {

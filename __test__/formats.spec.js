@@ -1,0 +1,548 @@
+'use strict';
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const fc = require('fast-check');
+
+const { Scorer } = require('..');
+const { toTraces } = require('../formats.js');
+const { root } = require('./support/paths.js');
+
+const folder = path.join(__dirname, 'formats');
+const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
+const trajectory = JSON.parse(fs.readFileSync(trajectoryFile, 'utf8'));
+
+/** All that is read of an input. */
+async function read(input, options) {
+  const results = [];
+  for await (const result of toTraces(input, options)) results.push(result);
+  return results;
+}
+
+/** All traces of an input in which nothing is bad. */
+async function tracesOf(input, options) {
+  return (await read(input, options)).map(({ error, trace }) => {
+    if (error) throw error;
+    return trace;
+  });
+}
+
+const streamOf = (name) => fs.createReadStream(path.join(folder, name));
+
+/** The steps of a trace, each as its type and what novelty compares. */
+const stepsOf = ({ steps }) => steps.map(({ type, content }) => [type, content]);
+
+describe('atif', () => {
+  test('becomes a trace, and each sub-agent one of its own', async () => {
+    const [main, review] = await read(fs.createReadStream(trajectoryFile), { file: trajectoryFile });
+    expect(main).toMatchObject({
+      line: 1,
+      index: null,
+      format: 'atif',
+      known: { success: true, confidence: true },
+    });
+    expect(stepsOf(main.trace)).toEqual([
+      ['thought', 'A test that shows it comes first.'],
+      ['thought', 'I run the tests.'],
+      ['tool_call', 'bash\ncommand: pytest tests/test_parser.py\ntimeout: 60'],
+      ['error_recovery', 'Error: no module named pytest'],
+      ['error_recovery', 'bash\ncommand: python -m unittest tests.test_parser'],
+      ['tool_call', 'read_file\npath: parser.py'],
+      ['observation', 'Ran 12 tests. OK'],
+      ['observation', "def lines(text):\n    return text.split('\\n')[:-1]"],
+      ['thought', 'A colleague checks the fix.'],
+      ['tool_call', 'delegate\ntask: Review parser.py'],
+      ['observation', '[sub-agent review]'],
+      ['thought', 'The last line is kept now, and a test holds that.'],
+    ]);
+    expect(main.trace).toMatchObject({
+      id: expect.stringMatching(
+        /^kp:trace:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+      ),
+      metadata: {
+        created_at: '2026-03-04T10:00:01.000Z',
+        framework: 'mini-agent',
+        success: true,
+        visibility: 'private',
+        imported: {
+          format: 'atif',
+          version: 'ATIF-v1.8',
+          model: 'example/model-1',
+          reward: 1,
+          final_metrics: { total_prompt_tokens: 812, total_steps: 7 },
+          left_out: { 'system message': 1, 'copied step': 1 },
+        },
+      },
+      task: { objective: 'The parser drops the last line of a file without a newline. Fix it.' },
+      outcome: { result_summary: 'The last line is kept now, and a test holds that.', confidence: 1 },
+    });
+    expect(main.trace.steps[2]).toMatchObject({
+      tool: { name: 'bash' },
+      input: { command: 'pytest tests/test_parser.py', timeout: 60 },
+    });
+    expect(stepsOf(review.trace)).toEqual([['thought', 'It is right.']]);
+    expect(review).toMatchObject({
+      known: { success: false, confidence: false },
+      trace: { metadata: { imported: { is_subagent: true } } },
+    });
+  });
+
+  test.each([
+    [{ verifier_result: { rewards: { reward: 0.25 } }, exception_info: { exception_type: 'X' } }, true, 0.25],
+    [{ verifier_result: { rewards: { tests: 0 } } }, false, 0],
+    [{ verifier_result: null, exception_info: { exception_type: 'AgentTimeoutError' } }, false, 0.5],
+  ])('takes the outcome from result.json: %j', async (result, success, confidence) => {
+    const directory = fs.mkdtempSync(path.join(require('node:os').tmpdir(), 'formats-'));
+    try {
+      fs.writeFileSync(path.join(directory, 'result.json'), JSON.stringify(result));
+      const [trace] = await tracesOf(trajectory, { file: path.join(directory, 'agent', 'trajectory.json') });
+      expect(trace).toMatchObject({ metadata: { success }, outcome: { confidence } });
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  test('of every version is read', async () => {
+    for (let minor = 0; minor <= 8; minor++) {
+      const { length } = await tracesOf({ ...trajectory, schema_version: `ATIF-v1.${minor}` });
+      expect(length).toBe(2);
+    }
+  });
+
+  test('keeps and counts what it does not know', async () => {
+    const [trace] = await tracesOf({
+      ...{ schema_version: 'ATIF-v1.9', agent: {}, mood: 'good', extra: { run: 3 } },
+      steps: [
+        {
+          source: 'user',
+          message: [
+            { type: 'image', source: {} },
+            { type: 'text', text: 'Look' },
+          ],
+          weather: 1,
+        },
+      ],
+    });
+    expect(trace.task.objective).toBe('[image]\nLook');
+    expect(trace.metadata.imported).toMatchObject({
+      extra: { run: 3 },
+      left_out: { 'field mood': 1, 'field weather': 1, 'image part': 1 },
+    });
+  });
+
+  const python = path.join(
+    root,
+    'model',
+    '.venv',
+    process.platform === 'win32' ? 'Scripts' : 'bin',
+    'python',
+  );
+  const program = path.join(folder, 'make-atif.py');
+  const hasModels = (() => {
+    try {
+      execFileSync(python, ['-c', 'import atif'], { stdio: 'pipe' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+  if (!hasModels) console.warn('skipped: the Python package atif of scripts/readers.txt is not installed');
+  const testModels = hasModels ? test : test.skip;
+
+  testModels('is what the models of the format make, and what they validate', () => {
+    expect(JSON.parse(execFileSync(python, [program, 'make'], { encoding: 'utf8' }))).toEqual(trajectory);
+    const made = fc
+      .sample(anyTrajectory, { numRuns: 50, seed: 7 })
+      .map(({ trajectory }) => JSON.stringify(trajectory));
+    execFileSync(python, [program, 'validate'], { input: made.join('\n') });
+  });
+
+  test('loses and invents no step', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyTrajectory, async ({ trajectory, steps }) => {
+        const [trace] = await tracesOf(trajectory);
+        expect(trace.steps.map(({ content }) => content)).toEqual(steps);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('is scored as the trace that it becomes', async () => {
+    const scorer = new Scorer({ embedder: null });
+    const traces = await tracesOf(fs.createReadStream(trajectoryFile), { file: trajectoryFile });
+    const written = traces.map((trace) => JSON.stringify(trace)).join('\n');
+    const again = await tracesOf(written);
+    expect(again).toEqual(JSON.parse(`[${written.replace('\n', ',')}]`));
+    const [main] = await scorer.evaluateValues(traces);
+    // 3 of 4 types and a recovery and 12 steps; 3 tools in 12 steps; a certain success; no embedder.
+    const complexity = 0.5 + 0.3 + (12 / 20) * 0.2;
+    expect(main).toBeCloseTo(0.25 * complexity + 0.35 * 0.5 + 0.15 * ((3 / 12) * 3) + 0.25, 6);
+    expect(await scorer.evaluateValues(again)).toEqual(await scorer.evaluateValues(traces));
+  });
+});
+
+const anyText = fc.stringMatching(/^[a-z]{1,8}( [a-z]{1,8})?$/);
+
+/** A trajectory, and the contents of the steps that it must become. */
+const anyTrajectory = fc
+  .array(
+    fc.oneof(
+      fc.record({ source: fc.constantFrom('system', 'user'), message: anyText }),
+      fc.record({
+        source: fc.constant('agent'),
+        message: fc.oneof(fc.constant(''), anyText),
+        reasoning: fc.option(anyText, { nil: undefined }),
+        calls: fc.array(
+          fc.record({ name: anyText, value: anyText, result: fc.option(anyText, { nil: undefined }) }),
+          { maxLength: 3 },
+        ),
+      }),
+    ),
+    { maxLength: 12 },
+  )
+  .map((turns) => {
+    let hasObjective = false;
+    const contents = [];
+    const steps = turns.map(({ source, message, reasoning, calls = [] }, at) => {
+      if (source === 'user') {
+        if (hasObjective) contents.push(message);
+        hasObjective = true;
+      }
+      if (source === 'agent') {
+        if (reasoning !== undefined) contents.push(reasoning);
+        if (message !== '') contents.push(message);
+        contents.push(...calls.map(({ name, value }) => `${name}\nvalue: ${value}`));
+        contents.push(...calls.flatMap(({ result }) => result ?? []));
+      }
+      const results = calls.flatMap(({ result }, call) =>
+        result === undefined ? [] : [{ source_call_id: `${at}.${call}`, content: result }],
+      );
+      return {
+        ...{ step_id: at + 1, source, message },
+        ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+        ...(calls.length === 0
+          ? {}
+          : {
+              tool_calls: calls.map(({ name, value }, call) => ({
+                tool_call_id: `${at}.${call}`,
+                function_name: name,
+                arguments: { value },
+              })),
+            }),
+        ...(results.length === 0 ? {} : { observation: { results } }),
+      };
+    });
+    return {
+      trajectory: { schema_version: 'ATIF-v1.4', agent: { name: 'a', version: '1' }, steps },
+      steps: contents,
+    };
+  })
+  .filter(({ trajectory, steps }) => steps.length > 0 && trajectory.steps.length > 0);
+
+describe('openai-chat', () => {
+  test('tells chat completions, Responses and Anthropic messages apart', async () => {
+    const results = await read(streamOf('chat.jsonl'));
+    expect(results.map(({ format, line }) => [format, line])).toEqual([
+      ['openai-chat', 1],
+      ['openai-chat', 2],
+      ['openai-chat', 3],
+    ]);
+    const [chat, responses, anthropic] = results.map(({ trace }) => trace);
+    expect(stepsOf(chat)).toEqual([
+      ['tool_call', 'find_booking\ndestination: Oslo'],
+      ['error_recovery', '{"error":"no customer given"}'],
+      ['thought', 'What is your booking number?'],
+      ['observation', 'KX21'],
+      ['error_recovery', 'find_booking\nbooking: KX21'],
+      ['observation', '{"flight":"OSL9"}'],
+      ['thought', 'Your flight OSL9 is cancelled.'],
+    ]);
+    expect(chat).toMatchObject({
+      task: { objective: 'Cancel my flight to Oslo, please.' },
+      metadata: { success: true },
+      outcome: { confidence: 0.5 },
+    });
+    expect(stepsOf(responses)).toEqual([
+      ['thought', 'The tool knows.'],
+      ['tool_call', 'weather\ncity: Rome'],
+      ['observation', '21 degrees'],
+      ['thought', '21 degrees.'],
+    ]);
+    expect(responses.metadata.created_at).toBe('2026-01-01T00:00:00.000Z');
+    expect(stepsOf(anthropic)).toEqual([
+      ['thought', 'I read it.'],
+      ['thought', 'I look.'],
+      ['tool_call', 'read_file\npath: notes.txt'],
+      ['error_recovery', 'permission denied'],
+      ['error_recovery', 'read_file\npath: ./notes.txt'],
+      ['observation', 'milk'],
+      ['observation', 'Well?'],
+      ['thought', 'Milk.'],
+    ]);
+    expect(results.map(({ known }) => known.success)).toEqual([true, false, false]);
+  });
+
+  const turn = (role, content) => ({ role, content });
+  const conversation = [turn('user', 'Hello'), turn('assistant', 'Good day')];
+
+  test.each([
+    ['an array', JSON.stringify(conversation), 1],
+    ['an array a line', `${JSON.stringify(conversation)}\n${JSON.stringify(conversation)}`, 2],
+    ['an array of arrays', JSON.stringify([conversation, conversation]), 2],
+    ['a message a line', conversation.map((each) => JSON.stringify(each)).join('\n'), 1],
+    [
+      'a log of requests',
+      JSON.stringify({
+        request: { messages: [conversation[0]] },
+        response: { choices: [{ message: conversation[1] }] },
+      }),
+      1,
+    ],
+    [
+      'a line of a batch',
+      JSON.stringify({
+        custom_id: 'x',
+        body: { messages: [conversation[0]] },
+        response: { body: { choices: [{ message: conversation[1] }] } },
+      }),
+      1,
+    ],
+    [
+      'Responses with a text',
+      JSON.stringify({
+        input: 'Hello',
+        output: [
+          { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Good day' }] },
+        ],
+      }),
+      1,
+    ],
+  ])('is found in %s', async (_, text, count) => {
+    const traces = await tracesOf(text);
+    expect(traces.map((trace) => [trace.task.objective, stepsOf(trace)])).toEqual(
+      Array(count).fill(['Hello', [['thought', 'Good day']]]),
+    );
+  });
+
+  test('is the same as a value, as text and in chunks of any size', async () => {
+    const text = fs.readFileSync(path.join(folder, 'chat.jsonl'));
+    const values = String(text)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const withoutTime = (traces) =>
+      traces.map((trace) => ({ ...trace, metadata: { ...trace.metadata, created_at: '' } }));
+    const expected = withoutTime(await tracesOf(values));
+    expect(withoutTime(await tracesOf(String(text)))).toEqual(expected);
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 50 }), fc.boolean(), async (size, hasMark) => {
+        const bytes = hasMark ? Buffer.concat([Buffer.from('\ufeff'), text]) : text;
+        const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+          bytes.subarray(at * size, (at + 1) * size),
+        );
+        async function* stream() {
+          yield* chunks;
+        }
+        expect(withoutTime(await tracesOf(stream()))).toEqual(expected);
+      }),
+      { numRuns: 10 },
+    );
+  });
+});
+
+describe('what every format has in common', () => {
+  const native = {
+    '@context': 'https://openknowledgepulse.org/schema/v1',
+    '@type': 'ReasoningTrace',
+    id: 'kp:trace:1',
+  };
+
+  test('a trace stays as it is, in a mixture too', async () => {
+    const chat = {
+      messages: [
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: 'Hm' },
+      ],
+    };
+    const results = await read([native, trajectory, chat].map((value) => JSON.stringify(value)).join('\n'));
+    expect(results.map(({ format, line }) => [format, line])).toEqual([
+      ['trace', 1],
+      ['atif', 2],
+      ['atif', 2],
+      ['openai-chat', 3],
+    ]);
+    expect(results[0]).toMatchObject({ trace: native, known: { success: true, confidence: true } });
+  });
+
+  test('options go before the format', async () => {
+    const [{ trace, known }] = await read(trajectory, {
+      success: true,
+      confidence: 0.75,
+      domain: 'code',
+      file: trajectoryFile,
+    });
+    expect(trace).toMatchObject({
+      metadata: { success: true, task_domain: 'code' },
+      outcome: { confidence: 0.75 },
+    });
+    expect(known).toEqual({ success: true, confidence: true });
+  });
+
+  test('the id is that of the trace, whenever it is read', async () => {
+    const ids = async (value) => (await tracesOf(value)).map(({ id }) => id);
+    const chat = (reply) => ({
+      messages: [
+        { role: 'user', content: 'Hello' },
+        { role: 'assistant', content: reply },
+      ],
+    });
+    const [first, second] = [await ids(chat('a')), await ids(chat('b'))];
+    expect(await ids(chat('a'))).toEqual(first);
+    expect(second).not.toEqual(first);
+    expect(new Set(await ids(trajectory)).size).toBe(2);
+  });
+
+  test('bad records are named, and the rest is read', async () => {
+    const lines = [
+      '{"schema_version":"ATIF-v1.6"}',
+      '{"messages":[{"role":"user","content":"a"},{"role":"ghost","content":"b"}]}',
+      '{"nothing":1}',
+      '{"messages":',
+      '{"schema_version":"ATIF-v1.6","steps":[{"source":"cat","message":""}]}',
+      '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}',
+    ];
+    const bad = Buffer.concat([
+      Buffer.from(`${lines.join('\n')}\n{"messages":"`),
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from('"}\n'),
+    ]);
+    const results = await read(bad);
+    expect(results.map(({ error, trace }) => error?.message ?? trace.task.objective)).toEqual([
+      'line 1: not atif: steps must be an array',
+      "line 2: not openai-chat: messages[1]: a message has the role 'ghost', which is not known",
+      expect.stringMatching(/^line 3: of no format that is known; they are trace, atif, /),
+      expect.stringMatching(/^line 4: not JSON/),
+      'line 5: not atif: steps[0].source must be system, user or agent',
+      'a',
+      'line 7: not UTF-8',
+    ]);
+    expect(results[0].error).toMatchObject({ code: 'ERR_INVALID_RECORD' });
+  });
+
+  test('a format that is asked for is the only one', async () => {
+    const [{ error }] = await read(trajectory, { format: 'openai-chat' });
+    expect(error.message).toBe('not openai-chat: it has no messages, and no items');
+  });
+
+  test.each([
+    ['a result that is JSON with an error', { content: '{"error":{"code":7}}' }, true],
+    ['one with an exit code', { content: '{"stdout":"","exit_code":2}' }, true],
+    ['one with the exit code 0', { content: '{"error":null,"exit_code":0}' }, false],
+    ['a traceback', { content: 'Traceback (most recent call last):\n  File' }, true],
+    ['an exception by its name', { content: 'ValueError: invalid literal' }, true],
+    ['a text about errors', { content: 'No errors were found' }, false],
+    ['a list of errors', { content: 'errors.log' }, false],
+  ])('%s is judged by its text', async (_, { content }, failed) => {
+    const messages = [
+      { role: 'user', content: 'go' },
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: '1', function: { name: 'run', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: '1', content },
+    ];
+    const [trace] = await tracesOf({ messages });
+    expect(trace.steps[1].type).toBe(failed ? 'error_recovery' : 'observation');
+  });
+
+  test('only the first success after a failure repairs it, by the same tool', async () => {
+    const act = (id, name, content) => [
+      { role: 'assistant', content: '', tool_calls: [{ id, function: { name, arguments: '{}' } }] },
+      { role: 'tool', tool_call_id: id, content },
+    ];
+    const messages = [
+      ...act('1', 'a', 'Error: x'),
+      ...act('2', 'b', 'ok'),
+      ...act('3', 'a', 'Error: y'),
+      ...act('4', 'a', 'ok'),
+      ...act('5', 'a', 'ok'),
+    ];
+    const [trace] = await tracesOf({ messages });
+    expect(trace.steps.map(({ type }) => type[0])).toEqual([
+      't',
+      'e',
+      't',
+      'o',
+      't',
+      'e',
+      'e',
+      'o',
+      't',
+      'o',
+    ]);
+  });
+
+  test('hostile values cost an error at most', async () => {
+    let deep = 'x';
+    for (let depth = 0; depth < 200_000; depth++) deep = [deep];
+    const circle = { messages: [{ role: 'user', content: {} }] };
+    circle.messages[0].content.self = circle;
+    const thrower = {
+      get messages() {
+        throw new Error('no');
+      },
+    };
+    const revoked = Proxy.revocable({}, {});
+    revoked.revoke();
+    const ids = {
+      messages: Array.from({ length: 20_000 }, () => ({
+        role: 'assistant',
+        tool_calls: [{ id: 'same', function: { name: 'f' } }],
+      })),
+    };
+    const results = await read([
+      { messages: [{ role: 'user', content: deep }] },
+      circle,
+      thrower,
+      revoked.proxy,
+      ids,
+    ]);
+    expect(results.map(({ error, trace }) => error?.code ?? trace.steps.length)).toEqual([
+      ...Array(4).fill('ERR_INVALID_RECORD'),
+      20_000,
+    ]);
+  });
+
+  test.each([
+    [{ format: 'csv' }, RangeError],
+    [{ success: 'yes' }, TypeError],
+    [{ confidence: 2 }, RangeError],
+    [{ from: 'atif' }, TypeError],
+    ['atif', TypeError],
+  ])('options are checked at once: %j', (options, Class) => {
+    expect(() => toTraces('', options)).toThrow(Class);
+    expect(() => toTraces('', options)).toThrow(expect.objectContaining({ code: 'ERR_INVALID_OPTION' }));
+  });
+
+  test('what a stream throws is thrown as it is', async () => {
+    const failure = new Error('the disk is on fire');
+    async function* broken() {
+      yield '{"messages":[{"role":"user","content":"Hello"}]}\n';
+      throw failure;
+    }
+    const reading = toTraces(broken());
+    expect((await reading.next()).value.trace.task.objective).toBe('Hello');
+    await expect(reading.next()).rejects.toBe(failure);
+    await expect(
+      toTraces(
+        [1][Symbol.iterator] &&
+          (async function* () {
+            yield 1;
+          })(),
+      ).next(),
+    ).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
+  });
+});

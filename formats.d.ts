@@ -1,0 +1,102 @@
+/**
+ * Turns what agents write into reasoning traces: trajectories, conversations, session files and spans. `docs/formats.md` has what each
+ * format becomes.
+ *
+ * @packageDocumentation
+ */
+
+import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
+
+/**
+ * A format that can be read:
+ *
+ * - `trace`: {@link ReasoningTrace}s, which stay as they are.
+ * - `atif`: trajectories of the Agent Trajectory Interchange Format, versions 1.0 to 1.8.
+ * - `openai-chat`: conversations of chat APIs, those of OpenAI (Chat Completions and Responses) and of Anthropic.
+ */
+export type FormatName = 'trace' | 'atif' | 'openai-chat';
+
+/** Options of {@link toTraces}. */
+export interface ReadOptions {
+  /** The format of every record. Without it, each record is recognised by what is in it. */
+  format?: FormatName;
+  /** Whether the agents succeeded. It goes before what the format says; traces that are read as they are keep theirs. */
+  success?: boolean;
+  /** How sure the agents are of their results, 0 to 1. It goes before what the format says. */
+  confidence?: number;
+  /** `metadata.task_domain` of the traces, which selects the weights. By default `code` for coding agents, else `default`. */
+  domain?: string;
+  /** The path of the input: beside it there may be a file with the outcome, as `result.json` of Harbor. */
+  file?: string;
+}
+
+/** What of a trace's outcome is known, from the format or from the options. What is not has a default. */
+export interface Known {
+  /** Otherwise `metadata.success` is false. */
+  success: boolean;
+  /** Otherwise `outcome.confidence` is 0.5. */
+  confidence: boolean;
+}
+
+/** What is kept of the original of a trace that was converted. */
+export interface Imported {
+  format: FormatName;
+  known: Known;
+  /** How often something became no step, by what it was: system messages, images, unknown fields. */
+  left_out?: Record<string, number>;
+  /** What the format has besides: ids, the model, metrics. */
+  [detail: string]: unknown;
+}
+
+/** A trace that was converted from another format. */
+export interface ImportedTrace extends ReasoningTrace {
+  metadata: KnowledgeUnitMeta & { imported: Imported };
+}
+
+/** A trace that was read. */
+export interface ReadTrace {
+  /** The line on which it begins, from 1; null if the input is no text. */
+  line: number | null;
+  /** The position in the array that it is an element of, from 0; otherwise null. */
+  index: number | null;
+  /** What it was converted from. */
+  format: FormatName;
+  /** A trace that was read as it is, of the format `trace`, is not checked: the scorer does that. */
+  trace: ReasoningTrace | ImportedTrace;
+  known: Known;
+  error?: undefined;
+}
+
+/** A record that could not be read. The others are read. */
+export interface ReadError {
+  line: number | null;
+  index: number | null;
+  /** Has the `code` `ERR_INVALID_RECORD`; the message names the line. */
+  error: Error;
+  trace?: undefined;
+}
+
+/** What {@link toTraces} yields. */
+export type ReadResult = ReadTrace | ReadError;
+
+/**
+ * Reads the traces in what agents have written. A stream is read as it comes: of it, one record is held at a time, of at most 64 MB,
+ * and of formats that spread a trace over several records, those that are not complete yet, at most 256 MB of them.
+ *
+ * @param input - text, bytes or a stream of either, which hold JSON Lines, arrays or single objects; or a value that is parsed
+ * already
+ * @param options - what is known of the input
+ * @returns the traces in the order of the input, and an error for each record that is none
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once, if an option has the wrong type or value, or if the
+ * call has no such option.
+ * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text. What the stream
+ * throws is thrown as it is.
+ * @example
+ * ```ts
+ * for await (const { trace, error } of toTraces(createReadStream('trajectory.json'), { success: true })) {
+ *   if (trace) console.log(await evaluateValue(trace));
+ *   else console.error(error.message);
+ * }
+ * ```
+ */
+export function toTraces(input: unknown, options?: ReadOptions): AsyncGenerator<ReadResult, void, undefined>;

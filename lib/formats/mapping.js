@@ -1,0 +1,540 @@
+'use strict';
+
+// How what an agent did becomes the steps of a trace: the rules that all formats share, written once. A reader only says what it
+// has found, in order: a user's turn, a thought, a call, a result.
+//
+// | found                                               | becomes                                                              |
+// | --------------------------------------------------- | -------------------------------------------------------------------- |
+// | the first message of a user that has text           | `task.objective`                                                     |
+// | every later one                                     | `observation`                                                        |
+// | reasoning, or a message of the agent                | `thought`, one for each                                              |
+// | a call of a tool                                    | `tool_call`: `tool.name`, the arguments in `input`, and in `content` |
+// | its result                                          | `observation`                                                        |
+// | a result that says that the call failed             | `error_recovery`                                                     |
+// | the next call of the same tool whose result does not | `error_recovery`, with its `tool`, `input` and `content`            |
+// | the last message of the agent                       | `outcome.result_summary`                                             |
+// | system prompts, images, empty messages              | no step; counted in `metadata.imported.left_out`                     |
+
+const { createHash } = require('node:crypto');
+
+/** @import { FormatName, ImportedTrace, Known } from '../../formats.js' */
+
+/**
+ * What is found of a call.
+ *
+ * @typedef {object} Call
+ * @property {unknown} [id] that its result refers to
+ * @property {unknown} name of the tool
+ * @property {unknown} args an object, or JSON of one
+ * @property {string} [server] of the Model Context Protocol
+ */
+
+/**
+ * What is found of a result.
+ *
+ * @typedef {object} Result
+ * @property {unknown} [id] of its call; without one it belongs to the first call that has no result yet
+ * @property {unknown} content text, parts of a message, or any other JSON
+ * @property {boolean} [failed] what the format says of it; undefined if it says nothing, and the text decides
+ */
+
+/** @typedef {import('../../index.js').ReasoningTraceStep} Step */
+
+/**
+ * The outcome of a trace that does not say one, nor its caller: no success that nobody has seen, and a confidence half-way.
+ */
+const DEFAULT_OUTCOME = { success: false, confidence: 0.5 };
+
+/** So many names of unknown fields are told apart; the names are other people's. */
+const MAX_COUNTED = 50;
+
+/** A name of a field that is longer is cut. */
+const NAME_LENGTH = 100;
+
+/**
+ * How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
+ * JavaScript, and of the tools of benchmarks. Of at most so many characters, because a result may be megabytes long.
+ */
+const FAILURE =
+  /^\s{0,64}(?:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):)/i;
+const FAILURE_LENGTH = 256;
+
+/** Of the text of a result, so much may be JSON that is looked into. */
+const JSON_LENGTH = 64 * 1024;
+
+/**
+ * Whether a result says itself that its call failed.
+ *
+ * @param {string} text
+ */
+function saysFailure(text) {
+  if (FAILURE.test(text.slice(0, FAILURE_LENGTH))) return true;
+  if (text[0] !== '{' || text.length > JSON_LENGTH) return false;
+  // Most of what is JSON has no such field; to look for its name is cheap.
+  if (!/"(?:error|isError|is_error|exit_code|exitCode)"/.test(text)) return false;
+  try {
+    const { error, isError, is_error, exit_code, exitCode } = JSON.parse(text);
+    const isFailed = isError === true || is_error === true;
+    return isFailed || Boolean(error) || isExitCode(exit_code) || isExitCode(exitCode);
+  } catch {
+    return false;
+  }
+}
+
+/** @param {unknown} value */
+const isExitCode = (value) => typeof value === 'number' && value !== 0;
+
+/**
+ * @param {unknown} value
+ * @returns {value is Record<string, unknown>}
+ */
+const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/**
+ * An object, empty if the value is none.
+ *
+ * @param {unknown} value
+ * @returns {Record<string, unknown>}
+ */
+const objectOf = (value) => (isObject(value) ? value : {});
+
+/**
+ * A list, empty if the value is none.
+ *
+ * @param {unknown} value
+ * @returns {unknown[]}
+ */
+const listOf = (value) => (Array.isArray(value) ? value : []);
+
+/**
+ * A string with something in it, or undefined.
+ *
+ * @param {unknown} value
+ */
+const stringOf = (value) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/**
+ * A finite number, or undefined.
+ *
+ * @param {unknown} value
+ */
+const numberOf = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
+
+/**
+ * The arguments of a call as an object. JSON that is none is kept as text: a model may have written it wrongly.
+ *
+ * @param {unknown} args
+ * @returns {Record<string, unknown>}
+ */
+function inputOf(args) {
+  if (isObject(args)) return args;
+  if (args === undefined || args === null || args === '') return {};
+  if (typeof args !== 'string') return { arguments: args };
+  if (args.trimStart().startsWith('{')) {
+    try {
+      return objectOf(JSON.parse(args));
+    } catch {
+      // Kept as text.
+    }
+  }
+  return { arguments: args };
+}
+
+/**
+ * A call as text, which is what novelty compares: the tool, then a line for each argument, `name: value`. Strings stay as they
+ * are, everything else is JSON.
+ *
+ * @param {string} name
+ * @param {Record<string, unknown>} input
+ */
+function renderCall(name, input) {
+  const lines = Object.entries(input).map(
+    ([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return [name, ...lines].join('\n');
+}
+
+/** The type of a part that holds text has one of these as the name of its text. */
+const TEXT_FIELDS = ['text', 'content', 'refusal'];
+
+/** Puts a trace together. */
+class TraceBuilder {
+  #format;
+  /** @type {Step[]} */
+  #steps = [];
+  /** @type {string | undefined} */
+  #objective;
+  #summary = '';
+  /** @type {Map<string, number>} */
+  #leftOut = new Map();
+  /**
+   * By the id of a call, its steps, several where ids are used again, and how many of them have their results.
+   *
+   * @type {Map<string, { steps: number[], answered: number }>}
+   */
+  #calls = new Map();
+  /** @type {Set<number>} */
+  #answered = new Set();
+  #firstUnanswered = 0;
+  /** By the name of a tool, the number of steps there were when a call of it had failed. */
+  /** @type {Map<string, number>} */
+  #failed = new Map();
+
+  /** Where it begins in the input. */
+  line;
+  index;
+  /** Of the input that it was read from, in bytes. */
+  size = 0;
+  /**
+   * What the format calls it, from the most particular to the most general; its id is made of these.
+   *
+   * @type {string[]}
+   */
+  ids = [];
+  /**
+   * What is kept in `metadata.imported`.
+   *
+   * @type {Record<string, unknown>}
+   */
+  details = {};
+  /** @type {string | undefined} */
+  createdAt;
+  /** @type {string | undefined} */
+  framework;
+  /** @type {string | undefined} */
+  agentId;
+  domain = 'default';
+  /** @type {boolean | undefined} */
+  success;
+  /** @type {number | undefined} */
+  confidence;
+
+  /**
+   * @param {FormatName} format
+   * @param {{ line: number | null, index: number | null }} place
+   */
+  constructor(format, { line, index }) {
+    this.#format = format;
+    this.line = line;
+    this.index = index;
+  }
+
+  /** Whether nothing was found that belongs to a trace. */
+  get isEmpty() {
+    return this.#objective === undefined && this.#steps.length === 0;
+  }
+
+  get stepCount() {
+    return this.#steps.length;
+  }
+
+  /**
+   * Counts something that becomes no step.
+   *
+   * @param {string} what
+   * @param {number} [times]
+   */
+  leaveOut(what, times = 1) {
+    let name = what.length > NAME_LENGTH ? `${what.slice(0, NAME_LENGTH)}…` : what;
+    if (!this.#leftOut.has(name) && this.#leftOut.size >= MAX_COUNTED) name = 'others';
+    this.#leftOut.set(name, (this.#leftOut.get(name) ?? 0) + times);
+  }
+
+  /**
+   * Counts the fields of an object that its format does not have, or that are newer than this reader.
+   *
+   * @param {Record<string, unknown>} object
+   * @param {ReadonlySet<string>} known
+   */
+  countUnknown(object, known) {
+    for (const name of Object.keys(object)) {
+      if (!known.has(name)) this.leaveOut(`field ${name}`);
+    }
+  }
+
+  /**
+   * Keeps a value in `metadata.imported`, if there is one.
+   *
+   * @param {string} name
+   * @param {unknown} value
+   */
+  keep(name, value) {
+    if (value !== undefined && value !== null) this.details[name] = value;
+  }
+
+  /**
+   * The time of something that was found, in ISO 8601; the first one is that of the trace.
+   *
+   * @param {unknown} time
+   */
+  at(time) {
+    if (this.createdAt !== undefined || typeof time !== 'string' || time.length > 64) return;
+    const date = new Date(time);
+    if (!Number.isNaN(date.getTime())) this.createdAt = date.toISOString();
+  }
+
+  /**
+   * The text of a message or a result: a string, or parts with text. A part without text is counted and named by its type in
+   * brackets, so that a step that has nothing else is not lost.
+   *
+   * @param {unknown} content
+   * @returns {string}
+   */
+  textOf(content) {
+    if (typeof content === 'string') return content;
+    if (content === undefined || content === null) return '';
+    if (!Array.isArray(content)) {
+      const text = textOfPart(content);
+      return text ?? JSON.stringify(content);
+    }
+    return content
+      .map((part) => {
+        const text = textOfPart(part);
+        if (text !== undefined) return text;
+        const type = stringOf(objectOf(part).type);
+        if (type === undefined) return JSON.stringify(part);
+        this.leaveOut(`${type} part`);
+        return `[${type.slice(0, NAME_LENGTH)}]`;
+      })
+      .filter((text) => text !== '')
+      .join('\n');
+  }
+
+  /**
+   * A system prompt, which is not what the agent did.
+   *
+   * @param {unknown} _content
+   */
+  system(_content) {
+    this.leaveOut('system message');
+  }
+
+  /**
+   * A turn of a user.
+   *
+   * @param {unknown} content
+   */
+  user(content) {
+    const text = this.textOf(content);
+    if (isBlank(text)) this.leaveOut('empty message');
+    else if (this.#objective === undefined) this.#objective = text;
+    else this.#push({ type: 'observation', content: text });
+  }
+
+  /**
+   * What the environment says without having been called.
+   *
+   * @param {unknown} content
+   */
+  event(content) {
+    const text = this.textOf(content);
+    if (isBlank(text)) this.leaveOut('empty message');
+    else this.#push({ type: 'observation', content: text });
+  }
+
+  /**
+   * What the agent thinks.
+   *
+   * @param {unknown} content
+   */
+  reasoning(content) {
+    const text = this.textOf(content);
+    if (isBlank(text)) this.leaveOut('empty reasoning');
+    else this.#push({ type: 'thought', content: text });
+  }
+
+  /**
+   * What the agent says.
+   *
+   * @param {unknown} content
+   */
+  message(content) {
+    const text = this.textOf(content);
+    // Beside calls there is mostly none; that is nothing to count.
+    if (isBlank(text)) return;
+    this.#summary = text;
+    this.#push({ type: 'thought', content: text });
+  }
+
+  /**
+   * A call of a tool.
+   *
+   * @param {Call} call
+   */
+  call({ id, name, args, server }) {
+    const tool = stringOf(name) ?? 'unknown';
+    const input = inputOf(args);
+    const at = this.#steps.length;
+    const key = keyOf(id);
+    this.#push({
+      type: 'tool_call',
+      content: renderCall(tool, input),
+      tool: { name: tool, ...(server === undefined ? {} : { mcp_server: server }) },
+      input,
+    });
+    const calls = this.#calls.get(key);
+    if (calls) calls.steps.push(at);
+    else this.#calls.set(key, { steps: [at], answered: 0 });
+  }
+
+  /**
+   * The result of a call.
+   *
+   * @param {Result} result
+   */
+  result({ id, content, failed }) {
+    const text = this.textOf(content);
+    const isFailed = failed ?? saysFailure(text);
+    const at = this.#callOf(keyOf(id));
+    const call = at === undefined ? undefined : this.#steps[at];
+    this.#push({ type: isFailed ? 'error_recovery' : 'observation', content: text });
+    if (at === undefined || call === undefined) return;
+    this.#answered.add(at);
+    const name = call.tool?.name ?? '';
+    if (isFailed) {
+      if (!this.#failed.has(name)) this.#failed.set(name, this.#steps.length);
+      return;
+    }
+    const failedAt = this.#failed.get(name);
+    // A call that was made before the other one had failed repairs nothing.
+    if (failedAt === undefined || at < failedAt) return;
+    call.type = 'error_recovery';
+    this.#failed.delete(name);
+  }
+
+  /**
+   * How long the last call with this id took.
+   *
+   * @param {unknown} id
+   * @param {number} milliseconds
+   */
+  took(id, milliseconds) {
+    const at = this.#calls.get(keyOf(id))?.steps.at(-1);
+    if (at !== undefined && milliseconds >= 0) this.#steps[at].latency_ms = milliseconds;
+  }
+
+  /**
+   * The step of the call that a result belongs to.
+   *
+   * @param {string} key
+   */
+  #callOf(key) {
+    if (key !== '') {
+      const calls = this.#calls.get(key);
+      return calls?.steps[calls.answered++];
+    }
+    while (this.#firstUnanswered < this.#steps.length) {
+      const at = this.#firstUnanswered;
+      if (this.#steps[at].tool !== undefined && !this.#answered.has(at)) return at;
+      this.#firstUnanswered++;
+    }
+    return undefined;
+  }
+
+  /** @param {Omit<Step, 'step_id'>} step */
+  #push(step) {
+    this.#steps.push({ step_id: this.#steps.length, ...step });
+  }
+
+  /**
+   * What a verifier says of the outcome: a reward above 0 is a success, as Harbor counts them, and the confidence is the reward,
+   * kept within 0 and 1, because it says how far the result is right.
+   *
+   * @param {unknown} reward
+   */
+  reward(reward) {
+    const value = numberOf(reward);
+    if (value === undefined) return;
+    this.success = value > 0;
+    this.confidence = Math.min(1, Math.max(0, value));
+    this.details.reward = value;
+  }
+
+  /**
+   * The trace.
+   *
+   * @param {{ success?: boolean, confidence?: number, domain?: string }} given what the caller says; it goes before the format
+   * @returns {{ trace: ImportedTrace, known: Known }}
+   */
+  finish(given) {
+    const success = given.success ?? this.success;
+    const confidence = given.confidence ?? this.confidence;
+    const known = { success: success !== undefined, confidence: confidence !== undefined };
+    const unanswered = this.#steps.filter(({ tool }, at) => tool !== undefined && !this.#answered.has(at));
+    if (unanswered.length > 0) this.leaveOut('call without a result', unanswered.length);
+    const objective = this.#objective ?? '';
+    const imported = { format: this.#format, known, ...this.details };
+    if (this.#leftOut.size > 0) Object.assign(imported, { left_out: Object.fromEntries(this.#leftOut) });
+    /** @type {ImportedTrace} */
+    const trace = {
+      '@context': 'https://openknowledgepulse.org/schema/v1',
+      '@type': 'ReasoningTrace',
+      id: `kp:trace:${this.#uuid(objective)}`,
+      metadata: {
+        created_at: this.createdAt ?? new Date().toISOString(),
+        ...(this.agentId === undefined ? {} : { agent_id: this.agentId }),
+        ...(this.framework === undefined ? {} : { framework: this.framework }),
+        task_domain: given.domain ?? this.domain,
+        success: success ?? DEFAULT_OUTCOME.success,
+        quality_score: 0,
+        visibility: 'private',
+        privacy_level: 'aggregated',
+        imported,
+      },
+      task: { objective },
+      steps: this.#steps,
+      outcome: {
+        result_summary: this.#summary,
+        confidence: confidence ?? DEFAULT_OUTCOME.confidence,
+      },
+    };
+    return { trace, known };
+  }
+
+  /**
+   * The same for the same trace, so that reading it again is recognised: made of what the format calls it, or else of all it has.
+   *
+   * @param {string} objective
+   */
+  #uuid(objective) {
+    const hash = createHash('sha256');
+    const parts = [this.#format, ...this.ids, String(this.#steps.length), objective];
+    if (this.ids.length === 0) parts.push(...this.#steps.map(({ content }) => content ?? ''));
+    for (const part of parts) hash.update(`${part.length}:${part}`);
+    const hex = hash.digest('hex');
+    // Version 8 of RFC 9562: made in a way of our own.
+    const variant = '89ab'[Number.parseInt(hex[16], 16) & 3];
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+}
+
+/** @param {string} text */
+const isBlank = (text) => !/\S/.test(text);
+
+/** @param {unknown} id */
+const keyOf = (id) => (typeof id === 'string' || typeof id === 'number' ? String(id) : '');
+
+/**
+ * The text of a part of a message; undefined if it holds none.
+ *
+ * @param {unknown} part
+ */
+function textOfPart(part) {
+  if (typeof part === 'string') return part;
+  const fields = objectOf(part);
+  for (const name of TEXT_FIELDS) {
+    if (typeof fields[name] === 'string') return /** @type {string} */ (fields[name]);
+  }
+  return undefined;
+}
+
+module.exports = {
+  DEFAULT_OUTCOME,
+  isObject,
+  listOf,
+  numberOf,
+  objectOf,
+  saysFailure,
+  stringOf,
+  TraceBuilder,
+};

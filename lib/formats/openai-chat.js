@@ -1,0 +1,243 @@
+'use strict';
+
+// Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages.
+// messages.js has how a message or an item becomes steps.
+//
+// | record                                                       | trace                                                    |
+// | ------------------------------------------------------------ | -------------------------------------------------------- |
+// | `messages`, or `traj`                                        | its messages; a trace each                               |
+// | `choices[0].message`, in the record or in its `response`     | the last message                                         |
+// | `input` and `output` of Responses                            | its items; a string as `input` is a user's turn          |
+// | `content` of a reply of Anthropic, with `type` `message`     | the last message                                         |
+// | `body`, `request`: requests of batches and of logs           | as if what is in it were in the record                   |
+// | an array of messages; a whole input that is one              | a trace                                                  |
+// | messages that stand alone, one a line                        | a trace, of all of them                                  |
+// | `system`, `instructions`, messages of `system`, `developer`  | none; counted                                            |
+// | `reward`, `success`, `confidence`                            | success and confidence                                   |
+// | `id`, `custom_id`, `task_id`, `conversation_id`, `session_id` | makes `id`; kept in `metadata.imported`                  |
+// | `created`, `created_at`, `timestamp`, `model`                | `metadata.created_at`, `metadata.imported.model`         |
+// | `metadata`                                                   | `metadata.imported.metadata`                             |
+
+const { OpenTraces } = require('./open-traces.js');
+const { addMessage, isMessage } = require('./messages.js');
+const { isObject, listOf, numberOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
+
+/** @import { Entry, Reader } from './reader.js' */
+
+const IDS = ['id', 'custom_id', 'task_id', 'conversation_id', 'session_id', 'trial'];
+
+const FIELDS = new Set([
+  ...[
+    ...IDS,
+    'messages',
+    'traj',
+    'choices',
+    'response',
+    'request',
+    'body',
+    'input',
+    'output',
+    'content',
+    'role',
+  ],
+  ...[
+    'type',
+    'system',
+    'instructions',
+    'reward',
+    'success',
+    'confidence',
+    'created',
+    'created_at',
+    'timestamp',
+  ],
+  // What the model was asked for, not what the agent did.
+  ...[
+    'model',
+    'metadata',
+    'object',
+    'usage',
+    'tools',
+    'tool_choice',
+    'parallel_tool_calls',
+    'temperature',
+    'top_p',
+  ],
+  ...[
+    'max_tokens',
+    'max_completion_tokens',
+    'max_output_tokens',
+    'stream',
+    'status',
+    'method',
+    'url',
+    'service_tier',
+  ],
+  ...[
+    'system_fingerprint',
+    'stop_reason',
+    'stop_sequence',
+    'reasoning',
+    'text',
+    'truncation',
+    'store',
+    'user',
+    'error',
+  ],
+  ...[
+    'previous_response_id',
+    'incomplete_details',
+    'thinking',
+    'stop',
+    'n',
+    'seed',
+    'response_format',
+    'functions',
+  ],
+]);
+
+/** A number of seconds since 1970 is less, one of milliseconds is more. */
+const SECONDS = 1e11;
+
+/** @param {unknown} value */
+function recognises(value) {
+  if (Array.isArray(value)) return isMessage(value[0]);
+  if (!isObject(value)) return false;
+  if (isMessage(value)) return true;
+  return messagesOf(value) !== undefined;
+}
+
+/**
+ * The messages of a record that is a conversation, in order; undefined if it is none.
+ *
+ * @param {Record<string, unknown>} record
+ * @returns {unknown[] | undefined}
+ */
+function messagesOf(record) {
+  const { response, request, body } = record;
+  for (const list of [record.messages, record.traj]) {
+    if (Array.isArray(list) && (list.length === 0 || isMessage(list[0]))) {
+      return [...list, ...replyOf(record), ...replyOf(objectOf(response))];
+    }
+  }
+  for (const inner of [request, body]) {
+    const asked = isObject(inner) ? messagesOf(inner) : undefined;
+    if (asked !== undefined) return [...asked, ...replyOf(record), ...replyOf(objectOf(response))];
+  }
+  const output = listOf(record.output);
+  if (isMessage(output[0]) || record.object === 'response') return [...inputOf(record.input), ...output];
+  const input = listOf(record.input);
+  if (isMessage(input[0])) return [...input, ...replyOf(objectOf(response))];
+  // The request with a text only, and its reply in another field.
+  if (typeof record.input === 'string' && replyOf(objectOf(response)).length > 0) {
+    return [...inputOf(record.input), ...replyOf(objectOf(response))];
+  }
+  return undefined;
+}
+
+/** @param {unknown} input */
+function inputOf(input) {
+  return typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
+}
+
+/**
+ * What the model replied: the first choice, a message of Anthropic, or items; nothing if there is none of these.
+ *
+ * @param {Record<string, unknown>} reply
+ * @returns {unknown[]}
+ */
+function replyOf(reply) {
+  if (isObject(reply.body)) return replyOf(reply.body);
+  const { message } = objectOf(listOf(reply.choices)[0]);
+  if (isObject(message)) return [message];
+  if (reply.type === 'message' && reply.role === 'assistant') return [reply];
+  return listOf(reply.output);
+}
+
+/** @returns {Reader} */
+function createReader() {
+  /** @type {InstanceType<typeof OpenTraces<InstanceType<typeof TraceBuilder>>>} */
+  const open = new OpenTraces();
+  let conversation = 0;
+  /** The place of the last message that stood alone in its array; null if it had a line of its own, undefined at first. */
+  /** @type {number | null | undefined} */
+  let last;
+  return {
+    *read(entry) {
+      const { value, index, size } = entry;
+      const standsAlone = isObject(value) && isMessage(value) && !isReply(value);
+      // The elements of one array follow each other, and so do lines.
+      const goesOn =
+        standsAlone && (index === null ? last === null : typeof last === 'number' && index === last + 1);
+      if (!goesOn) yield* open.take(String(conversation++));
+      last = standsAlone ? index : undefined;
+      if (standsAlone) {
+        const builder = open.add(String(conversation), size, () => new TraceBuilder('openai-chat', entry));
+        builder.size += size;
+        addMessage(builder, value);
+      } else yield read(entry);
+    },
+    *end() {
+      yield* open.takeAll();
+    },
+  };
+}
+
+/**
+ * A whole reply of Anthropic looks like a message, and says more.
+ *
+ * @param {Record<string, unknown>} value
+ */
+const isReply = (value) =>
+  value.type === 'message' && isObject(value.usage) && typeof value.model === 'string';
+
+/** @param {Entry} entry */
+function read(entry) {
+  const { value } = entry;
+  const builder = new TraceBuilder('openai-chat', entry);
+  builder.size = entry.size;
+  const record = Array.isArray(value) ? { messages: value } : objectOf(value);
+  const messages = isReply(record) ? [record] : messagesOf(record);
+  if (messages === undefined) throw new TypeError('it has no messages, and no items');
+  addDetails(builder, record);
+  for (const each of [record.body, record.request, record.response]) addDetails(builder, objectOf(each));
+  for (const [at, message] of messages.entries()) {
+    try {
+      addMessage(builder, message);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      throw new TypeError(`messages[${at}]: ${error.message}`);
+    }
+  }
+  return builder;
+}
+
+/**
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {Record<string, unknown>} record
+ */
+function addDetails(builder, record) {
+  for (const name of IDS) {
+    const id = record[name];
+    if (typeof id !== 'string' && typeof id !== 'number') continue;
+    builder.ids.push(`${name} ${id}`);
+    builder.keep(name, id);
+  }
+  for (const time of [record.created_at, record.created, record.timestamp]) {
+    const number = numberOf(time);
+    if (number === undefined) builder.at(time);
+    else if (number > 0 && number < SECONDS * 1000)
+      builder.at(new Date(number < SECONDS ? number * 1000 : number).toISOString());
+  }
+  if (stringOf(record.model)) builder.keep('model', record.model);
+  builder.keep('metadata', record.metadata);
+  if (record.system !== undefined) builder.system(record.system);
+  if (typeof record.instructions === 'string') builder.system(record.instructions);
+  builder.reward(record.reward);
+  if (typeof record.success === 'boolean') builder.success = record.success;
+  const confidence = numberOf(record.confidence);
+  if (confidence !== undefined && confidence >= 0 && confidence <= 1) builder.confidence = confidence;
+  builder.countUnknown(record, FIELDS);
+}
+
+module.exports = { createReader, name: /** @type {const} */ ('openai-chat'), recognises };

@@ -1,0 +1,334 @@
+'use strict';
+
+// Turns what agents write into traces, by the module of each format.
+
+const { invalidOption, readOption, requireOptions } = require('../calls/options.js');
+const { codedError } = require('../calls/errors.js');
+const { isObject } = require('./mapping.js');
+const { DEFAULT_LIMIT, readRecords } = require('./records.js');
+
+/**
+ * @import { FormatName, Known, ReadError, ReadOptions, ReadResult, ReadTrace } from '../../formats.js'
+ * @import { JsonRecord } from './records.js'
+ */
+
+/** @typedef {InstanceType<typeof import('./mapping.js').TraceBuilder>} TraceBuilder */
+
+/**
+ * A JSON value, and where it is from.
+ *
+ * @typedef {object} Entry
+ * @property {unknown} value
+ * @property {number | null} line in the input, from 1
+ * @property {number | null} index in the array that it is an element of, from 0
+ * @property {number} size in the input, in bytes
+ */
+
+/**
+ * Reads one input of a format: one that has a trace in each record has no `end`.
+ *
+ * @typedef {object} Reader
+ * @property {(entry: Entry) => Iterable<TraceBuilder>} read the traces that this record ends; throws a `TypeError` that says what is
+ * wrong with the record
+ * @property {() => Iterable<TraceBuilder>} [end] the traces that the end of the input ends
+ */
+
+/** @typedef {Omit<JsonRecord, 'line'> & { line: number | null }} InputRecord a record of text, or of a value */
+
+/**
+ * A module of a format.
+ *
+ * @typedef {object} Format
+ * @property {FormatName} name
+ * @property {(value: unknown) => boolean} recognises whether a record is of this format; may read getters that throw
+ * @property {(context: { file?: string }) => Reader} createReader
+ */
+
+/**
+ * What a record came to: a trace; a value that no format recognises, or that is a `ReasoningTrace` already; or an error.
+ *
+ * @typedef {object} Item
+ * @property {number | null} line
+ * @property {number | null} index
+ * @property {number} size of it in the input, in bytes
+ * @property {FormatName | null} format null if no format recognises the value
+ * @property {unknown} [value] the trace, or the value as it is
+ * @property {string} [text] what the value was read from, if it is as it is
+ * @property {Known} [known] what of the outcome is known, if a format was converted
+ * @property {string} [error]
+ */
+
+/** The name of the traces of this package, which need no reader. */
+const NATIVE = 'trace';
+
+/**
+ * Every format, in the order in which they are asked whether a record is theirs.
+ *
+ * @type {readonly Format[]}
+ */
+const FORMATS = [require('./atif.js'), require('./openai-chat.js')];
+
+/** @type {readonly FormatName[]} */
+const FORMAT_NAMES = [NATIVE, ...FORMATS.map(({ name }) => name)];
+
+/**
+ * @param {unknown} value
+ */
+const isTrace = (value) => isObject(value) && value['@type'] === 'ReasoningTrace';
+
+/** Reads one input, record by record. */
+class TraceReader {
+  #format;
+  #file;
+  #given;
+  /** @type {Map<Format, Reader>} */
+  #readers = new Map();
+
+  /**
+   * @param {object} [options]
+   * @param {FormatName} [options.format] of every record; without it, each is recognised by what is in it
+   * @param {string} [options.file] the path of the input
+   * @param {boolean} [options.success]
+   * @param {number} [options.confidence]
+   * @param {string} [options.domain]
+   */
+  constructor({ format, file, ...given } = {}) {
+    this.#format = format;
+    this.#file = file;
+    this.#given = given;
+  }
+
+  /**
+   * What a record comes to: nothing, if its trace goes on, or several traces.
+   *
+   * @param {InputRecord} record
+   * @returns {Generator<Item, void>}
+   */
+  *read(record) {
+    const { line, index, size, error } = record;
+    if (error !== undefined) {
+      yield { line, index, size, format: null, error };
+      return;
+    }
+    const { text, value } = record;
+    let format;
+    try {
+      format = this.#formatOf(value);
+    } catch (thrown) {
+      yield { line, index, size, format: null, error: reasonOf(thrown) };
+      return;
+    }
+    if (format === undefined) {
+      const isNative = this.#format === NATIVE || isTrace(value);
+      yield { line, index, size, format: isNative ? NATIVE : null, value, text };
+      return;
+    }
+    yield* this.#take(format.name, { line, index, size }, () =>
+      this.#readerOf(format).read({ value, line, index, size }),
+    );
+  }
+
+  /**
+   * The traces that the end of the input ends.
+   *
+   * @returns {Generator<Item, void>}
+   */
+  *end() {
+    for (const [{ name }, reader] of this.#readers) {
+      yield* this.#take(name, { line: null, index: null, size: 0 }, () => reader.end?.() ?? []);
+    }
+    this.#readers.clear();
+  }
+
+  /**
+   * The format of a record; undefined for what is a trace already, or of no format.
+   *
+   * @param {unknown} value
+   */
+  #formatOf(value) {
+    if (this.#format === NATIVE) return undefined;
+    if (this.#format !== undefined) return FORMATS.find(({ name }) => name === this.#format);
+    if (isTrace(value)) return undefined;
+    return FORMATS.find(({ recognises }) => recognises(value));
+  }
+
+  /** @param {Format} format */
+  #readerOf(format) {
+    let reader = this.#readers.get(format);
+    if (reader === undefined) {
+      reader = format.createReader({ file: this.#file });
+      this.#readers.set(format, reader);
+    }
+    return reader;
+  }
+
+  /**
+   * The traces that are put together, and what went wrong at last.
+   *
+   * @param {FormatName} format
+   * @param {{ line: number | null, index: number | null, size: number }} place
+   * @param {() => Iterable<TraceBuilder>} ask
+   * @returns {Generator<Item, void>}
+   */
+  *#take(format, place, ask) {
+    try {
+      for (const builder of ask()) {
+        const { line, index, size } = builder;
+        if (builder.isEmpty) continue;
+        const { trace, known } = builder.finish(this.#given);
+        yield { line, index, size, format, value: trace, known };
+      }
+    } catch (thrown) {
+      yield { ...place, format, error: `not ${format}: ${reasonOf(thrown)}` };
+    }
+  }
+}
+
+/**
+ * What is wrong with a record. Whatever is thrown, it is the record's fault: it is nested more deeply than the stack is, refers to
+ * itself, or has getters that throw.
+ *
+ * @param {unknown} thrown
+ */
+function reasonOf(thrown) {
+  if (thrown instanceof RangeError) return 'it is nested too deeply';
+  return thrown instanceof Error ? thrown.message : 'it could not be read';
+}
+
+const OPTIONS = ['confidence', 'domain', 'file', 'format', 'success'];
+
+/**
+ * @param {unknown} options
+ * @returns {ReadOptions}
+ */
+function readOptions(options) {
+  if (options === undefined) return {};
+  const given = requireOptions(options, OPTIONS);
+  const [confidence, domain, file, format, success] = OPTIONS.map((name) => readOption(given, name));
+  for (const [name, value] of Object.entries({ domain, file })) {
+    if (value !== undefined && typeof value !== 'string')
+      throw invalidOption(TypeError, `options.${name} must be a string`);
+  }
+  if (format !== undefined && !FORMAT_NAMES.some((name) => name === format)) {
+    throw invalidOption(RangeError, `options.format must be one of ${FORMAT_NAMES.join(', ')}`);
+  }
+  if (success !== undefined && typeof success !== 'boolean')
+    throw invalidOption(TypeError, 'options.success must be a boolean');
+  if (confidence !== undefined && typeof confidence !== 'number')
+    throw invalidOption(TypeError, 'options.confidence must be a number');
+  if (typeof confidence === 'number' && !(confidence >= 0 && confidence <= 1)) {
+    throw invalidOption(RangeError, `options.confidence must be from 0 to 1, got ${confidence}`);
+  }
+  return /** @type {ReadOptions} */ ({ confidence, domain, file, format, success });
+}
+
+/**
+ * The traces in what an agent has written: a value that was parsed, text, or a stream of bytes or text. A stream is read as it
+ * comes; of it, a record is held at a time, and the traces that are not complete yet.
+ *
+ * @param {unknown} input
+ * @param {ReadOptions} [options]
+ * @returns {AsyncGenerator<ReadResult, void, undefined>}
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once
+ */
+function toTraces(input, options) {
+  return generate(input, readOptions(options));
+}
+
+/**
+ * @param {unknown} input
+ * @param {ReadOptions} options
+ * @returns {AsyncGenerator<ReadResult, void, undefined>}
+ */
+async function* generate(input, options) {
+  const reader = new TraceReader(options);
+  for await (const record of recordsOf(input)) {
+    for (const item of reader.read(record)) yield resultOf(item);
+  }
+  for (const item of reader.end()) yield resultOf(item);
+}
+
+/**
+ * @param {Item} item
+ * @returns {ReadResult}
+ */
+function resultOf({ line, index, format, value, known, error }) {
+  const reason =
+    error ??
+    (format === null ? `of no format that is known; they are ${FORMAT_NAMES.join(', ')}` : undefined);
+  if (reason !== undefined) {
+    const place = line === null ? '' : `line ${line}${index === null ? '' : `[${index}]`}: `;
+    return { line, index, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+  }
+  const isKnown = known ?? { success: true, confidence: true };
+  return /** @type {ReadTrace} */ ({ line, index, format, trace: value, known: isKnown });
+}
+
+/**
+ * The records of an input, whatever it is.
+ *
+ * @param {unknown} input
+ * @returns {AsyncIterable<InputRecord> | Iterable<InputRecord>}
+ */
+function recordsOf(input) {
+  if (typeof input === 'string') return readRecords(bytesOf([input]));
+  if (input instanceof Uint8Array) return readRecords(bytesOf([input]));
+  const isStream = input !== null && typeof input === 'object' && Symbol.asyncIterator in input;
+  if (isStream) return readRecords(bytesOf(/** @type {AsyncIterable<unknown>} */ (input)));
+  // An array is a list of records, or one conversation, whose reader puts its messages together.
+  if (Array.isArray(input)) return input.map((value, index) => ({ line: null, index, size: 0, value }));
+  return [{ line: null, index: null, size: 0, value: input }];
+}
+
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * The bytes of a stream of bytes or text. They are copied: the reader changes line ends in them.
+ *
+ * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
+ * @returns {AsyncGenerator<Buffer>}
+ */
+async function* bytesOf(chunks) {
+  // What the stream begins with, until it is as long as a mark.
+  /** @type {Buffer | null} */
+  let start = NOTHING;
+  const encoder = new StringEncoder();
+  for await (const chunk of chunks) {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      throw codedError(TypeError, 'ERR_INVALID_INPUT', 'a stream must be of bytes or text');
+    }
+    const bytes = typeof chunk === 'string' ? encoder.encode(chunk) : Buffer.from(chunk);
+    if (start === null) {
+      yield bytes;
+      continue;
+    }
+    start = Buffer.concat([start, bytes]);
+    if (start.length < BYTE_ORDER_MARK.length) continue;
+    yield withoutMark(start);
+    start = null;
+  }
+  if (start !== null) yield withoutMark(start);
+}
+
+/** @param {Buffer} bytes */
+function withoutMark(bytes) {
+  const hasMark = BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte);
+  return hasMark ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
+}
+
+/** Text to bytes, chunk by chunk: a character of two code units may be in two chunks. */
+class StringEncoder {
+  #left = '';
+
+  /** @param {string} chunk */
+  encode(chunk) {
+    const text = this.#left + chunk;
+    const last = text.charCodeAt(text.length - 1);
+    const isHalf = last >= 0xd800 && last < 0xdc00;
+    this.#left = isHalf ? text.slice(-1) : '';
+    return Buffer.from(isHalf ? text.slice(0, -1) : text);
+  }
+}
+
+module.exports = { DEFAULT_LIMIT, FORMAT_NAMES, NATIVE, toTraces, TraceReader };
