@@ -68,6 +68,67 @@ async function explained(traces, options) {
 
 const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
 
+describe('other formats', () => {
+  const folder = path.join(__dirname, 'formats');
+  const trajectory = path.join(folder, 'trial', 'agent', 'trajectory.json');
+  const chat = path.join(folder, 'chat.jsonl');
+
+  test('are recognised, and the summary says what is not known', async () => {
+    const { code, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', trajectory, chat, examples]);
+    const { results, summary } = JSON.parse(stdout);
+    expect(code).toBe(0);
+    expect(results.map(({ format }) => format)).toEqual([
+      ...['atif', 'atif', 'openai-chat', 'openai-chat', 'openai-chat'],
+      ...traces.map(() => 'trace'),
+    ]);
+    expect(results.map(({ known }) => known.success).slice(0, 6)).toEqual([
+      true,
+      false,
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(summary).toMatchObject({ converted: 5, unknownSuccess: 3, unknownConfidence: 3 });
+    const said = await kpScore([NO_EMBEDDER, trajectory]);
+    expect(said.stderr).toContain('success not known of 1 trace, scored as failed: see --success');
+  });
+
+  test('are written as traces, which score the same', async () => {
+    const out = path.join(scratch, 'converted.jsonl');
+    const args = ['--success', 'yes', '--confidence', '0.8', '--domain', 'code'];
+    const first = await results([NO_EMBEDDER, '--from', 'openai-chat', '--out', out, ...args, chat]);
+    const second = await results([NO_EMBEDDER, out]);
+    expect(second.map(({ score, id }) => [score, id])).toEqual(first.map(({ score, id }) => [score, id]));
+    expect(linesOf(fs.readFileSync(out, 'utf8')).map((line) => JSON.parse(line))).toEqual(
+      first.map(({ score }) =>
+        expect.objectContaining({
+          metadata: expect.objectContaining({ quality_score: score, success: true, task_domain: 'code' }),
+          outcome: expect.objectContaining({ confidence: 0.8 }),
+        }),
+      ),
+    );
+  });
+
+  test('are not replaced by traces', async () => {
+    const file = path.join(scratch, 'chat.jsonl');
+    fs.copyFileSync(chat, file);
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', file, file]);
+    expect({ code, stderr }).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('what it has in another format'),
+    });
+    expect(fs.readFileSync(file)).toEqual(fs.readFileSync(chat));
+  });
+
+  test('bad records are named with file and line', async () => {
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--from', 'atif', chat, trajectory]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${chat}:3: not atif: it has no schema_version of ATIF, such as "ATIF-v1.6"`);
+    expect(stderr).toContain('2 traces scored');
+  });
+});
+
 describe('scores', () => {
   test('are those of a Scorer, with their explanation', async () => {
     const found = await results(['--explain', examples]);
@@ -81,6 +142,8 @@ describe('scores', () => {
         domain: metadata.task_domain ?? 'default',
         score: found[at].breakdown.score,
         kept: found[at].breakdown.score >= 0.75,
+        format: 'trace',
+        known: { success: true, confidence: true },
       })),
     );
   });
@@ -368,6 +431,7 @@ describe('formats', () => {
       dropped: 3 - kept,
       bad: 0,
       nearDuplicates: 0,
+      ...{ converted: 0, unknownSuccess: 0, unknownConfidence: 0 },
       mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),
       median: expect.closeTo(scores[1], 4),
       p10: expect.closeTo(scores[0] + 0.2 * (scores[1] - scores[0]), 12),
@@ -417,7 +481,8 @@ describe('formats', () => {
     const expected = JSON.parse(await run('--format', 'json', '--explain')).results;
     const [columns, ...rows] = parseCsv(await run('--format', 'csv', '--explain'));
     expect(columns).toEqual([
-      ...['source', 'line', 'index', 'id', 'domain', 'score', 'kept'],
+      ...['source', 'line', 'index', 'id', 'domain', 'score', 'kept', 'format'],
+      ...['knownSuccess', 'knownConfidence'],
       ...['complexity', 'novelty', 'toolDiversity', 'outcome', 'profile'],
       ...['complexityWeight', 'noveltyWeight', 'toolDiversityWeight', 'outcomeWeight'],
       ...[
@@ -444,7 +509,7 @@ describe('formats', () => {
       expect(row.overrides).toBe(breakdown.overrides.map(({ rule }) => rule).join(' '));
     }
     const [short] = parseCsv(await run('--format', 'csv'));
-    expect(short).toEqual(columns.slice(0, 7));
+    expect(short).toEqual(columns.slice(0, 10));
   });
 
   test('table is the default, a line for each', async () => {
@@ -574,10 +639,11 @@ describe('the summary', () => {
     expect(summary.p10).toBeCloseTo(low + 0.2 * (middle - low), 12);
     expect(summary.p90).toBeCloseTo(middle + 0.8 * (high - middle), 12);
     const one = new Summary();
+    const known = { success: true, confidence: true };
     one.begin();
-    one.add({ breakdown: { score: 0.43875 }, domain: 'code', kept: false });
+    one.add({ breakdown: { score: 0.43875 }, domain: 'code', kept: false, known });
     expect(one.figures({})).toMatchObject({ mean: 0.43875, median: 0.43875 });
-    one.add({ breakdown: { score: 0.5 }, domain: 'code', kept: false });
+    one.add({ breakdown: { score: 0.5 }, domain: 'code', kept: false, known });
     const { median, domains } = one.figures({});
     expect([median, domains[0].median]).toEqual([0.469375, 0.469375]);
   });
@@ -589,7 +655,7 @@ describe('the summary', () => {
     const before = heldMemory();
     for (let at = 0; at < 20; at++) {
       const domain = JSON.parse(`"${at} ${'x'.repeat(5e6)}"`);
-      summary.add({ breakdown: { score: 0.5 }, domain, kept: false });
+      summary.add({ breakdown: { score: 0.5 }, domain, kept: false, known: {} });
     }
     expect(heldMemory() - before).toBeLessThan(50e6);
     expect(summary.figures({}).domains).toHaveLength(20);
@@ -683,6 +749,9 @@ describe('exit codes', () => {
     ],
     ['no threads', ['--threads', '0'], '--threads'],
     ['a memory of half an element', ['--memory-size', '0.5'], '--memory-size'],
+    ['an unknown input format', ['--from', 'xml'], '--from must be trace, atif'],
+    ['an unknown success', ['--success', '1'], 'yes or no'],
+    ['what is known of traces', ['--from', 'trace', '--success', 'yes'], '--success is for other formats'],
     ['an unknown dtype', ['--dtype', 'fp16'], 'fp32 or q8'],
     ['an unknown novelty', ['--novelty', 'some'], 'prefix or full'],
     ['--dropped without a threshold', ['--dropped', 'x'], '--threshold'],

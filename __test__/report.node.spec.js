@@ -170,8 +170,9 @@ describe('a report has', () => {
     const some = traces.slice(0, count);
     const { scores, domains } = summaryOf(some);
     const other = new Summary();
+    const known = { success: true, confidence: true };
     other.begin();
-    for (const trace of some) other.add({ ...trace, kept: trace.breakdown.score >= 0.6 });
+    for (const trace of some) other.add({ ...trace, kept: trace.breakdown.score >= 0.6, known });
     const figures = other.figures({});
     for (const name of ['mean', 'median', 'p10', 'p90']) expect(figures[name]).toBe(scores[name]);
     expect(figures.domains).toEqual(

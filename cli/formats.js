@@ -13,6 +13,8 @@ const { decimal, labelOf, printable } = require('./printable.js');
  * @property {string} source the file it is from, or `stdin`
  * @property {number} line where it begins there, from 1
  * @property {number | null} index in the array that it is an element of, from 0
+ * @property {import('../formats.js').FormatName} format what it was converted from
+ * @property {import('../formats.js').Known} known what of its outcome is known; the rest are defaults
  * @property {string | null} id
  * @property {string} domain
  * @property {boolean} kept whether it scores as much as the threshold
@@ -143,8 +145,8 @@ function tokenWords(tokens, truncated) {
  * @param {Result} result
  * @param {boolean} explains
  */
-function fieldsOf({ source, line, index, id, domain, kept, breakdown }, explains) {
-  const fields = { source, line, index, id, domain, score: breakdown.score, kept };
+function fieldsOf({ source, line, index, format, known, id, domain, kept, breakdown }, explains) {
+  const fields = { source, line, index, id, domain, score: breakdown.score, kept, format, known };
   return explains ? { ...fields, breakdown } : fields;
 }
 
@@ -196,7 +198,17 @@ class Json {
   }
 }
 
-const CSV_COLUMNS = /** @type {const} */ (['source', 'line', 'index', 'id', 'domain', 'score', 'kept']);
+const CSV_COLUMNS = /** @type {const} */ ([
+  'source',
+  'line',
+  'index',
+  'id',
+  'domain',
+  'score',
+  'kept',
+  'format',
+]);
+const CSV_KNOWN = ['knownSuccess', 'knownConfidence'];
 const CSV_EXPLANATION = [
   ...DIMENSIONS,
   'profile',
@@ -213,12 +225,16 @@ class Csv {
   }
 
   begin() {
-    return csvLine(this.#explains ? [...CSV_COLUMNS, ...CSV_EXPLANATION] : CSV_COLUMNS);
+    return csvLine([...CSV_COLUMNS, ...CSV_KNOWN, ...(this.#explains ? CSV_EXPLANATION : [])]);
   }
 
   /** @param {Result} result */
-  row({ breakdown, ...result }) {
-    const cells = CSV_COLUMNS.map((name) => (name === 'score' ? breakdown.score : result[name]));
+  row({ breakdown, known, ...result }) {
+    const cells = [
+      ...CSV_COLUMNS.map((name) => (name === 'score' ? breakdown.score : result[name])),
+      known.success,
+      known.confidence,
+    ];
     if (!this.#explains) return csvLine(cells);
     const { dimensions, weights, composite, overrides, nearest } = breakdown;
     return csvLine([

@@ -4,6 +4,7 @@
 
 const { parseArgs } = require('node:util');
 
+const { FORMAT_NAMES, NATIVE } = require('../lib/formats/reader.js');
 const { CommandError, EXIT } = require('./errors.js');
 const { isSameFile, nameOf, STDIN } = require('./input.js');
 
@@ -13,7 +14,11 @@ const DEFAULT_THRESHOLD = 0.75;
 const FORMATS = /** @type {const} */ (['table', 'json', 'jsonl', 'csv']);
 const DTYPES = /** @type {const} */ (['fp32', 'q8']);
 const NOVELTIES = /** @type {const} */ (['prefix', 'full']);
+const ANSWERS = /** @type {const} */ (['yes', 'no']);
 const MAX_THREADS = 1024;
+
+/** The formats, for the help. */
+const NAMES = `${FORMAT_NAMES.slice(0, -1).join(', ')} or ${FORMAT_NAMES.at(-1)}`;
 
 const USAGE = `Usage: kp-score [OPTION...] [FILE...]
        kp-score doctor [--json]   checks the installation (a file of traces is ./doctor)
@@ -21,6 +26,15 @@ const USAGE = `Usage: kp-score [OPTION...] [FILE...]
 Scores reasoning traces, each 0 to 1. Reads the files, or standard input: JSON Lines,
 JSON arrays and single objects, also compressed with gzip. - is standard input.
 What is no trace is named on standard error with its line, and the rest is scored.
+
+Other formats, which become traces:
+  --from FORMAT        what the input is: ${NAMES}.
+                       Without it, each record is recognised by what is in it
+  --success yes|no     whether the agents succeeded; otherwise what the format says, or
+                       else no
+  --confidence N       how sure they are of their results, 0 to 1; otherwise what the
+                       format says, or else 0.5
+  --domain NAME        metadata.task_domain, which selects the weights
 
 Results:
   --format FORMAT      what goes to standard output for each trace: table, json, jsonl
@@ -63,10 +77,13 @@ could not be read or written; 130 interrupted: what was scored until then is wri
 whole files. Interrupted twice, it ends at once and leaves the files as they were.`;
 
 const OPTIONS = /** @type {const} */ ({
+  confidence: { type: 'string' },
+  domain: { type: 'string' },
   dropped: { type: 'string' },
   dtype: { type: 'string' },
   explain: { type: 'boolean' },
   format: { type: 'string' },
+  from: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
   memory: { type: 'string' },
   'memory-size': { type: 'string' },
@@ -79,6 +96,7 @@ const OPTIONS = /** @type {const} */ ({
   report: { type: 'string' },
   store: { type: 'string' },
   'store-table': { type: 'string' },
+  success: { type: 'string' },
   threads: { type: 'string' },
   threshold: { type: 'string' },
   verbose: { type: 'boolean' },
@@ -91,7 +109,7 @@ const OUTPUTS = /** @type {const} */ (['out', 'dropped', 'report', 'memory']);
 
 /** @typedef {ReturnType<typeof parse>['values']} Values what the options say */
 
-/** @typedef {'dtype' | 'format' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
+/** @typedef {'confidence' | 'dtype' | 'format' | 'from' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
 
 /** @typedef {{ sources: string[] } & ReturnType<typeof valuesOf>} Options what they mean */
 
@@ -135,12 +153,16 @@ function parse(args) {
 function valuesOf(values) {
   const out = values.out ?? null;
   const report = values.report ?? null;
+  const success = oneOf(values, 'success', ANSWERS);
   const hasFile = out !== null || report !== null || values.dropped !== undefined;
   return {
+    confidence: number(values, 'confidence', isScore, 'a number from 0 to 1'),
+    domain: values.domain,
     dropped: values.dropped ?? null,
     dtype: oneOf(values, 'dtype', DTYPES),
     explain: values.explain ?? false,
     format: oneOf(values, 'format', FORMATS) ?? (hasFile ? null : 'table'),
+    from: oneOf(values, 'from', FORMAT_NAMES),
     memory: values.memory ?? null,
     memorySize: number(values, 'memory-size', isCount, 'a whole number of at least 1'),
     modelDirectory: values['model-dir'],
@@ -153,6 +175,7 @@ function valuesOf(values) {
     store: values.store ?? null,
     storeTable: values['store-table'],
     splits: values.threshold !== undefined,
+    success: success === undefined ? undefined : success === 'yes',
     threads: number(values, 'threads', isThreadCount, `a whole number from 1 to ${MAX_THREADS}`),
     threshold: number(values, 'threshold', isScore, 'a number from 0 to 1') ?? DEFAULT_THRESHOLD,
     verbose: values.verbose ?? false,
@@ -205,6 +228,12 @@ const isThreadCount = (value) => Number.isInteger(value) && value >= 1 && value 
  */
 function refuseContradictions(values, options) {
   if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold');
+  if (options.from === NATIVE) {
+    for (const name of /** @type {const} */ (['success', 'confidence', 'domain'])) {
+      if (values[name] !== undefined)
+        throw misused(`--${name} is for other formats, and --from ${NATIVE} reads none`);
+    }
+  }
   if (options.quiet && options.verbose) throw misused('--quiet and --verbose exclude each other');
   if (options.embedder === null) {
     const excluded = /** @type {const} */ ([

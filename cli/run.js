@@ -7,8 +7,9 @@ const { isNearDuplicate, resemblanceOf } = require('./report/duplicates.js');
 const { version } = require('../package.json');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
-const { isSameFile, nameOf, readChunks, statOf, totalSize } = require('./input.js');
+const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
+const { NATIVE, TraceReader } = require('../lib/formats/reader.js');
 const { DEFAULT_LIMIT, readRecords } = require('../lib/formats/records.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
@@ -23,6 +24,11 @@ const { Window } = require('./window.js');
  */
 
 /** @typedef {InstanceType<typeof OutputFile>} File */
+
+/** @typedef {import('../lib/formats/reader.js').Item} Item */
+
+/** What is known of the outcome of a trace that was read as it is. */
+const ALL_KNOWN = { success: true, confidence: true };
 
 /** @typedef {InstanceType<typeof import('./report/collector.js').ReportCollector>} ReportCollector */
 
@@ -310,10 +316,21 @@ class Run {
     const text = this.#textOf(source, (error) => {
       failure = error;
     });
+    const { confidence, domain, from, success } = this.#options;
+    const file = source === STDIN ? undefined : source;
+    const reader = new TraceReader({ format: from, file, success, confidence, domain });
+    const add = async (/** @type {Iterable<Item>} */ items) => {
+      for (const item of items) {
+        if (signal.aborted) return;
+        await window.add(item.size, this.#begin(nameOf(source), item));
+      }
+    };
     for await (const record of readRecords(text)) {
       if (signal.aborted) break;
-      await window.add(record.size, this.#begin(nameOf(source), record));
+      await add(reader.read(record));
     }
+    // Interrupted, it may end in the middle of a trace.
+    await add(reader.end());
     if (failure !== undefined) throw failure;
   }
 
@@ -341,15 +358,26 @@ class Run {
    * Hands a value in, to be scored; returns what is to be done when it is its turn.
    *
    * @param {string} source
-   * @param {import('../lib/formats/records.js').JsonRecord} record
+   * @param {Item} item
    * @returns {() => Promise<void>}
    */
-  #begin(source, { line, index, size, text = '', value, error }) {
+  #begin(source, { line: begin, index, size, format, text, value, known = ALL_KNOWN, error }) {
+    const line = begin ?? 0;
     const result = { source, line, index };
+    const isWritten = this.#out !== null || this.#dropped !== null;
+    let original = '';
+    if (error === undefined && isWritten) {
+      try {
+        original = text ?? JSON.stringify(value);
+      } catch {
+        error = 'it is nested too deeply';
+      }
+    }
     if (error !== undefined) {
+      const reason = error;
       return async () => {
         this.#messages.onDone(size);
-        this.#addBad(result, error);
+        this.#addBad(result, reason);
       };
     }
     const trace = /** @type {ReasoningTrace} */ (value);
@@ -363,7 +391,6 @@ class Run {
     const objective = trace?.task?.objective;
     // Anything else makes no trace, and turning it into text may fail.
     const excerpt = typeof objective === 'string' ? objective.slice(0, EXCERPT_LENGTH) : '';
-    const original = this.#out || this.#dropped ? text : '';
     return async () => {
       this.#messages.onDone(size);
       let breakdown;
@@ -374,7 +401,10 @@ class Run {
         if (String(error.code).startsWith('ERR_STORE')) return this.#giveUp(error);
         return this.#addBad(result, error.message);
       }
-      await this.#add({ ...result, id, domain, breakdown }, { success, excerpt, text: original });
+      await this.#add(
+        { ...result, format: format ?? NATIVE, known, id, domain, breakdown },
+        { success, excerpt, text: original },
+      );
     };
   }
 
@@ -472,6 +502,7 @@ class Run {
     if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
+    if (this.#summary.converted > 0) lost.push('what it has in another format');
     const { size, mtimeNs } = this.#replaced;
     const now = statOf(this.#options.out ?? '');
     if (now?.size !== size || now.mtimeNs !== mtimeNs) lost.push('what was written to it meanwhile');

@@ -2,6 +2,8 @@
 
 // The figures of a run, in bounded memory however many traces there are.
 
+const { DEFAULT_OUTCOME } = require('../lib/formats/mapping.js');
+const { NATIVE } = require('../lib/formats/reader.js');
 const { SIMILARITY } = require('./report/duplicates.js');
 const { Histogram, SCORE_BINS } = require('./report/statistics.js');
 const { copyOf, cut } = require('./report/text.js');
@@ -59,6 +61,10 @@ class Summary {
   #domains = new Map();
   #nearDuplicates = 0;
   #start = 0;
+  #unknownSuccess = 0;
+  #unknownConfidence = 0;
+  /** Traces that were converted from another format. */
+  converted = 0;
   bad = 0;
 
   /** The time is taken from now on. */
@@ -67,8 +73,11 @@ class Summary {
   }
 
   /** @param {import('./formats.js').Result} result */
-  add({ breakdown: { score }, domain, isNearDuplicate, kept }) {
+  add({ breakdown: { score }, domain, format, isNearDuplicate, kept, known }) {
     this.#all.add(score, kept);
+    if (format !== NATIVE) this.converted++;
+    if (!known.success) this.#unknownSuccess++;
+    if (!known.confidence) this.#unknownConfidence++;
     if (isNearDuplicate) this.#nearDuplicates++;
     let name = domain.length > DOMAIN_LENGTH ? copyOf(cut(domain, DOMAIN_LENGTH)) : domain;
     if (!this.#domains.has(name) && this.#domains.size >= MAX_DOMAINS) name = OTHER_DOMAINS;
@@ -94,6 +103,9 @@ class Summary {
       dropped: this.#all.count - this.#all.kept,
       bad: this.bad,
       nearDuplicates: this.#nearDuplicates,
+      converted: this.converted,
+      unknownSuccess: this.#unknownSuccess,
+      unknownConfidence: this.#unknownConfidence,
       mean: this.#all.mean,
       median: this.#all.quantile(0.5),
       p10: this.#all.quantile(0.1),
@@ -136,6 +148,9 @@ function renderSummary(figures, { splits }) {
       row('kept', `${grouped(kept)} of at least ${threshold}, ${grouped(dropped)} below`),
     );
     if (nearDuplicates > 0) lines.push(row('novelty', nearDuplicateWords(nearDuplicates)));
+    if (figures.converted > 0)
+      lines.push(row('converted', `${count(figures.converted, 'trace')} from another format`));
+    lines.push(...unknownWords(figures));
     if (domains.length > 1) lines.push(...domainTable(domains));
   }
   lines.push(row('embedder', embedderWords(embedder)));
@@ -171,6 +186,25 @@ function nearDuplicateWords(number) {
   const novelty = Number((1 - SIMILARITY).toFixed(4));
   const what = number === 1 ? 'is a near-duplicate of an earlier one' : 'are near-duplicates of earlier ones';
   return `${count(number, 'trace')} ${what}: a novelty of ${novelty} or less`;
+}
+
+/**
+ * What was scored with a default, and how to say better.
+ *
+ * @param {Figures} figures
+ */
+function unknownWords({ unknownSuccess, unknownConfidence }) {
+  const { confidence } = DEFAULT_OUTCOME;
+  const words = [];
+  if (unknownSuccess > 0) {
+    words.push(`success not known of ${count(unknownSuccess, 'trace')}, scored as failed: see --success`);
+  }
+  if (unknownConfidence > 0) {
+    words.push(
+      `confidence not known of ${count(unknownConfidence, 'trace')}, scored as ${confidence}: see --confidence`,
+    );
+  }
+  return words.map((text, at) => row(at === 0 ? 'outcome' : '', text));
 }
 
 /** @param {Embedder} embedder */

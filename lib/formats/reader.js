@@ -59,7 +59,7 @@ const { DEFAULT_LIMIT, readRecords } = require('./records.js');
  */
 
 /** The name of the traces of this package, which need no reader. */
-const NATIVE = 'trace';
+const NATIVE = /** @type {const} */ ('trace');
 
 /**
  * Every format, in the order in which they are asked whether a record is theirs.
@@ -171,17 +171,27 @@ class TraceReader {
    * @returns {Generator<Item, void>}
    */
   *#take(format, place, ask) {
+    let at = place;
     try {
       for (const builder of ask()) {
         const { line, index, size } = builder;
-        if (builder.isEmpty) continue;
-        const { trace, known } = builder.finish(this.#given);
-        yield { line, index, size, format, value: trace, known };
+        at = { line, index, size };
+        if (!builder.isEmpty) yield { ...at, format, ...finish(builder, this.#given) };
+        at = place;
       }
     } catch (thrown) {
-      yield { ...place, format, error: `not ${format}: ${reasonOf(thrown)}` };
+      yield { ...at, format, error: `not ${format}: ${reasonOf(thrown)}` };
     }
   }
+}
+
+/**
+ * @param {TraceBuilder} builder
+ * @param {Pick<ReadOptions, 'confidence' | 'domain' | 'success'>} given
+ */
+function finish(builder, given) {
+  const { trace, known } = builder.finish(given);
+  return { value: trace, known };
 }
 
 /**
