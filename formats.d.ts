@@ -13,8 +13,9 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `trace`: {@link ReasoningTrace}s, which stay as they are.
  * - `atif`: trajectories of the Agent Trajectory Interchange Format, versions 1.0 to 1.8.
  * - `openai-chat`: conversations of chat APIs, those of OpenAI (Chat Completions and Responses) and of Anthropic.
+ * - `claude-code`: session files of Claude Code.
  */
-export type FormatName = 'trace' | 'atif' | 'openai-chat';
+export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code';
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {

@@ -352,6 +352,90 @@ describe('openai-chat', () => {
   });
 });
 
+describe('claude-code', () => {
+  const lines = fs.readFileSync(path.join(folder, 'session.jsonl'), 'utf8').trim().split('\n');
+
+  test('sessions become traces, and sidechains traces of their own', async () => {
+    const [main, helper, ...others] = await read(streamOf('session.jsonl'));
+    expect(others).toEqual([]);
+    expect(main).toMatchObject({
+      line: 3,
+      format: 'claude-code',
+      known: { success: false, confidence: false },
+    });
+    expect(stepsOf(main.trace)).toEqual([
+      ['thought', 'Where is it parsed?'],
+      ['tool_call', 'Bash\ncommand: npm test\ndescription: Run the tests'],
+      ['error_recovery', 'Exit code 1\n1 test failed'],
+      ['thought', 'A helper looks for it.'],
+      ['tool_call', 'Task\nprompt: Find the date parser'],
+      ['observation', 'It is in src/date.js.'],
+      ['tool_call', 'mcp__files__edit\npath: src/date.js'],
+      ['observation', "The user doesn't want to proceed with this tool use. The tool use was rejected."],
+      ['observation', 'Then only run the tests.'],
+      ['tool_call', 'Bash\ncommand: npm test'],
+    ]);
+    expect(main.trace.steps[6].tool).toEqual({ name: 'mcp__files__edit', mcp_server: 'files' });
+    expect(main.trace).toMatchObject({
+      task: { objective: 'The date parser takes 30 February. Fix it.' },
+      metadata: {
+        ...{ framework: 'claude-code', task_domain: 'code', created_at: '2026-02-01T08:59:59.000Z' },
+        imported: {
+          ...{ version: '2.0.14', gitBranch: 'main', model: 'example-model' },
+          left_out: {
+            ...{ 'meta message': 1, 'event system': 1, 'summary of a compaction': 1 },
+            ...{ 'repeated event': 1, 'call without a result': 1 },
+          },
+        },
+      },
+    });
+    expect(stepsOf(helper.trace)).toEqual([['thought', 'It is in src/date.js.']]);
+    expect(helper.trace.task.objective).toBe('Find the date parser');
+  });
+
+  test('what stream-json prints says whether it succeeded', async () => {
+    const session_id = 's';
+    const events = [
+      { type: 'system', subtype: 'init', session_id, cwd: '/' },
+      {
+        type: 'assistant',
+        session_id,
+        parent_tool_use_id: null,
+        message: { role: 'assistant', content: 'Done.' },
+      },
+      { type: 'result', subtype: 'success', is_error: false, session_id, num_turns: 1 },
+    ];
+    const [{ trace, known }] = await read(events);
+    expect(trace).toMatchObject({
+      metadata: { success: true, imported: { num_turns: 1 } },
+      steps: [{ content: 'Done.' }],
+    });
+    expect(known).toEqual({ success: true, confidence: false });
+  });
+
+  test('sessions that are mixed are told apart, and circles of parents end', async () => {
+    const renamed = lines.map((line) => line.replaceAll('5f0c7c9e', 'other').replaceAll(/"(u|s)-/g, '"$1x'));
+    const mixed = lines.flatMap((line, at) => [line, renamed[at]]);
+    expect((await tracesOf(mixed.join('\n'))).map(({ steps }) => steps.length)).toEqual([10, 10, 1, 1]);
+    const circle = (uuid, parentUuid) => ({
+      type: 'user',
+      sessionId: 's',
+      isSidechain: true,
+      uuid,
+      parentUuid,
+      message: { content: uuid },
+    });
+    expect(await tracesOf([circle('a', 'b'), circle('b', 'a'), circle('c', 'c')])).toHaveLength(2);
+  });
+
+  test('a bounded number of traces is open', async () => {
+    const event = (at) => ({ type: 'user', sessionId: `s${at}`, message: { content: 'Hello' } });
+    const results = await read([...Array.from({ length: 1100 }, (_, at) => event(at)), event(0)]);
+    expect(results.filter(({ trace }) => trace)).toHaveLength(1100);
+    expect(results.find(({ error }) => error).error.message).toMatch(/comes too late for its trace/);
+  });
+});
+
 describe('what every format has in common', () => {
   const native = {
     '@context': 'https://openknowledgepulse.org/schema/v1',

@@ -154,6 +154,9 @@ function renderCall(name, input) {
   return [name, ...lines].join('\n');
 }
 
+/** How agents call the tools of a server: by its name and theirs. */
+const MCP_TOOL = /^mcp__(.+?)__./;
+
 /** The type of a part that holds text has one of these as the name of its text. */
 const TEXT_FIELDS = ['text', 'content', 'refusal'];
 
@@ -363,13 +366,14 @@ class TraceBuilder {
    */
   call({ id, name, args, server }) {
     const tool = stringOf(name) ?? 'unknown';
+    const [, mcp = server] = MCP_TOOL.exec(tool) ?? [];
     const input = inputOf(args);
     const at = this.#steps.length;
     const key = keyOf(id);
     this.#push({
       type: 'tool_call',
       content: renderCall(tool, input),
-      tool: { name: tool, ...(server === undefined ? {} : { mcp_server: server }) },
+      tool: { name: tool, ...(mcp === undefined ? {} : { mcp_server: mcp }) },
       input,
     });
     const calls = this.#calls.get(key);

@@ -19,9 +19,10 @@ const MAX_FINISHED = 100_000;
  * @template Value
  */
 class OpenTraces {
-  /** In the order in which something was last added. @type {Map<string, { value: Value, bytes: number }>} */
+  /** In the order in which something was last added. @type {Map<string, { value: Value, bytes: number, order: number }>} */
   #open = new Map();
   #bytes = 0;
+  #begun = 0;
   /** @type {Set<string>} */
   #finished = new Set();
   #limits;
@@ -42,7 +43,7 @@ class OpenTraces {
    */
   add(key, size, make) {
     const { maxTraceBytes, maxOpen } = this.#limits;
-    const trace = this.#open.get(key) ?? { value: undefined, bytes: 0 };
+    const trace = this.#open.get(key) ?? { value: undefined, bytes: 0, order: this.#begun++ };
     if (trace.value === undefined && this.#finished.has(key)) {
       throw new TypeError(
         `it comes too late for its trace, which was finished because ${maxOpen} others were open, or 256 MB of them`,
@@ -57,7 +58,7 @@ class OpenTraces {
     trace.bytes += size;
     this.#bytes += size;
     this.#open.delete(key);
-    this.#open.set(key, /** @type {{ value: Value, bytes: number }} */ (trace));
+    this.#open.set(key, /** @type {{ value: Value, bytes: number, order: number }} */ (trace));
     return trace.value;
   }
 
@@ -86,9 +87,10 @@ class OpenTraces {
     yield trace.value;
   }
 
-  /** Takes out all. @returns {Generator<Value, void>} */
+  /** Takes out all, in the order in which they began. @returns {Generator<Value, void>} */
   *takeAll() {
-    for (const key of [...this.#open.keys()]) yield* this.take(key);
+    const keys = [...this.#open].sort(([, a], [, b]) => a.order - b.order).map(([key]) => key);
+    for (const key of keys) yield* this.take(key);
   }
 }
 

@@ -66,7 +66,7 @@ const NATIVE = /** @type {const} */ ('trace');
  *
  * @type {readonly Format[]}
  */
-const FORMATS = [require('./atif.js'), require('./openai-chat.js')];
+const FORMATS = [require('./atif.js'), require('./openai-chat.js'), require('./claude-code.js')];
 
 /** @type {readonly FormatName[]} */
 const FORMAT_NAMES = [NATIVE, ...FORMATS.map(({ name }) => name)];

@@ -1,0 +1,164 @@
+'use strict';
+
+// Sessions of Claude Code, an event a line: the files in `~/.claude/projects/`, and what `--output-format stream-json` prints. They
+// are not documented; Harbor reads them too (`claude_code.py`).
+//
+// | event                                                   | trace                                                            |
+// | ------------------------------------------------------- | ---------------------------------------------------------------- |
+// | all with one `sessionId` or `session_id`                | a trace                                                          |
+// | with `isSidechain`: of one `agentId`, or of one chain of `parentUuid`; with one `parent_tool_use_id` | a trace, whose success is not known |
+// | `type` `user` and `assistant`: `message`                | as a message of Anthropic in `openai-chat`                       |
+// | a `tool_result` of a `toolUseResult` that is `interrupted`, or that a user refused | `observation`: the tool did not fail |
+// | calls without a result, as of a session that was killed | `tool_call`                                                      |
+// | `isCompactSummary`                                      | none; counted: it repeats what was                               |
+// | an event whose `uuid` was there before, as in a session that was continued | none; counted                                 |
+// | `isMeta`, `isApiErrorMessage`                           | none; counted: the program speaks, not the user nor the agent    |
+// | `type` `result`                                         | success, by `is_error`                                           |
+// | `type` `system`, `summary`, `file-history-snapshot`, …  | none; counted                                                    |
+// | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
+// |                                                         | `metadata.framework` is `claude-code`, `task_domain` is `code`   |
+
+const { isObject, listOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
+const { addMessage } = require('./messages.js');
+const { OpenTraces } = require('./open-traces.js');
+
+/** @import { Entry, Reader } from './reader.js' */
+
+/** Types of events without a message; there are more, which are recognised by their session. */
+const OTHER_TYPES = new Set(['summary', 'file-history-snapshot', 'queue-operation']);
+
+/** So many events are remembered of all open traces, to tell those that come again and the chains that they are of. */
+const MAX_EVENTS = 1_000_000;
+
+/** How results begin that say that the user has stopped the tool. */
+const INTERRUPTED = /^(?:\[Request interrupted by user|The user doesn't want to (?:proceed with|take) this)/;
+
+/** @param {Record<string, unknown>} event */
+const sessionOf = (event) => stringOf(event.sessionId) ?? stringOf(event.session_id);
+
+/** @param {unknown} value */
+function recognises(value) {
+  if (!isObject(value) || typeof value.type !== 'string' || 'role' in value) return false;
+  if (sessionOf(value) !== undefined) return true;
+  return OTHER_TYPES.has(value.type) && ('leafUuid' in value || 'messageId' in value || 'operation' in value);
+}
+
+/** @returns {Reader} */
+function createReader() {
+  /** @type {InstanceType<typeof OpenTraces<InstanceType<typeof TraceBuilder>>>} */
+  const open = new OpenTraces();
+  /**
+   * By the id of an event, the trace that it is of.
+   *
+   * @type {Map<string, string>}
+   */
+  const events = new Map();
+  return {
+    *read(entry) {
+      const event = objectOf(entry.value);
+      if (!recognises(event)) throw new TypeError('it is no event of a session');
+      const session = sessionOf(event);
+      if (session === undefined) return;
+      const { uuid } = event;
+      const hasId = typeof uuid === 'string';
+      const isRepeated = hasId && events.has(uuid);
+      const key = isRepeated ? `${events.get(uuid)}` : keyOf(event, session, events);
+      if (hasId && !isRepeated) {
+        if (events.size >= MAX_EVENTS) events.clear();
+        events.set(uuid, key);
+      }
+      const builder = open.add(key, entry.size, () => begin(entry, event, session, key));
+      builder.size += entry.size;
+      if (isRepeated) builder.leaveOut('repeated event');
+      else addEvent(builder, event);
+      yield* open.overflow();
+    },
+    *end() {
+      yield* open.takeAll();
+    },
+  };
+}
+
+/**
+ * What the events of a trace have in common.
+ *
+ * @param {Record<string, unknown>} event
+ * @param {string} session
+ * @param {ReadonlyMap<string, string>} events
+ */
+function keyOf(event, session, events) {
+  const task = stringOf(event.parent_tool_use_id);
+  if (event.isSidechain !== true) return task === undefined ? session : `${session} ${task}`;
+  const agent = stringOf(event.agentId);
+  if (agent !== undefined) return `${session} ${agent}`;
+  const parent = events.get(stringOf(event.parentUuid) ?? '');
+  // The first of a chain has no parent, or one of the session itself.
+  return parent === undefined || parent === session ? `${session} ${event.uuid ?? 'sidechain'}` : parent;
+}
+
+/**
+ * @param {Entry} entry
+ * @param {Record<string, unknown>} event
+ * @param {string} session
+ * @param {string} key
+ */
+function begin(entry, event, session, key) {
+  const builder = new TraceBuilder('claude-code', entry);
+  builder.ids = [key];
+  builder.framework = 'claude-code';
+  builder.domain = 'code';
+  builder.agentId = stringOf(event.agentId);
+  builder.keep('session_id', session);
+  if (key !== session) builder.keep('is_subagent', true);
+  return builder;
+}
+
+/**
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {Record<string, unknown>} event
+ */
+function addEvent(builder, event) {
+  const { type, message } = event;
+  for (const name of ['version', 'cwd', 'gitBranch']) {
+    if (!(name in builder.details)) builder.keep(name, event[name]);
+  }
+  if (type === 'result') {
+    if (typeof event.is_error === 'boolean') builder.success = !event.is_error;
+    for (const name of ['num_turns', 'total_cost_usd', 'duration_ms', 'subtype'])
+      builder.keep(name, event[name]);
+    return;
+  }
+  if ((type !== 'user' && type !== 'assistant') || !isObject(message))
+    return builder.leaveOut(`event ${type}`);
+  builder.at(event.timestamp);
+  if (event.isCompactSummary === true) return builder.leaveOut('summary of a compaction');
+  if (event.isMeta === true) return builder.leaveOut('meta message');
+  if (event.isApiErrorMessage === true) return builder.leaveOut('error of the API');
+  if (typeof message.model === 'string' && !('model' in builder.details))
+    builder.keep('model', message.model);
+  const role = stringOf(message.role) ?? type;
+  addMessage(builder, {
+    role,
+    content: type === 'user' ? withoutFailure(message.content, event) : message.content,
+  });
+}
+
+/**
+ * The content of a message in which tools that the user has stopped did not fail.
+ *
+ * @param {unknown} content
+ * @param {Record<string, unknown>} event
+ */
+function withoutFailure(content, event) {
+  if (!Array.isArray(content)) return content;
+  const isInterrupted = objectOf(event.toolUseResult).interrupted === true;
+  return content.map((part) => {
+    const { type, content: result } = objectOf(part);
+    if (type !== 'tool_result') return part;
+    const text = typeof result === 'string' ? result : objectOf(listOf(result)[0]).text;
+    const isStopped = isInterrupted || (typeof text === 'string' && INTERRUPTED.test(text));
+    return isStopped ? { ...objectOf(part), is_error: false } : part;
+  });
+}
+
+module.exports = { createReader, name: /** @type {const} */ ('claude-code'), recognises };
