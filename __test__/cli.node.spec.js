@@ -8,9 +8,12 @@ const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
 const { constants, gunzipSync, gzipSync } = require('node:zlib');
 
+const fc = require('fast-check');
+
 const { embedderStatus, Scorer } = require('..');
 const { readOptions } = require('../cli/options.js');
 const { createFormat } = require('../cli/formats.js');
+const { Ranking } = require('../cli/ranking.js');
 const { renderSummary, Summary } = require('../cli/summary.js');
 const { version } = require('../package.json');
 const { makeBreakdown } = require('./support/make-breakdown.js');
@@ -126,6 +129,74 @@ describe('other formats', () => {
     expect(code).toBe(1);
     expect(stderr).toContain(`${chat}:3: not atif: it has no schema_version of ATIF, such as "ATIF-v1.6"`);
     expect(stderr).toContain('2 traces scored');
+  });
+});
+
+describe('--top', () => {
+  const confidences = [0.3, 0.9, 0.5, 0.9, 0.9, 0.1, 0.7];
+
+  test.each([
+    ['1', [1]],
+    ['2', [1, 3]],
+    ['4', [1, 3, 4, 6]],
+    ['100', [0, 1, 2, 3, 4, 5, 6]],
+    ['1%', [1]],
+    ['50%', [1, 3, 4, 6]],
+    ['100%', [0, 1, 2, 3, 4, 5, 6]],
+  ])('%s keeps the best, of equal scores the first', async (top, best) => {
+    const input = jsonLines(
+      tracesOf(...confidences).map((trace) => ({
+        ...trace,
+        metadata: { ...trace.metadata, task_domain: 'code' },
+      })),
+    );
+    const [out, dropped] = ['best.jsonl', 'rest.jsonl'].map((name) => path.join(scratch, name));
+    const args = [NO_EMBEDDER, '--format', 'json', '--top', top, '--out', out, '--dropped', dropped];
+    const { stdout } = await kpScore(args, { input });
+    const { results, summary } = JSON.parse(stdout);
+    expect(results.flatMap(({ kept }, at) => (kept ? [at] : []))).toEqual(best);
+    const idsOf = (file) => linesOf(fs.readFileSync(file, 'utf8')).map((line) => JSON.parse(line).id);
+    expect(idsOf(out)).toEqual(best.map((at) => results[at].id));
+    expect([...idsOf(out), ...idsOf(dropped)].sort()).toEqual(results.map(({ id }) => id).sort());
+    expect(summary).toMatchObject({ kept: best.length, scored: 7 });
+  });
+
+  test('finds the place of any number of any scores', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(0, -0, 0.5, 1)), {
+          minLength: 1,
+          maxLength: 50,
+        }),
+        fc.integer({ min: 1, max: 60 }),
+        async (scores, count) => {
+          const ranking = new Ranking({ count });
+          try {
+            await ranking.open();
+            for (const [at, score] of scores.entries())
+              await ranking.add(score, `${at} \u2028\n${'x'.repeat(at * 50)}`);
+            const kept = [];
+            for await (const each of ranking.records(await ranking.cutOff()))
+              if (each.kept) kept.push(Number.parseInt(each.record, 10));
+            const order = [...scores.keys()].sort((a, b) => scores[b] - scores[a] || a - b);
+            expect(kept).toEqual(order.slice(0, count).sort((a, b) => a - b));
+          } finally {
+            await ranking.remove();
+          }
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('is of the report too, and leaves no temporary files', async () => {
+    const report = path.join(scratch, 'best.html');
+    const { code } = await kpScore([NO_EMBEDDER, '--top', '3', '--report', report, examples], {
+      env: { TMPDIR: scratch },
+    });
+    expect(code).toBe(0);
+    expect(fs.existsSync(report)).toBe(true);
+    expect(fs.readdirSync(scratch).filter((name) => name.endsWith('.tmp'))).toEqual([]);
   });
 });
 
@@ -431,7 +502,7 @@ describe('formats', () => {
       dropped: 3 - kept,
       bad: 0,
       nearDuplicates: 0,
-      ...{ converted: 0, unknownSuccess: 0, unknownConfidence: 0 },
+      ...{ converted: 0, unknownSuccess: 0, unknownConfidence: 0, top: null },
       mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),
       median: expect.closeTo(scores[1], 4),
       p10: expect.closeTo(scores[0] + 0.2 * (scores[1] - scores[0]), 12),
@@ -752,6 +823,9 @@ describe('exit codes', () => {
     ['an unknown input format', ['--from', 'xml'], '--from must be trace, atif'],
     ['an unknown success', ['--success', '1'], 'yes or no'],
     ['what is known of traces', ['--from', 'trace', '--success', 'yes'], '--success is for other formats'],
+    ['no best traces', ['--top', '0'], '--top must be a whole number of at least 1'],
+    ['more than all traces', ['--top', '101%'], 'up to 100%'],
+    ['two ways to select', ['--top', '1', '--threshold', '0.5'], '--threshold and --top exclude each other'],
     ['an unknown dtype', ['--dtype', 'fp16'], 'fp32 or q8'],
     ['an unknown novelty', ['--novelty', 'some'], 'prefix or full'],
     ['--dropped without a threshold', ['--dropped', 'x'], '--threshold'],

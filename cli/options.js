@@ -44,7 +44,9 @@ Results:
                        Lines; compressed if FILE ends in .gz. May be the input
   --threshold N        writes to --out only the traces that score at least N, 0 to 1
                        (${DEFAULT_THRESHOLD} where only the summary needs one)
-  --dropped FILE       writes the other traces here; needs --threshold
+  --top N, --top N%    writes to --out only the best N traces, or N percent of them; of
+                       equal scores those that come first
+  --dropped FILE       writes the other traces here; needs --threshold or --top
   --report FILE        writes a page to look at, in HTML
 
 Scoring:
@@ -99,6 +101,7 @@ const OPTIONS = /** @type {const} */ ({
   success: { type: 'string' },
   threads: { type: 'string' },
   threshold: { type: 'string' },
+  top: { type: 'string' },
   verbose: { type: 'boolean' },
   version: { type: 'boolean' },
   weights: { type: 'string' },
@@ -174,13 +177,30 @@ function valuesOf(values) {
     report,
     store: values.store ?? null,
     storeTable: values['store-table'],
-    splits: values.threshold !== undefined,
+    splits: values.threshold !== undefined || values.top !== undefined,
     success: success === undefined ? undefined : success === 'yes',
     threads: number(values, 'threads', isThreadCount, `a whole number from 1 to ${MAX_THREADS}`),
     threshold: number(values, 'threshold', isScore, 'a number from 0 to 1') ?? DEFAULT_THRESHOLD,
+    top: topOf(values.top),
     verbose: values.verbose ?? false,
     weights: values.weights ?? null,
   };
+}
+
+/**
+ * How many of the best traces are asked for; null if all are.
+ *
+ * @param {string | undefined} text
+ * @returns {import('./ranking.js').Top | null}
+ */
+function topOf(text) {
+  if (text === undefined) return null;
+  const [, digits, isPercent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
+  const value = Number(digits);
+  if (isPercent ? value > 0 && value <= 100 : isCount(value)) {
+    return isPercent ? { percent: value } : { count: value };
+  }
+  throw misused(`--top must be a whole number of at least 1, or a percentage up to 100%, got '${text}'`);
 }
 
 /**
@@ -227,7 +247,10 @@ const isThreadCount = (value) => Number.isInteger(value) && value >= 1 && value 
  * @param {Options} options
  */
 function refuseContradictions(values, options) {
-  if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold');
+  if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold or --top');
+  if (values.threshold !== undefined && values.top !== undefined) {
+    throw misused('--threshold and --top exclude each other');
+  }
   if (options.from === NATIVE) {
     for (const name of /** @type {const} */ (['success', 'confidence', 'domain'])) {
       if (values[name] !== undefined)
@@ -292,7 +315,7 @@ function refuseSameFile(values, options) {
   }
   if (replaced.length > 0 && splits && dropped === null) {
     throw misused(
-      `--out is read too, and would lose the traces that --threshold leaves out: ${nameOf(replaced[0])}; ` +
+      `--out is read too, and would lose the traces that ${values.top === undefined ? '--threshold' : '--top'} leaves out: ${nameOf(replaced[0])}; ` +
         'name a file for them with --dropped, or write to another',
     );
   }

@@ -391,4 +391,11 @@ class StandardOutput {
   }
 }
 
-module.exports = { FileLock, OutputFile, removeTemporaryFiles, requireRoomFor, StandardOutput };
+module.exports = {
+  FileLock,
+  OutputFile,
+  removeTemporaryFiles,
+  requireRoomFor,
+  StandardOutput,
+  TemporaryFile,
+};

@@ -11,6 +11,7 @@ const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
 const { NATIVE, TraceReader } = require('../lib/formats/reader.js');
 const { DEFAULT_LIMIT, readRecords } = require('../lib/formats/records.js');
+const { Ranking } = require('./ranking.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
 const { renderSummary, Summary } = require('./summary.js');
@@ -26,6 +27,10 @@ const { Window } = require('./window.js');
 /** @typedef {InstanceType<typeof OutputFile>} File */
 
 /** @typedef {import('../lib/formats/reader.js').Item} Item */
+
+/** @typedef {Omit<Result, 'kept' | 'isNearDuplicate'>} Scored */
+
+/** @typedef {{ success: boolean, excerpt: string, text: string }} Excerpts what is written of a trace */
 
 /** What is known of the outcome of a trace that was read as it is. */
 const ALL_KNOWN = { success: true, confidence: true };
@@ -121,6 +126,13 @@ class Run {
   #dropped = null;
   /** @type {ReportFile | null} */
   #report = null;
+  /**
+   * Where traces wait until it is known which are the best.
+   *
+   * @type {InstanceType<typeof Ranking> | null}
+   */
+  #ranking = null;
+  #threshold;
   /** @type {Map<string, number>} */
   #written = new Map();
 
@@ -131,7 +143,8 @@ class Run {
   constructor(options, messages) {
     this.#options = options;
     this.#messages = messages;
-    const { out, sources } = options;
+    const { out, sources, threshold } = options;
+    this.#threshold = threshold;
     this.#replaced =
       out !== null && sources.some((source) => isSameFile(source, out)) ? (statOf(out) ?? null) : null;
     // Without files to write there is nobody left to score for.
@@ -172,6 +185,7 @@ class Run {
     } finally {
       this.#messages.stopProgress();
       for (const file of this.#files()) await file.discard();
+      await this.#ranking?.remove().catch(() => {});
       this.#lock?.release();
       await this.#connection?.close();
     }
@@ -199,6 +213,10 @@ class Run {
       const error = /** @type {SystemError} */ (thrown);
       const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory?.file : this.#options.weights;
       throw new CommandError(EXIT.file, `${file ?? 'kp-score'}: ${adviceOn(error)}`);
+    }
+    if (this.#options.top !== null) {
+      this.#ranking = new Ranking(this.#options.top);
+      await this.#ranking.open();
     }
     if (out !== null) this.#out = await OutputFile.open(out);
     if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
@@ -435,14 +453,36 @@ class Run {
   }
 
   /**
-   * @param {Omit<Result, 'kept' | 'isNearDuplicate'>} scored
-   * @param {{ success: boolean, excerpt: string, text: string }} trace
+   * @param {Scored} scored
+   * @param {Excerpts} trace
    */
-  async #add(scored, { success, excerpt, text }) {
+  async #add(scored, trace) {
+    const { score } = scored.breakdown;
+    if (this.#ranking) await this.#ranking.add(score, JSON.stringify([scored, trace]));
+    else await this.#record(scored, trace, score >= this.#threshold);
+  }
+
+  /** Does with all that waited what could not be done before the best were known. */
+  async #recordBest() {
+    if (this.#ranking === null) return;
+    const cutOff = await this.#ranking.cutOff();
+    this.#threshold = cutOff.score;
+    if (this.#report) this.#report.collector.threshold = cutOff.score;
+    for await (const { record, kept } of this.#ranking.records(cutOff)) {
+      const [scored, trace] = JSON.parse(record);
+      await this.#record(scored, trace, kept);
+    }
+  }
+
+  /**
+   * @param {Scored} scored
+   * @param {Excerpts} trace
+   * @param {boolean} kept
+   */
+  async #record(scored, { success, excerpt, text }, kept) {
     const { breakdown } = scored;
-    const { novelty, threshold } = this.#options;
-    const isRepeated = isNearDuplicate(resemblanceOf(breakdown, novelty));
-    const result = { ...scored, kept: breakdown.score >= threshold, isNearDuplicate: isRepeated };
+    const isRepeated = isNearDuplicate(resemblanceOf(breakdown, this.#options.novelty));
+    const result = { ...scored, kept, isNearDuplicate: isRepeated };
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
     this.#summary.add(result);
@@ -457,6 +497,7 @@ class Run {
   }
 
   async #finish() {
+    await this.#recordBest();
     const problem = this.#whyNotWrite();
     const isWritten = problem === null && this.#summary.scored > 0;
     if (isWritten) await this.#publish();
@@ -549,7 +590,8 @@ class Run {
       traces: name === this.#options.report ? null : (this.#written.get(name) ?? 0),
     }));
     return this.#summary.figures({
-      threshold: this.#options.threshold,
+      threshold: this.#threshold,
+      top: this.#options.top,
       interrupted: this.#interrupted,
       embedder: this.#embedder,
       memory: this.#memory,

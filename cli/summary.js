@@ -25,6 +25,7 @@ const DOMAIN_LENGTH = 100;
  *
  * @typedef {object} About
  * @property {number} threshold
+ * @property {import('./ranking.js').Top | null} top how many of the best were asked for; `threshold` is the least score of them then
  * @property {boolean} interrupted
  * @property {Embedder} embedder
  * @property {Memory | null} memory null if it does not outlive the run
@@ -145,7 +146,10 @@ function renderSummary(figures, { splits }) {
     );
     lines.push(
       row('score', `mean ${mean}, median ${median}, p10 ${p10}, p90 ${p90}`),
-      row('kept', `${grouped(kept)} of at least ${threshold}, ${grouped(dropped)} below`),
+      row(
+        'kept',
+        `${grouped(kept)} ${bestWords(figures) ?? `of at least ${threshold}`}, ${grouped(dropped)} below`,
+      ),
     );
     if (nearDuplicates > 0) lines.push(row('novelty', nearDuplicateWords(nearDuplicates)));
     if (figures.converted > 0)
@@ -162,6 +166,13 @@ function renderSummary(figures, { splits }) {
     lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${after}`));
   }
   return `${lines.join('\n')}\n`;
+}
+
+/** @param {Figures} figures */
+function bestWords({ threshold, top }) {
+  if (top === null || top === undefined) return undefined;
+  const asked = 'count' in top ? grouped(top.count) : `${top.percent} %`;
+  return `of the best ${asked}, which score at least ${decimal(threshold)}`;
 }
 
 /** @param {Figures['domains']} domains */

@@ -124,6 +124,15 @@ class ReportCollector {
   }
 
   /**
+   * The threshold, where it is known only when all traces have been scored; before the first is added.
+   *
+   * @param {number} threshold
+   */
+  set threshold(threshold) {
+    this.#about.threshold = threshold;
+  }
+
+  /**
    * Adds a trace that was scored, in the order of scoring.
    *
    * @param {object} trace
