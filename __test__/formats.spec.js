@@ -436,6 +436,49 @@ describe('claude-code', () => {
   });
 });
 
+describe('swe-agent', () => {
+  test('files of both versions, and of mini-SWE-agent, become traces', async () => {
+    const results = await read(streamOf('runs.traj.jsonl'));
+    expect(results.map(({ format }) => format)).toEqual(Array(3).fill('swe-agent'));
+    const [old, current, mini] = results.map(({ trace }) => trace);
+    expect(stepsOf(old)).toEqual([
+      ['thought', 'I look for it.'],
+      ['tool_call', 'search_dir\ncommand: search_dir "USE_TZ"'],
+      ['observation', 'Found 2 matches'],
+      ['thought', 'I reproduce it.'],
+      ['tool_call', 'python\ncommand: python reproduce.py'],
+      ['error_recovery', 'Traceback (most recent call last):\n  ZeroDivisionError'],
+      ['thought', 'Fixed.'],
+      ['error_recovery', 'python\ncommand: python reproduce.py'],
+      ['observation', 'ok'],
+      ['thought', 'I submit.'],
+      ['tool_call', 'submit\ncommand: submit'],
+      ['observation', 'diff --git a/x b/x'],
+    ]);
+    expect(stepsOf(current)).toEqual([
+      ['tool_call', 'str_replace_editor\ncommand: str_replace_editor view /repo'],
+      ['observation', ''],
+      ['thought', 'no action'],
+      ['observation', 'Your output was malformed'],
+    ]);
+    expect(current.steps[0].latency_ms).toBe(250);
+    expect(stepsOf(mini)).toEqual([
+      ['thought', expect.stringMatching(/^I count/)],
+      ['tool_call', 'ls\ncommand: ls | wc -l'],
+      ['observation', '<returncode>0</returncode>\n7'],
+      ['tool_call', 'bash\ncommand: submit'],
+      ['observation', '7'],
+    ]);
+    expect([old, current, mini].map(({ task, metadata }) => [task.objective, metadata.success])).toEqual([
+      ['Time zones are wrong. Fix it.', true],
+      ['Fix app.py', false],
+      ['Count the files.', true],
+    ]);
+    expect(mini.metadata.created_at).toBe('2026-01-01T00:00:00.500Z');
+    expect(results.map(({ known }) => known)).toEqual(Array(3).fill({ success: true, confidence: false }));
+  });
+});
+
 describe('what every format has in common', () => {
   const native = {
     '@context': 'https://openknowledgepulse.org/schema/v1',

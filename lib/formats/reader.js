@@ -66,7 +66,12 @@ const NATIVE = /** @type {const} */ ('trace');
  *
  * @type {readonly Format[]}
  */
-const FORMATS = [require('./atif.js'), require('./openai-chat.js'), require('./claude-code.js')];
+const FORMATS = [
+  require('./atif.js'),
+  require('./swe-agent.js'),
+  require('./openai-chat.js'),
+  require('./claude-code.js'),
+];
 
 /** @type {readonly FormatName[]} */
 const FORMAT_NAMES = [NATIVE, ...FORMATS.map(({ name }) => name)];

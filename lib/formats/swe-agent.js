@@ -1,0 +1,142 @@
+'use strict';
+
+// The `.traj` files of SWE-agent, of versions 0 and 1, and those of mini-SWE-agent: https://swe-agent.com/latest/usage/trajectories/
+//
+// | file                                                         | trace                                                          |
+// | ------------------------------------------------------------ | -------------------------------------------------------------- |
+// | first user message of `history` that is no demonstration     | `task.objective`                                               |
+// | `thought` of each of `trajectory`; `response` without one    | `thought`                                                      |
+// | `action`                                                     | `tool_call`; its first word is the tool, `input.command` all   |
+// | `observation`                                                | `observation` or `error_recovery`, by its text                 |
+// | `execution_time`, in seconds                                 | `latency_ms` of the call                                       |
+// | `messages` of mini-SWE-agent                                 | as in `openai-chat`; a command in a code block is a call       |
+// | `info.exit_status`                                           | success: it is `submitted`, and nothing more                   |
+// | `info` without the `submission`, `environment`               | `metadata.imported`; the patch is only counted                 |
+// |                                                              | `metadata.task_domain` is `code`                               |
+
+const { isObject, listOf, numberOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
+const { addMessage } = require('./messages.js');
+
+/** @import { Entry, Reader } from './reader.js' */
+
+const ROOT_FIELDS = new Set([
+  ...['trajectory', 'history', 'info', 'environment', 'replay_config', 'attempts', 'instance_id'],
+  ...['messages', 'trajectory_format'],
+]);
+const TURN_FIELDS = new Set([
+  ...['action', 'observation', 'response', 'thought', 'execution_time', 'state'],
+  // What the model was shown, which is in the turns before.
+  ...['query', 'messages', 'extra_info'],
+]);
+
+/** How mini-SWE-agent has a command in a message. */
+const COMMAND = /```(?:bash|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/;
+
+/** @param {Record<string, unknown>} record */
+const isMini = (record) =>
+  typeof record.trajectory_format === 'string' && record.trajectory_format.startsWith('mini-swe-agent');
+
+/** @param {unknown} value */
+function recognises(value) {
+  if (!isObject(value)) return false;
+  if (isMini(value)) return true;
+  const first = listOf(value.trajectory)[0];
+  if (first === undefined)
+    return Array.isArray(value.trajectory) && Array.isArray(value.history) && isObject(value.info);
+  return isObject(first) && 'action' in first && 'observation' in first;
+}
+
+/** @returns {Reader} */
+function createReader() {
+  return {
+    *read(entry) {
+      if (!recognises(entry.value)) throw new TypeError('it has no trajectory of actions and observations');
+      yield read(entry);
+    },
+  };
+}
+
+/** @param {Entry} entry */
+function read(entry) {
+  const record = objectOf(entry.value);
+  const builder = new TraceBuilder('swe-agent', entry);
+  builder.size = entry.size;
+  builder.framework = isMini(record) ? 'mini-swe-agent' : 'swe-agent';
+  builder.domain = 'code';
+  builder.countUnknown(record, ROOT_FIELDS);
+  const { exit_status, submission, ...info } = objectOf(record.info);
+  builder.keep('environment', record.environment);
+  builder.keep('instance_id', record.instance_id);
+  builder.keep('version', record.trajectory_format);
+  builder.keep('exit_status', exit_status);
+  if (Object.keys(info).length > 0) builder.keep('info', info);
+  if (submission !== undefined && submission !== null) builder.leaveOut('submission');
+  if (typeof exit_status === 'string') builder.success = exit_status.toLowerCase() === 'submitted';
+  if (typeof record.instance_id === 'string') builder.details.instance_id = record.instance_id;
+  if (isMini(record)) addMessages(builder, listOf(record.messages));
+  else addTurns(builder, record);
+  return builder;
+}
+
+/**
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {Record<string, unknown>} record
+ */
+function addTurns(builder, record) {
+  for (const message of listOf(record.history).map(objectOf)) {
+    if (message.is_demo === true || message.message_type === 'demonstration')
+      builder.leaveOut('demonstration');
+    else if (message.role === 'system') builder.system(message.content);
+    else if (message.role === 'user') {
+      builder.user(message.content);
+      // The messages after it are the turns once more.
+      break;
+    }
+  }
+  for (const [at, turn] of listOf(record.trajectory).entries()) {
+    if (!isObject(turn)) throw new TypeError(`trajectory[${at}] must be an object`);
+    builder.countUnknown(turn, TURN_FIELDS);
+    builder.message(stringOf(turn.thought) ?? turn.response);
+    const command = builder.textOf(turn.action).trim();
+    if (command === '') {
+      if (stringOf(turn.observation)) builder.event(turn.observation);
+      continue;
+    }
+    addCommand(builder, command);
+    const seconds = numberOf(turn.execution_time);
+    if (seconds !== undefined) builder.took(undefined, seconds * 1000);
+    if (turn.observation !== undefined && turn.observation !== null)
+      builder.result({ content: turn.observation });
+  }
+}
+
+/**
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {string} command
+ */
+function addCommand(builder, command) {
+  const [name] = command.split(/\s/, 1);
+  builder.call({ name, args: { command } });
+}
+
+/**
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {unknown[]} messages
+ */
+function addMessages(builder, messages) {
+  let isWaiting = false;
+  for (const value of messages) {
+    const { extra, ...message } = objectOf(value);
+    builder.at(new Date((numberOf(objectOf(extra).timestamp) ?? Number.NaN) * 1000).toJSON());
+    // How it ended, which `info` says too.
+    if (message.role === 'exit') builder.leaveOut('exit message');
+    else if (isWaiting && message.role === 'user') builder.result({ content: message.content });
+    else addMessage(builder, message);
+    const isAgent = message.role === 'assistant' && listOf(message.tool_calls).length === 0;
+    const [, command] = (isAgent && COMMAND.exec(builder.textOf(message.content))) || [];
+    isWaiting = command !== undefined && command.trim() !== '';
+    if (command !== undefined && isWaiting) addCommand(builder, command.trim());
+  }
+}
+
+module.exports = { createReader, name: /** @type {const} */ ('swe-agent'), recognises };
