@@ -14,9 +14,10 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `atif`: trajectories of the Agent Trajectory Interchange Format, versions 1.0 to 1.8.
  * - `openai-chat`: conversations of chat APIs, those of OpenAI (Chat Completions and Responses) and of Anthropic.
  * - `claude-code`: session files of Claude Code.
+ * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions or of OpenInference.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  */
-export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code' | 'swe-agent';
+export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code' | 'otel' | 'swe-agent';
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {

@@ -479,6 +479,112 @@ describe('swe-agent', () => {
   });
 });
 
+describe('otel', () => {
+  test('spans become a trace for each trace id, in whatever order they come', async () => {
+    const results = await read(streamOf('spans.jsonl'));
+    expect(results.map(({ format, line, known }) => [format, line, known.success])).toEqual([
+      ['otel', 1, true],
+      ['otel', 2, true],
+    ]);
+    const [genai, inference] = results.map(({ trace }) => trace);
+    expect(stepsOf(genai)).toEqual([
+      ['thought', 'The tool knows.'],
+      ['tool_call', 'get_weather\nlocation: Paris'],
+      ['error_recovery', 'timeout'],
+      ['error_recovery', 'get_weather\nlocation: Paris'],
+      ['observation', 'rainy, 14 degrees'],
+      ['thought', 'It rains in Paris.'],
+    ]);
+    expect(genai).toMatchObject({
+      task: { objective: 'Weather in Paris?' },
+      metadata: {
+        ...{
+          success: true,
+          agent_id: 'Forecaster',
+          framework: 'travel-agent',
+          created_at: '2026-01-01T00:00:00.000Z',
+        },
+        imported: { model: 'm', spans: 6, left_out: { 'span without messages': 1 } },
+      },
+    });
+    expect(genai.steps.map(({ latency_ms }) => latency_ms)).toEqual([
+      undefined,
+      1000,
+      undefined,
+      500,
+      undefined,
+      undefined,
+    ]);
+    expect(stepsOf(inference)).toEqual([
+      ['tool_call', 'add\na: 2\nb: 3'],
+      ['observation', '5'],
+      ['thought', '5.'],
+    ]);
+    expect(inference).toMatchObject({ task: { objective: 'Add 2 and 3.' }, metadata: { success: false } });
+  });
+
+  const attributes = (values) =>
+    Object.entries(values).map(([key, value]) => ({ key, value: { stringValue: value } }));
+  const batch = (...spans) => ({ resourceSpans: [{ scopeSpans: [{ spans }] }] });
+
+  test('tools alone make a trace, where nothing of what was said is recorded', async () => {
+    const tool = (name, start, status) => ({
+      ...{ traceId: 't', startTimeUnixNano: `${start}`, endTimeUnixNano: `${start + 1}`, status },
+      attributes: attributes({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name }),
+    });
+    const [trace] = await tracesOf(batch(tool('b', 2, { code: 2, message: 'broken' }), tool('a', 1, {})));
+    expect(stepsOf(trace)).toEqual([
+      ['tool_call', 'a'],
+      ['tool_call', 'b'],
+      ['error_recovery', 'broken'],
+    ]);
+  });
+
+  test('a message that is said twice is there twice, and once for each span that repeats it', async () => {
+    const said = (role, content) => ({ role, parts: [{ type: 'text', content }] });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom('yes', 'no'), fc.constantFrom('go on', 'stop')), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        async (turns) => {
+          const history = [];
+          const spans = turns.map(([answer, order], at) => {
+            history.push(said('user', order));
+            const input = JSON.stringify(history);
+            const output = said('assistant', answer);
+            history.push(output);
+            const values = {
+              'gen_ai.input.messages': input,
+              'gen_ai.output.messages': JSON.stringify([{ ...output, finish_reason: 'stop' }]),
+            };
+            return { traceId: 't', startTimeUnixNano: `${at + 1}`, attributes: attributes(values) };
+          });
+          const [trace] = await tracesOf(batch(...spans.reverse()));
+          expect(trace.steps.map(({ content }) => content)).toEqual(
+            history.slice(1).map(({ parts }) => parts[0].content),
+          );
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('attributes that are nested deeply, and spans without an id, cost an error', async () => {
+    let value = { stringValue: 'x' };
+    for (let depth = 0; depth < 10_000; depth++) value = { arrayValue: { values: [value] } };
+    const good = { traceId: 't', attributes: attributes({ 'input.value': 'Hello' }) };
+    const results = await read([batch({ traceId: 't', attributes: [{ key: 'k', value }] }), batch({}, good)]);
+    expect(results.pop().trace.task.objective).toBe('Hello');
+    expect(results.map(({ error }) => error.message)).toEqual(
+      ['[0]', '[1]'].map(() =>
+        expect.stringMatching(/^not otel: (it is nested too deeply|a span has no traceId)$/),
+      ),
+    );
+  });
+});
+
 describe('what every format has in common', () => {
   const native = {
     '@context': 'https://openknowledgepulse.org/schema/v1',

@@ -28,8 +28,8 @@ JSON arrays and single objects, also compressed with gzip. - is standard input.
 What is no trace is named on standard error with its line, and the rest is scored.
 
 Other formats, which become traces:
-  --from FORMAT        what the input is: ${NAMES}.
-                       Without it, each record is recognised by what is in it
+  --from FORMAT        what the input is; without it, each record is recognised by what is
+                       in it: ${NAMES}
   --success yes|no     whether the agents succeeded; otherwise what the format says, or
                        else no
   --confidence N       how sure they are of their results, 0 to 1; otherwise what the

@@ -71,6 +71,7 @@ const FORMATS = [
   require('./swe-agent.js'),
   require('./openai-chat.js'),
   require('./claude-code.js'),
+  require('./otel.js'),
 ];
 
 /** @type {readonly FormatName[]} */

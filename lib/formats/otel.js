@@ -1,0 +1,437 @@
+'use strict';
+
+// Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter writes them, with the attributes of the GenAI conventions
+// (https://opentelemetry.io/docs/specs/semconv/gen-ai/) or of OpenInference (https://arize-ai.github.io/openinference/spec/).
+//
+// | spans                                                         | trace                                                       |
+// | ------------------------------------------------------------- | ----------------------------------------------------------- |
+// | all with one `traceId`, by their start                        | a trace                                                     |
+// | `gen_ai.input.messages`, `gen_ai.output.messages`             | messages, as in `openai-chat`                               |
+// | `llm.input_messages.N.message.…`, `llm.output_messages.N.…`   | messages                                                    |
+// | `gen_ai.prompt.N.…`, `gen_ai.completion.N.…`                  | messages, of older instrumentations                         |
+// | events `gen_ai.user.message`, `gen_ai.choice`, …              | messages, of older instrumentations                         |
+// | a message that an earlier span of the trace had too           | none: every call of a model repeats what was before         |
+// | `gen_ai.operation.name` `execute_tool`, or kind `TOOL`        | a call and its result, where the messages do not have them  |
+// | `status` of such a span                                       | whether the call failed                                     |
+// | duration of such a span                                       | `latency_ms` of the call                                    |
+// | `input.value`, `output.value` of the first span, without messages | `task.objective`, and a message of the agent            |
+// | `status` of the span that has no parent: ok, or error         | success                                                     |
+// | `gen_ai.agent.name`, `service.name`, `gen_ai.request.model`   | `metadata.agent_id`, `framework`, `imported.model`          |
+// | spans of anything else                                        | none; counted                                               |
+
+const { isObject, listOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
+const { addMessage, isMessage } = require('./messages.js');
+const { OpenTraces } = require('./open-traces.js');
+
+/** @import { Entry, Reader } from './reader.js' */
+
+/** @typedef {Map<string, unknown>} Attributes */
+
+/**
+ * What is kept of a span until its trace is complete.
+ *
+ * @typedef {object} Span
+ * @property {bigint} start in nanoseconds
+ * @property {bigint} end
+ * @property {boolean} isRoot
+ * @property {number} status 0 unset, 1 ok, 2 error
+ * @property {string} statusMessage
+ * @property {Attributes} attributes those that are looked at
+ * @property {unknown[]} messages that the model was given and returned, in order
+ */
+
+/** Attributes by the beginnings of their names; the others are not kept. */
+const LOOKED_AT =
+  /^(?:gen_ai\.|llm\.|tool\.|tool_call\.|openinference\.|input\.value$|output\.value$|session\.id$)/;
+
+const MAX_DEPTH = 64;
+
+const STATUS = { ok: 1, error: 2 };
+
+/** @param {unknown} value */
+function recognises(value) {
+  return (
+    isObject(value) &&
+    (Array.isArray(value.resourceSpans) || (isObject(value.data) && Array.isArray(value.data.resourceSpans)))
+  );
+}
+
+/** A trace whose spans are still coming. */
+class OpenTrace {
+  /** @type {Span[]} */
+  spans = [];
+  framework = '';
+  size = 0;
+
+  /**
+   * @param {string} id
+   * @param {Entry} entry
+   */
+  constructor(id, entry) {
+    this.id = id;
+    this.entry = entry;
+  }
+}
+
+/** @returns {Reader} */
+function createReader() {
+  /** @type {InstanceType<typeof OpenTraces<OpenTrace>>} */
+  const open = new OpenTraces();
+  return {
+    *read(entry) {
+      const value = objectOf(entry.value);
+      if (!recognises(value)) throw new TypeError('it has no resourceSpans');
+      const found = [...spansOf(listOf(value.resourceSpans ?? objectOf(value.data).resourceSpans))];
+      // Of each span its share.
+      const size = Math.ceil(entry.size / Math.max(1, found.length));
+      /** What was wrong first; the other spans are read. */
+      /** @type {{ error: unknown } | undefined} */
+      let failure;
+      for (const { span, service } of found) {
+        try {
+          const id = stringOf(span.traceId);
+          if (id === undefined) throw new TypeError('a span has no traceId');
+          const kept = read(span);
+          const trace = open.add(id, size, () => new OpenTrace(id, entry));
+          trace.size += size;
+          trace.framework ||= service;
+          trace.spans.push(kept);
+        } catch (error) {
+          failure ??= { error };
+        }
+      }
+      for (const trace of open.overflow()) yield assemble(trace);
+      if (failure !== undefined) throw failure.error;
+    },
+    *end() {
+      for (const trace of open.takeAll()) yield assemble(trace);
+    },
+  };
+}
+
+/** @param {unknown[]} resources */
+function* spansOf(resources) {
+  for (const { resource, scopeSpans, instrumentationLibrarySpans } of resources.map(objectOf)) {
+    const service = attributesOf(objectOf(resource).attributes).get('service.name');
+    for (const { spans } of listOf(scopeSpans ?? instrumentationLibrarySpans).map(objectOf)) {
+      for (const span of listOf(spans).map(objectOf)) yield { span, service: stringOf(service) ?? '' };
+    }
+  }
+}
+
+/**
+ * @param {Record<string, unknown>} span
+ * @returns {Span}
+ */
+function read(span) {
+  const all = attributesOf(span.attributes);
+  const messages = [
+    ...messagesOf(all),
+    ...listOf(span.events).flatMap((event) => messagesOfEvent(objectOf(event))),
+  ];
+  const attributes = new Map(
+    [...all].filter(([name]) => LOOKED_AT.test(name) && !/messages|\.(?:prompt|completion)\./.test(name)),
+  );
+  const { code, message } = objectOf(span.status);
+  return {
+    start: timeOf(span.startTimeUnixNano),
+    end: timeOf(span.endTimeUnixNano),
+    isRoot: stringOf(span.parentSpanId) === undefined,
+    status:
+      code === STATUS.error || code === 'STATUS_CODE_ERROR'
+        ? STATUS.error
+        : code === STATUS.ok || code === 'STATUS_CODE_OK'
+          ? STATUS.ok
+          : 0,
+    statusMessage: stringOf(message) ?? '',
+    attributes,
+    messages,
+  };
+}
+
+/** @param {unknown} time */
+function timeOf(time) {
+  try {
+    return BigInt(/** @type {string} */ (time));
+  } catch {
+    return 0n;
+  }
+}
+
+/** @param {unknown} list */
+function attributesOf(list) {
+  /** @type {Attributes} */
+  const attributes = new Map();
+  for (const { key, value } of listOf(list).map(objectOf)) {
+    if (typeof key === 'string') attributes.set(key, unwrap(value, 0));
+  }
+  return attributes;
+}
+
+/**
+ * The value of an attribute, which OTLP wraps by its type.
+ *
+ * @param {unknown} wrapped
+ * @param {number} depth
+ * @returns {unknown}
+ */
+function unwrap(wrapped, depth) {
+  if (depth > MAX_DEPTH) throw new RangeError('nested too deeply');
+  const value = objectOf(wrapped);
+  if ('stringValue' in value) return value.stringValue;
+  if ('boolValue' in value) return value.boolValue;
+  if ('intValue' in value) return Number(value.intValue);
+  if ('doubleValue' in value) return Number(value.doubleValue);
+  if ('arrayValue' in value)
+    return listOf(objectOf(value.arrayValue).values).map((each) => unwrap(each, depth + 1));
+  if (!('kvlistValue' in value)) return undefined;
+  const members = listOf(objectOf(value.kvlistValue).values).map(objectOf);
+  return Object.fromEntries(members.map(({ key, value: inner }) => [String(key), unwrap(inner, depth + 1)]));
+}
+
+/**
+ * What the model was given, and what it returned.
+ *
+ * @param {Attributes} attributes
+ */
+function messagesOf(attributes) {
+  const messages = ['gen_ai.input.messages', 'gen_ai.output.messages'].flatMap((name) =>
+    listOf(parsed(attributes.get(name))),
+  );
+  if (messages.length > 0) return messages;
+  const flat = ['llm.input_messages', 'llm.output_messages', 'gen_ai.prompt', 'gen_ai.completion'];
+  return flat.flatMap((prefix) => unflatten(attributes, prefix).map(messageOf));
+}
+
+/**
+ * A list whose members are attributes, as `PREFIX.0.message.role`.
+ *
+ * @param {Attributes} attributes
+ * @param {string} prefix
+ */
+function unflatten(attributes, prefix) {
+  /** @type {Map<string, Record<string, unknown>>} */
+  const list = new Map();
+  for (const [name, value] of attributes) {
+    if (!name.startsWith(`${prefix}.`)) continue;
+    const [index, ...path] = name.slice(prefix.length + 1).split('.');
+    if (!/^\d{1,9}$/.test(index) || path.length === 0) continue;
+    const member = list.get(index) ?? Object.create(null);
+    member[path.join('.')] = value;
+    list.set(index, member);
+  }
+  return [...list].sort(([a], [b]) => Number(a) - Number(b)).map(([, member]) => member);
+}
+
+/**
+ * A message of the flattened kinds as one of a chat.
+ *
+ * @param {Record<string, unknown>} member
+ */
+function messageOf(member) {
+  /** @type {Attributes} */
+  const fields = new Map(
+    Object.entries(member).map(([name, value]) => [name.replace(/^message\./, ''), value]),
+  );
+  const calls = unflatten(fields, 'tool_calls').map((call) => ({
+    id: call['tool_call.id'] ?? call.id,
+    name: call['tool_call.function.name'] ?? call.name,
+    arguments: call['tool_call.function.arguments'] ?? call.arguments,
+  }));
+  const parts = unflatten(fields, 'contents').map((part) => ({
+    type: part['message_content.type'] ?? 'text',
+    text: part['message_content.text'],
+  }));
+  return {
+    role: fields.get('role') ?? 'assistant',
+    content: fields.get('content') ?? parts,
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(fields.has('tool_call_id') ? { tool_call_id: fields.get('tool_call_id') } : {}),
+  };
+}
+
+/** Events that were messages, before messages were attributes, and their roles. */
+const EVENT_ROLES = new Map([
+  ['gen_ai.system.message', 'system'],
+  ['gen_ai.user.message', 'user'],
+  ['gen_ai.assistant.message', 'assistant'],
+  ['gen_ai.tool.message', 'tool'],
+  ['gen_ai.choice', 'assistant'],
+]);
+
+/** @param {Record<string, unknown>} event */
+function messagesOfEvent({ name, attributes: list }) {
+  const attributes = attributesOf(list);
+  const role = EVENT_ROLES.get(String(name));
+  if (role === undefined) return messagesOf(attributes);
+  const { message, ...body } = objectOf(
+    parsed(attributes.get('gen_ai.event.content') ?? attributes.get('message')),
+  );
+  const fields = isObject(message) ? message : body;
+  const content = fields.content ?? attributes.get('content');
+  const { id, ...rest } = fields;
+  return [
+    { ...rest, role, content, ...(role === 'tool' ? { tool_call_id: id ?? attributes.get('id') } : {}) },
+  ];
+}
+
+/**
+ * JSON in a string, or the value that is no JSON.
+ *
+ * @param {unknown} value
+ */
+function parsed(value) {
+  if (typeof value !== 'string') return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+/** Messages that the trace has had, by what they say, and how often. */
+class Heard {
+  /** @type {Map<string, number>} */
+  #total = new Map();
+
+  /**
+   * The messages of a span that no span before had: one that was said twice is there twice.
+   *
+   * @param {unknown[]} messages
+   */
+  newOf(messages) {
+    /** @type {Map<string, number>} */
+    const seen = new Map();
+    return messages.filter((message) => {
+      const key = keyOf(message);
+      const times = (seen.get(key) ?? 0) + 1;
+      seen.set(key, times);
+      if (times <= (this.#total.get(key) ?? 0)) return false;
+      this.#total.set(key, times);
+      return true;
+    });
+  }
+}
+
+/**
+ * What a message says, without what differs between a reply and its repetition.
+ *
+ * @param {unknown} message
+ */
+function keyOf(message) {
+  const { finish_reason, id, name, ...rest } = objectOf(message);
+  return JSON.stringify(rest);
+}
+
+/** @param {OpenTrace} trace */
+function assemble({ id, entry, spans, framework, size }) {
+  const builder = new TraceBuilder('otel', entry);
+  builder.size = size;
+  builder.ids = [id];
+  builder.framework = stringOf(framework);
+  builder.keep('trace_id', id);
+  builder.keep('spans', spans.length);
+  spans.sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
+  const [first] = spans;
+  if (first.start > 0n) builder.at(new Date(Number(first.start / 1_000_000n)).toJSON());
+  const heard = new Heard();
+  const calls = new Calls();
+  const hasMessages = spans.some(({ messages }) => messages.length > 0);
+  const outer = spans.find(({ attributes }) => attributes.has('input.value') && !isTool(attributes));
+  if (!hasMessages && outer !== undefined) builder.user(outer.attributes.get('input.value'));
+  for (const span of spans) {
+    const { attributes } = span;
+    builder.agentId ??= stringOf(attributes.get('gen_ai.agent.name'));
+    const model =
+      attributes.get('gen_ai.response.model') ??
+      attributes.get('gen_ai.request.model') ??
+      attributes.get('llm.model_name');
+    if (!('model' in builder.details)) builder.keep('model', model);
+    if (span.isRoot && span.status !== 0) builder.success = span.status === STATUS.ok;
+    if (isTool(attributes)) calls.addSpan(builder, span);
+    else if (span.messages.length > 0) {
+      for (const message of heard.newOf(span.messages)) {
+        if (isMessage(message)) calls.addMessage(builder, message);
+        else builder.leaveOut('malformed message');
+      }
+    } else if (span !== outer) builder.leaveOut('span without messages');
+  }
+  if (!hasMessages && outer !== undefined) builder.message(outer.attributes.get('output.value'));
+  return builder;
+}
+
+/** @param {Attributes} attributes */
+const isTool = (attributes) =>
+  attributes.get('gen_ai.operation.name') === 'execute_tool' ||
+  attributes.get('openinference.span.kind') === 'TOOL';
+
+/** Calls that both a message and a span may have, which are steps once. */
+class Calls {
+  /** Those of messages that no span has had yet, by their ids and by their tools. @type {Map<string, Array<string | undefined>>} */
+  #asked = new Map();
+  /** Ids, and else texts, of results that a span has had. @type {Map<string, number>} */
+  #answered = new Map();
+
+  /**
+   * @param {InstanceType<typeof TraceBuilder>} builder
+   * @param {Record<string, unknown>} message
+   */
+  addMessage(builder, message) {
+    const parts = listOf(message.parts ?? message.content).map(objectOf);
+    for (const call of [
+      ...listOf(message.tool_calls).map(objectOf),
+      ...parts.filter(({ type }) => type === 'tool_call' || type === 'tool_use'),
+    ]) {
+      const name = String(objectOf(call.function ?? call).name);
+      const asked = this.#asked.get(name);
+      if (asked) asked.push(stringOf(call.id));
+      else this.#asked.set(name, [stringOf(call.id)]);
+    }
+    if (message.role !== 'tool') return addMessage(builder, message);
+    const left = parts.filter(
+      ({ type, id, tool_call_id }) => type !== 'tool_call_response' || !this.#take(id ?? tool_call_id),
+    );
+    const responses = parts.some(({ type }) => type === 'tool_call_response');
+    if (responses) {
+      if (left.length > 0) addMessage(builder, { role: 'tool', parts: left });
+    } else if (!this.#take(message.tool_call_id)) addMessage(builder, message);
+  }
+
+  /** @param {unknown} id */
+  #take(id) {
+    const left = this.#answered.get(String(id ?? '')) ?? 0;
+    if (left > 0) this.#answered.set(String(id ?? ''), left - 1);
+    return left > 0;
+  }
+
+  /**
+   * @param {InstanceType<typeof TraceBuilder>} builder
+   * @param {Span} span
+   */
+  addSpan(builder, { attributes, end, start, status, statusMessage }) {
+    const name = attributes.get('gen_ai.tool.name') ?? attributes.get('tool.name');
+    const own = stringOf(attributes.get('gen_ai.tool.call.id') ?? attributes.get('tool_call.id'));
+    const asked = this.#asked.get(String(name)) ?? [];
+    const at = own === undefined ? (asked.length > 0 ? 0 : -1) : asked.indexOf(own);
+    const id = own ?? asked[at];
+    if (at < 0) {
+      const args =
+        attributes.get('gen_ai.tool.call.arguments') ??
+        attributes.get('tool.parameters') ??
+        attributes.get('input.value');
+      builder.call({ id, name, args });
+    } else asked.splice(at, 1);
+    if (end >= start && start > 0n) builder.took(id, Number(end - start) / 1e6);
+    const failed = status === STATUS.error ? true : status === STATUS.ok ? false : undefined;
+    const content =
+      attributes.get('gen_ai.tool.call.result') ??
+      attributes.get('output.value') ??
+      (failed ? statusMessage || 'error' : undefined);
+    if (content === undefined) return;
+    builder.result({ id, content, failed });
+    const key = id ?? '';
+    this.#answered.set(key, (this.#answered.get(key) ?? 0) + 1);
+  }
+}
+
+module.exports = { createReader, name: /** @type {const} */ ('otel'), recognises };
