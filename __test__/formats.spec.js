@@ -352,6 +352,107 @@ describe('openai-chat', () => {
   });
 });
 
+/** Turns of an agent, and the contents of the steps that they must become, whoever wrote them. */
+const anyTurns = fc
+  .array(
+    fc.record({
+      user: fc.option(anyText, { nil: undefined }),
+      reasoning: fc.option(anyText, { nil: undefined }),
+      message: fc.option(anyText, { nil: undefined }),
+      calls: fc.array(fc.record({ name: anyText, value: anyText, result: anyText }), { maxLength: 3 }),
+    }),
+    { minLength: 1, maxLength: 8 },
+  )
+  .map((turns) => ({
+    turns,
+    contents: turns.flatMap(({ user, reasoning, message, calls }) => [
+      ...[user, reasoning, message].filter((text) => text !== undefined),
+      ...calls.map(({ name, value }) => `${name}\nvalue: ${value}`),
+      ...calls.map(({ result }) => result),
+    ]),
+  }));
+
+/** The messages of turns, each call with an id, as chat completions, as items of Responses and as Anthropic's. */
+const WRITERS = {
+  'chat completions': ({ user, reasoning, message, calls }, at) => [
+    ...(user === undefined ? [] : [{ role: 'user', content: user }]),
+    {
+      ...{ role: 'assistant', content: message ?? null, reasoning_content: reasoning },
+      tool_calls: calls.map(({ name, value }, call) => ({
+        ...{ id: `${at}.${call}`, type: 'function' },
+        function: { name, arguments: JSON.stringify({ value }) },
+      })),
+    },
+    ...calls.map(({ result }, call) => ({ role: 'tool', tool_call_id: `${at}.${call}`, content: result })),
+  ],
+  Responses: ({ user, reasoning, message, calls }, at) => [
+    ...(user === undefined ? [] : [{ role: 'user', content: [{ type: 'input_text', text: user }] }]),
+    ...(reasoning === undefined
+      ? []
+      : [{ type: 'reasoning', summary: [{ type: 'summary_text', text: reasoning }] }]),
+    ...(message === undefined
+      ? []
+      : [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: message }] }]),
+    ...calls.map(({ name, value }, call) => ({
+      type: 'function_call',
+      call_id: `${at}.${call}`,
+      name,
+      arguments: JSON.stringify({ value }),
+    })),
+    ...calls.map(({ result }, call) => ({
+      type: 'function_call_output',
+      call_id: `${at}.${call}`,
+      output: result,
+    })),
+  ],
+  Anthropic: ({ user, reasoning, message, calls }, at) => [
+    ...(user === undefined ? [] : [{ role: 'user', content: user }]),
+    {
+      role: 'assistant',
+      content: [
+        ...(reasoning === undefined ? [] : [{ type: 'thinking', thinking: reasoning }]),
+        ...(message === undefined ? [] : [{ type: 'text', text: message }]),
+        ...calls.map(({ name, value }, call) => ({
+          type: 'tool_use',
+          id: `${at}.${call}`,
+          name,
+          input: { value },
+        })),
+      ],
+    },
+    {
+      role: 'user',
+      content: calls.map(({ result }, call) => ({
+        type: 'tool_result',
+        tool_use_id: `${at}.${call}`,
+        content: result,
+      })),
+    },
+  ],
+};
+
+describe.each(Object.entries(WRITERS))('%s', (_, write) => {
+  const first = { role: 'user', content: 'Begin' };
+
+  test('lose and invent no step, in a conversation and in a session', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyTurns, async ({ turns, contents }) => {
+        const messages = [first, ...turns.flatMap(write)];
+        const events = messages
+          .filter(({ role }) => role !== undefined && role !== 'tool')
+          .map((message) => ({ type: message.role, sessionId: 's', message }));
+        const inputs = [[{ messages }], [messages], messages];
+        if (write === WRITERS.Anthropic) inputs.push(events);
+        for (const input of inputs) {
+          const traces = await tracesOf(input);
+          expect(traces.map(({ steps }) => steps.map(({ content }) => content))).toEqual([contents]);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
 describe('claude-code', () => {
   const lines = fs.readFileSync(path.join(folder, 'session.jsonl'), 'utf8').trim().split('\n');
 
@@ -716,6 +817,63 @@ describe('what every format has in common', () => {
       't',
       'o',
     ]);
+  });
+
+  test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
+    const records = ['chat.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
+      .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
+      .concat(JSON.stringify(trajectory));
+    const scorer = new Scorer({ embedder: null });
+    const anything = fc.oneof(
+      fc.constantFrom(
+        null,
+        '',
+        0,
+        -1,
+        1e308,
+        true,
+        [],
+        {},
+        [null],
+        [[]],
+        '__proto__',
+        { role: 'tool' },
+        'user',
+      ),
+      fc.jsonValue({ maxDepth: 2 }),
+    );
+    /** Puts a value in place of the one that is counted, and counts on. */
+    const replaced = (value, counter, by) => {
+      if (counter.left-- === 0) return by;
+      if (Array.isArray(value)) return value.map((each) => replaced(each, counter, by));
+      if (value === null || typeof value !== 'object') return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([name, each]) => [name, replaced(each, counter, by)]),
+      );
+    };
+    const formats = fc.constantFrom(undefined, 'atif', 'openai-chat', 'claude-code', 'otel', 'swe-agent');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), {
+          minLength: 1,
+          maxLength: 4,
+        }),
+        formats,
+        async (changes, format) => {
+          const values = changes.map(([record, left, by]) => replaced(JSON.parse(record), { left }, by));
+          for (const { error, trace, known } of await read(values, { format })) {
+            if (error) {
+              expect(error.code).toBe('ERR_INVALID_RECORD');
+              // The message says what is wrong with the record, not with the reader.
+              expect(error.message).not.toMatch(/undefined|is not a function|not iterable|Cannot/);
+            } else if (known) {
+              expect(await scorer.evaluateValue(JSON.parse(JSON.stringify(trace)))).toBeGreaterThanOrEqual(0);
+            }
+          }
+        },
+      ),
+      { numRuns: 700 },
+    );
   });
 
   test('hostile values cost an error at most', async () => {
