@@ -290,7 +290,7 @@ describe('tarballs', () => {
     const ours = Object.keys(contents[main.name]).filter(
       (file) => !/^(bin|lib)\/(?:[\w-]+\/)*[\w-]+\.js$/.test(file),
     );
-    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'pgvector', 'conformance'].flatMap((name) => [
+    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'formats', 'pgvector', 'conformance'].flatMap((name) => [
       `${name}.d.ts`,
       `${name}.js`,
     ]);
