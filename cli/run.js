@@ -15,7 +15,7 @@ const { Ranking } = require('./ranking.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
 const { renderSummary, Summary } = require('./summary.js');
-const { Window } = require('./window.js');
+const { InFlight } = require('./in-flight.js');
 
 /**
  * @import { ReasoningTrace } from '../index.js'
@@ -308,26 +308,26 @@ class Run {
 
   async #score() {
     this.#summary.begin();
-    const window = new Window({ maxPieces: MAX_IN_FLIGHT, maxBytes: DEFAULT_LIMIT });
+    const inFlight = new InFlight({ maxPieces: MAX_IN_FLIGHT, maxBytes: DEFAULT_LIMIT });
     for (const source of this.#options.sources) {
       if (this.#stop.signal.aborted) break;
       try {
-        await this.#scoreSource(source, window);
+        await this.#scoreSource(source, inFlight);
       } catch (error) {
         if (error instanceof CommandError) throw error;
         this.#unread++;
         this.#messages.failure(`cannot read ${nameOf(source)}: ${reasonOf(error)}`);
       }
     }
-    await window.drain();
+    await inFlight.drain();
     this.#messages.onAllDone();
   }
 
   /**
    * @param {string} source
-   * @param {InstanceType<typeof Window>} window
+   * @param {InstanceType<typeof InFlight>} inFlight
    */
-  async #scoreSource(source, window) {
+  async #scoreSource(source, inFlight) {
     const { signal } = this.#stop;
     /** @type {unknown} */
     let failure;
@@ -340,7 +340,7 @@ class Run {
     const add = async (/** @type {Iterable<Item>} */ items) => {
       for (const item of items) {
         if (signal.aborted) return;
-        await window.add(item.size, this.#begin(nameOf(source), item));
+        await inFlight.add(item.size, this.#begin(nameOf(source), item));
       }
     };
     for await (const record of readRecords(text)) {

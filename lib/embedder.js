@@ -68,8 +68,8 @@ async function embedderStatus() {
   return /** @type {EmbedderStatus} */ ({ ...(await native.embedderStatus()) });
 }
 
-/** So many texts of a batch are in flight: enough for every lane. */
-const WINDOW = 64;
+/** How many texts of a batch are in flight: enough for every lane. */
+const MAX_IN_FLIGHT = 64;
 
 /** Embeds texts as the scorer does. All embedders of a process are the same one. */
 class Embedder {
@@ -126,7 +126,7 @@ class Embedder {
       onProgress?.({ done: embeddings.length, total });
     };
     for (const text of checked) {
-      if (inFlight.length === WINDOW) await takeFirst();
+      if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
       throwIfAborted(signal);
       const embedding = embed(text, signal);
       // It may be looked at later.

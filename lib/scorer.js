@@ -176,7 +176,7 @@ class Scorer {
     const batch = this.#native.batch(draftCall);
     try {
       await batch.begin();
-      return await this.#evaluateInWindows(options, batch, draftCall);
+      return await this.#evaluateInFlight(options, batch, draftCall);
     } finally {
       batch.close();
     }
@@ -187,7 +187,7 @@ class Scorer {
    * @param {NativeBatch} batch
    * @param {NativeCall | undefined} draftCall what the memory keeps it for, if only at the end
    */
-  async #evaluateInWindows({ traces, length, signal, onProgress }, batch, draftCall) {
+  async #evaluateInFlight({ traces, length, signal, onProgress }, batch, draftCall) {
     /** @type {number[]} */
     const scores = [];
     /** @type {Array<number | Promise<number>>} */
@@ -209,7 +209,7 @@ class Scorer {
     };
     try {
       for (let index = 0; index < length && failure === undefined; index++) {
-        if (inFlight.length === WINDOW) await takeFirst();
+        if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
         if (index % BREATH === BREATH - 1) await setImmediate();
         throwIfAborted(signal);
         try {
@@ -292,10 +292,10 @@ class Scorer {
 
 const scoreOf = (/** @type {Found} */ { score }) => score;
 
-/** So many traces of a batch are in flight: enough for every lane, and little memory however large the batch. */
-const WINDOW = 64;
+/** How many traces of a batch are in flight: enough for every lane, and little memory however large the batch. */
+const MAX_IN_FLIGHT = 64;
 
-/** After so many traces other work gets a turn, also where scoring one needs no waiting. */
+/** After how many traces other work gets a turn, also where scoring one needs no waiting. */
 const BREATH = 256;
 
 /**

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use knowledgepulse_native::cache::{
     VectorCache,
-    file::{Failure, LoadOptions},
+    file::{Unreadable, LoadOptions},
 };
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_128;
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     let read = |file: &[u8]| VectorCache::read(file, file.len() as u64, LoadOptions::default(), now, clock);
     let mut cache = match read(&file) {
         Ok(cache) => cache,
-        Err(Failure::Damaged(reason)) => {
+        Err(Unreadable::Damaged(reason)) => {
             assert!(!reason.is_empty());
             return;
         }

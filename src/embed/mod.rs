@@ -4,6 +4,8 @@ pub mod model;
 pub mod runtime;
 pub mod tokens;
 
+pub use model::DIMENSIONS;
+
 use std::{
     num::NonZeroUsize,
     path::Path,
@@ -24,9 +26,6 @@ use crate::{
     error::{Error, Result},
     fault,
 };
-
-/// The length of an embedding.
-pub const DIMENSIONS: usize = 384;
 
 /// An embedding: 384 numbers whose squares add up to one.
 pub type Embedding = [f32; DIMENSIONS];

@@ -43,8 +43,8 @@ pub struct Runtime {
 static RUNTIME: OnceCell<Runtime> = OnceCell::new();
 
 /// Who uses ONNX Runtime, so that the process does not exit under them.
-static USE: Use = Use {
-    state: Mutex::new(UseState {
+static USERS: Users = Users {
+    state: Mutex::new(UsersState {
         users: 0,
         finished: 0,
         stopped: false,
@@ -52,12 +52,12 @@ static USE: Use = Use {
     changed: Condvar::new(),
 };
 
-struct Use {
-    state: Mutex<UseState>,
+struct Users {
+    state: Mutex<UsersState>,
     changed: Condvar,
 }
 
-struct UseState {
+struct UsersState {
     /// Threads that load ONNX Runtime or run it.
     users: usize,
     /// How often a thread has finished that.
@@ -66,34 +66,34 @@ struct UseState {
     stopped: bool,
 }
 
-impl Use {
+impl Users {
     /// Becomes a user until the guard is dropped. Does not return once the process is about to exit.
-    fn begin(&'static self) -> UseGuard {
+    fn begin(&'static self) -> UserGuard {
         let mut state = self.lock();
         while state.stopped {
             state = self.wait_for_change(state);
         }
         state.users += 1;
-        UseGuard
+        UserGuard
     }
 
-    fn lock(&self) -> MutexGuard<'_, UseState> {
+    fn lock(&self) -> MutexGuard<'_, UsersState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for_change<'s>(&self, state: MutexGuard<'s, UseState>) -> MutexGuard<'s, UseState> {
+    fn wait_for_change<'s>(&self, state: MutexGuard<'s, UsersState>) -> MutexGuard<'s, UsersState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-struct UseGuard;
+struct UserGuard;
 
-impl Drop for UseGuard {
+impl Drop for UserGuard {
     fn drop(&mut self) {
-        let mut state = USE.lock();
+        let mut state = USERS.lock();
         state.users -= 1;
         state.finished += 1;
-        USE.changed.notify_all();
+        USERS.changed.notify_all();
     }
 }
 
@@ -104,7 +104,7 @@ impl Runtime {
     /// [`Error::RuntimeNotFound`], [`Error::RuntimeUnreadable`], [`Error::RuntimeUnusable`] or [`Error::RuntimeTooOld`].
     pub fn load(path: &Path) -> Result<&'static Self> {
         RUNTIME.get_or_try_init(|| {
-            let _in_use = USE.begin();
+            let _in_use = USERS.begin();
             fault::point("runtime");
             let unusable = |reason: String| Error::RuntimeUnusable {
                 path: path.to_owned(),
@@ -144,7 +144,7 @@ impl Runtime {
     /// # Errors
     /// ONNX Runtime's own message, or that the file has changed since `network` was opened.
     pub fn session(&self, network: &Network, threads: usize) -> std::result::Result<Session, String> {
-        let _in_use = USE.begin();
+        let _in_use = USERS.begin();
         network.check_unchanged()?;
         let session = || {
             let builder = Session::builder(&self.environment)?
@@ -161,7 +161,7 @@ impl Runtime {
 
     /// Runs `work` with the options that let the process stop it before it exits.
     pub fn run<T>(&self, work: impl FnOnce(&RunOptions<NoSelectedOutputs>) -> T) -> T {
-        let _in_use = USE.begin();
+        let _in_use = USERS.begin();
         work(&self.run_options)
     }
 }
@@ -441,24 +441,24 @@ fn version_numbers(version: &str) -> Vec<u32> {
 /// or has given up the run in progress, and keeps it from working again. Otherwise the library's destructors
 /// would run under the inference thread.
 pub fn stop() {
-    let mut state = USE.lock();
+    let mut state = USERS.lock();
     state.stopped = true;
     if let Some(runtime) = RUNTIME.get() {
         // If this fails, the run is waited for: tens of milliseconds.
         let _ = runtime.run_options.terminate();
     }
     while state.users > 0 {
-        state = USE.wait_for_change(state);
+        state = USERS.wait_for_change(state);
     }
 }
 
 /// Waits until ONNX Runtime has finished what it is doing: loading, or one run.
 pub fn wait() {
-    let mut state = USE.lock();
+    let mut state = USERS.lock();
     let finished = state.finished;
     // Others may begin in the meantime; they are not waited for.
     while state.users > 0 && state.finished == finished {
-        state = USE.wait_for_change(state);
+        state = USERS.wait_for_change(state);
     }
 }
 

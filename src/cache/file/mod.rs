@@ -152,12 +152,12 @@ impl VectorCache {
         Self::read(file, length, options, Instant::now(), SystemTime::now()).map_err(
             |failure| match failure {
                 _ if call.is_cancelled() => Error::Aborted,
-                Failure::Damaged(reason) => Error::CacheDamaged {
+                Unreadable::Damaged(reason) => Error::CacheDamaged {
                     path: path.into(),
                     reason,
                 },
-                Failure::Io(source) => failed(source),
-                Failure::Other(error) => error,
+                Unreadable::Io(source) => failed(source),
+                Unreadable::Other(error) => error,
             },
         )
     }
@@ -172,7 +172,7 @@ impl VectorCache {
         options: LoadOptions,
         now: Instant,
         clock: SystemTime,
-    ) -> std::result::Result<Self, Failure> {
+    ) -> std::result::Result<Self, Unreadable> {
         let mut input = HashedInput::new(input);
         fault::point("load");
         let contents = Contents::read(&mut input, length)?;
@@ -224,7 +224,7 @@ impl VectorCache {
         input: &mut HashedInput<impl Read + Send>,
         added: impl ExactSizeIterator<Item = Moment>,
         skipped: usize,
-    ) -> std::result::Result<(), Failure> {
+    ) -> std::result::Result<(), Unreadable> {
         let shape = self.blocks.shape();
         let total = added.len();
         let mut added = added.enumerate().skip(skipped);
@@ -241,7 +241,7 @@ impl VectorCache {
             thread::Builder::new()
                 .name("knowledgepulse-load".into())
                 .spawn_scoped(scope, read_ahead)
-                .map_err(Failure::Io)?;
+                .map_err(Unreadable::Io)?;
             for block in receiver {
                 let mut block = block?;
                 while block.is_unfinished()
@@ -253,7 +253,7 @@ impl VectorCache {
                             Error::NotFinite { index: component, .. } => {
                                 damaged(format!("vectors[{index}][{component}] is not finite"))
                             }
-                            error => Failure::Other(error),
+                            error => Unreadable::Other(error),
                         })?;
                 }
                 self.blocks.push_block(block)?;
@@ -269,8 +269,8 @@ fn read_blocks(
     input: &mut HashedInput<impl Read>,
     shape: Shape,
     kept: Range<usize>,
-    send: &mut impl FnMut(std::result::Result<Block, Failure>) -> bool,
-) -> std::result::Result<(), Failure> {
+    send: &mut impl FnMut(std::result::Result<Block, Unreadable>) -> bool,
+) -> std::result::Result<(), Unreadable> {
     // What is small is still in the processor's cache when it is copied to where it stays.
     let rows_at_once = shape.capacity_after(0);
     let mut rows: Vec<f32> = zeros(rows_at_once.min(kept.end) * shape.dimensions)?;
@@ -490,7 +490,7 @@ fn tensors(vectors: usize, dimensions: usize, label_bytes: usize) -> Option<Vec<
 
 /// Why no cache could be read.
 #[derive(Debug)]
-pub enum Failure {
+pub enum Unreadable {
     /// The bytes cannot be what was written.
     Damaged(String),
     /// They could not be read.
@@ -499,11 +499,11 @@ pub enum Failure {
     Other(Error),
 }
 
-fn damaged(reason: impl Into<String>) -> Failure {
-    Failure::Damaged(reason.into())
+fn damaged(reason: impl Into<String>) -> Unreadable {
+    Unreadable::Damaged(reason.into())
 }
 
-impl From<Error> for Failure {
+impl From<Error> for Unreadable {
     fn from(error: Error) -> Self {
         Self::Other(error)
     }
@@ -521,7 +521,7 @@ struct Contents {
 
 impl Contents {
     /// Reads the header of a file of `length` bytes. Nothing is taken for granted that the length does not bear out.
-    fn read(input: &mut HashedInput<impl Read>, length: u64) -> std::result::Result<Self, Failure> {
+    fn read(input: &mut HashedInput<impl Read>, length: u64) -> std::result::Result<Self, Unreadable> {
         let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
         if length < shortest {
             return Err(damaged(format!("it has only {length} bytes")));
@@ -547,7 +547,7 @@ impl Contents {
         Ok(contents)
     }
 
-    fn of(header: &Metadata) -> std::result::Result<Self, Failure> {
+    fn of(header: &Metadata) -> std::result::Result<Self, Unreadable> {
         let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
         if field("format") != Some(FORMAT) {
             return Err(damaged("it holds no cache"));
@@ -578,7 +578,7 @@ impl Contents {
         let max_elements = max_elements.filter(|max_elements| *max_elements <= LARGEST_NUMBER);
         let milliseconds = field("ttl_ms").map(|text| text.parse::<f64>().ok().filter(|ms| *ms >= 0.0));
         let (Some(max_elements), None | Some(Some(_))) = (max_elements, milliseconds) else {
-            return Err(damaged("the bounds in its header are none"));
+            return Err(damaged("the bounds in its header are not numbers in range"));
         };
         let model = field("model")
             .zip(field("dtype"))
@@ -610,7 +610,7 @@ struct Labels {
 
 impl Labels {
     /// The label of each vector.
-    fn iter(&self) -> impl Iterator<Item = std::result::Result<Option<Label>, Failure>> {
+    fn iter(&self) -> impl Iterator<Item = std::result::Result<Option<Label>, Unreadable>> {
         let starts = std::iter::once(&0).chain(&self.ends);
         let ranges = starts.zip(&self.ends);
         let labels = self.labelled.iter().zip(ranges).enumerate();
@@ -621,7 +621,9 @@ impl Labels {
             match (labelled, label) {
                 (0, Some("")) => Ok(None),
                 (1, Some(label)) if require_short(label).is_ok() => Ok(Some(label.into())),
-                _ => Err(damaged(format!("the label of vector {index} is none"))),
+                _ => Err(damaged(format!(
+                    "the label of vector {index} is not a short text"
+                ))),
             }
         })
     }
@@ -641,26 +643,26 @@ impl<R: Read> HashedInput<R> {
         }
     }
 
-    fn read(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Failure> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Unreadable> {
         self.read_unhashed(bytes)?;
         self.hasher.write(bytes);
         Ok(())
     }
 
-    fn read_unhashed(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Failure> {
+    fn read_unhashed(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Unreadable> {
         self.input.read_exact(bytes).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => damaged("it became shorter while it was read"),
-            _ => Failure::Io(error),
+            _ => Unreadable::Io(error),
         })
     }
 
-    fn read_values<T: bytemuck::Pod>(&mut self, count: usize) -> std::result::Result<Vec<T>, Failure> {
+    fn read_values<T: bytemuck::Pod>(&mut self, count: usize) -> std::result::Result<Vec<T>, Unreadable> {
         let mut values = zeros(count)?;
         self.read(bytemuck::cast_slice_mut(&mut values))?;
         Ok(values)
     }
 
-    fn require_checksum(mut self) -> std::result::Result<(), Failure> {
+    fn require_checksum(mut self) -> std::result::Result<(), Unreadable> {
         let mut checksum = [0; CHECKSUM_BYTES];
         self.read_unhashed(&mut checksum)?;
         if checksum != self.hasher.finish_128().to_be_bytes() {
@@ -670,7 +672,7 @@ impl<R: Read> HashedInput<R> {
     }
 }
 
-fn zeros<T: bytemuck::Pod>(count: usize) -> std::result::Result<Vec<T>, Failure> {
+fn zeros<T: bytemuck::Pod>(count: usize) -> std::result::Result<Vec<T>, Unreadable> {
     let mut values = Vec::new();
     values
         .try_reserve_exact(count)

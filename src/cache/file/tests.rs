@@ -32,13 +32,13 @@ fn read(
     options: LoadOptions,
     now: Instant,
     clock: SystemTime,
-) -> std::result::Result<VectorCache, Failure> {
+) -> std::result::Result<VectorCache, Unreadable> {
     VectorCache::read(bytes, bytes.len() as u64, options, now, clock)
 }
 
-fn reason(result: std::result::Result<VectorCache, Failure>) -> String {
+fn reason(result: std::result::Result<VectorCache, Unreadable>) -> String {
     match result.unwrap_err() {
-        Failure::Damaged(reason) => reason,
+        Unreadable::Damaged(reason) => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -174,7 +174,7 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         match read(&with_checksum(bytes), LoadOptions::default(), now, clock(0)) {
-            Err(Failure::Damaged(reason)) => prop_assert!(!reason.is_empty()),
+            Err(Unreadable::Damaged(reason)) => prop_assert!(!reason.is_empty()),
             Err(other) => prop_assert!(false, "{:?}", other),
             Ok(mut cache) => {
                 // An empty cache may claim any number of dimensions.
@@ -195,9 +195,9 @@ fn a_changed_or_missing_byte_is_noticed() {
     for index in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[index] ^= 1 << (index % 8);
-        assert!(matches!(read(&changed), Err(Failure::Damaged(_))), "{index}");
+        assert!(matches!(read(&changed), Err(Unreadable::Damaged(_))), "{index}");
         assert!(
-            matches!(read(&bytes[..index]), Err(Failure::Damaged(_))),
+            matches!(read(&bytes[..index]), Err(Unreadable::Damaged(_))),
             "{index}"
         );
     }
@@ -230,15 +230,24 @@ fn what_cannot_be_is_named() {
     );
     assert_eq!(
         changed(40, &u64::MAX.to_le_bytes()),
-        "the label of vector 2 is none"
+        "the label of vector 2 is not a short text"
     );
     assert_eq!(
         changed(48 + 4, &f32::NAN.to_le_bytes()),
         "vectors[0][1] is not finite"
     );
-    assert_eq!(changed(48 + 24, &[0]), "the label of vector 0 is none");
-    assert_eq!(changed(48 + 24, &[2]), "the label of vector 0 is none");
-    assert_eq!(changed(48 + 27, &[0xff]), "the label of vector 0 is none");
+    assert_eq!(
+        changed(48 + 24, &[0]),
+        "the label of vector 0 is not a short text"
+    );
+    assert_eq!(
+        changed(48 + 24, &[2]),
+        "the label of vector 0 is not a short text"
+    );
+    assert_eq!(
+        changed(48 + 27, &[0xff]),
+        "the label of vector 0 is not a short text"
+    );
 
     let replaced = |old: &str, new: &str| {
         let end = data - LENGTH_BYTES;
@@ -257,11 +266,11 @@ fn what_cannot_be_is_named() {
     );
     assert_eq!(
         replaced("\"max_elements\":\"3\"", "\"max_elements\":\"-\""),
-        "the bounds in its header are none"
+        "the bounds in its header are not numbers in range"
     );
     assert_eq!(
         replaced("\"ttl_ms\":\"60000\"", "\"ttl_ms\":\"NaN\""),
-        "the bounds in its header are none"
+        "the bounds in its header are not numbers in range"
     );
     assert_eq!(
         replaced("\"labels\":", "\"Labels\":"),
@@ -291,7 +300,7 @@ fn labels_too_long_for_a_cache_are_damage() {
     cache.blocks.set_label(0, label(MAX_LABEL_BYTES + 1));
     let bytes = written(&mut cache, now, clock(0));
     let refused = reason(read(&bytes, LoadOptions::default(), now, clock(0)));
-    assert_eq!(refused, "the label of vector 0 is none");
+    assert_eq!(refused, "the label of vector 0 is not a short text");
 }
 
 #[test]

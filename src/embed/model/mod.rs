@@ -14,12 +14,14 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    embed::DIMENSIONS,
     embed::tokens::MOST_TOKENS,
     error::{Error, Result},
     fault,
     os::obstacle::Obstacle,
 };
+
+/// The length of an embedding of every model that can be used.
+pub const DIMENSIONS: usize = 384;
 
 /// Describes a model package that `model/build.py` made; absent in a plain directory of model files.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -103,12 +103,12 @@ struct Graph {
     others: Vec<u8>,
     weights: Vec<Weight>,
     /// What each value is used for.
-    uses: BTreeMap<String, Use>,
+    roles: BTreeMap<String, WeightRole>,
 }
 
 /// What a value is used for by the operators that it goes into.
 #[derive(Clone, Copy, PartialEq)]
-enum Use {
+enum WeightRole {
     /// All repack it.
     Repacked,
     /// All look rows up in it.
@@ -117,7 +117,7 @@ enum Use {
     Other,
 }
 
-impl Use {
+impl WeightRole {
     fn by(operator: &str) -> Self {
         match operator {
             LOOKUP => Self::Table,
@@ -169,13 +169,13 @@ impl Graph {
                 key => node.copy(key, &mut Vec::new())?,
             }
         }
-        let found = Use::by(&operator);
+        let found = WeightRole::by(&operator);
         for input in inputs {
-            self.uses
+            self.roles
                 .entry(input)
                 .and_modify(|known| {
                     if *known != found {
-                        *known = Use::Other;
+                        *known = WeightRole::Other;
                     }
                 })
                 .or_insert(found);
@@ -197,9 +197,9 @@ impl Graph {
                 continue;
             };
             let mut tensor = weight.others;
-            match self.uses.get(&weight.name) {
-                None | Some(Use::Repacked) => put_external(location, offset, length, &mut tensor),
-                Some(Use::Table) => {
+            match self.roles.get(&weight.name) {
+                None | Some(WeightRole::Repacked) => put_external(location, offset, length, &mut tensor),
+                Some(WeightRole::Table) => {
                     put_external(location, offset, length, &mut tensor);
                     tables.push(Table {
                         name: weight.name,
@@ -209,7 +209,7 @@ impl Graph {
                         length,
                     });
                 }
-                Some(Use::Other) => {
+                Some(WeightRole::Other) => {
                     reader.seek(offset)?;
                     put_message(9, &reader.take(length)?, &mut tensor);
                 }

@@ -4,7 +4,7 @@
  * Work that is begun in order and finished in order, with a bound on the pieces in between and on the bytes that
  * they hold. For one caller, which awaits each call.
  */
-class Window {
+class InFlight {
   #maxPieces;
   #maxBytes;
   /** @type {Array<{ bytes: number, work: () => Promise<void> }>} */
@@ -70,4 +70,4 @@ class Window {
   }
 }
 
-module.exports = { Window };
+module.exports = { InFlight };
