@@ -290,10 +290,9 @@ describe('tarballs', () => {
     const ours = Object.keys(contents[main.name]).filter(
       (file) => !/^(bin|lib)\/(?:[\w-]+\/)*[\w-]+\.js$/.test(file),
     );
-    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'formats', 'pgvector', 'conformance'].flatMap((name) => [
-      `${name}.d.ts`,
-      `${name}.js`,
-    ]);
+    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'formats', 'pgvector', 'conformance'].flatMap(
+      (name) => [`${name}.d.ts`, `${name}.js`],
+    );
     const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html.gz'].map((name) => `dist/${name}`);
     expect(ours.sort()).toEqual(
       ['CHANGELOG.md', ...DOCUMENTS, ...bundles, ...entries, 'package.json'].sort(),

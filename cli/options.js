@@ -25,7 +25,7 @@ const USAGE = `Usage: kp-score [OPTION...] [FILE...]
 
 Scores reasoning traces, each 0 to 1. Reads the files, or standard input: JSON Lines,
 JSON arrays and single objects, also compressed with gzip. - is standard input.
-What is no trace is named on standard error with its line, and the rest is scored.
+A line that is not a trace is named on standard error, and the rest is scored.
 
 Other formats, which become traces:
   --from FORMAT        what the input is; without it, each record is recognised by what is

@@ -90,7 +90,7 @@ class TemporaryFile {
 
 /**
  * A file that appears with all its contents or not at all: they go to a temporary file beside it, which takes its place when
- * it is on the disk. What is no ordinary file, such as a pipe or a device, is written to directly.
+ * it is on the disk. Pipes and devices are written to directly.
  */
 class OutputFile {
   /** How it was named. */

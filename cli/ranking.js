@@ -11,7 +11,7 @@ const path = require('node:path');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { TemporaryFile } = require('./output.js');
 
-/** So many are the best: a number of traces, or percents of all, of which at least one is kept. */
+/** How many are the best: a number of traces, or percents of all, of which at least one is kept. */
 /** @typedef {{ count: number } | { percent: number }} Top */
 
 /** In front of each record: its score, as a double, and its length in bytes. */

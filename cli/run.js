@@ -39,10 +39,10 @@ const ALL_KNOWN = { success: true, confidence: true };
 
 /** @typedef {{ collector: ReportCollector, file: File }} ReportFile */
 
-/** So many traces are in flight: enough for every core, and little memory however many there are. */
+/** How many traces are in flight: enough for every core, and little memory however many there are. */
 const MAX_IN_FLIGHT = 64;
 
-/** So many bad lines are named, unless all are asked for. */
+/** How many bad lines are named, unless all are asked for. */
 const MAX_NAMED = 20;
 
 /** What a report quotes of a trace, in UTF-16 code units. */

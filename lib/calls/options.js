@@ -46,7 +46,7 @@ function readCallOptions(options, others) {
 }
 
 /**
- * The option `signal`. As for `fetch`, null is none.
+ * The option `signal`. As for `fetch`, null means no signal.
  *
  * @param {object} options
  */
@@ -89,7 +89,7 @@ function requireObject(value, path) {
 
 /**
  * Requires an object that has no other options than those of these names: a mistyped one would be ignored without a word.
- * An option that is undefined is none. What is inherited is not looked at, because an object of a class has whatever its
+ * An option that is undefined counts as not given. What is inherited is not looked at, because an object of a class has whatever its
  * class has; neither are symbols. Returns the object.
  *
  * @param {unknown} options

@@ -27,7 +27,7 @@ const { OpenTraces } = require('./open-traces.js');
 /** Types of events without a message; there are more, which are recognised by their session. */
 const OTHER_TYPES = new Set(['summary', 'file-history-snapshot', 'queue-operation']);
 
-/** So many events are remembered of all open traces, to tell those that come again and the chains that they are of. */
+/** How many events are remembered of all open traces, to tell those that come again and the chains that they are of. */
 const MAX_EVENTS = 1_000_000;
 
 /** How results begin that say that the user has stopped the tool. */

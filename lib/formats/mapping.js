@@ -45,7 +45,7 @@ const { createHash } = require('node:crypto');
  */
 const DEFAULT_OUTCOME = { success: false, confidence: 0.5 };
 
-/** So many names of unknown fields are told apart; the names are other people's. */
+/** How many names of unknown fields are told apart: files decide which names there are. */
 const MAX_COUNTED = 50;
 
 /** A name of a field that is longer is cut. */
@@ -121,7 +121,7 @@ const stringOf = (value) => (typeof value === 'string' && value !== '' ? value :
 const numberOf = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
 
 /**
- * The arguments of a call as an object. JSON that is none is kept as text: a model may have written it wrongly.
+ * The arguments of a call as an object. Text that is not JSON is kept as it is: a model may have written it wrongly.
  *
  * @param {unknown} args
  * @returns {Record<string, unknown>}

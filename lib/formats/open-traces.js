@@ -4,13 +4,13 @@
 
 const { DEFAULT_LIMIT } = require('./records.js');
 
-/** So many traces are open at a time. */
+/** How many traces are open at a time. */
 const MAX_OPEN = 1024;
 
 /** So much of the input they may hold, all together, in bytes; one of them as much as a single record may have. */
 const MAX_BYTES = 4 * DEFAULT_LIMIT;
 
-/** So many keys of finished traces are remembered, to tell records that come too late. */
+/** How many keys of finished traces are remembered, to tell records that come too late. */
 const MAX_FINISHED = 100_000;
 
 /**

@@ -237,7 +237,7 @@ function noveltyStoreConformance(options) {
     assert.deepEqual(await store.compareAndAdd(other), [null]);
   });
 
-  add('what is no entry is refused, and the batch with it', async (store) => {
+  add('a malformed entry is refused, and the batch with it', async (store) => {
     const whole = entryOf('whole', 1);
     const { vectors, ...without } = whole;
     const wrong = [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
@@ -255,7 +255,7 @@ function noveltyStoreConformance(options) {
     assert.equal(await store.size(), isTaken ? 2 : 0);
   });
 
-  add('what is no vector is refused, and the batch with it', async (store) => {
+  add('a malformed vector is refused, and the batch with it', async (store) => {
     const broken = [
       new Float32Array(DIMENSIONS - 1).fill(0.05),
       vectorOf(1).map((component, index) => (index === 7 ? Number.NaN : component)),

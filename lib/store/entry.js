@@ -20,7 +20,7 @@ const MAX_ID_BYTES = 1024;
 const LENGTH_TOLERANCE = 1e-5;
 
 /**
- * What the vectors of an entry must be: of so many `dimensions`, and if `isUnit`, of length 1.
+ * What the vectors of an entry must be: of this number of `dimensions`, and if `isUnit`, of length 1.
  *
  * @typedef {{ dimensions: number, isUnit?: boolean }} Kind
  */

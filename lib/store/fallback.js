@@ -25,7 +25,7 @@ const MOST_MISSED = 10_000;
 /** How long a store that has failed is left alone, in milliseconds: doubled each time, up to the second number. */
 const PATIENCE = [1_000, 30_000];
 
-/** After so many refusals on end it is taken to be the store, and not what it refuses; and the other way round. */
+/** After how many refusals in a row the store is taken to be broken, rather than the entries that it refuses. */
 const MOST_REFUSALS = 3;
 
 /**

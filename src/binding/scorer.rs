@@ -68,7 +68,7 @@ pub struct NativeScorer {
 
 #[napi]
 impl NativeScorer {
-    /// A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none, and for a
+    /// A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for invalid weights, and for a
     /// cache that was filled by another method.
     #[napi(constructor, catch_unwind)]
     pub fn new(

@@ -38,7 +38,7 @@ use crate::{
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
 
-/// The engine hears of growth by so many bytes: at every vector would be too often.
+/// By how many bytes a cache grows before the engine is told: at every vector would be too often.
 const WORTH_TELLING: usize = 1024 * 1024;
 
 /// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
@@ -236,7 +236,7 @@ impl NativeVectorCache {
 #[allow(clippy::cast_precision_loss)] // No cache holds or numbers 2^53 vectors.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeVectorCache {
-    /// An empty cache. The numbers are non-negative; an infinite time to live is none.
+    /// An empty cache. The numbers are non-negative; with an infinite time to live no vector expires.
     #[napi(constructor, catch_unwind)]
     pub fn new(max_elements: f64, dimensions: f64, ttl_ms: f64) -> Self {
         let options = Options {

@@ -29,7 +29,7 @@ pub struct Options {
 /// What became of loading the embedder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Status {
-    /// Why there is no embedder, if there is none.
+    /// Why there is no embedder; `None` if there is one.
     pub failure: Option<Failure>,
     /// The model directory.
     pub model_directory: Option<PathBuf>,

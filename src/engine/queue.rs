@@ -62,7 +62,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// How many jobs there are, once there is one; 0 if there is none for `patience`.
+    /// Waits for a job, for at most `patience`. Returns how many jobs wait then; 0 if none has come.
     pub(super) fn wait_for_backlog(&self, patience: Duration) -> usize {
         let (state, _) = self
             .pushed

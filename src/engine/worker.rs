@@ -18,7 +18,7 @@ use crate::{
     os,
 };
 
-/// So many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
+/// How many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
 const BACKLOG: usize = 6;
 
 /// Each lane has its own repacked half of the weights; with more threads than this, lanes get several.

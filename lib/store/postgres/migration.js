@@ -136,7 +136,7 @@ class Migration {
   }
 
   /**
-   * Refuses what has the name of one of our tables and is none.
+   * Refuses a relation that has the name of one of our tables and is somebody else's.
    *
    * @param {string} namespace
    * @param {keyof typeof OWN_COLUMNS} part
@@ -325,7 +325,7 @@ const RELATION_KINDS = {
   c: 'type',
 };
 
-/** So many columns tell what a table is. */
+/** How many columns are named to tell what a table is. */
 const NAMED_COLUMNS = 8;
 
 /**

@@ -37,7 +37,7 @@ const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => 
 const MAX_TTL_MS = 2e14;
 
 /**
- * So many vectors at most are compared again under the lock, which takes some ten milliseconds. Where it would be more,
+ * How many vectors are compared again under the lock at most, which takes some ten milliseconds. Where it would be more,
  * the call is made again.
  */
 const LOCKED_COMPARISONS = 10_000;

@@ -59,7 +59,7 @@ const MIN_TIMEOUT_MS = 50;
 /** What is stored: embeddings, whose inner product is their cosine. */
 const KIND = { dimensions: DIMENSIONS, isUnit: true };
 
-/** So many rows at most are deleted by one statement, whose transaction is short then. */
+/** How many rows one statement deletes at most, so that its transaction is short. */
 const SWEEP_ROWS = 10_000;
 
 /**

@@ -70,7 +70,7 @@ const CHECKSUM_BYTES: usize = 16;
 /// So much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// So many blocks are read before they are needed.
+/// How many blocks are read before they are needed.
 const BLOCKS_AHEAD: usize = 2;
 
 const _: () = assert!(
@@ -96,7 +96,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
     LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
 
-/// Saves to so many files at once are kept in order.
+/// For how many files at a time saves are kept in order.
 const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// What replaces the bounds that a file names.
