@@ -64,7 +64,7 @@ export declare class NativeFileLock {
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
   /**
-   * A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for weights that are none, and for a
+   * A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for invalid weights, and for a
    * cache that was filled by another method.
    */
   constructor(cache: NativeVectorCache, profiles: Array<NativeProfile>, extent?: 'prefix' | 'full' | undefined)
@@ -91,7 +91,7 @@ export declare class NativeSnapshot {
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
 export declare class NativeVectorCache {
-  /** An empty cache. The numbers are non-negative; an infinite time to live is none. */
+  /** An empty cache. The numbers are non-negative; with an infinite time to live no vector expires. */
   constructor(maxElements: number, dimensions: number, ttlMs: number)
   /** Adds a copy of a vector. */
   add(vector: Float32Array | Float64Array, label?: string | undefined | null): void
