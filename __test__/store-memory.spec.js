@@ -85,6 +85,23 @@ test('without an embedder the store is not asked', async () => {
 });
 
 describe('a store that fails', () => {
+  test('is sent nothing more of the batch', async () => {
+    const store = new (class extends WatchedStore {
+      async compareAndAddBatch(entries, options) {
+        // Until the other traces wait for it.
+        if (this.failure) await new Promise((resolve) => setTimeout(resolve, 300));
+        return super.compareAndAddBatch(entries, options);
+      }
+    })();
+    const scorer = new Scorer({ store });
+    const failure = down();
+    store.failure = failure;
+    await expect(scorer.evaluateValues(distinct(5))).rejects.toBe(failure);
+    store.failure = undefined;
+    expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
+    expect(store.cache.size).toBe(1);
+  });
+
   test('rejects the calls that need it, and only these', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ store });

@@ -3,6 +3,7 @@
 // What stands between a scorer and its store: order, batches, and a memory of its own for when the store fails.
 
 const { randomUUID } = require('node:crypto');
+const { setImmediate } = require('node:timers/promises');
 
 const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('../calls/abort.js');
 const { codeOf, codedError } = require('../calls/errors.js');
@@ -193,6 +194,8 @@ class StoreWithFallback {
       for (const [index, { resolve }] of questions.entries()) resolve(answers[index]);
     } catch (error) {
       for (const { reject } of questions) reject(error);
+      // A batch that one of these fails cancels its others, which are not to be sent then.
+      await setImmediate();
     }
   }
 
