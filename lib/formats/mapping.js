@@ -538,7 +538,6 @@ module.exports = {
   listOf,
   numberOf,
   objectOf,
-  saysFailure,
   stringOf,
   TraceBuilder,
 };
