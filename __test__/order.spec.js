@@ -1,6 +1,6 @@
 'use strict';
 
-const { Scorer, evaluateValue } = require('..');
+const { LocalStore, Scorer, evaluateValue } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
@@ -61,6 +61,27 @@ test('also where nothing is compared', async () => {
   for (let repetition = 0; repetition < 3; repetition++) {
     expect(await orderOf(calls)).toEqual(Object.keys(calls));
   }
+});
+
+test('also where a store compares', async () => {
+  // An invalid trace is replied to without the store, and an empty batch too.
+  const calls = callsOn(new Scorer({ store: new LocalStore() }));
+  for (let repetition = 0; repetition < 3; repetition++) {
+    expect(await orderOf(calls)).toEqual(Object.keys(calls));
+  }
+});
+
+test('who waits behind a store that never answers does not keep the process from ending', async () => {
+  const { result, stderr } = await runForResult(`
+    const silent = () => new Promise(() => {});
+    const store = { compareAndAdd: silent, compareAndAddBatch: silent, nearest: silent, size: silent };
+    const scorer = new kp.Scorer({ store });
+    scorer.evaluateValue(makeTrace());
+    scorer.evaluateValue({}).catch(() => process.exit(6));
+    scorer.flush();
+    process.on('exit', () => console.log(JSON.stringify('ended')));
+  `);
+  expect({ result, stderr }).toEqual({ result: 'ended', stderr: '' });
 });
 
 test('a batch holds up the calls of its own scorer only', async () => {

@@ -79,6 +79,10 @@ export declare class NativeScorer {
   embed(trace: unknown, call?: NativeCall | undefined | null): Promise<EmbeddedTrace>
   /** Resolves after the replies to all calls before; undefined if none is awaited. */
   afterOthers(): Promise<void> | undefined
+  /** Takes a place among the replies that are made in JavaScript; its number, with which it must be left once. */
+  takePlace(): number
+  /** Resolves when the places that were taken before have been left, in the order in which they were taken. */
+  leavePlace(place: number): Promise<void>
   /** A call of many traces. With `call` the memory keeps them only once they are committed. */
   batch(call?: NativeCall | undefined | null): NativeBatch
 }

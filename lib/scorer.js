@@ -19,7 +19,7 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 const { StoreWithFallback } = require('./store/fallback.js');
-const { StoreScoring } = require('./store/scoring.js');
+const { explainByStore } = require('./store/scoring.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /**
@@ -55,9 +55,9 @@ class Scorer {
   /** How traces are compared, and the store: only to be shown. */
   #shown;
   /**
-   * What asks the store; undefined where the cache is the memory.
+   * The store; undefined where the cache is the memory.
    *
-   * @type {InstanceType<typeof StoreScoring> | undefined}
+   * @type {InstanceType<typeof StoreWithFallback> | undefined}
    */
   #store;
 
@@ -71,7 +71,7 @@ class Scorer {
     this.#cache = cache;
     this.#shown = { novelty: novelty ?? null, store };
     if (store !== undefined && novelty !== undefined) {
-      this.#store = new StoreScoring(new StoreWithFallback(store, cache, onStoreError));
+      this.#store = new StoreWithFallback(store, cache, onStoreError);
     }
     const memory = /** @type {NativeVectorCache} */ (nativeOf(cache));
     this.#native = fromAddon(() => new native.NativeScorer(memory, profiles, novelty));
@@ -104,7 +104,7 @@ class Scorer {
     const store = this.#store;
     return this.#settle(signal, (call) => {
       if (store === undefined) return this.#native.evaluate(trace, call);
-      return store.explain(() => this.#native.embed(trace, call), true, call, signal).then(scoreOf);
+      return explainByStore(store, () => this.#native.embed(trace, call), true, call, signal).then(scoreOf);
     });
   }
 
@@ -121,7 +121,7 @@ class Scorer {
     /** @param {NativeCall | undefined} call @returns {Found | Promise<Found>} */
     const ask = (call) => {
       if (store === undefined) return this.#native.explain(trace, remember, call);
-      return store.explain(() => this.#native.embed(trace, call), remember, call, signal);
+      return explainByStore(store, () => this.#native.embed(trace, call), remember, call, signal);
     };
     return toBreakdown(await this.#settle(signal, ask));
   }
@@ -135,9 +135,12 @@ class Scorer {
   async flush(options) {
     const { signal } = readCallOptions(options);
     throwIfAborted(signal);
-    if (this.#store !== undefined) return this.#store.flush(signal);
-    const others = this.#native.afterOthers();
+    const store = this.#store;
+    const others =
+      store === undefined ? this.#native.afterOthers() : this.#native.leavePlace(this.#native.takePlace());
     if (others !== undefined) await untilAborted(others, signal);
+    // By now it knows what the calls before this one have found missing.
+    await store?.flush(signal);
   }
 
   /**
@@ -159,7 +162,7 @@ class Scorer {
     const evaluate = () => this.#evaluateBatch({ traces, length, signal, onProgress }, call);
     const store = this.#store;
     try {
-      return await cancellable(store ? () => store.inOrder(evaluate) : evaluate, call, signal);
+      return await cancellable(store ? () => this.#inPlace(evaluate) : evaluate, call, signal);
     } finally {
       tellWarning();
     }
@@ -246,7 +249,7 @@ class Scorer {
    */
   #evaluateOfBatch(batch, trace, call, signal) {
     if (this.#store === undefined) return fromAddon(() => batch.evaluate(trace));
-    return this.#store.explain(() => batch.embed(trace, call), true, call, signal).then(scoreOf);
+    return explainByStore(this.#store, () => batch.embed(trace, call), true, call, signal).then(scoreOf);
   }
 
   /**
@@ -264,10 +267,27 @@ class Scorer {
     const store = this.#store;
     /** @returns {T | Promise<T>} */
     const begin = () =>
-      store === undefined ? fromAddon(() => this.#inTurn(() => ask(call))) : store.inOrder(() => ask(call));
+      store === undefined ? fromAddon(() => this.#inTurn(() => ask(call))) : this.#inPlace(() => ask(call));
     const result = await cancellable(begin, call, signal);
     tellWarning();
     return result;
+  }
+
+  /**
+   * Makes a call with `begin` whose reply is made here, because it rests on a store. The addon keeps it in order: it comes
+   * after the replies to the calls before.
+   *
+   * @template T
+   * @param {() => T | Promise<T>} begin
+   * @returns {Promise<T>}
+   */
+  async #inPlace(begin) {
+    const place = this.#native.takePlace();
+    try {
+      return await begin();
+    } finally {
+      await this.#native.leavePlace(place);
+    }
   }
 
   /**

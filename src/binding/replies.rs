@@ -59,6 +59,8 @@ pub(super) struct Replies {
 struct Promises {
     next: Cell<u64>,
     pending: RefCell<HashMap<u64, Promise>>,
+    /// How many of them keep the event loop going.
+    holding: Cell<usize>,
     /// The channel, for [`Promises::hold`].
     channel: Cell<sys::napi_threadsafe_function>,
 }
@@ -67,6 +69,8 @@ struct Promise {
     deferred: sys::napi_deferred,
     /// How many replies its caller waits for.
     awaited: Rc<Cell<usize>>,
+    /// Whether it keeps the event loop going.
+    holds: bool,
 }
 
 impl Replies {
@@ -84,6 +88,7 @@ impl Replies {
         let promises = Rc::new(Promises {
             next: Cell::new(0),
             pending: RefCell::default(),
+            holding: Cell::new(0),
             channel: Cell::new(ptr::null_mut()),
         });
         let settled = Rc::clone(&promises);
@@ -104,12 +109,34 @@ impl Replies {
         })
     }
 
-    /// A promise, and what settles it from any thread. `awaited` counts it until then.
+    /// A promise, and what settles it from any thread. It keeps the event loop going, and `awaited` counts it, until then.
     pub(super) fn promise<'env>(
         &self,
         env: &'env Env,
         awaited: &Rc<Cell<usize>>,
     ) -> Result<(Ticket, Object<'env>)> {
+        let (ticket, promise) = self.make(env, Rc::clone(awaited))?;
+        self.hold(env, &ticket);
+        Ok((ticket, promise))
+    }
+
+    /// A promise that waits for something in JavaScript, which keeps the event loop going, or does not. Whoever settles it
+    /// calls [`Self::hold`] before.
+    pub(super) fn idle_promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {
+        self.make(env, Rc::default())
+    }
+
+    /// Has the promise of this ticket keep the event loop going until it is settled.
+    pub(super) fn hold(&self, env: &Env, ticket: &Ticket) {
+        let mut pending = self.promises.pending.borrow_mut();
+        let promise = ticket.number.and_then(|number| pending.get_mut(&number));
+        if let Some(promise) = promise.filter(|promise| !promise.holds) {
+            promise.holds = true;
+            self.promises.hold(env);
+        }
+    }
+
+    fn make<'env>(&self, env: &'env Env, awaited: Rc<Cell<usize>>) -> Result<(Ticket, Object<'env>)> {
         let (mut deferred, mut promise) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the environment is the caller's, on whose thread we are; both places outlive the call.
         let made = unsafe { sys::napi_create_promise(env.raw(), &raw mut deferred, &raw mut promise) };
@@ -117,12 +144,12 @@ impl Replies {
         let number = self.promises.next.get();
         self.promises.next.set(number + 1);
         awaited.set(awaited.get() + 1);
-        let awaited = Rc::clone(awaited);
-        let mut pending = self.promises.pending.borrow_mut();
-        if pending.is_empty() {
-            self.promises.hold(env);
-        }
-        pending.insert(number, Promise { deferred, awaited });
+        let pending = Promise {
+            deferred,
+            awaited,
+            holds: false,
+        };
+        self.promises.pending.borrow_mut().insert(number, pending);
         let ticket = Ticket {
             number: Some(number),
             channel: Arc::clone(&self.channel),
@@ -132,28 +159,34 @@ impl Replies {
 }
 
 impl Promises {
-    /// Keeps the event loop going: a promise is pending.
+    /// Keeps the event loop going for one more promise.
     fn hold(&self, env: &Env) {
-        // SAFETY: this is the environment's thread; the channel lives, because the caller has it.
-        unsafe { sys::napi_ref_threadsafe_function(env.raw(), self.channel.get()) };
+        let holding = self.holding.get();
+        self.holding.set(holding + 1);
+        if holding == 0 {
+            // SAFETY: this is the environment's thread; the channel lives, because the caller has it.
+            unsafe { sys::napi_ref_threadsafe_function(env.raw(), self.channel.get()) };
+        }
     }
 
-    /// Lets the event loop end: no promise is pending.
+    /// Lets the event loop end, unless it is kept going for other promises.
     fn release(&self, env: &Env) {
-        // SAFETY: this is the environment's thread; the channel lives, because it has just delivered.
-        unsafe { sys::napi_unref_threadsafe_function(env.raw(), self.channel.get()) };
+        let holding = self.holding.get() - 1;
+        self.holding.set(holding);
+        if holding == 0 {
+            // SAFETY: this is the environment's thread; the channel lives, because it has just delivered.
+            unsafe { sys::napi_unref_threadsafe_function(env.raw(), self.channel.get()) };
+        }
     }
 
     /// Settles a promise with the reply to it.
     fn settle(&self, env: &Env, reply: Reply) {
-        let mut pending = self.pending.borrow_mut();
-        let Some(promise) = pending.remove(&reply.number) else {
-            return;
-        };
-        if pending.is_empty() {
+        // Not borrowed while the outcome is made.
+        let promise = self.pending.borrow_mut().remove(&reply.number);
+        let Some(promise) = promise else { return };
+        if promise.holds {
             self.release(env);
         }
-        drop(pending);
         promise.awaited.set(promise.awaited.get() - 1);
         let outcome = catch_unwind(AssertUnwindSafe(|| (reply.outcome)(env)))
             .unwrap_or_else(|panic| Err(into_unknown(env, &Error::from_panic(&*panic))));
@@ -180,23 +213,34 @@ pub(super) struct Ticket {
 
 impl Ticket {
     /// Settles the promise, after those that were settled before.
-    pub(super) fn settle<T, E>(mut self, result: std::result::Result<T, E>)
+    pub(super) fn settle<T, E>(self, result: std::result::Result<T, E>)
     where
         T: ToNapiValue + Send + 'static,
         E: Rejection + Send + 'static,
     {
-        self.send(result);
+        self.settle_with(|_| result);
     }
 
-    fn send<T, E>(&mut self, result: std::result::Result<T, E>)
+    /// Settles the promise with what `make` gives on the thread of its environment.
+    pub(super) fn settle_with<T, E>(
+        mut self,
+        make: impl FnOnce(&Env) -> std::result::Result<T, E> + Send + 'static,
+    ) where
+        T: ToNapiValue + 'static,
+        E: Rejection + 'static,
+    {
+        self.send(make);
+    }
+
+    fn send<T, E>(&mut self, make: impl FnOnce(&Env) -> std::result::Result<T, E> + Send + 'static)
     where
-        T: ToNapiValue + Send + 'static,
-        E: Rejection + Send + 'static,
+        T: ToNapiValue + 'static,
+        E: Rejection + 'static,
     {
         let Some(number) = self.number.take() else { return };
         let reply = Reply {
             number,
-            outcome: Box::new(|env| to_javascript(env, result)),
+            outcome: Box::new(|env| to_javascript(env, make(env))),
         };
         self.channel.call(reply, ThreadsafeFunctionCallMode::NonBlocking);
     }
@@ -215,6 +259,6 @@ fn to_javascript<'env, T: ToNapiValue, E: Rejection>(
 /// A promise that nobody settles would keep the process from ending.
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.send::<(), _>(Err(Error::Internal("a call was dropped without a reply".into())));
+        self.send::<(), _>(|_| Err(Error::Internal("a call was dropped without a reply".into())));
     }
 }

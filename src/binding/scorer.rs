@@ -20,7 +20,7 @@ use super::{
     error::{Result, throw},
     replies::{Replies, Ticket},
     trace,
-    turns::Turns,
+    turns::{Places, Turns},
     vector_cache::{NativeModelIdentity, NativeVectorCache},
 };
 use crate::{
@@ -111,6 +111,7 @@ impl NativeScorer {
             scorer,
             bounds: cache.bounds(),
             turns: Turns::default(),
+            places: Places::default(),
             replies: Replies::of(env)?,
         };
         Ok(Self {
@@ -161,6 +162,20 @@ impl NativeScorer {
     #[napi(catch_unwind, ts_return_type = "Promise<void> | undefined")]
     pub fn after_others<'env>(&self, env: &'env Env) -> Result<Either<Object<'env>, ()>> {
         self.calls.after_others(env, &Part::call(None))
+    }
+
+    /// Takes a place among the replies that are made in JavaScript; its number, with which it must be left once.
+    #[napi(catch_unwind)]
+    #[allow(clippy::cast_precision_loss)] // No scorer has 2^53 calls.
+    pub fn take_place(&self) -> f64 {
+        self.calls.places.take() as f64
+    }
+
+    /// Resolves when the places that were taken before have been left, in the order in which they were taken.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a number of `take_place`.
+    pub fn leave_place<'env>(&self, env: &'env Env, place: f64) -> Result<Object<'env>> {
+        self.calls.places.leave(place as u64, &self.calls.replies, env)
     }
 
     /// A call of many traces. With `call` the memory keeps them only once they are committed.
@@ -292,6 +307,7 @@ struct Calls {
     /// The bounds of its cache, which never change: the event loop need not wait for the cache to know them.
     bounds: cache::Options,
     turns: Turns,
+    places: Places,
     replies: Replies,
 }
 

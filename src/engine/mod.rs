@@ -33,6 +33,7 @@ use queue::Queue;
 use worker::Worker;
 
 pub use load::{Failure, Options, Status};
+pub use queue::InOrder;
 
 /// The embedding of a text, or why there is none.
 pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;

@@ -82,7 +82,7 @@ impl<T> Queue<T> {
 }
 
 /// Lets numbered results out in order, whichever order they are finished in.
-pub(super) struct InOrder<T> {
+pub struct InOrder<T> {
     state: Mutex<Waiting<T>>,
 }
 
@@ -95,7 +95,7 @@ struct Waiting<T> {
 
 impl<T> InOrder<T> {
     /// The first result to be let out is the one with the number `next`.
-    pub(super) fn new(next: u64) -> Self {
+    pub fn new(next: u64) -> Self {
         Self {
             state: Mutex::new(Waiting {
                 next,
@@ -108,7 +108,7 @@ impl<T> InOrder<T> {
     /// Hands `result`, and those that waited for it, to `settle`: one after another, in the order of their
     /// numbers. If another thread is settling this one leaves it to that, and does not wait: settling takes up to 32
     /// scans of the memory, in which the lanes have texts to embed.
-    pub(super) fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
+    pub fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
         self.lock().finished.insert(number, result);
         while let Some((result, _turn)) = self.begin_turn() {
             settle(result);
