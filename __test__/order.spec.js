@@ -1,6 +1,6 @@
 'use strict';
 
-const { LocalStore, Scorer, evaluateValue } = require('..');
+const { LocalStore, Scorer, VectorCache, evaluateValue } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
@@ -69,6 +69,20 @@ test('also where a store compares', async () => {
   for (let repetition = 0; repetition < 3; repetition++) {
     expect(await orderOf(calls)).toEqual(Object.keys(calls));
   }
+});
+
+test('also those of a store that is used by itself', async () => {
+  const store = new LocalStore(new VectorCache({ dimensions: 4, maxElements: 100_000 }));
+  const model = { model: 'm', dtype: 'fp32' };
+  const vector = new Float32Array(4).fill(0.5);
+  await store.compareAndAddBatch(Array(20_000).fill({ id: null, vectors: [vector], model }));
+  const calls = {};
+  // Of every other call the work is much, so that on a thread of its own the next one would be done first.
+  for (let index = 0; index < 40; index += 2) {
+    calls[index] = () => store.nearest(vector, 1000, model);
+    calls[index + 1] = () => store.size();
+  }
+  expect(await orderOf(calls)).toEqual(Object.keys(calls));
 });
 
 test('who waits behind a store that never answers does not keep the process from ending', async () => {

@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
+    rc::Rc,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -15,7 +16,6 @@ use napi::{
     Env, Task,
     bindgen_prelude::{
         AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize, ToNapiValue,
-        TypeName,
     },
 };
 use napi_derive::napi;
@@ -23,6 +23,7 @@ use napi_derive::napi;
 use super::{
     call::NativeCall,
     error::{Result, into_unknown, throw},
+    replies::Replies,
     scorer::NativeStoredNeighbour,
 };
 use crate::{
@@ -93,14 +94,58 @@ impl Told {
     }
 }
 
-/// Calls on a cache that are worked on away from the event loop, in the order in which they were made. The threads of the
-/// pool begin tasks in any order, and one that waited for its turn would keep a thread from the task that it waits for. So
-/// no task waits: whichever runs next does the work of the calls before it too.
+/// Calls on a cache that are worked on away from the event loop, one after another in the order in which they were made.
+/// The thread pool begins tasks in any order, so a task is not a call: one task does the work of all calls that wait.
 #[derive(Default)]
-struct CallQueue {
-    waiting: Mutex<VecDeque<Box<dyn FnOnce() + Send>>>,
-    /// Held by who works.
-    working: Mutex<()>,
+struct CallQueue(Mutex<Calls>);
+
+#[derive(Default)]
+struct Calls {
+    waiting: VecDeque<Box<dyn FnOnce() + Send>>,
+    /// Whether a task works, or will.
+    has_worker: bool,
+}
+
+impl CallQueue {
+    /// Appends the work of a call, and has a task do it.
+    fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let mut calls = self.lock();
+        calls.waiting.push_back(Box::new(work));
+        if !calls.has_worker {
+            env.spawn(Worker(Arc::clone(self)))?;
+            calls.has_worker = true;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Calls> {
+        // It is not held while anything works that could panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Works on the calls that wait, until none does. The promise that a task has is looked at by nobody: each call has its own.
+struct Worker(Arc<CallQueue>);
+
+impl Task for Worker {
+    type Output = ();
+    type JsValue = ();
+
+    fn compute(&mut self) -> Result<()> {
+        loop {
+            let mut calls = self.0.lock();
+            let Some(work) = calls.waiting.pop_front() else {
+                calls.has_worker = false;
+                return Ok(());
+            };
+            drop(calls);
+            work();
+        }
+    }
+
+    fn resolve(&mut self, _: Env, (): ()) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// An entry of a call, whose vectors come in one array.
@@ -198,21 +243,19 @@ impl NativeVectorCache {
         self.told.as_ref().map_or(Ok(()), |told| told.tell(env, bytes))
     }
 
-    /// Has `act` work on the cache away from the event loop, after the calls made before. It is not done for a call that was
-    /// cancelled by then.
-    fn enqueue<T: Send + 'static>(
+    /// Has `act` work on the cache away from the event loop, after the calls made before; the promise is settled after those
+    /// of theirs. It is not done for a call that was cancelled by then.
+    fn enqueue<'env, T: ToNapiValue + Send + 'static>(
         &self,
+        env: &'env Env,
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
-    ) -> AsyncTask<Queued<T>>
-    where
-        Queued<T>: Task,
-    {
+    ) -> Result<Object<'env>> {
         let call = call.map(NativeCall::share).unwrap_or_default();
         let cache = Arc::clone(&self.cache);
-        let outcome = Arc::new(Mutex::new(None));
-        let slot = Arc::clone(&outcome);
-        let work = move || {
+        let told = self.told.clone();
+        let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
+        self.queue.push(env, move || {
             let done = without_panic(|| {
                 let mut cache = lock(&cache);
                 if !call.complete() {
@@ -221,14 +264,14 @@ impl NativeVectorCache {
                 let result = act(&mut cache, Instant::now())?;
                 Ok((result, cache.bytes()))
             });
-            *held(&slot) = Some(done);
-        };
-        held(&self.queue.waiting).push_back(Box::new(work));
-        AsyncTask::new(Queued {
-            queue: Arc::clone(&self.queue),
-            outcome,
-            told: self.told.clone(),
-        })
+            ticket.settle_with(move |env| {
+                let (result, bytes) = done?;
+                let telling = told.map_or(Ok(()), |told| told.tell(*env, bytes));
+                telling.map_err(|error| Error::Internal(error.reason.to_string()))?;
+                Ok::<_, Error>(result)
+            });
+        })?;
+        Ok(promise)
     }
 }
 
@@ -307,33 +350,37 @@ impl NativeVectorCache {
     /// what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
     /// after another. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeStoredNeighbour | null)[][]>")]
-    pub fn compare_and_add(
+    pub fn compare_and_add<'env>(
         &self,
+        env: &'env Env,
         #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
         entries: Vec<NativeEntry>,
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<Queued<Vec<Vec<Option<NativeStoredNeighbour>>>>> {
+    ) -> Result<Object<'env>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.enqueue(call, move |cache, now| {
+        self.enqueue(env, call, move |cache, now| {
             let nearest = batch.with(cache, |cache, entries| cache.compare_and_add_batch(entries, now))?;
-            let shown = |nearest: Nearest| nearest.into_iter().map(|found| found.map(Into::into)).collect();
-            Ok(nearest.into_iter().map(shown).collect())
+            let shown = |nearest: Nearest| -> Vec<Option<NativeStoredNeighbour>> {
+                nearest.into_iter().map(|found| found.map(Into::into)).collect()
+            };
+            Ok(nearest.into_iter().map(shown).collect::<Vec<_>>())
         })
     }
 
     /// Adds entries as `compareAndAdd` does, without comparing them.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn add_entries(
+    pub fn add_entries<'env>(
         &self,
+        env: &'env Env,
         #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
         entries: Vec<NativeEntry>,
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
-    ) -> AsyncTask<Queued<()>> {
+    ) -> Result<Object<'env>> {
         let batch = Batch::new(&vectors, entries, origin(model, method));
-        self.enqueue(None, move |cache, now| {
+        self.enqueue(env, None, move |cache, now| {
             batch.with(cache, |cache, entries| cache.add_batch(entries, now))
         })
     }
@@ -341,27 +388,31 @@ impl NativeVectorCache {
     /// As `nearest`, for a vector of a model and method, away from the event loop. Rejects with `ERR_ABORTED` if the call was
     /// cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeStoredNeighbour[]>")]
-    pub fn look_up(
+    pub fn look_up<'env>(
         &self,
+        env: &'env Env,
         #[napi(ts_arg_type = "Float32Array")] vector: Float32ArraySlice,
         count: f64,
         model: NativeModelIdentity,
         #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<Queued<Vec<NativeStoredNeighbour>>> {
+    ) -> Result<Object<'env>> {
         let vector = vector.to_vec();
         let origin = origin(model, method);
-        self.enqueue(call, move |cache, now| {
+        self.enqueue(env, call, move |cache, now| {
             cache.check_origin(&origin, now)?;
             let neighbours = cache.nearest(&vector, count as usize, now)?;
-            Ok(neighbours.into_iter().map(Into::into).collect())
+            Ok(neighbours
+                .into_iter()
+                .map(NativeStoredNeighbour::from)
+                .collect::<Vec<_>>())
         })
     }
 
     /// How many vectors live once the calls before this one are done.
     #[napi(catch_unwind, ts_return_type = "Promise<number>")]
-    pub fn count(&self, call: Option<&NativeCall>) -> AsyncTask<Queued<f64>> {
-        self.enqueue(call, |cache, now| Ok(cache.len(now) as f64))
+    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
+        self.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
     }
 
     /// The sequence numbers of the living vectors.
@@ -555,49 +606,6 @@ impl Task for Load {
         cache.tell(env, bytes)?;
         Ok(cache)
     }
-}
-
-/// What becomes of a call on a cache, and the bytes of the cache then.
-type Outcome<T> = error::Result<(T, usize)>;
-
-/// The work of a call on a cache, away from the event loop.
-pub struct Queued<T> {
-    queue: Arc<CallQueue>,
-    /// Set once the work is done, by whichever task has done it.
-    outcome: Arc<Mutex<Option<Outcome<T>>>>,
-    told: Option<Arc<Told>>,
-}
-
-impl<T: ToNapiValue + TypeName + Send + 'static> Task for Queued<T> {
-    type Output = Outcome<T>;
-    type JsValue = T;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        let _working = held(&self.queue.working);
-        loop {
-            if let Some(outcome) = held(&self.outcome).take() {
-                return Ok(outcome);
-            }
-            let next = held(&self.queue.waiting).pop_front();
-            match next {
-                Some(work) => work(),
-                None => return Ok(Err(Error::Internal("a call on a cache was lost".into()))),
-            }
-        }
-    }
-
-    fn resolve(&mut self, env: Env, outcome: Self::Output) -> Result<T> {
-        let (result, bytes) = outcome.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
-        if let Some(told) = &self.told {
-            told.tell(env, bytes)?;
-        }
-        Ok(result)
-    }
-}
-
-/// A lock that no panic can leave in a state that matters: work catches its own.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Entries that were copied from JavaScript.
