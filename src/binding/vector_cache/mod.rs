@@ -1,19 +1,19 @@
 //! The vector cache for JavaScript.
 
+mod files;
+mod queue;
+mod told;
+mod values;
+
 use std::{
-    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     rc::Rc,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
     time::{Instant, SystemTime},
 };
 
 use napi::{
-    Env, Task,
+    Env,
     bindgen_prelude::{
         AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize, ToNapiValue,
     },
@@ -22,25 +22,27 @@ use napi_derive::napi;
 
 use super::{
     call::NativeCall,
-    error::{Result, into_unknown, throw},
+    error::{Result, throw},
     replies::Replies,
     scorer::NativeStoredNeighbour,
 };
 use crate::{
     cache::novelty::{SharedCache, lock},
     cache::{
-        Entry, Label, ModelIdentity, Nearest, Neighbour, Options, Origin, VectorCache,
-        file::{LoadOptions, Snapshot, milliseconds, time_to_live},
+        Label, Nearest, Options, VectorCache,
+        file::{LoadOptions, milliseconds, time_to_live},
     },
-    call::Call,
     error::{self, Error},
 };
+use files::{Load, NativeSnapshot};
+use queue::CallQueue;
+use told::Told;
+use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
+
+pub use values::NativeModelIdentity;
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
-
-/// By how many bytes a cache grows before the engine is told: at every vector would be too often.
-const WORTH_TELLING: usize = 1024 * 1024;
 
 /// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
@@ -58,132 +60,6 @@ impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
         self.told.map_or(Ok(()), |told| told.forget(env))
     }
-}
-
-/// The bytes of a cache that the JavaScript engine knows to be held by an object, so that it collects garbage in time. Only
-/// the thread of the engine changes it.
-#[derive(Default)]
-struct Told(AtomicUsize);
-
-/// The bytes of a [`Told`] whose object was collected.
-const COLLECTED: usize = usize::MAX;
-
-impl Told {
-    /// Tells the engine how many bytes are held, unless it nearly knows.
-    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
-        let told = self.0.load(Ordering::Relaxed);
-        // A call may end after the object was collected.
-        if told != COLLECTED && (bytes == 0 || bytes.abs_diff(told) >= WORTH_TELLING) {
-            self.replace(env, told, bytes)?;
-        }
-        Ok(())
-    }
-
-    /// Tells the engine that the object is gone, and with it the cache.
-    fn forget(&self, env: Env) -> Result<()> {
-        self.replace(env, self.0.load(Ordering::Relaxed), 0)?;
-        self.0.store(COLLECTED, Ordering::Relaxed);
-        Ok(())
-    }
-
-    #[allow(clippy::cast_possible_wrap)] // No memory has 2^63 bytes.
-    fn replace(&self, env: Env, told: usize, bytes: usize) -> Result<()> {
-        env.adjust_external_memory(bytes as i64 - told as i64)?;
-        self.0.store(bytes, Ordering::Relaxed);
-        Ok(())
-    }
-}
-
-/// Calls on a cache that are worked on away from the event loop, one after another in the order in which they were made.
-/// The thread pool begins tasks in any order, so a task is not a call: one task does the work of all calls that wait.
-#[derive(Default)]
-struct CallQueue(Mutex<Calls>);
-
-#[derive(Default)]
-struct Calls {
-    waiting: VecDeque<Box<dyn FnOnce() + Send>>,
-    /// Whether a task works, or will.
-    has_worker: bool,
-}
-
-impl CallQueue {
-    /// Appends the work of a call, and has a task do it.
-    fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) -> Result<()> {
-        let mut calls = self.lock();
-        calls.waiting.push_back(Box::new(work));
-        if !calls.has_worker {
-            env.spawn(Worker(Arc::clone(self)))?;
-            calls.has_worker = true;
-        }
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Calls> {
-        // It is not held while anything works that could panic.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Works on the calls that wait, until none does. The promise that a task has is looked at by nobody: each call has its own.
-struct Worker(Arc<CallQueue>);
-
-impl Task for Worker {
-    type Output = ();
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<()> {
-        loop {
-            let mut calls = self.0.lock();
-            let Some(work) = calls.waiting.pop_front() else {
-                calls.has_worker = false;
-                return Ok(());
-            };
-            drop(calls);
-            work();
-        }
-    }
-
-    fn resolve(&mut self, _: Env, (): ()) -> Result<()> {
-        Ok(())
-    }
-}
-
-/// An entry of a call, whose vectors come in one array.
-#[napi(object, object_to_js = false)]
-pub struct NativeEntry {
-    /// What it is remembered by.
-    pub label: Option<String>,
-    /// How many vectors it has.
-    pub vectors: u32,
-}
-
-/// A vector that is similar to a query.
-#[napi(object)]
-pub struct NativeNeighbour {
-    /// How many living vectors are older.
-    pub index: f64,
-    /// The cosine similarity.
-    pub similarity: f64,
-    /// What it was added with.
-    pub label: Option<String>,
-}
-
-/// The sequence numbers of the living vectors.
-#[napi(object)]
-pub struct Sequence {
-    /// That of the oldest one.
-    pub start: f64,
-    /// One more than that of the newest one.
-    pub end: f64,
-}
-
-/// The model that vectors come from.
-#[napi(object)]
-pub struct NativeModelIdentity {
-    /// Its name.
-    pub model: String,
-    /// What its weights are stored in.
-    pub dtype: String,
 }
 
 impl NativeVectorCache {
@@ -537,161 +413,6 @@ impl NativeVectorCache {
     }
 }
 
-/// The state of a cache at one moment.
-#[napi]
-pub struct NativeSnapshot {
-    snapshot: Option<Snapshot>,
-}
-
-#[napi]
-impl NativeSnapshot {
-    /// Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn save(&mut self, env: &Env, path: String, call: Option<&NativeCall>) -> Result<AsyncTask<Save>> {
-        let snapshot = self.snapshot.take().ok_or_else(|| {
-            let message = "a snapshot was saved twice";
-            throw(env, &Error::Internal(message.into()))
-        })?;
-        Ok(AsyncTask::new(Save {
-            snapshot,
-            path: path.into(),
-            call: call.map(NativeCall::share).unwrap_or_default(),
-        }))
-    }
-}
-
-/// Writing a file, away from the event loop.
-pub struct Save {
-    snapshot: Snapshot,
-    path: PathBuf,
-    call: Arc<Call>,
-}
-
-impl Task for Save {
-    type Output = error::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
-            self.snapshot.save_unless_cancelled(&self.path, &self.call)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, saved: Self::Output) -> Result<()> {
-        saved.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
-    }
-}
-
-/// Reading a file, away from the event loop.
-pub struct Load {
-    path: PathBuf,
-    options: LoadOptions,
-    call: Arc<Call>,
-}
-
-impl Task for Load {
-    type Output = error::Result<VectorCache>;
-    type JsValue = NativeVectorCache;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
-            VectorCache::load_unless_cancelled(&self.path, self.options, &self.call)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<NativeVectorCache> {
-        let cache = loaded.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
-        let bytes = cache.bytes();
-        let cache = NativeVectorCache::own(cache);
-        cache.tell(env, bytes)?;
-        Ok(cache)
-    }
-}
-
-/// Entries that were copied from JavaScript.
-struct Batch {
-    vectors: Vec<f32>,
-    /// The label of each entry, and how many vectors it has.
-    entries: Vec<(Option<Label>, usize)>,
-    origin: Origin,
-}
-
-impl Batch {
-    fn new(vectors: &[f32], entries: Vec<NativeEntry>, origin: Origin) -> Self {
-        let entries = entries.into_iter();
-        Self {
-            vectors: vectors.to_vec(),
-            entries: entries
-                .map(|entry| (entry.label.map(Label::from), entry.vectors as usize))
-                .collect(),
-            origin,
-        }
-    }
-
-    /// Calls `act` with the entries for a cache of vectors as long as these.
-    fn with<T>(
-        &self,
-        cache: &mut VectorCache,
-        act: impl FnOnce(&mut VectorCache, &[Entry]) -> error::Result<T>,
-    ) -> error::Result<T> {
-        let vectors: Vec<&[f32]> = self.vectors.chunks(cache.options().dimensions).collect();
-        let mut rest = vectors.as_slice();
-        let mut entries = Vec::new();
-        for (label, count) in &self.entries {
-            let (own, others) = rest
-                .split_at_checked(*count)
-                .ok_or_else(|| Error::Internal("an entry has fewer vectors than it says".into()))?;
-            rest = others;
-            entries.push(Entry {
-                vectors: own,
-                label: label.as_ref(),
-                origin: &self.origin,
-            });
-        }
-        act(cache, &entries)
-    }
-}
-
-fn origin(NativeModelIdentity { model, dtype }: NativeModelIdentity, method: Option<String>) -> Origin {
-    Origin {
-        model: Some(ModelIdentity {
-            model,
-            dtype,
-            sha256: None,
-        }),
-        method,
-    }
-}
-
 pub(super) fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
-}
-
-impl From<Neighbour> for NativeNeighbour {
-    #[allow(clippy::cast_precision_loss)] // No cache holds 2^53 vectors.
-    fn from(neighbour: Neighbour) -> Self {
-        Self {
-            index: neighbour.index as f64,
-            similarity: neighbour.similarity,
-            label: neighbour.label.map(|label| label.to_string()),
-        }
-    }
-}
-
-impl From<Neighbour> for NativeStoredNeighbour {
-    fn from(neighbour: Neighbour) -> Self {
-        Self {
-            label: neighbour.label.map(|label| label.to_string()),
-            similarity: neighbour.similarity,
-        }
-    }
-}
-
-impl From<ModelIdentity> for NativeModelIdentity {
-    fn from(identity: ModelIdentity) -> Self {
-        Self {
-            model: identity.model,
-            dtype: identity.dtype,
-        }
-    }
 }
