@@ -14,32 +14,24 @@
 //! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
 //! `method` by which traces became vectors. Files of version 1 have no `method`, and are otherwise the same.
 
+mod header;
+mod snapshot;
+mod streams;
 mod temporary;
 
 use std::{
-    collections::HashMap,
     fs::{self, File},
-    io::{self, Read, Write},
-    num::NonZeroUsize,
+    io::{self, Read},
     ops::Range,
-    path::{Path, PathBuf},
-    sync::{
-        LazyLock, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-        mpsc,
-    },
+    path::Path,
+    sync::mpsc,
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use lru::LruCache;
-use safetensors::tensor::{Dtype, Metadata, TensorInfo};
-use tempfile::NamedTempFile;
-use twox_hash::XxHash3_128;
-
 use super::{
-    Label, ModelIdentity, Options, Origin, VectorCache,
-    blocks::{Block, Blocks, Shape},
+    Label, Options, VectorCache,
+    blocks::{Block, Shape},
     moment::Moment,
     require_short,
 };
@@ -47,28 +39,13 @@ use crate::{
     call::Call,
     error::{Error, Result},
     fault,
-    simd::GROUP,
 };
+use header::Contents;
+use streams::{HashedInput, UnlessCancelled, zeros};
 
-const FORMAT: &str = "knowledgepulse-vector-cache";
-const VERSION: &str = "2";
-
-/// The versions that are read.
-const READ_VERSIONS: [&str; 2] = ["1", VERSION];
-
-/// Before the header: how long it is.
-const LENGTH_BYTES: usize = 8;
-
-/// Ours take a few hundred bytes.
-const MOST_HEADER_BYTES: u64 = 64 * 1024;
-
-/// The bounds of a cache are numbers of JavaScript.
-const LARGEST_NUMBER: usize = (1 << 53) - 1;
+pub use snapshot::Snapshot;
 
 const CHECKSUM_BYTES: usize = 16;
-
-/// So much is written at a time.
-const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// How many blocks are read before they are needed.
 const BLOCKS_AHEAD: usize = 2;
@@ -77,27 +54,6 @@ const _: () = assert!(
     cfg!(target_endian = "little"),
     "the components are copied as they lie in memory, and the format is little-endian"
 );
-
-/// The state of a cache at one moment. It shares the vectors with the cache, and stays as it is while that goes on.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    options: Options,
-    blocks: Blocks,
-    origin: Origin,
-    taken: Moment,
-    clock: SystemTime,
-    /// The snapshots of a process in order, of whichever cache.
-    number: u64,
-}
-
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
-
-/// The number of the snapshot that is in each file, as far as this process has saved it.
-static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
-    LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
-
-/// For how many files at a time saves are kept in order.
-const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// What replaces the bounds that a file names.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -109,19 +65,6 @@ pub struct LoadOptions {
 }
 
 impl VectorCache {
-    /// The state of this cache at `now`, when the wall clock says `clock`. Takes next to no time and memory.
-    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
-        self.evict_expired(now);
-        Snapshot {
-            options: self.options,
-            blocks: self.blocks.clone(),
-            origin: self.origin.clone(),
-            taken: Moment::at(now),
-            clock,
-            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
-        }
-    }
-
     /// The cache in the file at `path`, as old as the wall clock says. The file cannot make it take more memory than its
     /// length and its number of vectors justify.
     ///
@@ -297,148 +240,6 @@ fn read_blocks(
     Ok(())
 }
 
-impl Snapshot {
-    /// Writes the state to the file at `path`, which is replaced in one step: whatever happens, there is the old file or
-    /// the new one, whole. A symbolic link stays one, and the file that it leads to is replaced. A file that is
-    /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
-    ///
-    /// # Errors
-    /// [`Error::CacheIo`]; what was at `path` is as it was.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        self.save_unless_cancelled(path, &Call::default())
-    }
-
-    /// As [`Snapshot::save`], for a call that can be cancelled until the file is replaced.
-    ///
-    /// # Errors
-    /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
-    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
-        self.replace(path, call).map_err(|source| {
-            if call.is_cancelled() {
-                return Error::Aborted;
-            }
-            Error::CacheIo {
-                path: path.into(),
-                action: "written",
-                source,
-            }
-        })
-    }
-
-    fn replace(&self, path: &Path, call: &Call) -> io::Result<()> {
-        let target = follow_links(path)?;
-        let existing = match fs::metadata(&target) {
-            Ok(existing) => {
-                // Renaming would replace a device too.
-                require_regular(&existing)?;
-                Some(existing)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let directory = match target.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        temporary::remove_abandoned(directory);
-        let mut file = temporary::create(directory, existing.as_ref())?;
-        self.write(UnlessCancelled {
-            file: file.as_file_mut(),
-            call,
-        })?;
-        file.as_file().sync_all()?;
-        if !call.complete() {
-            return Err(io::Error::other(Error::Aborted));
-        }
-        self.persist(file, &target, directory)?;
-        sync_directory(directory)
-    }
-
-    /// Gives a finished file its name, unless a later snapshot has it.
-    fn persist(&self, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
-        let name = target.file_name().unwrap_or_default();
-        let place = fs::canonicalize(directory)?.join(name);
-        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
-        if saved.get(&place).is_none_or(|&number| number <= self.number) {
-            file.persist(target).map_err(|error| error.error)?;
-            saved.put(place, self.number);
-        }
-        Ok(())
-    }
-
-    /// Writes the state in the format of the module.
-    ///
-    /// # Errors
-    /// Those of `output`.
-    pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let entries = || self.blocks.entries();
-        let label_bytes = entries().map(|entry| entry.label.map_or(0, |label| label.len()));
-        let header = self.header(label_bytes.clone().sum()).map_err(io::Error::other)?;
-        let mut output = HashedOutput::new(output);
-        output.write(&(header.len() as u64).to_le_bytes())?;
-        output.write(&header)?;
-        fault::point("save");
-        let clock = microseconds(self.clock);
-        for entry in entries() {
-            let age = entry.added.age(self.taken).as_micros();
-            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
-            output.write(&added.to_le_bytes())?;
-        }
-        let mut end = 0;
-        for bytes in label_bytes {
-            end += bytes as u64;
-            output.write(&end.to_le_bytes())?;
-        }
-        for entry in entries() {
-            let mut left = self.options.dimensions;
-            for group in entry.components {
-                output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
-                left = left.saturating_sub(GROUP);
-            }
-        }
-        for entry in entries() {
-            output.write(&[u8::from(entry.label.is_some())])?;
-        }
-        for label in entries().filter_map(|entry| entry.label) {
-            output.write(label.as_bytes())?;
-        }
-        output.finish()
-    }
-
-    /// The header, padded with spaces: what follows is aligned.
-    fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
-        let tensors = tensors(self.blocks.len(), self.options.dimensions, label_bytes)
-            .ok_or("more bytes than a file can have")?;
-        let mut metadata = HashMap::from([
-            ("format", FORMAT.into()),
-            ("version", VERSION.into()),
-            ("max_elements", self.options.max_elements.to_string()),
-            ("saved_at", microseconds(self.clock).to_string()),
-        ]);
-        if let Some(time_to_live) = self.options.time_to_live {
-            metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
-        }
-        if let Some(model) = &self.origin.model {
-            metadata.insert("model", model.model.clone());
-            metadata.insert("dtype", model.dtype.clone());
-            if let Some(sha256) = &model.sha256 {
-                metadata.insert("model_sha256", sha256.clone());
-            }
-        }
-        if let Some(method) = &self.origin.method {
-            metadata.insert("method", method.clone());
-        }
-        let metadata = metadata
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect();
-        let header = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
-        let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-        header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
-        Ok(header)
-    }
-}
-
 /// The milliseconds of a time to live; the same comes of them again.
 #[must_use]
 pub fn milliseconds(time_to_live: Duration) -> f64 {
@@ -462,32 +263,6 @@ fn microseconds(clock: SystemTime) -> i64 {
     }
 }
 
-/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
-fn tensors(vectors: usize, dimensions: usize, label_bytes: usize) -> Option<Vec<(String, TensorInfo)>> {
-    let mut end = 0usize;
-    let mut tensor = |name: &str, dtype: Dtype, shape: &[usize]| {
-        let elements = shape
-            .iter()
-            .try_fold(1, |product: usize, &n| product.checked_mul(n))?;
-        let start = end;
-        end = start.checked_add(elements.checked_mul(dtype.bitsize() / 8)?)?;
-        let info = TensorInfo {
-            dtype,
-            shape: shape.to_vec(),
-            data_offsets: (start, end),
-        };
-        Some((name.to_owned(), info))
-    };
-    Some(vec![
-        tensor("added", Dtype::I64, &[vectors])?,
-        tensor("label_ends", Dtype::U64, &[vectors])?,
-        tensor("vectors", Dtype::F32, &[vectors, dimensions])?,
-        tensor("labelled", Dtype::BOOL, &[vectors])?,
-        tensor("labels", Dtype::U8, &[label_bytes])?,
-        tensor("checksum", Dtype::U8, &[CHECKSUM_BYTES])?,
-    ])
-}
-
 /// Why no cache could be read.
 #[derive(Debug)]
 pub enum Unreadable {
@@ -506,98 +281,6 @@ fn damaged(reason: impl Into<String>) -> Unreadable {
 impl From<Error> for Unreadable {
     fn from(error: Error) -> Self {
         Self::Other(error)
-    }
-}
-
-/// What the header says.
-struct Contents {
-    vectors: usize,
-    dimensions: usize,
-    label_bytes: usize,
-    max_elements: usize,
-    time_to_live: Option<Duration>,
-    origin: Origin,
-}
-
-impl Contents {
-    /// Reads the header of a file of `length` bytes. Nothing is taken for granted that the length does not bear out.
-    fn read(input: &mut HashedInput<impl Read>, length: u64) -> std::result::Result<Self, Unreadable> {
-        let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
-        if length < shortest {
-            return Err(damaged(format!("it has only {length} bytes")));
-        }
-        let mut header_length = [0; LENGTH_BYTES];
-        input.read(&mut header_length)?;
-        let header_length = u64::from_le_bytes(header_length);
-        if header_length > MOST_HEADER_BYTES.min(length - shortest) {
-            return Err(damaged("it does not begin as a safetensors file does"));
-        }
-        #[allow(clippy::cast_possible_truncation)] // At most MOST_HEADER_BYTES.
-        let mut header = vec![0; header_length as usize];
-        input.read(&mut header)?;
-        let header: Metadata = serde_json::from_slice(&header)
-            .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
-        let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
-        let contents = Self::of(&header)?;
-        if length != expected {
-            return Err(damaged(format!(
-                "it has {length} bytes, not the {expected} of its header"
-            )));
-        }
-        Ok(contents)
-    }
-
-    fn of(header: &Metadata) -> std::result::Result<Self, Unreadable> {
-        let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
-        if field("format") != Some(FORMAT) {
-            return Err(damaged("it holds no cache"));
-        }
-        let version = field("version").unwrap_or("none");
-        if !READ_VERSIONS.contains(&version) {
-            let known = READ_VERSIONS.join(" or ");
-            return Err(damaged(format!("its format has version {version}, not {known}")));
-        }
-        let shape = |name| header.info(name).map(|info| &info.shape[..]);
-        let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
-            return Err(damaged("it lacks the tensors of a cache"));
-        };
-        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
-        let is_expected = |(name, expected): &(String, TensorInfo)| {
-            header.info(name).is_some_and(|info| {
-                (info.dtype, &info.shape, info.data_offsets)
-                    == (expected.dtype, &expected.shape, expected.data_offsets)
-            })
-        };
-        if !(1..=LARGEST_NUMBER).contains(&dimensions)
-            || header.tensors().len() != expected.len()
-            || !expected.iter().all(is_expected)
-        {
-            return Err(damaged("its tensors are not those of a cache"));
-        }
-        let max_elements = field("max_elements").and_then(|text| text.parse().ok());
-        let max_elements = max_elements.filter(|max_elements| *max_elements <= LARGEST_NUMBER);
-        let milliseconds = field("ttl_ms").map(|text| text.parse::<f64>().ok().filter(|ms| *ms >= 0.0));
-        let (Some(max_elements), None | Some(Some(_))) = (max_elements, milliseconds) else {
-            return Err(damaged("the bounds in its header are not numbers in range"));
-        };
-        let model = field("model")
-            .zip(field("dtype"))
-            .map(|(model, dtype)| ModelIdentity {
-                model: model.into(),
-                dtype: dtype.into(),
-                sha256: field("model_sha256").map(Into::into),
-            });
-        Ok(Self {
-            vectors,
-            dimensions,
-            label_bytes,
-            max_elements,
-            time_to_live: milliseconds.flatten().and_then(time_to_live),
-            origin: Origin {
-                model,
-                method: field("method").map(Into::into),
-            },
-        })
     }
 }
 
@@ -629,174 +312,11 @@ impl Labels {
     }
 }
 
-/// Hashes what is read.
-struct HashedInput<R> {
-    input: R,
-    hasher: XxHash3_128,
-}
-
-impl<R: Read> HashedInput<R> {
-    fn new(input: R) -> Self {
-        Self {
-            input,
-            hasher: XxHash3_128::new(),
-        }
-    }
-
-    fn read(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Unreadable> {
-        self.read_unhashed(bytes)?;
-        self.hasher.write(bytes);
-        Ok(())
-    }
-
-    fn read_unhashed(&mut self, bytes: &mut [u8]) -> std::result::Result<(), Unreadable> {
-        self.input.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => damaged("it became shorter while it was read"),
-            _ => Unreadable::Io(error),
-        })
-    }
-
-    fn read_values<T: bytemuck::Pod>(&mut self, count: usize) -> std::result::Result<Vec<T>, Unreadable> {
-        let mut values = zeros(count)?;
-        self.read(bytemuck::cast_slice_mut(&mut values))?;
-        Ok(values)
-    }
-
-    fn require_checksum(mut self) -> std::result::Result<(), Unreadable> {
-        let mut checksum = [0; CHECKSUM_BYTES];
-        self.read_unhashed(&mut checksum)?;
-        if checksum != self.hasher.finish_128().to_be_bytes() {
-            return Err(damaged("its checksum is wrong"));
-        }
-        Ok(())
-    }
-}
-
-fn zeros<T: bytemuck::Pod>(count: usize) -> std::result::Result<Vec<T>, Unreadable> {
-    let mut values = Vec::new();
-    values
-        .try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory { dimensions: count })?;
-    values.resize(count, T::zeroed());
-    Ok(values)
-}
-
-/// Hashes what is written, and writes in large pieces.
-struct HashedOutput<W> {
-    output: W,
-    hasher: XxHash3_128,
-    buffer: Vec<u8>,
-}
-
-impl<W: Write> HashedOutput<W> {
-    fn new(output: W) -> Self {
-        Self {
-            output,
-            hasher: XxHash3_128::new(),
-            buffer: Vec::with_capacity(BUFFER_BYTES),
-        }
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
-            self.flush()?;
-        }
-        self.buffer.extend_from_slice(bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.hasher.write(&self.buffer);
-        self.output.write_all(&self.buffer)?;
-        self.buffer.clear();
-        Ok(())
-    }
-
-    /// Appends the checksum.
-    fn finish(mut self) -> io::Result<()> {
-        self.flush()?;
-        self.output.write_all(&self.hasher.finish_128().to_be_bytes())?;
-        self.output.flush()
-    }
-}
-
-/// Fails once a call is cancelled.
-struct UnlessCancelled<'c, F> {
-    file: F,
-    call: &'c Call,
-}
-
-impl<F> UnlessCancelled<'_, F> {
-    fn require_wanted(&self) -> io::Result<()> {
-        if self.call.is_cancelled() {
-            return Err(io::Error::other(Error::Aborted));
-        }
-        Ok(())
-    }
-}
-
-impl<F: Read> Read for UnlessCancelled<'_, F> {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.require_wanted()?;
-        self.file.read(bytes)
-    }
-}
-
-impl<F: Write> Write for UnlessCancelled<'_, F> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.require_wanted()?;
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 fn require_regular(file: &fs::Metadata) -> io::Result<()> {
     if file.is_file() {
         return Ok(());
     }
     Err(io::Error::other("it is not a regular file"))
-}
-
-/// The path that `path` leads to when it is a symbolic link, also one to nothing.
-fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    /// What Linux allows.
-    const MOST_LINKS: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        match fs::read_link(&path) {
-            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            // It is no link, or nothing.
-            Err(_) => return Ok(path),
-        }
-    }
-    Err(io::Error::other("too many symbolic links"))
-}
-
-/// Has a renamed file keep its name when the power fails.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
-        // Some file systems have nothing to do.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
-            ) =>
-        {
-            Ok(())
-        }
-        result => result,
-    }
-}
-
-/// Elsewhere a directory is no file that can be written out.
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps)]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

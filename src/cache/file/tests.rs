@@ -4,8 +4,13 @@ use std::sync::{
 };
 
 use proptest::prelude::*;
+use twox_hash::XxHash3_128;
 
-use super::{super::MAX_LABEL_BYTES, *};
+use super::{
+    super::{MAX_LABEL_BYTES, ModelIdentity, Origin},
+    header::{FORMAT, LENGTH_BYTES},
+    *,
+};
 use crate::cache::scaled::Scaled;
 
 /// The wall clock of the tests.

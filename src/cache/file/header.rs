@@ -1,0 +1,148 @@
+//! The header of a file: which tensors it has, and what is said of them.
+
+use std::{io::Read, time::Duration};
+
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+
+use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live};
+use crate::cache::{ModelIdentity, Origin};
+
+pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
+pub(super) const VERSION: &str = "2";
+
+/// The versions that are read.
+const READ_VERSIONS: [&str; 2] = ["1", VERSION];
+
+/// Before the header: how long it is.
+pub(super) const LENGTH_BYTES: usize = 8;
+
+/// Ours take a few hundred bytes.
+const MOST_HEADER_BYTES: u64 = 64 * 1024;
+
+/// The bounds of a cache are numbers of JavaScript.
+const LARGEST_NUMBER: usize = (1 << 53) - 1;
+
+/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
+pub(super) fn tensors(
+    vectors: usize,
+    dimensions: usize,
+    label_bytes: usize,
+) -> Option<Vec<(String, TensorInfo)>> {
+    let mut end = 0usize;
+    let mut tensor = |name: &str, dtype: Dtype, shape: &[usize]| {
+        let elements = shape
+            .iter()
+            .try_fold(1, |product: usize, &n| product.checked_mul(n))?;
+        let start = end;
+        end = start.checked_add(elements.checked_mul(dtype.bitsize() / 8)?)?;
+        let info = TensorInfo {
+            dtype,
+            shape: shape.to_vec(),
+            data_offsets: (start, end),
+        };
+        Some((name.to_owned(), info))
+    };
+    Some(vec![
+        tensor("added", Dtype::I64, &[vectors])?,
+        tensor("label_ends", Dtype::U64, &[vectors])?,
+        tensor("vectors", Dtype::F32, &[vectors, dimensions])?,
+        tensor("labelled", Dtype::BOOL, &[vectors])?,
+        tensor("labels", Dtype::U8, &[label_bytes])?,
+        tensor("checksum", Dtype::U8, &[CHECKSUM_BYTES])?,
+    ])
+}
+
+/// What the header says.
+pub(super) struct Contents {
+    pub(super) vectors: usize,
+    pub(super) dimensions: usize,
+    pub(super) label_bytes: usize,
+    pub(super) max_elements: usize,
+    pub(super) time_to_live: Option<Duration>,
+    pub(super) origin: Origin,
+}
+
+impl Contents {
+    /// Reads the header of a file of `length` bytes. Nothing is taken for granted that the length does not bear out.
+    pub(super) fn read(
+        input: &mut HashedInput<impl Read>,
+        length: u64,
+    ) -> std::result::Result<Self, Unreadable> {
+        let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
+        if length < shortest {
+            return Err(damaged(format!("it has only {length} bytes")));
+        }
+        let mut header_length = [0; LENGTH_BYTES];
+        input.read(&mut header_length)?;
+        let header_length = u64::from_le_bytes(header_length);
+        if header_length > MOST_HEADER_BYTES.min(length - shortest) {
+            return Err(damaged("it does not begin as a safetensors file does"));
+        }
+        #[allow(clippy::cast_possible_truncation)] // At most MOST_HEADER_BYTES.
+        let mut header = vec![0; header_length as usize];
+        input.read(&mut header)?;
+        let header: Metadata = serde_json::from_slice(&header)
+            .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
+        let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
+        let contents = Self::of(&header)?;
+        if length != expected {
+            return Err(damaged(format!(
+                "it has {length} bytes, not the {expected} of its header"
+            )));
+        }
+        Ok(contents)
+    }
+
+    fn of(header: &Metadata) -> std::result::Result<Self, Unreadable> {
+        let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
+        if field("format") != Some(FORMAT) {
+            return Err(damaged("it holds no cache"));
+        }
+        let version = field("version").unwrap_or("none");
+        if !READ_VERSIONS.contains(&version) {
+            let known = READ_VERSIONS.join(" or ");
+            return Err(damaged(format!("its format has version {version}, not {known}")));
+        }
+        let shape = |name| header.info(name).map(|info| &info.shape[..]);
+        let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
+            return Err(damaged("it lacks the tensors of a cache"));
+        };
+        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
+        let is_expected = |(name, expected): &(String, TensorInfo)| {
+            header.info(name).is_some_and(|info| {
+                (info.dtype, &info.shape, info.data_offsets)
+                    == (expected.dtype, &expected.shape, expected.data_offsets)
+            })
+        };
+        if !(1..=LARGEST_NUMBER).contains(&dimensions)
+            || header.tensors().len() != expected.len()
+            || !expected.iter().all(is_expected)
+        {
+            return Err(damaged("its tensors are not those of a cache"));
+        }
+        let max_elements = field("max_elements").and_then(|text| text.parse().ok());
+        let max_elements = max_elements.filter(|max_elements| *max_elements <= LARGEST_NUMBER);
+        let milliseconds = field("ttl_ms").map(|text| text.parse::<f64>().ok().filter(|ms| *ms >= 0.0));
+        let (Some(max_elements), None | Some(Some(_))) = (max_elements, milliseconds) else {
+            return Err(damaged("the bounds in its header are not numbers in range"));
+        };
+        let model = field("model")
+            .zip(field("dtype"))
+            .map(|(model, dtype)| ModelIdentity {
+                model: model.into(),
+                dtype: dtype.into(),
+                sha256: field("model_sha256").map(Into::into),
+            });
+        Ok(Self {
+            vectors,
+            dimensions,
+            label_bytes,
+            max_elements,
+            time_to_live: milliseconds.flatten().and_then(time_to_live),
+            origin: Origin {
+                model,
+                method: field("method").map(Into::into),
+            },
+        })
+    }
+}

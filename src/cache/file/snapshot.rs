@@ -1,0 +1,249 @@
+//! The state of a cache at one moment, and how it is written to a file.
+
+use std::{
+    collections::HashMap,
+    fs::{self, File},
+    io::{self, Write},
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::{
+        LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Instant, SystemTime},
+};
+
+use lru::LruCache;
+use safetensors::tensor::Metadata;
+use tempfile::NamedTempFile;
+
+use super::{
+    header::{FORMAT, LENGTH_BYTES, VERSION, tensors},
+    microseconds, milliseconds, require_regular,
+    streams::{HashedOutput, UnlessCancelled},
+    temporary,
+};
+use crate::{
+    cache::{Options, Origin, VectorCache, blocks::Blocks, moment::Moment},
+    call::Call,
+    error::{Error, Result},
+    fault,
+    simd::GROUP,
+};
+
+/// The state of a cache at one moment. It shares the vectors with the cache, and stays as it is while that goes on.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    options: Options,
+    blocks: Blocks,
+    origin: Origin,
+    taken: Moment,
+    clock: SystemTime,
+    /// The snapshots of a process in order, of whichever cache.
+    number: u64,
+}
+
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The number of the snapshot that is in each file, as far as this process has saved it.
+static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
+
+/// For how many files at a time saves are kept in order.
+const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
+impl VectorCache {
+    /// The state of this cache at `now`, when the wall clock says `clock`. Takes next to no time and memory.
+    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
+        self.evict_expired(now);
+        Snapshot {
+            options: self.options,
+            blocks: self.blocks.clone(),
+            origin: self.origin.clone(),
+            taken: Moment::at(now),
+            clock,
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Writes the state to the file at `path`, which is replaced in one step: whatever happens, there is the old file or
+    /// the new one, whole. A symbolic link stays one, and the file that it leads to is replaced. A file that is
+    /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
+    ///
+    /// # Errors
+    /// [`Error::CacheIo`]; what was at `path` is as it was.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        self.save_unless_cancelled(path, &Call::default())
+    }
+
+    /// As [`Snapshot::save`], for a call that can be cancelled until the file is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
+    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
+        self.replace(path, call).map_err(|source| {
+            if call.is_cancelled() {
+                return Error::Aborted;
+            }
+            Error::CacheIo {
+                path: path.into(),
+                action: "written",
+                source,
+            }
+        })
+    }
+
+    fn replace(&self, path: &Path, call: &Call) -> io::Result<()> {
+        let target = follow_links(path)?;
+        let existing = match fs::metadata(&target) {
+            Ok(existing) => {
+                // Renaming would replace a device too.
+                require_regular(&existing)?;
+                Some(existing)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let directory = match target.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        temporary::remove_abandoned(directory);
+        let mut file = temporary::create(directory, existing.as_ref())?;
+        self.write(UnlessCancelled {
+            file: file.as_file_mut(),
+            call,
+        })?;
+        file.as_file().sync_all()?;
+        if !call.complete() {
+            return Err(io::Error::other(Error::Aborted));
+        }
+        self.persist(file, &target, directory)?;
+        sync_directory(directory)
+    }
+
+    /// Gives a finished file its name, unless a later snapshot has it.
+    fn persist(&self, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
+        let name = target.file_name().unwrap_or_default();
+        let place = fs::canonicalize(directory)?.join(name);
+        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.get(&place).is_none_or(|&number| number <= self.number) {
+            file.persist(target).map_err(|error| error.error)?;
+            saved.put(place, self.number);
+        }
+        Ok(())
+    }
+
+    /// Writes the state in the format of the module.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    pub fn write(&self, output: impl Write) -> io::Result<()> {
+        let entries = || self.blocks.entries();
+        let label_bytes = entries().map(|entry| entry.label.map_or(0, |label| label.len()));
+        let header = self.header(label_bytes.clone().sum()).map_err(io::Error::other)?;
+        let mut output = HashedOutput::new(output);
+        output.write(&(header.len() as u64).to_le_bytes())?;
+        output.write(&header)?;
+        fault::point("save");
+        let clock = microseconds(self.clock);
+        for entry in entries() {
+            let age = entry.added.age(self.taken).as_micros();
+            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
+            output.write(&added.to_le_bytes())?;
+        }
+        let mut end = 0;
+        for bytes in label_bytes {
+            end += bytes as u64;
+            output.write(&end.to_le_bytes())?;
+        }
+        for entry in entries() {
+            let mut left = self.options.dimensions;
+            for group in entry.components {
+                output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
+                left = left.saturating_sub(GROUP);
+            }
+        }
+        for entry in entries() {
+            output.write(&[u8::from(entry.label.is_some())])?;
+        }
+        for label in entries().filter_map(|entry| entry.label) {
+            output.write(label.as_bytes())?;
+        }
+        output.finish()
+    }
+
+    /// The header, padded with spaces: what follows is aligned.
+    fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
+        let tensors = tensors(self.blocks.len(), self.options.dimensions, label_bytes)
+            .ok_or("more bytes than a file can have")?;
+        let mut metadata = HashMap::from([
+            ("format", FORMAT.into()),
+            ("version", VERSION.into()),
+            ("max_elements", self.options.max_elements.to_string()),
+            ("saved_at", microseconds(self.clock).to_string()),
+        ]);
+        if let Some(time_to_live) = self.options.time_to_live {
+            metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
+        }
+        if let Some(model) = &self.origin.model {
+            metadata.insert("model", model.model.clone());
+            metadata.insert("dtype", model.dtype.clone());
+            if let Some(sha256) = &model.sha256 {
+                metadata.insert("model_sha256", sha256.clone());
+            }
+        }
+        if let Some(method) = &self.origin.method {
+            metadata.insert("method", method.clone());
+        }
+        let metadata = metadata
+            .into_iter()
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect();
+        let header = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
+        let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
+        header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+        Ok(header)
+    }
+}
+
+/// The path that `path` leads to when it is a symbolic link, also one to nothing.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    /// What Linux allows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            // It is no link, or nothing.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Has a renamed file keep its name when the power fails.
+#[cfg(unix)]
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    match File::open(directory)?.sync_all() {
+        // Some file systems have nothing to do.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// Elsewhere a directory is no file that can be written out.
+#[cfg(not(unix))]
+#[allow(clippy::unnecessary_wraps)]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
