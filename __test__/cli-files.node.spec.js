@@ -9,7 +9,8 @@ const os = require('node:os');
 const path = require('node:path');
 const { gunzipSync } = require('node:zlib');
 
-const { Scorer } = require('..');
+const { cleanTrace, Scorer } = require('..');
+const { readOptions } = require('../cli/options.js');
 const {
   bundle,
   command,
@@ -22,6 +23,7 @@ const {
   start,
   tracesOf,
 } = require('./support/kp-score.js');
+const { makeTrace } = require('./support/make-trace.js');
 const { readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
@@ -413,6 +415,150 @@ test('hostile files cost no trace, and no file that was there', async () => {
     code: 0,
     stdout: expect.stringMatching(/\nruns 15, /),
     stderr: '',
+  });
+});
+
+describe('--clean', () => {
+  const EMAIL = 'eve@example.com';
+  const PASSWORD = 'Hunter2Hunter2';
+  const KEY = `sk-proj-${'aB3'.repeat(16)}`;
+  const telling = (at, objective = `${'x'.repeat(230)} ${EMAIL} asks`) => ({
+    ...makeTrace({
+      objective,
+      steps: [
+        { step_id: 0, type: 'thought', content: `password=${PASSWORD}` },
+        {
+          step_id: 1,
+          type: 'tool_call',
+          content: 'log in',
+          tool: { name: 'f' },
+          input: { [EMAIL]: [`token: ${PASSWORD}`] },
+        },
+      ],
+    }),
+    id: `t${at}`,
+  });
+  /** Lines that are bad, of which messages could quote what is to be replaced, whole or in part. */
+  const bad = [
+    `{"a":"${EMAIL}" ${PASSWORD}}`,
+    `${PASSWORD}`,
+    `{"messages":[{"role":"${PASSWORD} ${EMAIL}","content":"x"}]}`,
+    JSON.stringify({ ...telling(9), deep: { [EMAIL]: JSON.parse(`${'['.repeat(300)}${']'.repeat(300)}`) } }),
+    JSON.stringify({ ...telling(9), steps: EMAIL }),
+  ].map((line) => `${line}\n`);
+
+  test('writes and shows no text that is not cleaned, and the scores of what was recorded', async () => {
+    const directory = emptyDirectory();
+    const [out, dropped, report] = ['out', 'dropped', 'report.html'].map((name) =>
+      path.join(directory, name),
+    );
+    const given = jsonLines([telling(1), telling(2, `ask ${EMAIL}`), telling(3)]) + bad.join('');
+    const files = ['--out', out, '--dropped', dropped, '--report', report];
+    const args = ['--format', 'json', '--verbose', '--explain', '--top', '1', ...files];
+    const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, '--clean', ...args, '-'], { input: given });
+    const written = [out, dropped, report].map((file) => fs.readFileSync(file, 'utf8'));
+    // Not all of a page in the message.
+    const leaks = [...written, stdout, stderr].map((text) => /eve@|Hunter2/.exec(text)?.[0]);
+    expect(leaks).toEqual(Array(5).fill(undefined));
+    expect({ code, lines: stderr.match(/^stdin:\d+: .*/gm) }).toEqual({
+      code: 1,
+      lines: [
+        ...['stdin:4: not JSON', 'stdin:5: not JSON'],
+        'stdin:6: not openai-chat: messages[0]: a message has a role that is not known',
+        expect.stringMatching(/^stdin:7: trace\.deep\["\[REDACTED:email\]"\]\[0\]/),
+        'stdin:8: trace.steps must be an array, got string',
+      ],
+    });
+    const { results, summary } = JSON.parse(stdout);
+    const recorded = await explained([telling(1), telling(2, `ask ${EMAIL}`), telling(3)]);
+    expect(results.map(({ score }) => score)).toEqual(recorded.map(({ score }) => score));
+    const cleaned = await Promise.all(
+      [telling(1), telling(2, `ask ${EMAIL}`), telling(3)].map((trace) => cleanTrace(trace)),
+    );
+    const traces = [...readLines(out), ...readLines(dropped)].map((line) => JSON.parse(line));
+    expect(traces).toEqual(
+      cleaned.map(({ trace }, at) => ({
+        ...trace,
+        metadata: { ...trace.metadata, quality_score: recorded[at].score, score_breakdown: recorded[at] },
+      })),
+    );
+    expect(summary.cleaned).toEqual({
+      level: 'aggregated',
+      strict: false,
+      redactions: { password: 6, email: 6 },
+    });
+    expect(written[2]).toMatch(/"redactions":\{"email":6,"password":6\}/);
+  });
+
+  test('cleans before traces wait for their rank', async () => {
+    const directory = emptyDirectory();
+    const many = jsonLines(Array.from({ length: 1000 }, (_, at) => telling(at)));
+    const env = { TMPDIR: directory, TEMP: directory, TMP: directory };
+    const args = [NO_EMBEDDER, '--clean', '--top', '1', '--out', path.join(directory, 'out')];
+    const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, ...env } });
+    const ended = once(child, 'close');
+    child.stdin.write(many);
+    const waiting = () =>
+      fs
+        .readdirSync(directory)
+        .map((name) => fs.readFileSync(path.join(directory, name), 'latin1'))
+        .find((text) => text.length > 0);
+    while (waiting() === undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(waiting()).toContain('[REDACTED:email]');
+    expect(waiting()).not.toContain(EMAIL);
+    child.stdin.end();
+    expect(await ended).toEqual([0, null]);
+  });
+
+  test.each([
+    [['--clean', 'private'], { level: 'private', strict: false }],
+    [['--clean=federated'], { level: 'federated', strict: false }],
+    [['--clean'], { level: 'aggregated', strict: false }],
+    [['--clean-strict'], { level: 'aggregated', strict: true }],
+    [['--clean', 'private', '--clean-strict'], { level: 'private', strict: true }],
+    [[], null],
+  ])('%j asks for %j, and what follows is a file', (args, clean) => {
+    const read = (...given) => readOptions([...given, 'in', '--out', 'out']);
+    expect(read(...args)).toMatchObject({ clean, sources: ['in'] });
+    expect(read(...args, './private')).toMatchObject({ clean, sources: ['./private', 'in'] });
+    expect(readOptions(['--out', 'out', '--', '--clean'])).toMatchObject({
+      clean: null,
+      sources: ['--clean'],
+    });
+  });
+
+  test('is at the level and as strict as it was asked for', async () => {
+    const directory = emptyDirectory();
+    const out = path.join(directory, 'out');
+    const given = write(directory, 'in', jsonLines([telling(1, `${EMAIL} has ${KEY}`)]));
+    const { stdout } = await kpScore([
+      NO_EMBEDDER,
+      '--clean',
+      'private',
+      '--clean-strict',
+      '--out',
+      out,
+      given,
+    ]);
+    const [line] = readLines(out);
+    expect([EMAIL, KEY].filter((secret) => line.includes(secret))).toEqual([EMAIL]);
+    expect(stdout).toContain('  cleaned   api_key 1, password 2 (private, strict)\n');
+  });
+
+  test.each([
+    [[], '--clean needs --out, --dropped or --report'],
+    [['--clean=public', '--out', 'x'], "--clean must be aggregated, federated or private, got 'public'"],
+  ])('%j makes no sense', (args, message) => {
+    expect(() => readOptions(['--clean', 'in', ...args])).toThrow(message);
+  });
+
+  test('does not replace its input, which it would lose', async () => {
+    const file = write(emptyDirectory(), 'in', jsonLines([telling(1)]));
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--clean', '--out', file, file]);
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(`--out is read too, and would lose what --clean replaces: ${file}`),
+    });
   });
 });
 

@@ -502,7 +502,7 @@ describe('formats', () => {
       dropped: 3 - kept,
       bad: 0,
       nearDuplicates: 0,
-      ...{ converted: 0, unknownSuccess: 0, unknownConfidence: 0, top: null },
+      ...{ converted: 0, unknownSuccess: 0, unknownConfidence: 0, cleaned: null, top: null },
       mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),
       median: expect.closeTo(scores[1], 4),
       p10: expect.closeTo(scores[0] + 0.2 * (scores[1] - scores[0]), 12),

@@ -4,6 +4,7 @@
 
 const { parseArgs } = require('node:util');
 
+const { LEVELS } = require('../lib/clean/options.js');
 const { FORMAT_NAMES, NATIVE } = require('../lib/formats/reader.js');
 const { CommandError, EXIT } = require('./errors.js');
 const { isSameFile, nameOf, STDIN } = require('./input.js');
@@ -47,6 +48,9 @@ Results:
   --top N, --top N%    writes to --out only the best N traces, or N percent of them; of
                        equal scores those that come first
   --dropped FILE       writes the other traces here; needs --threshold or --top
+  --clean [LEVEL]      replaces secrets and personal data in --out, --dropped and the
+                       report, after scoring: aggregated, federated, private (aggregated)
+  --clean-strict       as --clean, and replaces more kinds of secrets
   --report FILE        writes a page to look at, in HTML
 
 Scoring:
@@ -79,6 +83,8 @@ could not be read or written; 130 interrupted: what was scored until then is wri
 whole files. Interrupted twice, it ends at once and leaves the files as they were.`;
 
 const OPTIONS = /** @type {const} */ ({
+  clean: { type: 'string' },
+  'clean-strict': { type: 'boolean' },
   confidence: { type: 'string' },
   domain: { type: 'string' },
   dropped: { type: 'string' },
@@ -112,7 +118,7 @@ const OUTPUTS = /** @type {const} */ (['out', 'dropped', 'report', 'memory']);
 
 /** @typedef {ReturnType<typeof parse>['values']} Values what the options say */
 
-/** @typedef {'confidence' | 'dtype' | 'format' | 'from' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
+/** @typedef {'clean' | 'confidence' | 'dtype' | 'format' | 'from' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
 
 /** @typedef {{ sources: string[] } & ReturnType<typeof valuesOf>} Options what they mean */
 
@@ -143,13 +149,39 @@ function readOptions(args) {
 /** @param {string[]} args */
 function parse(args) {
   try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    return parseArgs({ args: withLevel(args), options: OPTIONS, allowPositionals: true });
   } catch (error) {
     const [message] = /** @type {Error} */ (error).message.split(/\.\s/, 1);
     const [, name] = /^Option '(--[\w-]+).* is ambiguous$/.exec(message) ?? [];
     if (name === undefined) throw misused(message);
     throw misused(`${name} needs a value; one that begins with a hyphen is written ${name}=VALUE`);
   }
+}
+
+/**
+ * The arguments with a value for `--clean`, which needs none: a word behind it is a level, or else something else.
+ *
+ * @param {string[]} args
+ * @returns {string[]}
+ */
+function withLevel(args) {
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  const at = args.indexOf('--clean');
+  if (at === -1 || at > end) return args;
+  const next = args[at + 1];
+  const isLevel = LEVELS.some((level) => level === next);
+  return [
+    ...args.slice(0, at),
+    `--clean=${isLevel ? next : LEVELS[0]}`,
+    ...withLevel(args.slice(isLevel ? at + 2 : at + 1)),
+  ];
+}
+
+/** @param {Values} values */
+function cleanOf(values) {
+  const level = oneOf(values, 'clean', LEVELS);
+  const strict = values['clean-strict'] ?? false;
+  return level === undefined && !strict ? null : { level: level ?? LEVELS[0], strict };
 }
 
 /** @param {Values} values */
@@ -159,6 +191,7 @@ function valuesOf(values) {
   const success = oneOf(values, 'success', ANSWERS);
   const hasFile = out !== null || report !== null || values.dropped !== undefined;
   return {
+    clean: cleanOf(values),
     confidence: number(values, 'confidence', isScore, 'a number from 0 to 1'),
     domain: values.domain,
     dropped: values.dropped ?? null,
@@ -251,6 +284,12 @@ function refuseContradictions(values, options) {
   if (values.threshold !== undefined && values.top !== undefined) {
     throw misused('--threshold and --top exclude each other');
   }
+  if (
+    options.clean !== null &&
+    [options.out, options.dropped, options.report].every((file) => file === null)
+  ) {
+    throw misused('--clean needs --out, --dropped or --report: nothing else has the texts of traces');
+  }
   if (options.from === NATIVE) {
     for (const name of /** @type {const} */ (['success', 'confidence', 'domain'])) {
       if (values[name] !== undefined)
@@ -312,6 +351,9 @@ function refuseSameFile(values, options) {
   const replaced = out === null ? [] : sources.filter((source) => isSameFile(source, out));
   if (replaced.length > 1) {
     throw misused(`--out is read more than once, and would have its traces as often: ${nameOf(replaced[0])}`);
+  }
+  if (replaced.length > 0 && options.clean !== null) {
+    throw misused(`--out is read too, and would lose what --clean replaces: ${nameOf(replaced[0])}`);
   }
   if (replaced.length > 0 && splits && dropped === null) {
     throw misused(

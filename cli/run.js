@@ -2,7 +2,14 @@
 
 const fs = require('node:fs');
 
-const { configureEmbedder, embedderStatus, Scorer, VectorCache } = require('../index.js');
+const {
+  cleanPii,
+  cleanTrace,
+  configureEmbedder,
+  embedderStatus,
+  Scorer,
+  VectorCache,
+} = require('../index.js');
 const { isNearDuplicate, resemblanceOf } = require('./report/duplicates.js');
 const { version } = require('../package.json');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
@@ -18,7 +25,7 @@ const { renderSummary, Summary } = require('./summary.js');
 const { InFlight } = require('./in-flight.js');
 
 /**
- * @import { ReasoningTrace } from '../index.js'
+ * @import { ReasoningTrace, Redaction } from '../index.js'
  * @import { SystemError } from './errors.js'
  * @import { Result } from './formats.js'
  * @import { Options } from './options.js'
@@ -30,7 +37,11 @@ const { InFlight } = require('./in-flight.js');
 
 /** @typedef {Omit<Result, 'kept' | 'isNearDuplicate'>} Scored */
 
-/** @typedef {{ success: boolean, excerpt: string, text: string }} Excerpts what is written of a trace */
+/**
+ * What is written of a trace, and what was replaced in it before.
+ *
+ * @typedef {{ success: boolean, excerpt: string, text: string, redactions: Redaction[] }} Excerpts
+ */
 
 /** What is known of the outcome of a trace that was read as it is. */
 const ALL_KNOWN = { success: true, confidence: true };
@@ -340,10 +351,11 @@ class Run {
     const add = async (/** @type {Iterable<Item>} */ items) => {
       for (const item of items) {
         if (signal.aborted) return;
-        await inFlight.add(item.size, this.#begin(nameOf(source), item));
+        await inFlight.add(item.size, await this.#begin(nameOf(source), item));
       }
     };
-    for await (const record of readRecords(text)) {
+    const quotes = this.#options.clean === null;
+    for await (const record of readRecords(text, { quotes })) {
       if (signal.aborted) break;
       await add(reader.read(record));
     }
@@ -373,20 +385,32 @@ class Run {
   }
 
   /**
-   * Hands a value in, to be scored; returns what is to be done when it is its turn.
+   * Hands a value in, to be scored; settles with what is to be done when it is its turn.
    *
    * @param {string} source
    * @param {Item} item
-   * @returns {() => Promise<void>}
+   * @returns {Promise<() => Promise<void>>}
    */
-  #begin(source, { line: begin, index, size, format, text, value, known = ALL_KNOWN, error }) {
+  async #begin(source, { line: begin, index, size, format, text, value, known = ALL_KNOWN, error }) {
     const line = begin ?? 0;
     const result = { source, line, index };
     const isWritten = this.#out !== null || this.#dropped !== null;
-    let original = '';
+    let written = '';
+    let shown = /** @type {ReasoningTrace} */ (value);
+    /** @type {Redaction[]} */
+    let redactions = [];
+    if (error === undefined && this.#options.clean !== null) {
+      try {
+        // Before it is scored: what cannot be cleaned is not remembered either.
+        ({ trace: shown, redactions } = await cleanTrace(shown, this.#options.clean));
+        text = undefined;
+      } catch (thrown) {
+        error = messageOf(thrown);
+      }
+    }
     if (error === undefined && isWritten) {
       try {
-        original = text ?? JSON.stringify(value);
+        written = text ?? JSON.stringify(shown);
       } catch {
         error = 'it is nested too deeply';
       }
@@ -406,7 +430,7 @@ class Run {
     const id = typeof trace?.id === 'string' ? trace.id : null;
     const domain = trace?.metadata?.task_domain ?? 'default';
     const success = trace?.metadata?.success;
-    const objective = trace?.task?.objective;
+    const objective = shown?.task?.objective;
     // Anything else makes no trace, and turning it into text may fail.
     const excerpt = typeof objective === 'string' ? objective.slice(0, EXCERPT_LENGTH) : '';
     return async () => {
@@ -421,7 +445,7 @@ class Run {
       }
       await this.#add(
         { ...result, format: format ?? NATIVE, known, id, domain, breakdown },
-        { success, excerpt, text: original },
+        { success, excerpt, text: written, redactions },
       );
     };
   }
@@ -441,15 +465,17 @@ class Run {
    * @param {string} reason
    */
   #addBad(result, reason) {
-    const { verbose } = this.#options;
+    const { clean, verbose } = this.#options;
+    // It may name properties.
+    const message = clean === null ? reason : cleanPii(reason, clean).cleaned;
     this.#summary.bad++;
     const { bad } = this.#summary;
-    if (verbose || bad <= MAX_NAMED) this.#messages.note(`${place(result)}: ${reason}`);
+    if (verbose || bad <= MAX_NAMED) this.#messages.note(`${place(result)}: ${message}`);
     else if (bad === MAX_NAMED + 1) {
       this.#messages.note('further bad lines are only counted; --verbose names them all');
     }
     const { source, line, index: element } = result;
-    this.#report?.collector.addError({ source, line, element, message: reason });
+    this.#report?.collector.addError({ source, line, element, message });
   }
 
   /**
@@ -479,13 +505,14 @@ class Run {
    * @param {Excerpts} trace
    * @param {boolean} kept
    */
-  async #record(scored, { success, excerpt, text }, kept) {
+  async #record(scored, { success, excerpt, text, redactions }, kept) {
     const { breakdown } = scored;
     const isRepeated = isNearDuplicate(resemblanceOf(breakdown, this.#options.novelty));
     const result = { ...scored, kept, isNearDuplicate: isRepeated };
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
     this.#summary.add(result);
+    this.#summary.addRedactions(redactions);
     if (this.#format) await this.#stdout.write(this.#format.row(result));
     const file = !this.#options.splits || result.kept ? this.#out : this.#dropped;
     if (!file) return;
@@ -569,8 +596,9 @@ class Run {
 
   /** @param {ReportFile} report */
   async #writeReport({ collector, file }) {
-    const { seconds } = this.#figures(true);
-    await file.write(collector.render({ finishedAt: new Date(), seconds, interrupted: this.#interrupted }));
+    const { cleaned, seconds } = this.#figures(true);
+    const finishedAt = new Date();
+    await file.write(collector.render({ finishedAt, seconds, interrupted: this.#interrupted, cleaned }));
   }
 
   /**
@@ -592,6 +620,7 @@ class Run {
     return this.#summary.figures({
       threshold: this.#threshold,
       top: this.#options.top,
+      clean: this.#options.clean,
       interrupted: this.#interrupted,
       embedder: this.#embedder,
       memory: this.#memory,

@@ -10,7 +10,7 @@ const { copyOf, cut } = require('./report/text.js');
 const { NO_DOMAIN } = require('./formats.js');
 const { decimal, labelOf, printable } = require('./printable.js');
 
-/** @import { EmbedderStatus } from '../index.js' */
+/** @import { CleanOptions, EmbedderStatus, Redaction } from '../index.js' */
 
 /** How many domains are told apart; traces of further ones are counted together. */
 const MAX_DOMAINS = 50;
@@ -26,6 +26,7 @@ const DOMAIN_LENGTH = 100;
  * @typedef {object} About
  * @property {number} threshold
  * @property {import('./ranking.js').Top | null} top how many of the best were asked for; `threshold` is the least score of them then
+ * @property {Required<CleanOptions> | null} clean how traces were cleaned; null if they were not
  * @property {boolean} interrupted
  * @property {Embedder} embedder
  * @property {Memory | null} memory null if it does not outlive the run
@@ -64,6 +65,8 @@ class Summary {
   #start = 0;
   #unknownSuccess = 0;
   #unknownConfidence = 0;
+  /** By their types, how many texts were replaced. @type {Map<string, number>} */
+  #redactions = new Map();
   /** Traces that were converted from another format. */
   converted = 0;
   bad = 0;
@@ -87,6 +90,13 @@ class Summary {
     scores.add(score, kept);
   }
 
+  /** @param {Redaction[]} redactions what was replaced in a trace */
+  addRedactions(redactions) {
+    for (const { type, count } of redactions) {
+      this.#redactions.set(type, (this.#redactions.get(type) ?? 0) + count);
+    }
+  }
+
   get scored() {
     return this.#all.count;
   }
@@ -96,7 +106,7 @@ class Summary {
    *
    * @param {About} about
    */
-  figures(about) {
+  figures({ clean, ...about }) {
     const seconds = (performance.now() - this.#start) / 1000;
     return {
       scored: this.#all.count,
@@ -107,6 +117,7 @@ class Summary {
       converted: this.converted,
       unknownSuccess: this.#unknownSuccess,
       unknownConfidence: this.#unknownConfidence,
+      cleaned: clean && { ...clean, redactions: Object.fromEntries(this.#redactions) },
       mean: this.#all.mean,
       median: this.#all.quantile(0.5),
       p10: this.#all.quantile(0.1),
@@ -155,6 +166,7 @@ function renderSummary(figures, { splits }) {
     if (figures.converted > 0)
       lines.push(row('converted', `${count(figures.converted, 'trace')} from another format`));
     lines.push(...unknownWords(figures));
+    if (figures.cleaned !== null) lines.push(row('cleaned', cleanedWords(figures.cleaned)));
     if (domains.length > 1) lines.push(...domainTable(domains));
   }
   lines.push(row('embedder', embedderWords(embedder)));
@@ -173,6 +185,12 @@ function bestWords({ threshold, top }) {
   if (top === null || top === undefined) return undefined;
   const asked = 'count' in top ? grouped(top.count) : `${top.percent} %`;
   return `of the best ${asked}, which score at least ${decimal(threshold)}`;
+}
+
+/** @param {NonNullable<Figures['cleaned']>} cleaned */
+function cleanedWords({ level, strict, redactions }) {
+  const counts = Object.entries(redactions).map(([type, number]) => `${type} ${grouped(number)}`);
+  return `${counts.join(', ') || 'nothing was found'} (${level}${strict ? ', strict' : ''})`;
 }
 
 /** @param {Figures['domains']} domains */

@@ -92,6 +92,7 @@ export function header(report, threshold) {
       {},
       headline,
       element('p', { class: 'about' }, ...aboutOf(report)),
+      report.cleaned && element('p', { class: 'about' }, cleanedOf(report.cleaned)),
       report.interrupted &&
         element(
           'p',
@@ -140,6 +141,17 @@ function spreadOf({ p10, p90 }) {
 /** @param {Report['duplicates']} duplicates */
 function duplicatesOf({ count: number, groupCount }) {
   return number === 0 ? 'none found' : `${count(number, 'trace')} in ${count(groupCount, 'group')}`;
+}
+
+/**
+ * What was replaced in the traces.
+ *
+ * @param {NonNullable<Report['cleaned']>} cleaned
+ */
+function cleanedOf({ level, strict, redactions }) {
+  const counts = Object.entries(redactions).map(([type, number]) => `${integer(number)} ${type}`);
+  const how = `Cleaned at level ${level}${strict ? ', strictly' : ''}`;
+  return counts.length === 0 ? `${how}: nothing was found.` : `${how}: replaced ${counts.join(', ')}.`;
 }
 
 /**

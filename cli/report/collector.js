@@ -52,6 +52,7 @@ const PLACE = '__KNOWLEDGEPULSE_REPORT__';
  * @property {Date} finishedAt
  * @property {number} seconds how long scoring took
  * @property {boolean} [interrupted] whether it was ended before everything was read
+ * @property {import('../summary.js').Figures['cleaned']} [cleaned] how traces were cleaned, and what was replaced
  */
 
 /** @type {Array<keyof ScoreBreakdown['dimensions']>} */
@@ -249,7 +250,7 @@ class ReportCollector {
    *
    * @param {Run} run
    */
-  summary({ finishedAt, seconds, interrupted }) {
+  summary({ finishedAt, seconds, interrupted, cleaned = null }) {
     const isComplete = this.#count <= LISTED_TRACES;
     const best = this.#best.items;
     const isBest = new Set(best.map(({ position }) => position));
@@ -258,6 +259,7 @@ class ReportCollector {
       finishedAt: finishedAt.toISOString(),
       seconds,
       interrupted: Boolean(interrupted),
+      cleaned,
       count: this.#count,
       kept: this.#kept,
       succeeded: this.#succeeded,

@@ -12,7 +12,8 @@ const { invalidOption, readCallOptions, readOption, requireOptions } = require('
  * @typedef {{ identifiers: boolean, strict: boolean, signal?: AbortSignalLike }} Settings
  */
 
-const LEVELS = ['aggregated', 'federated', 'private'];
+/** The first is the one that is taken if none is named. */
+const LEVELS = /** @type {const} */ (['aggregated', 'federated', 'private']);
 
 /**
  * The settings of a call that cannot be aborted. As for the SDK's, a string is the level.
@@ -49,13 +50,13 @@ function readCallSettings(given) {
  * @param {boolean | undefined} strict
  * @returns {Settings}
  */
-function settings(level = 'aggregated', path, strict = false) {
+function settings(level = LEVELS[0], path, strict = false) {
   if (typeof level !== 'string') throw invalidOption(TypeError, `${path} must be a string`);
-  if (!LEVELS.includes(level)) {
+  if (!LEVELS.some((each) => each === level)) {
     const message = `${path} must be 'aggregated', 'federated' or 'private', got ${JSON.stringify(level)}`;
     throw invalidOption(RangeError, message);
   }
   return { identifiers: level !== 'private', strict };
 }
 
-module.exports = { readCallSettings, readSettings };
+module.exports = { LEVELS, readCallSettings, readSettings };

@@ -135,7 +135,7 @@ function addMessage(builder, value) {
     case 'ai':
       break;
     default:
-      throw new TypeError(`a message has the role '${role.slice(0, 40)}', which is not known`);
+      throw new TypeError('a message has a role that is not known');
   }
   const reasoning = value.reasoning_content ?? value.reasoning ?? value.thinking;
   if (reasoning !== undefined && reasoning !== null) builder.reasoning(reasoning);

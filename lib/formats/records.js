@@ -43,11 +43,11 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  * in an array with the next that is indented no further than the broken element.
  *
  * @param {AsyncIterable<Buffer>} chunks it makes LF of CR in them
- * @param {{ limit?: number }} [options]
+ * @param {{ limit?: number, quotes?: boolean }} [options] `quotes` is whether an error may quote the input
  * @returns {AsyncGenerator<JsonRecord>}
  */
-async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
-  const reader = new Reader(chunks);
+async function* readRecords(chunks, { limit = DEFAULT_LIMIT, quotes = true } = {}) {
+  const reader = new Reader(chunks, quotes);
   /** The line whose rest says nothing new: something in it was bad already. */
   /** @type {number | null} */
   let badLine = null;
@@ -77,7 +77,7 @@ async function* readRecords(chunks, { limit = DEFAULT_LIMIT } = {}) {
 async function readRest(reader, limit) {
   const { line } = reader;
   const bytes = reader.isInLine ? await reader.readBetween(limit) : await reader.readLine(limit);
-  return { line, index: null, ...parse(bytes, limit) };
+  return { line, index: null, ...parse(bytes, limit, reader) };
 }
 
 /**
@@ -92,7 +92,7 @@ async function readObject(reader, limit) {
   const record = (/** @type {Buffer | null | undefined} */ bytes) => ({
     line,
     index: null,
-    ...parse(bytes, limit),
+    ...parse(bytes, limit, reader),
   });
   // Mostly it is all that is on its line: then nobody has to look for its end.
   const whole = reader.isInLine ? undefined : reader.peekLine();
@@ -178,7 +178,7 @@ async function* readElements(reader, limit) {
 
     const { bytes, end } = await reader.readElement(limit, indentation);
     /** @type {JsonRecord} */
-    const element = { line, index: isWhole ? index : null, ...parse(bytes, limit) };
+    const element = { line, index: isWhole ? index : null, ...parse(bytes, limit, reader) };
     if (end === END.separator) {
       yield { ...element, index };
       isWhole ||= element.error === undefined;
@@ -213,9 +213,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  *
  * @param {Buffer | null | undefined} bytes
  * @param {number} limit
+ * @param {{ quotes: boolean }} reader
  * @returns {{ size: number, text?: string, value?: unknown, error?: string }}
  */
-function parse(bytes, limit) {
+function parse(bytes, limit, { quotes }) {
   if (bytes === null || bytes === undefined) return { size: limit, error: tooLong(limit) };
   const size = bytes.length;
   let text;
@@ -228,7 +229,7 @@ function parse(bytes, limit) {
     return { size, text, value: JSON.parse(text) };
   } catch (error) {
     // Lines are counted from the beginning of the value there.
-    return { size, error: `not JSON: ${messageOf(error)}` };
+    return { size, error: quotes ? `not JSON: ${messageOf(error)}` : 'not JSON' };
   }
 }
 
@@ -341,8 +342,12 @@ class Reader {
   #endedInReturn = false;
   #readAgain = 0;
 
-  /** @param {AsyncIterable<Buffer>} chunks */
-  constructor(chunks) {
+  /**
+   * @param {AsyncIterable<Buffer>} chunks
+   * @param {boolean} quotes whether an error may quote them
+   */
+  constructor(chunks, quotes) {
+    this.quotes = quotes;
     this.#chunks = chunks[Symbol.asyncIterator]();
   }
 
