@@ -205,6 +205,15 @@ pub enum Error {
     Internal(String),
 }
 
+impl From<knowledgepulse_encoder::Error> for Error {
+    fn from(error: knowledgepulse_encoder::Error) -> Self {
+        match error {
+            knowledgepulse_encoder::Error::Tokenizer(reason) => Self::Tokenizer(reason),
+            error => Self::Inference(error.to_string()),
+        }
+    }
+}
+
 /// What to do about a file that cannot be read.
 const LOOK_AT_PERMISSIONS: &str =
     "look at its permissions, at those of the directories that it is in, and at the disk";

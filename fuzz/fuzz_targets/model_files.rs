@@ -7,7 +7,10 @@
 
 use std::{fs, path::Path, sync::LazyLock};
 
-use knowledgepulse_native::{error::Result, embed::model::ModelFiles, embed::tokens::Tokenizer};
+use knowledgepulse_native::{
+    embed::{model::ModelFiles, read_tokenizer},
+    error::Result,
+};
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 
@@ -44,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn use_model(directory: &Path) -> Result<()> {
     let files = ModelFiles::find(directory)?;
     assert!((2..=512).contains(&files.max_length));
-    let tokenizer = Tokenizer::from_json(&files.read_tokenizer()?, files.max_length)?;
+    let tokenizer = read_tokenizer(&files)?;
     let tokens = tokenizer.encode(TEXT)?;
     assert!(tokens.ids.len() <= files.max_length);
     files.model_sha256()?;

@@ -8,10 +8,8 @@
 
 use std::{collections::HashMap, path::Path, sync::LazyLock};
 
-use knowledgepulse_native::{
-    trace::text::Sufficiency,
-    embed::tokens::{MOST_TOKENS, Tokenizer},
-};
+use knowledgepulse_encoder::Tokenizer;
+use knowledgepulse_native::{embed::MOST_TOKENS, trace::text::Sufficiency};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
@@ -29,7 +27,7 @@ static FILE: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 static TOKENIZER: LazyLock<Tokenizer> =
     LazyLock::new(|| Tokenizer::from_json(&FILE, MOST_TOKENS).expect("the model's tokenizer"));
-static VOCABULARY: LazyLock<HashMap<String, i64>> = LazyLock::new(|| {
+static VOCABULARY: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
     let file: Value = serde_json::from_slice(&FILE).expect("JSON");
     serde_json::from_value(file["model"]["vocab"].clone()).expect("a vocabulary")
 });
@@ -93,7 +91,7 @@ fn units(part: &str) -> Vec<u16> {
 }
 
 /// The ids of a text without any cut, and whether there are too many. A text that is cut has no separator.
-fn naive(text: &str) -> (Vec<i64>, bool) {
+fn naive(text: &str) -> (Vec<u32>, bool) {
     let mut ids = vec![VOCABULARY["[CLS]"]];
     let mut rest = text;
     while let Some((at, literal)) = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -111,7 +109,7 @@ fn naive(text: &str) -> (Vec<i64>, bool) {
     (ids, truncated)
 }
 
-fn pieces_of_words(text: &str, ids: &mut Vec<i64>) {
+fn pieces_of_words(text: &str, ids: &mut Vec<u32>) {
     let cleaned: String = text
         .chars()
         .flat_map(|c| match c {
@@ -142,7 +140,7 @@ fn pieces_of_words(text: &str, ids: &mut Vec<i64>) {
 }
 
 /// The longest piece that the vocabulary has, then the longest one after it; `None` where there is none.
-fn pieces(word: &[char]) -> Option<Vec<i64>> {
+fn pieces(word: &[char]) -> Option<Vec<u32>> {
     if word.len() > 100 {
         return None;
     }

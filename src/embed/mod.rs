@@ -2,7 +2,6 @@
 
 pub mod model;
 pub mod runtime;
-pub mod tokens;
 
 pub use model::DIMENSIONS;
 
@@ -13,6 +12,7 @@ use std::{
     thread,
 };
 
+use knowledgepulse_encoder::{Tokenizer, Tokens};
 use lru::LruCache;
 use ort::{
     session::Session,
@@ -22,7 +22,6 @@ use ort::{
 use crate::{
     embed::model::ModelFiles,
     embed::runtime::{Network, Runtime, check_room},
-    embed::tokens::{Tokenizer, Tokens},
     error::{Error, Result},
     fault,
 };
@@ -47,6 +46,9 @@ const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
 /// The output that holds one vector per token.
 const OUTPUT: &str = "last_hidden_state";
 
+/// The most tokens that are kept of a text, whatever the model's files say, because the SDK's model has 512 positions.
+pub const MOST_TOKENS: usize = 512;
+
 /// How many embeddings are kept for texts that are embedded again: about 4 KB each.
 const MEMO_CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
@@ -55,7 +57,7 @@ pub struct Embedder {
     runtime: &'static Runtime,
     network: Network,
     tokenizer: Tokenizer,
-    memo: Mutex<LruCache<Box<[i64]>, Embedding>>,
+    memo: Mutex<LruCache<Box<[u32]>, Embedding>>,
 }
 
 /// A session of a model. One lane embeds one text at a time, on its own threads.
@@ -71,7 +73,7 @@ impl Embedder {
     pub fn load(runtime: &'static Runtime, files: ModelFiles, threads: usize) -> Result<(Self, Lane)> {
         // In parallel, because the tokenizer and the session take tens of milliseconds each.
         let (tokenizer, first) = thread::scope(|scope| {
-            let tokenizer = || Tokenizer::from_json(&files.read_tokenizer()?, files.max_length);
+            let tokenizer = || read_tokenizer(&files);
             let other = thread::Builder::new().spawn_scoped(scope, tokenizer);
             let network =
                 Network::open(&files.model).map_err(|error| damaged(&files.model, error.to_string()));
@@ -147,7 +149,7 @@ impl Embedder {
         })
     }
 
-    fn embed_tokens(&self, lane: &mut Lane, ids: Vec<i64>) -> Result<Embedding> {
+    fn embed_tokens(&self, lane: &mut Lane, ids: Vec<u32>) -> Result<Embedding> {
         let known = self.memo().get(ids.as_slice()).copied();
         if let Some(embedding) = known {
             return Ok(embedding);
@@ -157,7 +159,7 @@ impl Embedder {
         Ok(embedding)
     }
 
-    fn memo(&self) -> MutexGuard<'_, LruCache<Box<[i64]>, Embedding>> {
+    fn memo(&self) -> MutexGuard<'_, LruCache<Box<[u32]>, Embedding>> {
         self.memo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -182,14 +184,15 @@ impl Lane {
         Ok(Self { session })
     }
 
-    fn run(&mut self, runtime: &Runtime, ids: &[i64]) -> Result<Embedding> {
+    fn run(&mut self, runtime: &Runtime, ids: &[u32]) -> Result<Embedding> {
         fault::point("embedding");
         let failed = |error: ort::Error| Error::Inference(error.to_string());
+        let ids: Vec<i64> = ids.iter().copied().map(i64::from).collect();
         let length = ids.len();
         // A single text is not padded, so every token is attended to, and all belong to segment 0.
         let attention_mask = vec![1_i64; length];
         let token_type_ids = vec![0_i64; length];
-        let values = [ids, &attention_mask, &token_type_ids];
+        let values = [&ids[..], &attention_mask, &token_type_ids];
         let mut inputs = Vec::with_capacity(INPUTS.len());
         for (name, values) in INPUTS.into_iter().zip(values) {
             if self.session.inputs().iter().any(|input| input.name() == name) {
@@ -207,6 +210,15 @@ impl Lane {
             pool(states)
         })
     }
+}
+
+/// The tokenizer of a model.
+///
+/// # Errors
+/// Those of [`ModelFiles::read_tokenizer`], or [`Error::Tokenizer`].
+pub fn read_tokenizer(files: &ModelFiles) -> Result<Tokenizer> {
+    fault::point("tokenizer");
+    Ok(Tokenizer::from_json(&files.read_tokenizer()?, files.max_length)?)
 }
 
 fn damaged(path: &Path, reason: String) -> Error {
@@ -260,6 +272,10 @@ fn scaled(vector: Embedding) -> Result<Embedding> {
     #[allow(clippy::cast_possible_truncation)]
     Ok(vector.map(|x| (f64::from(x) / norm) as f32))
 }
+
+#[cfg(test)]
+#[path = "../../crates/encoder/src/tokenizer/fixtures.rs"]
+pub(crate) mod fixtures;
 
 #[cfg(test)]
 mod tests {

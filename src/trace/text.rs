@@ -1,6 +1,8 @@
 //! The text of a trace that is embedded, and how much of it has to be read.
 
-use crate::{embed::tokens, trace::Trace};
+use knowledgepulse_encoder::tokenizer;
+
+use crate::{embed::MOST_TOKENS, trace::Trace};
 
 /// How much of a trace's text is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,16 +81,16 @@ impl Sufficiency {
     }
 
     fn pass(&mut self, c: char) -> bool {
-        if tokens::is_space(c) {
+        if tokenizer::is_space(c) {
             self.tokens += usize::from(self.in_word);
             self.in_word = false;
-        } else if tokens::is_ideograph(c) || (c.is_ascii_punctuation() && !matches!(c, '[' | ']')) {
+        } else if tokenizer::is_ideograph(c) || (c.is_ascii_punctuation() && !matches!(c, '[' | ']')) {
             self.tokens += 1;
         } else if !self.in_word {
-            self.in_word = tokens::is_visible(c);
+            self.in_word = tokenizer::is_visible(c);
         }
         // Until white space or the like, the text that follows can still change how the last tokens are normalised.
-        self.enough = self.tokens >= tokens::MOST_TOKENS && tokens::is_breaker(c);
+        self.enough = self.tokens >= MOST_TOKENS && tokenizer::is_breaker(c);
         self.enough
     }
 }
@@ -96,7 +98,10 @@ impl Sufficiency {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{embed::tokens::tests::nasty_text, trace::tests::with_steps};
+    use crate::{
+        embed::fixtures::{self, nasty_text},
+        trace::tests::with_steps,
+    };
     use proptest::prelude::*;
 
     fn units(text: &str) -> Vec<u16> {
@@ -155,7 +160,7 @@ mod tests {
                     whole.push(' ');
                 }
             }
-            let tokenizer = tokens::tests::small(tokens::MOST_TOKENS);
+            let tokenizer = fixtures::small(MOST_TOKENS);
             prop_assert_eq!(tokenizer.encode(&prefix).unwrap(), tokenizer.encode(&whole).unwrap());
         }
     }

@@ -141,7 +141,7 @@ fn end_of_first<H: FnMut(&[u8]) -> u64>(rest: &str, hash: &mut H) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{embed::tokens::tests::nasty_text, trace::tests::with_steps};
+    use crate::{embed::fixtures::nasty_text, trace::tests::with_steps};
     use proptest::prelude::*;
     use std::collections::HashSet;
 

@@ -23,6 +23,9 @@ pub enum Error {
     /// The system grants no memory.
     #[error("there is no memory for {0} bytes of weights")]
     Memory(usize),
+    /// The tokenizer's file is malformed, or that of another kind of tokenizer.
+    #[error("the tokenizer cannot be used: {0}")]
+    Tokenizer(String),
     /// A text without a token.
     #[error("a text has no tokens")]
     NoTokens,

@@ -1,24 +1,26 @@
-//! all-MiniLM-L6-v2 (and BERT encoders of its kind) on the CPU, in pure Rust: token ids in, embedding out.
+//! all-MiniLM-L6-v2 (and BERT encoders of its kind) on the CPU, in pure Rust: text or token ids in, embedding out.
 //!
 //! ```no_run
 //! use std::sync::Arc;
 //!
-//! use knowledgepulse_encoder::{Encoder, Model, Options};
+//! use knowledgepulse_encoder::{Encoder, Model, Options, Tokenizer};
 //!
 //! # fn main() -> knowledgepulse_encoder::Result<()> {
 //! // The official file, or the int8 file that `quantize` makes of it.
 //! let model = Arc::new(Model::open("model.safetensors", 2)?);
+//! let tokenizer = Tokenizer::from_json(&std::fs::read("tokenizer.json")?, model.shape().positions)?;
 //! let mut encoder = Encoder::new(model, Options::default())?;
 //!
-//! // "[CLS] this is an example sentence [SEP]"
-//! let embedding = encoder.embed(&[101, 2023, 2003, 2019, 2742, 6251, 102])?;
+//! let tokens = tokenizer.encode("this is an example sentence")?;
+//! assert_eq!(tokens.ids, [101, 2023, 2003, 2019, 2742, 6251, 102]);
+//! let embedding = encoder.embed(&tokens.ids)?;
 //! assert_eq!(embedding.len(), 384);
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! A [`Model`] is the weights, checked and packed; any number of [`Encoder`]s share it, each with threads of its own. The
-//! embedding is the mean of the tokens' last states, scaled to length one.
+//! embedding is the mean of the tokens' last states, scaled to length one. A [`Tokenizer`] is needed only for text.
 //!
 //! # Which models
 //!
@@ -48,6 +50,7 @@ pub use kernels::peak;
 pub use model::{MAX_TOKENS, Model, Precision, Shape};
 pub use quantize::quantize;
 pub use source::Source;
+pub use tokenizer::{Tokenizer, Tokens};
 
 mod encoder;
 mod error;
@@ -57,3 +60,4 @@ mod model;
 mod quantize;
 mod source;
 mod team;
+pub mod tokenizer;

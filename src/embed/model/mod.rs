@@ -14,7 +14,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::{
-    embed::tokens::MOST_TOKENS,
+    embed::MOST_TOKENS,
     error::{Error, Result},
     fault,
     os::obstacle::Obstacle,

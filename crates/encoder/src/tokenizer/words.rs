@@ -30,7 +30,7 @@ pub(super) fn blocks(text: &str, block_bytes: usize) -> impl Iterator<Item = &st
 /// Whether a text can be cut before `c` without changing how either side is normalised. For that, `c` must be neither cased nor
 /// case-ignorable (these decide whether a sigma is a final one), must not combine with the character before it, and must not
 /// occur inside a special token's literal.
-pub(crate) fn is_breaker(c: char) -> bool {
+pub fn is_breaker(c: char) -> bool {
     is_space(c)
         || c.is_ascii_digit()
         || matches!(c, '!' | '"' | '#'..='&' | '('..='-' | '/' | ';' | '=' | '?' | '@' | '[' | '\\' | '{' | '}' | '~')
@@ -38,7 +38,7 @@ pub(crate) fn is_breaker(c: char) -> bool {
 }
 
 /// JavaScript's `\s`, without the characters that the normaliser has removed before.
-pub(crate) fn is_space(c: char) -> bool {
+pub fn is_space(c: char) -> bool {
     matches!(
         c,
         ' ' | '\t' | '\n' | '\r' | '\u{a0}' | '\u{1680}' | '\u{2000}'
@@ -48,7 +48,7 @@ pub(crate) fn is_space(c: char) -> bool {
 
 /// Whether `c` is an ideograph that becomes a word of its own. transformers.js tests each UTF-16 code unit, so no character of
 /// the supplementary planes does.
-pub(crate) fn is_ideograph(c: char) -> bool {
+pub fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
@@ -74,7 +74,7 @@ fn is_punctuation(c: char) -> bool {
 
 /// Whether normalising `c` certainly leaves something in the text, as part of a word or as a word. For marks the answer is no,
 /// because most are stripped.
-pub(crate) fn is_visible(c: char) -> bool {
+pub fn is_visible(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_graphic();
     }
