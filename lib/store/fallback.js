@@ -6,13 +6,13 @@ const { randomUUID } = require('node:crypto');
 const { setImmediate } = require('node:timers/promises');
 
 const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('../calls/abort.js');
-const { codeOf, codedError } = require('../calls/errors.js');
+const { codedError } = require('../calls/errors.js');
+const { lookIn, nearer, readComparisons } = require('./answers.js');
+const { isPassing, isRefusal, typed, warn } = require('./failures.js');
 const { LocalStore, addEntries, requireComparable } = require('./local.js');
-const { isArray, readFrom } = require('../calls/reading.js');
 
 /**
- * @import { AbortSignalLike, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorCache,
- *   VectorModel } from '../../index.js'
+ * @import { AbortSignalLike, NoveltyComparison, NoveltyEntry, NoveltyStore, VectorCache } from '../../index.js'
  * @import { LocalStore as Local } from '../../index.js'
  * @import { NativeCall } from '../binding.js'
  */
@@ -464,157 +464,12 @@ function sizeOf({ entries }) {
 }
 
 /**
- * Of two comparisons, the nearer neighbour of each vector.
- *
- * @param {NoveltyComparison} comparison
- * @param {NoveltyComparison} other
- */
-function nearer(comparison, other) {
-  const similarityOf = (/** @type {StoredNeighbour | null} */ neighbour) =>
-    neighbour?.similarity ?? Number.NEGATIVE_INFINITY;
-  return comparison.map((neighbour, index) =>
-    similarityOf(other[index]) > similarityOf(neighbour) ? other[index] : neighbour,
-  );
-}
-
-/**
  * @param {NoveltyComparison[]} comparisons
  * @param {boolean} isLocal
  * @returns {Answer[]}
  */
 function answersOf(comparisons, isLocal) {
   return comparisons.map((comparison) => ({ comparison, isLocal }));
-}
-
-/** Failures that pass, or are repaired, whatever was sent. */
-const PASSING = [
-  'ERR_STORE_UNAVAILABLE',
-  'ERR_STORE_TIMEOUT',
-  'ERR_STORE_READ_ONLY',
-  'ERR_STORE_FULL',
-  'ERR_STORE_SCHEMA',
-  'ERR_STORE_OTHER_LIMITS',
-];
-
-/** @param {unknown} error */
-function isPassing(error) {
-  return PASSING.includes(codeOf(error) ?? '');
-}
-
-/**
- * Whether an error says that what was sent will not be taken. One without a code of ours says nothing.
- *
- * @param {unknown} error
- */
-function isRefusal(error) {
-  return !isPassing(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error) ?? '');
-}
-
-/** @param {unknown} error */
-function messageOf(error) {
-  try {
-    return String(/** @type {{ message?: unknown } | null | undefined} */ (error)?.message ?? error);
-  } catch {
-    return 'its error cannot be read';
-  }
-}
-
-/**
- * @param {string} message
- * @param {unknown} error
- */
-function warn(message, error) {
-  process.emitWarning(`${message}: ${messageOf(error)}`, {
-    type: 'KnowledgePulseWarning',
-    code: codeOf(error) ?? 'ERR_STORE',
-  });
-}
-
-/**
- * An error with a code.
- *
- * @param {unknown} error
- */
-function typed(error) {
-  if (codeOf(error) !== undefined) return error;
-  return codedError(Error, 'ERR_STORE', `the store failed: ${messageOf(error)}`, error);
-}
-
-/**
- * Scores rest on what a store says, so it must make sense, and stay so: this is a copy.
- *
- * @param {unknown} comparisons
- * @param {readonly NoveltyEntry[]} entries
- * @returns {NoveltyComparison[]}
- */
-function readComparisons(comparisons, entries) {
-  return readList(comparisons, entries, (comparison, { vectors }) =>
-    readList(comparison, vectors, readNeighbour),
-  );
-}
-
-/**
- * What is nearest to each vector of an entry in a store. It need not heed the signal.
- *
- * @param {NoveltyStore} store
- * @param {NoveltyEntry} entry
- * @param {AbortSignal} [signal]
- */
-async function lookIn(store, { vectors, model, method }, signal) {
-  /** @type {NoveltyComparison} */
-  const comparison = [];
-  for (const vector of vectors) {
-    const looking = (async () => store.nearest(vector, 1, model, { signal, method }))();
-    const neighbours = await untilAborted(looking, signal);
-    if (!isArray(neighbours)) throw nonsense();
-    comparison.push(readNeighbour(read(neighbours, 0) ?? null));
-  }
-  return comparison;
-}
-
-/**
- * Reads a list that answers to each of `questions`.
- *
- * @template Question
- * @template Answered
- * @param {unknown} answers
- * @param {readonly Question[]} questions
- * @param {(answer: unknown, question: Question) => Answered} readOne
- */
-function readList(answers, questions, readOne) {
-  if (!isArray(answers) || read(answers, 'length') !== questions.length) throw nonsense();
-  return questions.map((question, index) => readOne(read(answers, index), question));
-}
-
-/** Rounding may take a similarity a little beyond 1. */
-const MOST_SIMILARITY = 1.001;
-
-/**
- * @param {unknown} neighbour
- * @returns {StoredNeighbour | null}
- */
-function readNeighbour(neighbour) {
-  if (neighbour === null) return null;
-  if (typeof neighbour !== 'object') throw nonsense();
-  const label = read(neighbour, 'label');
-  const similarity = read(neighbour, 'similarity');
-  const isSimilarity = typeof similarity === 'number' && Math.abs(similarity) <= MOST_SIMILARITY;
-  if (!isSimilarity || (label !== null && typeof label !== 'string')) throw nonsense();
-  return { label, similarity };
-}
-
-/**
- * @param {object} answer
- * @param {PropertyKey} key
- */
-function read(answer, key) {
-  return readFrom(answer, key, `the store's answer`, 'ERR_STORE');
-}
-
-function nonsense() {
-  const message =
-    'the store must answer with a neighbour or null for each vector of each entry: { label, similarity } | null';
-  return codedError(TypeError, 'ERR_STORE', message);
 }
 
 module.exports = { StoreWithFallback };

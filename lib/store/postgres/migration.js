@@ -2,6 +2,7 @@
 
 // Makes the tables, the functions and the index of a PgVectorStore, and those of an older version into today's.
 
+const { functions } = require('./functions.js');
 const schema = require('./schema.js');
 const { Failure, openConnection, otherLimits, schemaError } = require('./statement.js');
 
@@ -261,7 +262,7 @@ class Migration {
       limits.maxElements ?? DEFAULT_LIMITS.maxElements,
       limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,
     ]);
-    await this.#query(schema.functions(names));
+    await this.#query(functions(names));
     const relations = await this.#relations(namespace);
     if (index === 'hnsw' && !relations.has('hnsw')) await this.#query(schema.hnswIndex(names));
   }

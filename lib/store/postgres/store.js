@@ -1,6 +1,6 @@
 'use strict';
 
-// A novelty memory in PostgreSQL, shared by all who use its table. pg-schema.js says how it compares and adds.
+// A novelty memory in PostgreSQL, shared by all who use its table. functions.js says how it compares and adds.
 
 const { randomUUID } = require('node:crypto');
 

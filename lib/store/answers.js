@@ -1,0 +1,102 @@
+'use strict';
+
+// What a store answers, read and checked.
+
+const { untilAborted } = require('../calls/abort.js');
+const { codedError } = require('../calls/errors.js');
+const { isArray, readFrom } = require('../calls/reading.js');
+
+/** @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js' */
+
+/**
+ * Scores rest on what a store says, so it must make sense, and stay so: this is a copy.
+ *
+ * @param {unknown} comparisons
+ * @param {readonly NoveltyEntry[]} entries
+ * @returns {NoveltyComparison[]}
+ */
+function readComparisons(comparisons, entries) {
+  return readList(comparisons, entries, (comparison, { vectors }) =>
+    readList(comparison, vectors, readNeighbour),
+  );
+}
+
+/**
+ * What is nearest to each vector of an entry in a store. It need not heed the signal.
+ *
+ * @param {NoveltyStore} store
+ * @param {NoveltyEntry} entry
+ * @param {AbortSignal} [signal]
+ */
+async function lookIn(store, { vectors, model, method }, signal) {
+  /** @type {NoveltyComparison} */
+  const comparison = [];
+  for (const vector of vectors) {
+    const looking = (async () => store.nearest(vector, 1, model, { signal, method }))();
+    const neighbours = await untilAborted(looking, signal);
+    if (!isArray(neighbours)) throw nonsense();
+    comparison.push(readNeighbour(read(neighbours, 0) ?? null));
+  }
+  return comparison;
+}
+
+/**
+ * Reads a list that answers to each of `questions`.
+ *
+ * @template Question
+ * @template Answered
+ * @param {unknown} answers
+ * @param {readonly Question[]} questions
+ * @param {(answer: unknown, question: Question) => Answered} readOne
+ */
+function readList(answers, questions, readOne) {
+  if (!isArray(answers) || read(answers, 'length') !== questions.length) throw nonsense();
+  return questions.map((question, index) => readOne(read(answers, index), question));
+}
+
+/** Rounding may take a similarity a little beyond 1. */
+const MOST_SIMILARITY = 1.001;
+
+/**
+ * @param {unknown} neighbour
+ * @returns {StoredNeighbour | null}
+ */
+function readNeighbour(neighbour) {
+  if (neighbour === null) return null;
+  if (typeof neighbour !== 'object') throw nonsense();
+  const label = read(neighbour, 'label');
+  const similarity = read(neighbour, 'similarity');
+  const isSimilarity = typeof similarity === 'number' && Math.abs(similarity) <= MOST_SIMILARITY;
+  if (!isSimilarity || (label !== null && typeof label !== 'string')) throw nonsense();
+  return { label, similarity };
+}
+
+/**
+ * @param {object} answer
+ * @param {PropertyKey} key
+ */
+function read(answer, key) {
+  return readFrom(answer, key, `the store's answer`, 'ERR_STORE');
+}
+
+function nonsense() {
+  const message =
+    'the store must answer with a neighbour or null for each vector of each entry: { label, similarity } | null';
+  return codedError(TypeError, 'ERR_STORE', message);
+}
+
+/**
+ * Of two comparisons, the nearer neighbour of each vector.
+ *
+ * @param {NoveltyComparison} comparison
+ * @param {NoveltyComparison} other
+ */
+function nearer(comparison, other) {
+  const similarityOf = (/** @type {StoredNeighbour | null} */ neighbour) =>
+    neighbour?.similarity ?? Number.NEGATIVE_INFINITY;
+  return comparison.map((neighbour, index) =>
+    similarityOf(other[index]) > similarityOf(neighbour) ? other[index] : neighbour,
+  );
+}
+
+module.exports = { lookIn, nearer, readComparisons };
