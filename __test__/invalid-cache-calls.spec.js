@@ -827,7 +827,7 @@ describe('save and load refuse', () => {
       'an unknown option',
       { dimensions: 3 },
       TypeError,
-      'options.dimensions is not an option of this call; its options are maxElements, ttlMs, model, signal',
+      'options.dimensions is not an option of this call; its options are signal, maxElements, ttlMs, model',
     ],
     ["ttlMs: '1'", { ttlMs: '1' }, TypeError, 'options.ttlMs must be a number, got string'],
     [

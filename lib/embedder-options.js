@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { invalidOption, readChoice, readNumber, readOption, requireOptions } = require('./calls/options.js');
+const { inRange, invalidOption, oneOf, readOptions } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
 const { unresolvedPackage } = require('./installation/obstacle.js');
 
@@ -42,30 +42,29 @@ function resolveOptions(options) {
   };
 }
 
+/** @type {import('./calls/options.js').OptionReader<string>} */
+function readPath(value, path) {
+  if (typeof value === 'string' && value !== '') return value;
+  throw invalidOption(TypeError, `${path} must be a path`);
+}
+
+const MAX_THREADS = 1024;
+
+const OPTIONS = {
+  modelDirectory: readPath,
+  runtimePath: readPath,
+  dtype: oneOf(/** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))),
+  threads: inRange({ from: 1, to: MAX_THREADS, whole: true }),
+};
+
 /**
- * Reads each option that a user gave, once, and checks it; undefined and absent are the same.
+ * The options that a user gave.
  *
  * @param {unknown} given
  * @returns {EmbedderOptions}
  */
-function readOptions(given) {
-  const options = requireOptions(given, ['modelDirectory', 'runtimePath', 'dtype', 'threads']);
-  return {
-    modelDirectory: readPath(options, 'modelDirectory'),
-    runtimePath: readPath(options, 'runtimePath'),
-    dtype: readChoice(options, 'dtype', /** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))),
-    threads: readNumber(options, 'threads', { from: 1, to: MAX_THREADS, whole: true }),
-  };
-}
-
-/**
- * @param {object} options
- * @param {string} name
- */
-function readPath(options, name) {
-  const value = readOption(options, name);
-  if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-  throw invalidOption(TypeError, `options.${name} must be a path`);
+function readEmbedderOptions(given) {
+  return readOptions(given, OPTIONS);
 }
 
 /**
@@ -75,8 +74,6 @@ function readPath(options, name) {
 function isDtype(value) {
   return typeof value === 'string' && Object.keys(MODEL_PACKAGES).includes(value);
 }
-
-const MAX_THREADS = 1024;
 
 /**
  * @param {unknown} value
@@ -200,4 +197,4 @@ function carriesRuntime(directory, library) {
   }
 }
 
-module.exports = { readOptions, resolveOptions };
+module.exports = { readEmbedderOptions, resolveOptions };

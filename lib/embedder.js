@@ -5,8 +5,8 @@
 const { isMainThread } = require('node:worker_threads');
 
 const { cancellable, throwIfAborted } = require('./calls/abort.js');
-const { readCallOptions } = require('./calls/options.js');
-const { readOptions, resolveOptions } = require('./embedder-options.js');
+const { ofType, readCallOptions } = require('./calls/options.js');
+const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
@@ -46,7 +46,7 @@ function configure(options) {
  * @returns {void}
  */
 function configureEmbedder(options) {
-  const checked = readOptions(options);
+  const checked = readEmbedderOptions(options);
   if (native.isConfigured() || !configure(checked)) {
     throw codedError(
       Error,
@@ -105,7 +105,7 @@ class Embedder {
    * @returns {Promise<Float32Array[]>}
    */
   async embedBatch(texts, options) {
-    const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
+    const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(texts)) throw invalidText('texts must be an array');
     const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
     const checked = [];

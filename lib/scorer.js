@@ -6,11 +6,11 @@ const { isMap } = require('node:util').types;
 const { cancellable, throwIfAborted, untilAborted } = require('./calls/abort.js');
 const {
   invalidOption,
+  ofType,
+  oneOf,
   readCallOptions,
-  readChoice,
-  readOption,
+  readOptions,
   requireObject,
-  requireOptions,
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
@@ -67,7 +67,11 @@ class Scorer {
    * @param {ScorerOptions} [options]
    */
   constructor(options = {}) {
-    const { cache, novelty, profiles, store, onStoreError } = readOptions(options);
+    const given = readOptions(options, OPTIONS);
+    const { novelty: extent = 'prefix', store, onStoreError = 'reject', weights: profiles = [] } = given;
+    const { cache = new VectorCache(extent === 'full' ? { maxElements: FULL_MAX_ELEMENTS } : {}) } = given;
+    // Without an embedder nothing is compared.
+    const novelty = given.embedder === null ? undefined : extent;
     this.#cache = cache;
     this.#shown = { novelty: novelty ?? null, store };
     if (store !== undefined && novelty !== undefined) {
@@ -116,7 +120,7 @@ class Scorer {
    * @returns {Promise<ScoreBreakdown>}
    */
   async explain(trace, options) {
-    const { signal, remember = true } = readCallOptions(options, { remember: 'boolean' });
+    const { signal, remember = true } = readCallOptions(options, { remember: ofType('boolean') });
     const store = this.#store;
     /** @param {NativeCall | undefined} call @returns {Found | Promise<Found>} */
     const ask = (call) => {
@@ -151,7 +155,7 @@ class Scorer {
    * @returns {Promise<number[]>}
    */
   async evaluateValues(traces, options) {
-    const { signal, onProgress } = readCallOptions(options, { onProgress: 'function' });
+    const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(traces)) {
       throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
     }
@@ -371,61 +375,42 @@ function byDimension([complexity, novelty, toolDiversity, outcome]) {
   return { complexity, novelty, toolDiversity, outcome };
 }
 
-/** @param {unknown} given */
-function readOptions(given) {
-  const names = ['cache', 'embedder', 'novelty', 'onStoreError', 'store', 'weights'];
-  const options = requireOptions(given, names);
-  const novelty = readChoice(options, 'novelty', ['prefix', 'full']) ?? 'prefix';
-  const embedder = readOption(options, 'embedder');
-  if (embedder !== undefined && embedder !== null && embedder !== 'default') {
-    throw invalidOption(RangeError, "options.embedder must be 'default' or null");
-  }
-  return {
-    store: readStore(options),
-    onStoreError: readChoice(options, 'onStoreError', ['reject', 'local']) ?? 'reject',
-    cache: readCache(options, novelty),
-    // Without an embedder nothing is compared.
-    novelty: embedder === null ? undefined : novelty,
-    profiles: readProfiles(readOption(options, 'weights')),
-  };
+/**
+ * @param {unknown} value
+ * @param {string} path
+ */
+function readEmbedder(value, path) {
+  if (value === null || value === 'default') return value;
+  throw invalidOption(RangeError, `${path} must be 'default' or null`);
 }
 
 /**
  * A store is told by its methods: it may be anybody's.
  *
- * @param {object} options
- * @returns {NoveltyStore | undefined}
+ * @param {unknown} store
+ * @param {string} path
  */
-function readStore(options) {
-  const store = readOption(options, 'store');
-  if (store === undefined) return undefined;
+function readStore(store, path) {
   if (store === null || typeof store !== 'object') {
-    throw invalidOption(TypeError, 'options.store must be a NoveltyStore');
+    throw invalidOption(TypeError, `${path} must be a NoveltyStore`);
   }
   for (const method of ['compareAndAdd', 'compareAndAddBatch', 'nearest', 'size']) {
-    const path = `options.store.${method}`;
-    if (typeof readFrom(store, method, path, 'ERR_INVALID_OPTION') !== 'function') {
-      throw invalidOption(TypeError, `${path} must be a function`);
+    if (typeof readFrom(store, method, `${path}.${method}`, 'ERR_INVALID_OPTION') !== 'function') {
+      throw invalidOption(TypeError, `${path}.${method} must be a function`);
     }
   }
   return /** @type {NoveltyStore} */ (store);
 }
 
 /**
- * @param {object} options
- * @param {'prefix' | 'full'} novelty
+ * @param {unknown} cache
+ * @param {string} path
  * @returns {PublicCache}
  */
-function readCache(options, novelty) {
-  const cache = readOption(options, 'cache');
-  if (cache === undefined) {
-    return new VectorCache(novelty === 'full' ? { maxElements: FULL_MAX_ELEMENTS } : {});
-  }
-  if (!isVectorCache(cache)) {
-    throw invalidOption(TypeError, 'options.cache must be a VectorCache');
-  }
+function readCache(cache, path) {
+  if (!isVectorCache(cache)) throw invalidOption(TypeError, `${path} must be a VectorCache`);
   if (cache.dimensions !== DIMENSIONS) {
-    const message = `options.cache must have ${DIMENSIONS} dimensions, those of an embedding, got ${cache.dimensions}`;
+    const message = `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${cache.dimensions}`;
     throw invalidOption(RangeError, message);
   }
   return cache;
@@ -435,31 +420,40 @@ function readCache(options, novelty) {
  * The profiles for the addon, which checks that the weights add up.
  *
  * @param {unknown} weights
+ * @param {string} path
  * @returns {NativeProfile[]}
  */
-function readProfiles(weights) {
-  if (weights === undefined) return [];
-  const named = requireObject(weights, 'options.weights');
-  if (isMap(named)) throw invalidOption(TypeError, 'options.weights must be an object, not a Map');
+function readProfiles(weights, path) {
+  const named = requireObject(weights, path);
+  if (isMap(named)) throw invalidOption(TypeError, `${path} must be an object, not a Map`);
   let names;
   try {
     names = Object.keys(named);
   } catch (cause) {
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', 'options.weights could not be read: it threw', cause);
+    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} could not be read: it threw`, cause);
   }
   return names.map((name) => {
-    const path = `options.weights[${JSON.stringify(name)}]`;
-    const given = requireObject(readFrom(named, name, path, 'ERR_INVALID_OPTION'), path);
+    const place = `${path}[${JSON.stringify(name)}]`;
+    const given = requireObject(readFrom(named, name, place, 'ERR_INVALID_OPTION'), place);
     const profile = { name, complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0 };
     for (const dimension of /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome'])) {
-      const value = readFrom(given, dimension, `${path}.${dimension}`, 'ERR_INVALID_OPTION');
+      const value = readFrom(given, dimension, `${place}.${dimension}`, 'ERR_INVALID_OPTION');
       if (typeof value !== 'number') {
-        throw invalidOption(TypeError, `${path}.${dimension} must be a number`);
+        throw invalidOption(TypeError, `${place}.${dimension} must be a number`);
       }
       profile[dimension] = value;
     }
     return profile;
   });
 }
+
+const OPTIONS = {
+  cache: readCache,
+  embedder: readEmbedder,
+  novelty: oneOf(['prefix', 'full']),
+  onStoreError: oneOf(['reject', 'local']),
+  store: readStore,
+  weights: readProfiles,
+};
 
 module.exports = { Scorer };

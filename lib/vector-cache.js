@@ -5,13 +5,12 @@ const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:ut
 
 const { cancellable, throwIfAborted } = require('./calls/abort.js');
 const {
+  inRange,
   invalidOption,
+  oneOf,
   readCallOptions,
-  readChoice,
-  readNumber,
-  readSignal,
+  readOptions,
   requireNumber,
-  requireOptions,
 } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
@@ -33,6 +32,20 @@ const COUNT = { from: 0, whole: true };
 
 /** Milliseconds; infinity for ever. */
 const DURATION = { from: 0 };
+
+/** The options of a new cache. */
+const OPTIONS = {
+  maxElements: inRange(COUNT),
+  dimensions: inRange({ from: 1, whole: true }),
+  ttlMs: inRange(DURATION),
+};
+
+/** The options of `load`, besides `signal`. */
+const LOAD_OPTIONS = {
+  maxElements: OPTIONS.maxElements,
+  ttlMs: OPTIONS.ttlMs,
+  model: oneOf(['check', 'any']),
+};
 
 /**
  * A `VectorCache` around an existing native one.
@@ -74,7 +87,11 @@ class VectorCache {
    * @param {VectorCacheOptions} [options]
    */
   constructor(options = {}) {
-    const { maxElements, dimensions, ttlMs } = readOptions(options);
+    const {
+      maxElements = DEFAULT_MAX_ELEMENTS,
+      dimensions = DIMENSIONS,
+      ttlMs = Number.POSITIVE_INFINITY,
+    } = readOptions(options, OPTIONS);
     this.#dimensions = dimensions;
     this.#native = new native.NativeVectorCache(maxElements, dimensions, ttlMs);
   }
@@ -88,7 +105,7 @@ class VectorCache {
    */
   static async load(file, options = {}) {
     const resolved = readPath(file);
-    const { maxElements, ttlMs, model, signal } = readLoadOptions(options);
+    const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
     throwIfAborted(signal);
     const call = signal && new native.NativeCall();
     const load = async () => {
@@ -374,27 +391,6 @@ function readPath(file) {
   if (file === '') throw invalidOption(RangeError, 'path must not be empty');
   // The directory of the process may change before it is used.
   return path.resolve(file);
-}
-
-/** @param {unknown} given */
-function readOptions(given) {
-  const options = requireOptions(given, ['maxElements', 'dimensions', 'ttlMs']);
-  return {
-    maxElements: readNumber(options, 'maxElements', COUNT) ?? DEFAULT_MAX_ELEMENTS,
-    dimensions: readNumber(options, 'dimensions', { from: 1, whole: true }) ?? DIMENSIONS,
-    ttlMs: readNumber(options, 'ttlMs', DURATION) ?? Number.POSITIVE_INFINITY,
-  };
-}
-
-/** @param {unknown} given */
-function readLoadOptions(given) {
-  const options = requireOptions(given, ['maxElements', 'ttlMs', 'model', 'signal']);
-  return {
-    maxElements: readNumber(options, 'maxElements', COUNT),
-    ttlMs: readNumber(options, 'ttlMs', DURATION),
-    model: readChoice(options, 'model', ['check', 'any']) ?? 'check',
-    signal: readSignal(options),
-  };
 }
 
 const TypedArray = Object.getPrototypeOf(Float32Array);

@@ -18,44 +18,110 @@ const OWNERS = {
 /** @import { AbortSignalLike, BatchProgress } from '../../index.js' */
 
 /**
+ * Checks the value of an option that was given, which `path` names in messages, and returns what it stands for.
+ *
+ * @template T
+ * @typedef {(value: unknown, path: string) => T} OptionReader
+ */
+
+/**
+ * What options are read as; undefined for those that were not given.
+ *
+ * @template {Record<string, OptionReader<any>>} Readers
+ * @typedef {{ [Name in keyof Readers]?: ReturnType<Readers[Name]> }} OptionsRead
+ */
+
+/**
+ * Reads options, each once, in the order of their readers. Throws `ERR_INVALID_OPTION`, also for an option that has no
+ * reader.
+ *
+ * @template {Record<string, OptionReader<any>>} Readers
+ * @param {unknown} options
+ * @param {Readers} readers
+ * @param {string} [path]
+ * @returns {OptionsRead<Readers>}
+ */
+function readOptions(options, readers, path = 'options') {
+  const given = requireOptions(options, Object.keys(readers), path);
+  /** @type {Record<string, unknown>} */
+  const read = {};
+  for (const [name, reader] of Object.entries(readers)) {
+    const value = readFrom(given, name, `${path}.${name}`, 'ERR_INVALID_OPTION');
+    if (value !== undefined) read[name] = reader(value, `${path}.${name}`);
+  }
+  return /** @type {OptionsRead<Readers>} */ (read);
+}
+
+/**
+ * Reads the options of a call, which may be left out: `signal`, and those that have a reader.
+ *
+ * @template {Record<string, OptionReader<any>>} [Readers={}]
+ * @param {unknown} options
+ * @param {Readers} [readers]
+ * @returns {OptionsRead<Readers> & { signal?: AbortSignalLike }}
+ */
+function readCallOptions(options, readers) {
+  if (options === undefined) return /** @type {OptionsRead<Readers>} */ ({});
+  const read = readOptions(options, { signal: readSignal, ...readers });
+  return /** @type {OptionsRead<Readers> & { signal?: AbortSignalLike }} */ (read);
+}
+
+/**
+ * The option `signal`. As for `fetch`, null means no signal.
+ *
+ * @type {OptionReader<AbortSignalLike | undefined>}
+ */
+function readSignal(value, path) {
+  if (value === null) return undefined;
+  if (!isAbortSignal(value)) throw invalidOption(TypeError, `${path} must be an AbortSignal`);
+  return value;
+}
+
+/**
  * What an option of a type is. The only one that is a function is `onProgress`.
  *
  * @typedef {{ boolean: boolean, function: (progress: BatchProgress) => void, string: string }} OptionTypes
  */
 
 /**
- * Reads `signal`, and the options that `others` names with their types.
+ * A reader for values of a type.
  *
- * @template {Record<string, keyof OptionTypes>} [Others={}]
- * @param {unknown} options
- * @param {Others} [others]
- * @returns {{ signal?: AbortSignalLike } & { [Name in keyof Others]?: OptionTypes[Others[Name]] }}
+ * @template {keyof OptionTypes} Type
+ * @param {Type} type
+ * @returns {OptionReader<OptionTypes[Type]>}
  */
-function readCallOptions(options, others) {
-  if (options === undefined) return /** @type {ReturnType<typeof readCallOptions<Others>>} */ ({});
-  const given = requireOptions(options, ['signal', ...Object.keys(others ?? {})]);
-  /** @type {Record<string, unknown>} */
-  const read = { signal: readSignal(given) };
-  for (const [name, type] of Object.entries(others ?? {})) {
-    read[name] = readOption(given, name);
-    if (read[name] !== undefined && typeof read[name] !== type) {
-      throw invalidOption(TypeError, `options.${name} must be a ${type}`);
-    }
-  }
-  return /** @type {ReturnType<typeof readCallOptions<Others>>} */ (read);
+function ofType(type) {
+  return (value, path) => {
+    if (typeof value !== type) throw invalidOption(TypeError, `${path} must be a ${type}`);
+    return /** @type {OptionTypes[Type]} */ (value);
+  };
 }
 
 /**
- * The option `signal`. As for `fetch`, null means no signal.
+ * A reader for numbers in a range.
  *
- * @param {object} options
+ * @param {Range} range
+ * @returns {OptionReader<number>}
  */
-function readSignal(options) {
-  const signal = readOption(options, 'signal') ?? undefined;
-  if (signal !== undefined && !isAbortSignal(signal)) {
-    throw invalidOption(TypeError, 'options.signal must be an AbortSignal');
-  }
-  return signal;
+function inRange(range) {
+  return (value, path) => requireNumber(value, path, range);
+}
+
+/**
+ * A reader for one of some texts.
+ *
+ * @template {string} T
+ * @param {readonly T[]} choices
+ * @returns {OptionReader<T>}
+ */
+function oneOf(choices) {
+  return (value, path) => {
+    const chosen = choices.find((choice) => choice === value);
+    if (chosen !== undefined) return chosen;
+    const quoted = choices.map((choice) => `'${choice}'`);
+    const listed = [quoted.slice(0, -1).join(', '), quoted.at(-1)].join(' or ');
+    throw invalidOption(RangeError, `${path} must be ${listed}`);
+  };
 }
 
 /**
@@ -123,32 +189,10 @@ function requireOptions(options, known, path = 'options') {
 }
 
 /**
- * @param {object} options
- * @param {string} name
- * @param {string} [path]
- */
-function readOption(options, name, path = 'options') {
-  return readFrom(options, name, `${path}.${name}`, 'ERR_INVALID_OPTION');
-}
-
-/**
  * What a number must be: from `from` to `to`, both included, and a safe integer if `whole`.
  *
  * @typedef {{ from: number, to?: number, whole?: boolean }} Range
  */
-
-/**
- * Reads an option that is a number; undefined if it is not given.
- *
- * @param {object} options
- * @param {string} name
- * @param {Range} range
- * @param {string} [path]
- */
-function readNumber(options, name, range, path = 'options') {
-  const value = readOption(options, name, path);
-  return value === undefined ? undefined : requireNumber(value, `${path}.${name}`, range);
-}
 
 /**
  * @param {unknown} value
@@ -169,24 +213,6 @@ function requireNumber(value, path, { from, to = Number.POSITIVE_INFINITY, whole
 }
 
 /**
- * Reads an option that is one of some texts; undefined if it is not given.
- *
- * @template {string} T
- * @param {object} options
- * @param {string} name
- * @param {readonly T[]} choices
- * @returns {T | undefined}
- */
-function readChoice(options, name, choices) {
-  const value = readOption(options, name);
-  if (value === undefined) return undefined;
-  const chosen = choices.find((choice) => choice === value);
-  if (chosen !== undefined) return chosen;
-  const quoted = choices.map((choice) => `'${choice}'`).join(' or ');
-  throw invalidOption(RangeError, `options.${name} must be ${quoted}`);
-}
-
-/**
  * @param {import('./errors.js').ErrorClass} Class
  * @param {string} message
  */
@@ -195,12 +221,12 @@ function invalidOption(Class, message) {
 }
 
 module.exports = {
+  inRange,
   invalidOption,
+  ofType,
+  oneOf,
   readCallOptions,
-  readChoice,
-  readNumber,
-  readOption,
-  readSignal,
+  readOptions,
   requireNumber,
   requireObject,
   requireOptions,

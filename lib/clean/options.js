@@ -2,7 +2,7 @@
 
 // The options of cleaning.
 
-const { invalidOption, readCallOptions, readOption, requireOptions } = require('../calls/options.js');
+const { invalidOption, ofType, readCallOptions, readOptions } = require('../calls/options.js');
 
 /** @import { AbortSignalLike, PrivacyLevel } from '../../index.js' */
 
@@ -15,6 +15,8 @@ const { invalidOption, readCallOptions, readOption, requireOptions } = require('
 /** The first is the one that is taken if none is named. */
 const LEVELS = /** @type {const} */ (['aggregated', 'federated', 'private']);
 
+const OPTIONS = { level: readLevel, strict: ofType('boolean') };
+
 /**
  * The settings of a call that cannot be aborted. As for the SDK's, a string is the level.
  *
@@ -22,14 +24,9 @@ const LEVELS = /** @type {const} */ (['aggregated', 'federated', 'private']);
  * @returns {Settings}
  */
 function readSettings(given) {
-  if (given === undefined || typeof given === 'string') return settings(given, 'level', undefined);
-  const options = requireOptions(given, ['level', 'strict']);
-  const level = readOption(options, 'level');
-  const strict = readOption(options, 'strict');
-  if (strict !== undefined && typeof strict !== 'boolean') {
-    throw invalidOption(TypeError, 'options.strict must be a boolean');
-  }
-  return settings(level, 'options.level', strict);
+  if (given === undefined) return settingsOf({});
+  if (typeof given === 'string') return settingsOf({ level: readLevel(given, 'level') });
+  return settingsOf(readOptions(given, OPTIONS));
 }
 
 /**
@@ -40,22 +37,28 @@ function readSettings(given) {
  */
 function readCallSettings(given) {
   if (typeof given === 'string') return readSettings(given);
-  const { signal, level, strict } = readCallOptions(given, { level: 'string', strict: 'boolean' });
-  return { ...settings(level, 'options.level', strict), signal };
+  const { signal, ...options } = readCallOptions(given, OPTIONS);
+  return { ...settingsOf(options), signal };
 }
 
 /**
- * @param {unknown} level
+ * @param {unknown} value
  * @param {string} path
- * @param {boolean | undefined} strict
- * @returns {Settings}
  */
-function settings(level = LEVELS[0], path, strict = false) {
-  if (typeof level !== 'string') throw invalidOption(TypeError, `${path} must be a string`);
-  if (!LEVELS.some((each) => each === level)) {
-    const message = `${path} must be 'aggregated', 'federated' or 'private', got ${JSON.stringify(level)}`;
+function readLevel(value, path) {
+  if (typeof value !== 'string') throw invalidOption(TypeError, `${path} must be a string`);
+  if (!LEVELS.some((each) => each === value)) {
+    const message = `${path} must be 'aggregated', 'federated' or 'private', got ${JSON.stringify(value)}`;
     throw invalidOption(RangeError, message);
   }
+  return value;
+}
+
+/**
+ * @param {{ level?: string, strict?: boolean }} options
+ * @returns {Settings}
+ */
+function settingsOf({ level = LEVELS[0], strict = false }) {
   return { identifiers: level !== 'private', strict };
 }
 

@@ -2,7 +2,7 @@
 
 // Turns what agents write into traces, by the module of each format.
 
-const { invalidOption, readOption, requireOptions } = require('../calls/options.js');
+const { inRange, ofType, oneOf, readOptions } = require('../calls/options.js');
 const { codedError } = require('../calls/errors.js');
 const { isObject } = require('./mapping.js');
 const { DEFAULT_LIMIT, readRecords } = require('./records.js');
@@ -211,32 +211,13 @@ function reasonOf(thrown) {
   return thrown instanceof Error ? thrown.message : 'it could not be read';
 }
 
-const OPTIONS = ['confidence', 'domain', 'file', 'format', 'success'];
-
-/**
- * @param {unknown} options
- * @returns {ReadOptions}
- */
-function readOptions(options) {
-  if (options === undefined) return {};
-  const given = requireOptions(options, OPTIONS);
-  const [confidence, domain, file, format, success] = OPTIONS.map((name) => readOption(given, name));
-  for (const [name, value] of Object.entries({ domain, file })) {
-    if (value !== undefined && typeof value !== 'string')
-      throw invalidOption(TypeError, `options.${name} must be a string`);
-  }
-  if (format !== undefined && !FORMAT_NAMES.some((name) => name === format)) {
-    throw invalidOption(RangeError, `options.format must be one of ${FORMAT_NAMES.join(', ')}`);
-  }
-  if (success !== undefined && typeof success !== 'boolean')
-    throw invalidOption(TypeError, 'options.success must be a boolean');
-  if (confidence !== undefined && typeof confidence !== 'number')
-    throw invalidOption(TypeError, 'options.confidence must be a number');
-  if (typeof confidence === 'number' && !(confidence >= 0 && confidence <= 1)) {
-    throw invalidOption(RangeError, `options.confidence must be from 0 to 1, got ${confidence}`);
-  }
-  return /** @type {ReadOptions} */ ({ confidence, domain, file, format, success });
-}
+const OPTIONS = {
+  confidence: inRange({ from: 0, to: 1 }),
+  domain: ofType('string'),
+  file: ofType('string'),
+  format: oneOf(FORMAT_NAMES),
+  success: ofType('boolean'),
+};
 
 /**
  * The traces in what an agent has written: a value that was parsed, text, or a stream of bytes or text. A stream is read as it
@@ -248,7 +229,7 @@ function readOptions(options) {
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once
  */
 function toTraces(input, options) {
-  return generate(input, readOptions(options));
+  return generate(input, options === undefined ? {} : readOptions(options, OPTIONS));
 }
 
 /**

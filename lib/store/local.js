@@ -1,7 +1,7 @@
 'use strict';
 
 const { cancellable, throwIfAborted } = require('../calls/abort.js');
-const { readCallOptions, requireNumber } = require('../calls/options.js');
+const { ofType, readCallOptions, requireNumber } = require('../calls/options.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { custom, inspectAs } = require('../inspect.js');
 const native = require('../loader.js').addon;
@@ -59,7 +59,7 @@ class LocalStore {
    * @returns {Promise<NoveltyComparison>}
    */
   async compareAndAdd(entry, options) {
-    const { signal } = readCallOptions(options, { call: 'string' });
+    const { signal } = readCallOptions(options, { call: ofType('string') });
     const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], signal);
     return comparison;
   }
@@ -72,7 +72,7 @@ class LocalStore {
    * @returns {Promise<NoveltyComparison[]>}
    */
   async compareAndAddBatch(entries, options) {
-    const { signal } = readCallOptions(options, { call: 'string' });
+    const { signal } = readCallOptions(options, { call: ofType('string') });
     return this.#compareAndAdd(readEntries(entries, this.#kind), signal);
   }
 
@@ -86,7 +86,7 @@ class LocalStore {
    * @returns {Promise<StoredNeighbour[]>}
    */
   async nearest(vector, count, model, options) {
-    const { signal, method } = readCallOptions(options, { method: 'string' });
+    const { signal, method } = readCallOptions(options, { method: ofType('string') });
     const { vector: query } = readVector(vector, 'vector', this.#cache.dimensions);
     const origin = {
       model: readModel(model, 'model'),

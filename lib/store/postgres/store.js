@@ -6,13 +6,13 @@ const { randomUUID } = require('node:crypto');
 
 const { isAborted, throwIfAborted } = require('../../calls/abort.js');
 const {
+  inRange,
   invalidOption,
+  ofType,
+  oneOf,
   readCallOptions,
-  readChoice,
-  readNumber,
-  readOption,
+  readOptions,
   requireNumber,
-  requireOptions,
 } = require('../../calls/options.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const { codedError } = require('../../calls/errors.js');
@@ -40,7 +40,7 @@ const { isArray } = require('../../calls/reading.js');
 
 /** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null stands for any */
 
-/** @typedef {ReturnType<typeof readOptions>} Settings */
+/** @typedef {ReturnType<typeof readSettings>} Settings */
 
 const { MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
@@ -94,7 +94,7 @@ class PgVectorStore {
    * @param {PgVectorStoreOptions} options
    */
   constructor(options) {
-    this.#settings = readOptions(options);
+    this.#settings = readSettings(options);
     this.#pool = this.#settings.pool;
     this.#limits = this.#settings.limits;
     this.#names = schema.namesOf(this.#settings);
@@ -173,7 +173,7 @@ class PgVectorStore {
    * @returns {Promise<StoredNeighbour[]>}
    */
   async nearest(vector, count, model, options) {
-    const { signal, method } = readCallOptions(options, { method: 'string' });
+    const { signal, method } = readCallOptions(options, { method: ofType('string') });
     const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
     const { model: name, dtype } = readModel(model, 'model');
     requireNumber(count, 'count', { from: 0, whole: true });
@@ -231,8 +231,7 @@ class PgVectorStore {
    */
   async setLimits(limits, options) {
     const { signal } = readCallOptions(options);
-    const given = requireOptions(limits, ['maxElements', 'ttlMs'], 'limits');
-    const { maxElements, ttlMs } = readLimits(given, 'limits');
+    const { maxElements = null, ttlMs = null } = readOptions(limits, LIMITS, 'limits');
     const rows = await this.#ask(schema.setLimits(this.#names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
@@ -415,32 +414,53 @@ function storable(id) {
   return id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 }
 
-const OPTIONS = [
-  ...['pool', 'table', 'schema', 'maxElements', 'ttlMs', 'index', 'efSearch', 'timeoutMs', 'sweepIntervalMs'],
-];
+/** Those of a table. */
+const LIMITS = {
+  maxElements: inRange({ from: 1, whole: true }),
+  ttlMs: readTtl,
+};
+
+const OPTIONS = {
+  ...LIMITS,
+  pool: readPool,
+  table: nameOf(schema.MAX_NAME_BYTES),
+  schema: nameOf(63),
+  index: oneOf(['exact', 'hnsw']),
+  efSearch: inRange({ from: 1, to: MAX_EF_SEARCH, whole: true }),
+  timeoutMs: inRange({ from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }),
+  sweepIntervalMs: inRange({ from: 1 }),
+};
 
 /** @param {unknown} options */
-function readOptions(options) {
+function readSettings(options) {
   if (options === null || typeof options !== 'object' || isArray(options)) {
     throw invalidOption(TypeError, 'options must be an object with a pool');
   }
-  requireOptions(options, OPTIONS);
-  const pool = readOption(options, 'pool');
-  if (!isPool(pool)) {
-    throw invalidOption(TypeError, 'options.pool must be a Pool of the package pg');
-  }
-  const index = readChoice(options, 'index', ['exact', 'hnsw']) ?? 'exact';
-  const efSearch = readNumber(options, 'efSearch', { from: 1, to: MAX_EF_SEARCH, whole: true }) ?? 100;
+  const given = readOptions(options, OPTIONS);
+  const { pool = readPool(undefined, 'options.pool'), index = 'exact', efSearch = 100 } = given;
+  const { table = 'knowledgepulse_novelty', maxElements = null, ttlMs = null } = given;
+  const { timeoutMs = 5000, sweepIntervalMs = 60_000 } = given;
   return {
     pool,
     index,
-    table: readName(options, 'table', schema.MAX_NAME_BYTES) ?? 'knowledgepulse_novelty',
-    schema: readName(options, 'schema', 63),
-    limits: readLimits(options),
+    table,
+    schema: given.schema,
+    /** @type {Limits} */
+    limits: { maxElements, ttlMs },
     efSearch: index === 'hnsw' ? efSearch : null,
-    timeoutMs: readNumber(options, 'timeoutMs', { from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }) ?? 5000,
-    sweepIntervalMs: readNumber(options, 'sweepIntervalMs', { from: 1 }) ?? 60_000,
+    timeoutMs,
+    sweepIntervalMs,
   };
+}
+
+/**
+ * @param {unknown} value
+ * @param {string} path
+ * @returns {PgPool}
+ */
+function readPool(value, path) {
+  if (isPool(value)) return value;
+  throw invalidOption(TypeError, `${path} must be a Pool of the package pg`);
 }
 
 /**
@@ -460,44 +480,45 @@ function isPool(value) {
 }
 
 /**
- * The limits that are named; null for those that are not.
- *
- * @param {object} options
- * @param {string} [path]
- * @returns {Limits}
+ * @param {unknown} value
+ * @param {string} path
  */
-function readLimits(options, path = 'options') {
-  const ttlMs = readNumber(options, 'ttlMs', { from: 0 }, path) ?? null;
-  return {
-    maxElements: readNumber(options, 'maxElements', { from: 1, whole: true }, path) ?? null,
-    ttlMs: ttlMs !== null && ttlMs > MAX_TTL_MS ? Number.POSITIVE_INFINITY : ttlMs,
-  };
+function readTtl(value, path) {
+  const ttlMs = requireNumber(value, path, { from: 0 });
+  return ttlMs > MAX_TTL_MS ? Number.POSITIVE_INFINITY : ttlMs;
 }
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
 /** @param {unknown} options */
 function readAddOptions(options) {
-  const read = readCallOptions(options, { call: 'string' });
-  if (read.call !== undefined && !UUID.test(read.call)) {
-    throw invalidOption(RangeError, 'options.call must be a UUID');
-  }
-  return read;
+  return readCallOptions(options, { call: readUuid });
 }
 
 /**
- * @param {object} options
- * @param {string} name
- * @param {number} maxBytes
+ * @param {unknown} value
+ * @param {string} path
  */
-function readName(options, name, maxBytes) {
-  const value = readOption(options, name);
-  if (value === undefined) return undefined;
-  if (typeof value !== 'string') throw invalidOption(TypeError, `options.${name} must be a string`);
-  if (value === '' || /\0|\p{Surrogate}/u.test(value) || Buffer.byteLength(value) > maxBytes) {
-    throw invalidOption(RangeError, `options.${name} must be a name of 1 to ${maxBytes} bytes`);
-  }
-  return value;
+function readUuid(value, path) {
+  const call = ofType('string')(value, path);
+  if (!UUID.test(call)) throw invalidOption(RangeError, `${path} must be a UUID`);
+  return call;
+}
+
+/**
+ * A reader for what PostgreSQL takes as a name.
+ *
+ * @param {number} maxBytes
+ * @returns {import('../../calls/options.js').OptionReader<string>}
+ */
+function nameOf(maxBytes) {
+  return (value, path) => {
+    const name = ofType('string')(value, path);
+    if (name === '' || /\0|\p{Surrogate}/u.test(name) || Buffer.byteLength(name) > maxBytes) {
+      throw invalidOption(RangeError, `${path} must be a name of 1 to ${maxBytes} bytes`);
+    }
+    return name;
+  };
 }
 
 module.exports = { PgVectorStore };
