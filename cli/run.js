@@ -103,7 +103,7 @@ class Run {
   /**
    * What the summary says of the memory, if that outlives the run.
    *
-   * @type {import('./summary.js').Memory | null}
+   * @type {import('./summary.js').MemoryFile | null}
    */
   #memory = null;
   /**

@@ -29,13 +29,17 @@ const DOMAIN_LENGTH = 100;
  * @property {Required<CleanOptions> | null} clean how traces were cleaned; null if they were not
  * @property {boolean} interrupted
  * @property {Embedder} embedder
- * @property {Memory | null} memory null if it does not outlive the run
+ * @property {MemoryFile | null} memory null if it does not outlive the run
  * @property {Array<{ file: string, traces: number | null }>} written null where traces are not counted
  */
 
 /** @typedef {Partial<EmbedderStatus> & Pick<EmbedderStatus, 'available' | 'dtype' | 'reason'>} Embedder */
 
-/** @typedef {{ file: string, before: number, after: number | null }} Memory and how many vectors it holds, if that is known */
+/**
+ * Where the memory is kept, and how many vectors it held before the run and holds after it; null where that is not known.
+ *
+ * @typedef {{ file: string, before: number, after: number | null }} MemoryFile
+ */
 
 /** @typedef {ReturnType<Summary['figures']>} Figures */
 

@@ -33,7 +33,6 @@ use crate::{
     score::weights::{Profile, Profiles, Weights},
     score::{self, Breakdown, Scorer, Summary},
     trace::features::Features,
-    trace::text::Wanted,
 };
 
 /// The novelty memory of the default scorer: one per process, shared by all threads.
@@ -313,12 +312,8 @@ struct Calls {
 
 impl Calls {
     fn request(&self, env: &Env, trace: Unknown, remember: bool, part: &Part) -> Result<Request> {
-        let wanted = match self.scorer.extent {
-            Some(Extent::Prefix) if ENGINE.wants_text() => Wanted::Prefix,
-            Some(Extent::Full) if ENGINE.wants_text() => Wanted::Whole,
-            _ => Wanted::Nothing,
-        };
-        let trace = trace::read(env, trace, wanted)?;
+        let extent = self.scorer.extent.filter(|_| ENGINE.wants_text());
+        let trace = trace::read(env, trace, extent)?;
         Ok(Request {
             summary: self.scorer.summarize(&trace),
             memory: self.scorer.extent.map(|_| Memory {

@@ -14,20 +14,22 @@ use napi::{
 
 use super::error::{Result, throw, throw_with_cause};
 use crate::{
+    cache::novelty::Extent,
     cache::{Label, MAX_LABEL_BYTES},
     error::Error,
     fault,
-    trace::text::{MOST_UNITS, Sufficiency, Wanted},
+    trace::text::{MOST_UNITS, Sufficiency},
     trace::{Metadata, Outcome, Step, StepKind, Task, Tool, Trace},
 };
 
-/// Reads a trace, and as much of its text as is wanted.
+/// Reads a trace, and of its text what a comparison of this extent needs: as much as the first 512 tokens can come from, or
+/// up to [`MOST_UNITS`]; nothing if nothing is compared.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE`, naming the path, for whatever does not hold.
-pub(super) fn read(env: &Env, trace: Unknown, wanted: Wanted) -> Result<Trace> {
+pub(super) fn read(env: &Env, trace: Unknown, extent: Option<Extent>) -> Result<Trace> {
     fault::point("trace");
-    let reader = Reader::new(env, wanted)?;
+    let reader = Reader::new(env, extent)?;
     let trace = reader.object(trace, At::trace("trace"))?;
 
     let at = At::trace("trace.task");
@@ -56,9 +58,9 @@ pub(super) fn read(env: &Env, trace: Unknown, wanted: Wanted) -> Result<Trace> {
     let confidence = reader.cast::<f64>(confidence, ValueType::Number, "a number", at)?;
 
     // A trace whose text is not read is not remembered, so it needs no label.
-    let label = match wanted {
-        Wanted::Nothing => None,
-        _ => reader.label(&trace)?,
+    let label = match extent {
+        None => None,
+        Some(_) => reader.label(&trace)?,
     };
     Ok(Trace {
         task: Task { objective },
@@ -106,7 +108,7 @@ const FIRST_UNITS: usize = 16 * 1024;
 /// The state of reading one trace: the keys of a step as JavaScript strings, and how much text was read.
 struct Reader<'env> {
     env: &'env Env,
-    wanted: Wanted,
+    extent: Option<Extent>,
     sufficiency: RefCell<Sufficiency>,
     /// How many units of the whole text may still be read; `None` once some had to be left out.
     units_left: Cell<Option<usize>>,
@@ -118,10 +120,10 @@ struct Reader<'env> {
 }
 
 impl<'env> Reader<'env> {
-    fn new(env: &'env Env, wanted: Wanted) -> Result<Self> {
+    fn new(env: &'env Env, extent: Option<Extent>) -> Result<Self> {
         Ok(Self {
             env,
-            wanted,
+            extent,
             sufficiency: RefCell::default(),
             units_left: Cell::new(Some(MOST_UNITS)),
             units: RefCell::default(),
@@ -219,10 +221,10 @@ impl<'env> Reader<'env> {
     /// Reads a part of the text that is embedded, as far as it can matter.
     fn text(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
-        match self.wanted {
-            Wanted::Nothing => Ok(String::new()),
-            Wanted::Prefix => self.prefix(string),
-            Wanted::Whole => self.whole(string),
+        match self.extent {
+            None => Ok(String::new()),
+            Some(Extent::Prefix) => self.prefix(string),
+            Some(Extent::Full) => self.whole(string),
         }
     }
 

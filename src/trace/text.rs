@@ -4,17 +4,6 @@ use knowledgepulse_encoder::tokenizer;
 
 use crate::{embed::MOST_TOKENS, trace::Trace};
 
-/// How much of a trace's text is to be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// Nothing, because nothing is compared.
-    Nothing,
-    /// As much as the first 512 tokens can come from.
-    Prefix,
-    /// The whole text, up to [`MOST_UNITS`].
-    Whole,
-}
-
 /// The most UTF-16 code units of a trace's text that are read for a comparison of the whole text. Reading and cutting
 /// that much takes 10 to 30 milliseconds on the event loop, which is why there is a limit.
 pub const MOST_UNITS: usize = 1 << 20;

@@ -4,7 +4,7 @@
 
 const { functions } = require('./functions.js');
 const schema = require('./schema.js');
-const { Failure, openConnection, otherLimits, schemaError } = require('./statement.js');
+const { StatementFailure, openConnection, otherLimits, schemaError } = require('./statement.js');
 
 const { SCHEMA_VERSION, quoted } = schema;
 
@@ -304,7 +304,7 @@ class Migration {
       const { rows } = await this.#client.query({ text, values, rowMode: 'array', ...limit });
       return rows;
     } catch (error) {
-      throw new Failure(error, 'query');
+      throw new StatementFailure(error, 'query');
     }
   }
 }

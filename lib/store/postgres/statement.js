@@ -26,7 +26,7 @@ const types = { getTypeParser: () => (/** @type {unknown} */ value) => value };
  * An error with how it came about: `phase` is `connect` until the statement has been sent, then `query`; or it is
  * `aborted`, and the error the signal's reason.
  */
-class Failure {
+class StatementFailure {
   /**
    * @param {unknown} error
    * @param {'aborted' | 'connect' | 'query'} phase
@@ -51,7 +51,7 @@ const TIME_UP = Symbol('time is up');
  * @param {{ text: string, valuesAt: (now: number) => unknown[], tag: string }} statement `valuesAt` is asked when there is a
  * connection; `tag` is unique to this call
  * @param {{ deadline: number, signal?: AbortSignalLike }} limits `deadline` by `performance.now()`
- * @throws {Failure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
+ * @throws {StatementFailure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
  */
 async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal }) {
   const timer = startTimer(deadline);
@@ -90,7 +90,7 @@ async function connect(pool, timer, signal) {
   } catch (error) {
     // The pool hands out a connection all the same, sooner or later.
     connecting.then((connection) => connection.release(), ignore);
-    throw error instanceof Failure ? error : new Failure(error, 'connect');
+    throw error instanceof StatementFailure ? error : new StatementFailure(error, 'connect');
   } finally {
     aborted.forget();
   }
@@ -108,7 +108,7 @@ async function connect(pool, timer, signal) {
 function openConnection(pool) {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
-      if (error) return reject(new Failure(error, 'connect'));
+      if (error) return reject(new StatementFailure(error, 'connect'));
       client.on('error', ignore);
       const release = (/** @type {boolean} */ broken = false) => {
         // The pool listens again from here on.
@@ -131,7 +131,7 @@ function rejection(signal) {
   let forget = ignore;
   /** @type {Promise<never>} */
   const promise = new Promise((_, reject) => {
-    const abort = () => reject(new Failure(reasonOf(signal), 'aborted'));
+    const abort = () => reject(new StatementFailure(reasonOf(signal), 'aborted'));
     if (isAborted(signal)) abort();
     const stopListening = onAbort(signal, abort);
     forget = () => void stopListening();
@@ -175,7 +175,9 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
     else await cancellation?.withdraw();
     release(error === TIME_UP || isBroken(error));
     const isCancelled = signal !== undefined && isAborted(signal) && sqlState(error) === CANCELLED;
-    throw isCancelled ? new Failure(reasonOf(signal), 'aborted') : new Failure(error, 'query');
+    throw isCancelled
+      ? new StatementFailure(reasonOf(signal), 'aborted')
+      : new StatementFailure(error, 'query');
   }
 }
 
@@ -298,7 +300,7 @@ const MIGRATION_MESSAGES = {
  * @param {typeof MESSAGES} [messages]
  */
 function storeError(failure, messages = MESSAGES) {
-  if (!(failure instanceof Failure)) return failure;
+  if (!(failure instanceof StatementFailure)) return failure;
   const { error, phase } = failure;
   if (phase === 'aborted') return error;
   if (error === TIME_UP) {
@@ -311,7 +313,7 @@ function storeError(failure, messages = MESSAGES) {
 
 /**
  * @param {unknown} error
- * @param {Failure['phase']} phase
+ * @param {StatementFailure['phase']} phase
  * @returns {keyof typeof MESSAGES}
  */
 function codeOf(error, phase) {
@@ -357,7 +359,7 @@ function isBroken(error) {
 /**
  * Whether a statement that had been sent was lost with its connection: it may or may not have been carried out.
  *
- * @param {Failure} failure
+ * @param {StatementFailure} failure
  */
 function isLost(failure) {
   return failure.phase === 'query' && failure.error !== TIME_UP && isBroken(failure.error);
@@ -366,14 +368,14 @@ function isLost(failure) {
 /**
  * Whether the database refused to order a statement among others, and will not if it comes again.
  *
- * @param {Failure} failure
+ * @param {StatementFailure} failure
  */
 function isConflict({ error, phase }) {
   return phase === 'query' && ['40001', '40P01'].includes(sqlState(error) ?? '');
 }
 
 module.exports = {
-  Failure,
+  StatementFailure,
   MIGRATION_MESSAGES,
   isConflict,
   isLost,

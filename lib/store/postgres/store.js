@@ -21,7 +21,7 @@ const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = 
 const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
 const {
-  Failure,
+  StatementFailure,
   MIGRATION_MESSAGES,
   isConflict,
   isLost,
@@ -123,7 +123,9 @@ class PgVectorStore {
       await migrate(this.#pool, this.#settings);
     } catch (error) {
       // Someone who does not know our lock made the same thing at the same time.
-      const { code } = /** @type {{ code?: string }} */ ((error instanceof Failure && error.error) || {});
+      const { code } = /** @type {{ code?: string }} */ (
+        (error instanceof StatementFailure && error.error) || {}
+      );
       if (!['23505', '42710', '42P07'].includes(code ?? '')) {
         throw storeError(error, MIGRATION_MESSAGES);
       }
@@ -330,7 +332,7 @@ class PgVectorStore {
       try {
         return await runStatement(this.#pool, statement, { deadline, signal });
       } catch (failure) {
-        if (!(failure instanceof Failure)) throw failure;
+        if (!(failure instanceof StatementFailure)) throw failure;
         if (isConflict(failure)) {
           conflicts++;
           throwIfAborted(signal);
