@@ -68,7 +68,7 @@ fn class(error: &Error) -> Class {
     }
 }
 
-/// What an error says: to a JavaScript caller, the name of an option says where the mistake is.
+/// The message of an error for JavaScript. It names a weight by its path in the options, as the caller wrote it.
 fn message(error: &Error) -> String {
     let Error::Weights {
         profile,

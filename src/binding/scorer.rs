@@ -35,7 +35,7 @@ use crate::{
     trace::features::Features,
 };
 
-/// The novelty memory of the default scorer: one per process, shared by all threads.
+/// The novelty memory of the default scorer, which all threads of the process share.
 static LOCAL_CACHE: LazyLock<Arc<SharedCache>> = LazyLock::new(Arc::default);
 
 /// The novelty memory of the default scorer: the live one, not a copy.
@@ -96,8 +96,9 @@ impl NativeScorer {
                 _ => Extent::Prefix,
             }),
         };
-        // The model is not known yet. What is bound later is checked by each comparison, and so is the memory of the
-        // process alone: it is other threads' too, and whoever loads the package makes a scorer with it.
+        // The model is not known before it is loaded, so each comparison checks that. The memory of the process is not
+        // checked here either: other threads fill it too, and loading the package makes a scorer with it, which must not
+        // throw.
         if !cache.is_shared() {
             let origin = Origin {
                 model: None,
@@ -260,7 +261,7 @@ impl NativeBatch {
         };
         let call = self.call.clone().unwrap_or_default();
         ENGINE.commit(memory, call, Box::new(move |committed| ticket.settle(committed)));
-        // The calls that have waited come right behind it.
+        // The calls that have waited are handed in right behind the commit.
         self.close();
         Ok(promise)
     }
@@ -350,7 +351,7 @@ impl Calls {
 
     fn embed<'env>(&self, env: &'env Env, trace: Unknown<'env>, part: &Part) -> Result<Object<'env>> {
         let request = self.request(env, trace, true, part)?;
-        // Not its texts, of which there can be many.
+        // The texts are left out, because there can be many.
         let Summary {
             features,
             profile,

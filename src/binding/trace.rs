@@ -26,7 +26,7 @@ use crate::{
 /// up to [`MOST_UNITS`]; nothing if nothing is compared.
 ///
 /// # Errors
-/// Throws `ERR_INVALID_TRACE`, naming the path, for whatever does not hold.
+/// Throws `ERR_INVALID_TRACE`, which names the path of the field that is wrong.
 pub(super) fn read(env: &Env, trace: Unknown, extent: Option<Extent>) -> Result<Trace> {
     fault::point("trace");
     let reader = Reader::new(env, extent)?;
@@ -218,7 +218,7 @@ impl<'env> Reader<'env> {
         Ok(Object::from_raw(self.env.raw(), value.raw()))
     }
 
-    /// Reads a part of the text that is embedded, as far as it can matter.
+    /// Reads a part of the text that is embedded, up to where the rest can no longer change the embedding.
     fn text(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         match self.extent {

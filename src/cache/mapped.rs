@@ -39,7 +39,7 @@ impl<T: Pod> Mapped<T> {
         let pages = MmapMut::map_anon(mapped).ok()?;
         #[cfg(target_os = "linux")]
         if huge {
-            // Without huge pages everything works, only slower, so a refusal is ignored.
+            // A refusal is ignored: small pages work too, only slower.
             let _ = pages.advise(memmap2::Advice::HugePage);
         }
         Some(Self {

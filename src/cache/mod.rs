@@ -1,4 +1,4 @@
-//! The vector cache: what was embedded before, oldest first out.
+//! The vector cache: the vectors of earlier traces, of which the oldest leaves first.
 
 mod blocks;
 mod codes;
@@ -209,8 +209,8 @@ impl VectorCache {
         self.origin.method.as_deref()
     }
 
-    /// Says that the vectors come from `origin`, as those have to that are added later. What was known stays, unless
-    /// there are no vectors: such a cache takes any origin.
+    /// Records that the vectors come from `origin`; vectors that are added later must come from it too. What is already
+    /// recorded stays, unless the cache is empty: an empty cache takes any origin.
     ///
     /// # Errors
     /// Those of [`VectorCache::check_origin`].
@@ -351,7 +351,7 @@ impl VectorCache {
     pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
         let joint = self.join(newer, now)?;
         self.blocks.reserve(newer.blocks.len() - joint.skipped_newer)?;
-        // Vectors of which nothing is known, added by hand, change nothing.
+        // Vectors added by hand have no known origin, so they leave the origin as it is.
         if newer.origin != Origin::default() && newer.blocks.len() > joint.skipped_newer {
             self.bind_origin(&newer.origin, now)?;
         }
@@ -609,7 +609,7 @@ impl Drop for VectorCache {
     }
 }
 
-/// How many of the oldest vectors would be missing if two caches became one.
+/// How many of the oldest vectors would be displaced if two caches became one.
 struct Joint {
     /// Of the older cache.
     skipped: usize,

@@ -32,7 +32,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// What a memory knows the vectors of this extent by.
+    /// The name under which a memory records that its vectors are of this extent.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ pub struct Novelty {
 }
 
 impl Novelty {
-    /// Where there is no embedding.
+    /// The novelty of a trace that has no embedding.
     pub const NEUTRAL: Self = Self {
         value: NEUTRAL_NOVELTY,
         basis: Basis::NoEmbedder,
@@ -110,7 +110,7 @@ pub struct Weighted {
 pub struct Memory {
     /// What is remembered.
     pub cache: Arc<SharedCache>,
-    /// What comes after it.
+    /// What a batch has added, which counts as newer than all of `cache`.
     pub draft: Option<Arc<SharedCache>>,
 }
 
@@ -226,7 +226,7 @@ impl Tally {
             weight,
             similarity: similarity * weight,
         };
-        // There are few windows, so few labels.
+        // A trace has at most 32 windows, so a linear search through their labels is fast.
         let mut known = self.by_label.iter_mut();
         match known.find(|(known, _)| label.is_some() && *known == label) {
             Some((_, sum)) => {
@@ -240,7 +240,7 @@ impl Tally {
     fn novelty(self) -> Novelty {
         let mut nearest: Option<(Option<Label>, Share)> = None;
         for (label, share) in self.by_label {
-            // The first of equals.
+            // Of equal sums, the label that came first.
             if nearest
                 .as_ref()
                 .is_none_or(|(_, best)| share.weight > best.weight)
@@ -371,7 +371,7 @@ mod tests {
             (nearest.label, nearest.share)
         };
         assert_eq!(share([None; 4]), (None, 0.4));
-        // What has a label outweighs several that have none and are each less.
+        // One labelled neighbour outweighs several unlabelled ones, of which each has a smaller sum.
         let a = Some("a");
         assert_eq!(share([a, None, a, a]), (a.map(Into::into), 0.6));
     }

@@ -251,7 +251,7 @@ impl VectorCache {
     }
 }
 
-/// What a cache promises, one vector at a time.
+/// The rules of a cache, written for one vector at a time: the reference for the properties below.
 struct List {
     max_elements: usize,
     ttl_ms: Option<u64>,
@@ -418,7 +418,7 @@ fn vectors_of_two_methods_do_not_mix() {
         assert!(error.to_string().contains(name), "{error}");
     }
     assert_eq!(cache.bind_origin(&full, now).unwrap_err().code(), error.code());
-    // What is not known is not held against anyone, and does not make what is known forgotten.
+    // An unknown model or method is compatible with any, and does not erase a known one.
     cache.bind_origin(&of(None), now).unwrap();
     assert_eq!(cache.origin, prefix);
 
@@ -494,7 +494,7 @@ fn blocks_grow_with_the_queue() {
         assert!(blocks.get(expected.len()).is_none());
         assert_eq!(blocks.runs(expected.len()).count(), 0);
     }
-    // What was reserved at once is used in order.
+    // Blocks that were reserved together are used in their order.
     let mut reserved = Blocks::new(DIMENSIONS);
     reserved.reserve(300).unwrap();
     reserved.extend(&blocks, 1);

@@ -99,7 +99,8 @@ impl NativeVectorCache {
         self.bounds
     }
 
-    /// The cache for this thread alone, and then the time: whoever waited for others comes after them.
+    /// Locks the cache, and reads the clock after that: a thread that has waited for the lock adds its vectors later than
+    /// the thread that held it.
     fn lock(&self) -> (MutexGuard<'_, VectorCache>, Instant) {
         let cache = lock(&self.cache);
         (cache, Instant::now())
@@ -182,7 +183,8 @@ impl NativeVectorCache {
         added.map_err(|error| throw(env, &error))
     }
 
-    /// Moves the vectors of another cache, which nobody else has, to the end of this one.
+    /// Moves the vectors of another cache to the end of this one. No one else may use the other one: both are locked, in this
+    /// order.
     #[napi(catch_unwind)]
     pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
         let appended = self.change(env, |cache, now| cache.append(&mut lock(&newer.cache), now))?;
@@ -346,13 +348,13 @@ impl NativeVectorCache {
         self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
     }
 
-    /// The model that the vectors come from, if that was said.
+    /// The model that the vectors come from, if it is recorded.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
         lock(&self.cache).model().cloned().map(Into::into)
     }
 
-    /// The name of the method that the vectors come from, if that was said.
+    /// The name of the method that the vectors come from, if it is recorded.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn method(&self) -> Option<String> {
         lock(&self.cache).method().map(ToOwned::to_owned)

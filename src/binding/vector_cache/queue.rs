@@ -17,7 +17,7 @@ pub(super) struct CallQueue(Mutex<Calls>);
 #[derive(Default)]
 struct Calls {
     waiting: VecDeque<Box<dyn FnOnce() + Send>>,
-    /// Whether a task works, or will.
+    /// Whether a task of the pool works through them, or is about to.
     has_worker: bool,
 }
 
@@ -34,12 +34,13 @@ impl CallQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Calls> {
-        // It is not held while anything works that could panic.
+        // Calls run without this lock, so no panic can poison it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Works on the calls that wait, until none does. The promise that a task has is looked at by nobody: each call has its own.
+/// Works on the calls that wait until the queue is empty. napi gives the task a promise, which is not used: each call has its
+/// own.
 struct Worker(Arc<CallQueue>);
 
 impl Task for Worker {

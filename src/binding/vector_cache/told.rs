@@ -1,4 +1,4 @@
-//! What the JavaScript engine is told of the size of a cache, which it does not see.
+//! Tells the JavaScript engine how large a cache is. The engine does not see that memory, and would collect too seldom.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use napi::Env;
 
 use crate::binding::error::Result;
 
-/// By how many bytes a cache grows before the engine is told: at every vector would be too often.
+/// By how many bytes a cache grows before the engine is told. Telling it for every vector would cost more than adding one.
 const WORTH_TELLING: usize = 1024 * 1024;
 
 /// The bytes of a cache that the JavaScript engine knows to be held by an object, so that it collects garbage in time. Only
@@ -18,7 +18,7 @@ pub(super) struct Told(AtomicUsize);
 const COLLECTED: usize = usize::MAX;
 
 impl Told {
-    /// Tells the engine how many bytes are held, unless it nearly knows.
+    /// Tells the engine how many bytes are held, unless that differs by less than [`WORTH_TELLING`] from what it was told.
     pub(super) fn tell(&self, env: Env, bytes: usize) -> Result<()> {
         let told = self.0.load(Ordering::Relaxed);
         // A call may end after the object was collected.

@@ -16,10 +16,10 @@ const READ_VERSIONS: [&str; 2] = ["1", VERSION];
 /// Before the header: how long it is.
 pub(super) const LENGTH_BYTES: usize = 8;
 
-/// Ours take a few hundred bytes.
+/// The longest header that is read. Those that this module writes have a few hundred bytes.
 const MOST_HEADER_BYTES: u64 = 64 * 1024;
 
-/// The bounds of a cache are numbers of JavaScript.
+/// The largest bound of a cache: JavaScript gives it, whose numbers are exact integers up to here.
 const LARGEST_NUMBER: usize = (1 << 53) - 1;
 
 /// The tensors of a file, in order. `None` when they have more bytes than can be counted.
@@ -52,7 +52,7 @@ pub(super) fn tensors(
     ])
 }
 
-/// What the header says.
+/// The size, the bounds and the origin of a cache, as the header of its file gives them.
 pub(super) struct Contents {
     pub(super) vectors: usize,
     pub(super) dimensions: usize,
@@ -63,7 +63,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Reads the header of a file of `length` bytes. Nothing is taken for granted that the length does not bear out.
+    /// Reads the header of a file of `length` bytes. A number in it that the length contradicts is an error, so that no
+    /// memory is taken for vectors that the file cannot hold.
     pub(super) fn read(
         input: &mut HashedInput<impl Read>,
         length: u64,

@@ -87,7 +87,7 @@ impl VectorCache {
             let action = "read";
             Error::CacheIo { path, action, source }
         };
-        // Opening a pipe would wait for who writes to it.
+        // Opening a pipe would block until another process writes to it.
         require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
         let file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -108,7 +108,7 @@ impl VectorCache {
     /// The cache in the `length` bytes of `input`, at `now`, when the wall clock says `clock`.
     ///
     /// # Errors
-    /// What [`VectorCache::load`] puts into words.
+    /// [`Unreadable`], of which [`VectorCache::load`] makes an [`Error`] with the path of the file.
     pub fn read(
         input: impl Read + Send,
         length: u64,
@@ -137,9 +137,9 @@ impl VectorCache {
         let (now, clock) = (Moment::at(now), microseconds(clock));
         let mut latest = i64::MIN;
         let added = added.iter().map(|&added| {
-            // The order of age holds, whatever a clock has done.
+            // Vectors stay in the order of their age, also if the clock was set back between two of them.
             latest = latest.max(added);
-            // None was added in the future: the clock was set back.
+            // A time in the future means that the clock was set back; such a vector counts as added just now.
             let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
             now.before(Duration::from_micros(age))
         });
@@ -175,7 +175,7 @@ impl VectorCache {
             let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
             let read_ahead = move || {
                 fault::point("load ahead");
-                // Nobody waits for more after a failure on the other side.
+                // Sending fails once the receiver has met an error, and then nothing more needs to be read.
                 let mut send = |block| sender.send(block).is_ok();
                 if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
                     send(Err(failure));
@@ -214,7 +214,7 @@ fn read_blocks(
     kept: Range<usize>,
     send: &mut impl FnMut(std::result::Result<Block, Unreadable>) -> bool,
 ) -> std::result::Result<(), Unreadable> {
-    // What is small is still in the processor's cache when it is copied to where it stays.
+    // A few rows at a time are still in the processor's cache when they are copied to their block.
     let rows_at_once = shape.capacity_after(0);
     let mut rows: Vec<f32> = zeros(rows_at_once.min(kept.end) * shape.dimensions)?;
     let mut next = 0;
@@ -240,10 +240,10 @@ fn read_blocks(
     Ok(())
 }
 
-/// The milliseconds of a time to live; the same comes of them again.
+/// The milliseconds of a time to live, from which [`time_to_live`] makes the same duration again.
 #[must_use]
 pub fn milliseconds(time_to_live: Duration) -> f64 {
-    #[allow(clippy::cast_precision_loss)] // Exact for 104 days, and then to a nanosecond in as many.
+    #[allow(clippy::cast_precision_loss)] // Exact up to 104 days, beyond that to 53 bits.
     let nanoseconds = time_to_live.as_nanos() as f64;
     nanoseconds / 1e6
 }
@@ -263,14 +263,14 @@ fn microseconds(clock: SystemTime) -> i64 {
     }
 }
 
-/// Why no cache could be read.
+/// Why a cache could not be read.
 #[derive(Debug)]
 pub enum Unreadable {
     /// The bytes cannot be what was written.
     Damaged(String),
-    /// They could not be read.
+    /// Reading them failed.
     Io(io::Error),
-    /// There was no memory.
+    /// Any other error, such as a lack of memory.
     Other(Error),
 }
 

@@ -39,7 +39,7 @@ pub struct Snapshot {
     origin: Origin,
     taken: Moment,
     clock: SystemTime,
-    /// The snapshots of a process in order, of whichever cache.
+    /// Its place among the snapshots that this process has taken of all its caches.
     number: u64,
 }
 
@@ -49,7 +49,7 @@ static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
     LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
 
-/// For how many files at a time saves are kept in order.
+/// For how many files the number is kept, those saved to last. A long-lived process may save to any number of paths.
 const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 impl VectorCache {
@@ -217,7 +217,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..MOST_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
-            // It is no link, or nothing.
+            // The path is not a link, or does not exist.
             Err(_) => return Ok(path),
         }
     }
@@ -228,7 +228,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     match File::open(directory)?.sync_all() {
-        // Some file systems have nothing to do.
+        // Some file systems do not support this, and need not: they write the name out with the file.
         Err(error)
             if matches!(
                 error.kind(),
@@ -241,7 +241,7 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Elsewhere a directory is no file that can be written out.
+/// Other systems cannot open a directory as a file, so its names cannot be written out.
 #[cfg(not(unix))]
 #[allow(clippy::unnecessary_wraps)]
 fn sync_directory(_: &Path) -> io::Result<()> {

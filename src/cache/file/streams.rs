@@ -7,7 +7,7 @@ use twox_hash::XxHash3_128;
 use super::{CHECKSUM_BYTES, Unreadable, damaged};
 use crate::{call::Call, error::Error};
 
-/// So much is written at a time.
+/// How many bytes are written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Hashes what is read.
@@ -104,7 +104,7 @@ impl<W: Write> HashedOutput<W> {
     }
 }
 
-/// Fails once a call is cancelled.
+/// A file whose reads and writes fail once a call is cancelled, so that the call ends early.
 pub(super) struct UnlessCancelled<'c, F> {
     pub(super) file: F,
     pub(super) call: &'c Call,

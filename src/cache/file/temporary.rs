@@ -17,11 +17,11 @@ pub(super) fn create(directory: &Path, existing: Option<&fs::Metadata>) -> io::R
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the process's mask leaves of this.
+        // The process's file mode creation mask takes permissions away from this.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let file = builder.tempfile_in(directory)?;
-    // Where there are no locks nothing is ever taken for abandoned.
+    // Without locks, no file is taken for abandoned, so none is removed wrongly.
     drop(file.as_file().try_lock());
     #[cfg(unix)]
     if let Some(existing) = existing {

@@ -60,7 +60,7 @@ fn contents(cache: &VectorCache, now: Instant) -> Vec<(Vec<u32>, Option<Label>, 
         .collect()
 }
 
-/// A cache with something of everything.
+/// A cache with labelled and unlabelled vectors of several ages, a model and a method.
 fn example(now: Instant) -> VectorCache {
     let mut cache = VectorCache::new(options(3, 2, Some(60_000)));
     for (vector, label) in [
@@ -138,7 +138,7 @@ proptest! {
         // What follows the header is aligned.
         prop_assert_eq!(bytes[0] % 8, 0);
 
-        // Later, in another process, where the clock that does not go backwards says something else.
+        // Another process loads it later, where the monotonic clock began at another time.
         let later = Instant::now();
         let mut copy = read(&bytes, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
         prop_assert_eq!(copy.options(), cache.options());
@@ -150,7 +150,7 @@ proptest! {
         let query: Vec<f64> = (0..dimensions).map(|index| (index as f64).sin()).collect();
         prop_assert_eq!(copy.nearest(&query, 9, later).unwrap(), cache.nearest(&query, 9, after).unwrap());
 
-        // The file is of that state: what comes of it can be written and read again.
+        // A cache that is loaded can be written and read again.
         let again = written(&mut copy, later, clock(elapsed + pause));
         let copy_of_copy = read(&again, LoadOptions::default(), later, clock(elapsed + pause)).unwrap();
         prop_assert_eq!(contents(&copy_of_copy, later), contents(&copy, later));
@@ -333,7 +333,7 @@ fn a_smaller_cache_keeps_the_newest() {
         let all = contents(&cache, now);
         assert_eq!(contents(&copy, now), all[2500 - max_elements.min(2500)..]);
 
-        // It goes on as a cache that was never in a file.
+        // From here on it behaves as a cache that was never in a file.
         let mut plain = VectorCache::new(options(max_elements, DIMENSIONS, None));
         for cache in [&mut copy, &mut plain] {
             add(cache, 0..COUNT);
@@ -378,7 +378,7 @@ fn the_order_of_age_holds_whatever_the_clock_does() {
     let start = Instant::now();
     let now = |ms| start + Duration::from_millis(ms);
     let mut cache = VectorCache::new(options(9, 1, Some(100)));
-    // Two threads that asked for the time before they waited for each other.
+    // Two threads that each read the clock before they waited for the lock.
     for ms in [0, 20, 10, 30] {
         cache.add(&[1.0], None, now(ms)).unwrap();
     }
@@ -389,7 +389,7 @@ fn the_order_of_age_holds_whatever_the_clock_does() {
     let copy = read(&bytes, LoadOptions::default(), start, clock(30)).unwrap();
     assert!(ages(&copy, start).eq(expected));
 
-    // Somebody else's file.
+    // A file that another program wrote.
     let data = bytes.len() - CHECKSUM_BYTES - 4 * (8 + 8 + 4 + 1);
     let mut descending = bytes.clone();
     descending[data..][..8].copy_from_slice(&microseconds(clock(20)).to_le_bytes());
@@ -561,7 +561,7 @@ fn what_killed_processes_left_is_removed() {
     assert_eq!(names, kept);
 }
 
-/// Two threads save, one adds, and whatever is loaded meanwhile is the whole of some state.
+/// Two threads save and one adds; each load meanwhile gives one complete state.
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
 fn savers_and_loaders_do_not_meet() {
@@ -635,7 +635,7 @@ fn the_latest_snapshot_stays() {
     first.save(&path).unwrap();
     assert_eq!(size(), 1);
     third.save(&path).unwrap();
-    // By another way to the same file.
+    // The same file by another path.
     second
         .save(&directory.path().join(".").join("memory.safetensors"))
         .unwrap();
@@ -649,7 +649,7 @@ fn the_latest_snapshot_stays() {
         second.save(&link).unwrap();
         assert_eq!(size(), 3);
     }
-    // Nothing is left of what was not needed.
+    // The temporary file is removed although it was not needed.
     let others = fs::read_dir(directory.path()).unwrap();
     assert_eq!(others.count(), if cfg!(unix) { 2 } else { 1 });
 }
