@@ -21,7 +21,7 @@ use super::{
     replies::{Replies, Ticket},
     trace,
     turns::{Places, Turns},
-    vector_cache::{NativeModelIdentity, NativeVectorCache},
+    vector_cache::{NativeModelIdentity, NativeStoredNeighbour, NativeVectorCache},
 };
 use crate::{
     cache,
@@ -465,13 +465,4 @@ impl EmbeddedTrace {
         });
         score::score(&self.features, &self.profile, novelty).into()
     }
-}
-
-/// What a store has nearest to a vector.
-#[napi(object, use_nullable = true)]
-pub struct NativeStoredNeighbour {
-    /// Its label.
-    pub label: Option<String>,
-    /// The cosine similarity.
-    pub similarity: f64,
 }

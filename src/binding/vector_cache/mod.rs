@@ -24,7 +24,6 @@ use super::{
     call::NativeCall,
     error::{Result, throw},
     replies::Replies,
-    scorer::NativeStoredNeighbour,
 };
 use crate::{
     cache::novelty::{SharedCache, lock},
@@ -39,7 +38,7 @@ use queue::CallQueue;
 use told::Told;
 use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 
-pub use values::NativeModelIdentity;
+pub use values::{NativeModelIdentity, NativeStoredNeighbour};
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;

@@ -3,7 +3,6 @@
 use napi_derive::napi;
 
 use crate::{
-    binding::scorer::NativeStoredNeighbour,
     cache::{Entry, Label, ModelIdentity, Neighbour, Origin, VectorCache},
     error::{self, Error},
 };
@@ -26,6 +25,15 @@ pub struct NativeNeighbour {
     pub similarity: f64,
     /// What it was added with.
     pub label: Option<String>,
+}
+
+/// What a store has nearest to a vector.
+#[napi(object, use_nullable = true)]
+pub struct NativeStoredNeighbour {
+    /// Its label.
+    pub label: Option<String>,
+    /// The cosine similarity.
+    pub similarity: f64,
 }
 
 /// The sequence numbers of the living vectors.
