@@ -172,7 +172,7 @@ async function embed(text, signal) {
   return new Float32Array(await cancellable(begin, call, signal));
 }
 
-/** Tells once by a warning of the process that the embedder is broken. */
+/** Emits one warning per process if the embedder is broken. */
 function tellWarning() {
   const warning = native.takeWarning();
   if (warning === null) return;

@@ -147,8 +147,8 @@ function fileOf(candidate) {
 }
 
 /**
- * What is visibly wrong with an addon, as {@link obstacleTo} tells it, or `foreign`, which is for another system. Other
- * systems than Linux look for themselves, and say what they see.
+ * The fault that can be seen in the file of an addon, as {@link obstacleTo} tells it, or `foreign` for one of another system.
+ * Only Linux needs this: the other systems check the file when they load it, and their errors say what is wrong.
  *
  * @param {string} file
  * @returns {Fault | undefined}

@@ -143,7 +143,7 @@ class Scorer {
     const others =
       store === undefined ? this.#native.afterOthers() : this.#native.leavePlace(this.#native.takePlace());
     if (others !== undefined) await untilAborted(others, signal);
-    // By now it knows what the calls before this one have found missing.
+    // All calls before this one are settled, so the store's missed batches include theirs.
     await store?.flush(signal);
   }
 
@@ -177,8 +177,8 @@ class Scorer {
    * @param {NativeCall | undefined} call
    */
   async #evaluateBatch(options, call) {
-    // What an aborted batch has added must be taken back; without a signal it need not be kept apart. A store keeps
-    // what it was given.
+    // An aborted batch must leave the memory as it was, so it adds to a draft; without a signal it cannot be aborted and needs
+    // none. What a store was given cannot be taken back, so it has no draft either.
     const draftCall = this.#store === undefined ? call : undefined;
     const batch = this.#native.batch(draftCall);
     try {
@@ -209,7 +209,7 @@ class Scorer {
     const takeFirst = async () => {
       const score = /** @type {number} */ (await inFlight.shift());
       calls.shift();
-      // Those in flight may all be scored by now, so nothing else would tell.
+      // If all in flight are scored by now, no rejection would tell of the abort.
       throwIfAborted(signal);
       scores.push(score);
       onProgress?.({ done: scores.length, total: length });
@@ -295,7 +295,7 @@ class Scorer {
   }
 
   /**
-   * What the addon gives. What it throws, as for an invalid trace, has its turn like other replies.
+   * The reply of the addon. An error that it throws, as for an invalid trace, is thrown after the replies to the calls before.
    *
    * @template T
    * @param {() => T | Promise<T>} ask
@@ -385,7 +385,7 @@ function readEmbedder(value, path) {
 }
 
 /**
- * A store is told by its methods: it may be anybody's.
+ * Recognises a store by its methods, because it may be an object of any class.
  *
  * @param {unknown} store
  * @param {string} path

@@ -110,7 +110,7 @@ class VectorCache {
     const call = signal && new native.NativeCall();
     const load = async () => {
       const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs, call));
-      // The embedder is not loaded for a call that nobody waits for.
+      // An aborted call must not load the embedder.
       throwIfAborted(signal);
       if (model === 'check') await requireModel(resolved, loaded);
       return loaded;
@@ -372,7 +372,7 @@ async function requireModel(file, loaded) {
     loaded.checkOrigin({ model, dtype });
   } catch (error) {
     if (codeOf(error) !== 'ERR_CACHE_OTHER_MODEL') throw localError(error);
-    // The cache does not know its file, nor what the caller can do about it.
+    // The core's message names neither the file nor the remedy.
     throw codedError(
       Error,
       'ERR_CACHE_OTHER_MODEL',

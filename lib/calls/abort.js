@@ -7,7 +7,7 @@
 const { codedError } = require('./errors.js');
 
 /**
- * What to do when a signal aborts, by signal: each gets one listener, because Node.js warns of a leak at eleven.
+ * The callbacks for each signal. A signal gets one listener for all of them, because Node.js warns of a leak from eleven on.
  *
  * @type {WeakMap<AbortSignalLike, Set<() => void>>}
  */
@@ -60,7 +60,7 @@ function listen(signal, listener) {
 function cancellable(begin, call, signal) {
   if (signal === undefined) return begin();
   return new Promise((resolve, reject) => {
-    // Before the call is made: what that reads may abort it.
+    // Listens before the call is made: a getter that the call reads may abort the signal.
     const forget = onAbort(signal, () => {
       if (call?.cancel()) reject(reasonOf(signal));
     });
@@ -106,8 +106,8 @@ function untilAborted(promise, signal) {
 }
 
 /**
- * Calls `begin` with a signal of our own that aborts when `signal` does. It can be handed on: a caller's need not be a
- * signal any more the next time that somebody looks at it.
+ * Calls `begin` with a signal of our own that aborts when `signal` does. That one can be handed on safely: the caller's object may
+ * have changed by the time that it is read again.
  *
  * @template T
  * @param {AbortSignalLike | undefined} signal
@@ -126,7 +126,7 @@ async function withOwnSignal(signal, begin) {
 }
 
 /**
- * A signal that cannot say any more whether it is aborted will not abort anything.
+ * Whether a signal has aborted. One whose getter throws counts as not aborted.
  *
  * @param {AbortSignalLike} signal
  */

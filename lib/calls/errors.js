@@ -29,7 +29,7 @@ function codedError(Class, code, message, cause) {
  */
 function localError(thrown) {
   const error = /** @type {Partial<CodedError> | null | undefined} */ (thrown);
-  // What napi makes of a panic that it has caught.
+  // The code under which napi reports a panic that it has caught.
   if (error?.code === 'GenericFailure') {
     return codedError(Error, 'ERR_INTERNAL', `internal error: ${error.message}; please report it`);
   }
@@ -39,8 +39,8 @@ function localError(thrown) {
 }
 
 /**
- * What the addon gives, or a promise of it, with errors of this realm. Other people's errors, such as an abort's reason, are
- * not to pass through here: they stay what they are.
+ * Calls the addon, and turns its errors, thrown or rejected, into errors of this realm. Errors of the caller, such as the reason
+ * of an abort, must not pass through here, because they must stay the same objects.
  *
  * @template T
  * @param {() => T} ask

@@ -6,7 +6,7 @@ const { codedError } = require('./errors.js');
 const { describe, isArray, readFrom } = require('./reading.js');
 
 /**
- * Calls that have an option which others could be thought to have.
+ * Options that callers may expect of other calls too, with the calls that have them: an error names these.
  *
  * @type {Record<string, string>}
  */
@@ -165,7 +165,7 @@ function requireObject(value, path) {
  */
 function requireOptions(options, known, path = 'options') {
   const given = requireObject(options, path);
-  // Its properties say nothing, and the call would go on without it.
+  // A signal has no own properties, so it would pass for empty options and never abort the call.
   if (known.includes('signal') && isAbortSignal(options)) {
     throw invalidOption(TypeError, `${path} must be an object with the signal in it: { signal }`);
   }

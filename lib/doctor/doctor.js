@@ -268,7 +268,7 @@ function render(report, { colours }) {
     const [on, off] = COLOURS[colour];
     return colours ? `\u001b[${on}m${text}\u001b[${off}m` : text;
   };
-  // What a failure has kept from being examined is neither right nor wrong.
+  // A check that a failure has prevented counts neither as passed nor as failed.
   const mark = (/** @type {boolean} */ good, /** @type {RegExp} */ failures = /^$/) => {
     if (good) return paint('green', '✓');
     return report.problems.some(({ code }) => failures.test(code)) ? paint('red', '✗') : paint('grey', '–');

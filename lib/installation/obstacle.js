@@ -1,6 +1,6 @@
 'use strict';
 
-// What keeps a file of an installation from being used, told apart by what its user has to do about it.
+// Why a file of an installation cannot be used, in classes that need different remedies.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -87,7 +87,7 @@ function isTaken(directory) {
     fs.lstatSync(directory);
     return true;
   } catch (error) {
-    // A directory that is not even visible itself is somebody else's, such as that of another user.
+    // A directory whose entry is not visible belongs to another user, and not to this installation.
     return !isAbsence(error) && fs.existsSync(path.dirname(directory));
   }
 }

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a store answers, read and checked.
+// Reads and checks the answers of a store, which may be anyone's code.
 
 const { untilAborted } = require('../calls/abort.js');
 const { codedError } = require('../calls/errors.js');
@@ -9,7 +9,7 @@ const { isArray, readFrom } = require('../calls/reading.js');
 /** @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js' */
 
 /**
- * Scores rest on what a store says, so it must make sense, and stay so: this is a copy.
+ * Checks a store's answer, on which scores are based, and copies it, so that the store cannot change it later.
  *
  * @param {unknown} comparisons
  * @param {readonly NoveltyEntry[]} entries
@@ -22,7 +22,7 @@ function readComparisons(comparisons, entries) {
 }
 
 /**
- * What is nearest to each vector of an entry in a store. It need not heed the signal.
+ * What is nearest to each vector of an entry in a store. Rejects when the signal aborts, whether or not the store heeds it.
  *
  * @param {NoveltyStore} store
  * @param {NoveltyEntry} entry

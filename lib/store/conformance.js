@@ -204,7 +204,7 @@ function noveltyStoreConformance(options) {
       code: 'ERR_STORE_OTHER_METHOD',
     });
     assert.equal(await store.size(), 1);
-    // One that is not known is not held against anyone.
+    // A method that is not known is compatible with every other.
     await store.compareAndAdd(entryOf('d', 4));
     assert.equal((await store.nearest(vectorOf(1), 5, MODEL)).length, 2);
     assert.equal((await store.nearest(vectorOf(1), 5, MODEL, { method: 'prefix' })).length, 2);
@@ -212,7 +212,7 @@ function noveltyStoreConformance(options) {
 
   add('the first method that is known is the one that a store is of', async (store) => {
     await store.compareAndAdd(entryOf('a', 1));
-    // To look says nothing of what is stored.
+    // A query does not bind the store to its model.
     await store.nearest(vectorOf(1), 1, MODEL, { method: 'prefix' });
     await store.compareAndAddBatch([entryOf('b', 2), { ...entryOf('c', 3), method: 'full' }]);
     const other = { ...entryOf('d', 4), method: 'prefix' };
@@ -246,7 +246,7 @@ function noveltyStoreConformance(options) {
       await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
     }
     assert.equal(await store.size(), 0);
-    // It may be taken or not, but only with what comes along.
+    // The store may take the entry or refuse it, but only together with the rest of its batch.
     const long = { ...whole, id: 'a'.repeat(1025) };
     const isTaken = await store.compareAndAddBatch([whole, long]).then(
       () => true,
@@ -310,7 +310,7 @@ function noveltyStoreConformance(options) {
       const single = await store.compareAndAdd(entryOf('c', 5), { call: other });
       assertComparisons([await store.compareAndAdd(entryOf('c', 5), { call: other })], [single], isExact);
       assert.equal(await store.size(), 6);
-      // The same entries in another call are others.
+      // The same entries under another call id count as new entries.
       assertNeighbour((await store.compareAndAddBatch(batch, { call: randomUUID() }))[0][1], 'a', 1);
       assert.equal(await store.size(), 9);
     });

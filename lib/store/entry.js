@@ -1,6 +1,6 @@
 'use strict';
 
-// What a store is given, read once and checked before anything is stored.
+// Reads the arguments of a store once, and checks all of them before anything is stored.
 
 const { isFloat32Array } = require('node:util').types;
 
@@ -16,7 +16,7 @@ const { isArray, readFrom, readLength } = require('../calls/reading.js');
 /** The longest id, in bytes of UTF-8. */
 const MAX_ID_BYTES = 1024;
 
-/** How much the length of a vector may differ from 1: in single precision a computed one does, by less. */
+/** How much the length of a vector may differ from 1. Rounding to single precision makes a smaller difference. */
 const LENGTH_TOLERANCE = 1e-5;
 
 /**

@@ -1,10 +1,10 @@
 'use strict';
 
-// What the error of a store says: whether it passes, and how it is told.
+// Classifies the errors of a store, and reports them.
 
 const { codeOf, codedError } = require('../calls/errors.js');
 
-/** Failures that pass, or are repaired, whatever was sent. */
+/** Codes of failures that do not depend on what was sent: they pass by themselves, or an operator repairs them. */
 const PASSING = [
   'ERR_STORE_UNAVAILABLE',
   'ERR_STORE_TIMEOUT',
@@ -20,7 +20,7 @@ function isPassing(error) {
 }
 
 /**
- * Whether an error says that what was sent will not be taken. One without a code of ours says nothing.
+ * Whether an error means that the store will never take these entries. An error without one of our codes does not mean that.
  *
  * @param {unknown} error
  */

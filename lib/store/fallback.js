@@ -1,6 +1,7 @@
 'use strict';
 
-// What stands between a scorer and its store: order, batches, and a memory of its own for when the store fails.
+// Asks a store for a scorer: in the order of the calls, several traces in one call, and with the scorer's own cache where the
+// store fails.
 
 const { randomUUID } = require('node:crypto');
 const { setImmediate } = require('node:timers/promises');
@@ -23,10 +24,10 @@ const MOST_ENTRIES = 64;
 /** The most vectors that are kept for a store that fails, 15 MB; then the oldest are given up. */
 const MOST_MISSED = 10_000;
 
-/** How long a store that has failed is left alone, in milliseconds: doubled each time, up to the second number. */
+/** For how many milliseconds a store that has failed is not asked: the first number, doubled at each failure up to the second. */
 const PATIENCE = [1_000, 30_000];
 
-/** After how many refusals in a row the store is taken to be broken, rather than the entries that it refuses. */
+/** After so many refusals in a row the fault is taken to be the store's and not that of the entries: it is then left alone. */
 const MOST_REFUSALS = 3;
 
 /**
@@ -42,8 +43,8 @@ const MOST_REFUSALS = 3;
 /** @typedef {{ comparison: import('../../index.js').NoveltyComparison, isLocal: boolean }} Answer */
 
 /**
- * What goes to the store in one call. If that has to be made again it is the same call of the same entries, which a store
- * can tell from others by its id.
+ * The entries of one call to the store. If the call has to be repeated, it has the same id and the same entries, so that a
+ * store which has them already does not add them twice.
  *
  * @typedef {object} Batch
  * @property {string} call
@@ -53,11 +54,11 @@ const MOST_REFUSALS = 3;
  * @property {number} doubts how often it has failed although the store had answered others since
  */
 
-/** Asks a store in the order of the calls, several questions at a time, and where wanted remembers what it misses. */
+/** Asks a store in the order of the calls, several questions at a time. With a fallback it keeps what the store has missed. */
 class StoreWithFallback {
   #store;
   #cache;
-  /** What answers while the store fails, from the cache; undefined if nothing does. */
+  /** Answers from the cache while the store fails; undefined if failures are to reject. */
   #local;
   /** @type {Question[]} */
   #questions = [];
@@ -70,20 +71,20 @@ class StoreWithFallback {
   /** Refusals since the store has last answered. */
   #refusals = 0;
   /**
-   * What the store has not got, or may not have, oldest first.
+   * The batches that the store does not have, or whose answer was lost, oldest first.
    *
    * @type {Batch[]}
    */
   #missed = [];
-  /** How many vectors that is, with what is on its way. */
+  /** How many vectors these batches have, with the one that is being sent. */
   #missedVectors = 0;
-  /** When that is sent again at the earliest. It must not keep the scorer from its store, so it has a time of its own. */
+  /** When they are sent again at the earliest. This is not `#retryAt`: a batch that fails again must not stop new questions. */
   #resendAt = 0;
   #resendPatience = new Patience();
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   /**
-   * Who waits for the store to have all.
+   * The calls of `flush` that wait for the store to have every batch.
    *
    * @type {Array<{ resolve: () => void, reject: (reason: unknown) => void, refusal: unknown }>}
    */
@@ -144,9 +145,9 @@ class StoreWithFallback {
     this.#isWorking = true;
     clearTimeout(this.#timer);
     try {
-      // What else is asked at this moment goes along.
+      // Questions that are asked in the same turn of the event loop go into the same call.
       await null;
-      // One call after another: the store gets what it has missed in between.
+      // One call at a time: new questions first, then a batch that the store has missed.
       for (;;) {
         if (this.#questions.length > 0) await this.#answer(this.#take());
         const missed = this.#isResendDue ? this.#missed.shift() : undefined;
@@ -173,11 +174,12 @@ class StoreWithFallback {
       count++;
     }
     return this.#questions.splice(0, count).filter(({ call, signal, reject }) => {
-      // From here on the memory may have what is to be remembered; what is only asked can be aborted to its end.
+      // An entry that is remembered cannot be cancelled once it is sent, because the store may have it. A question that adds
+      // nothing can be aborted until it is answered.
       const isWanted = remember
         ? call === undefined || call.complete()
         : signal === undefined || !isAborted(signal);
-      // Nobody sees it, but the calls that come later wait for an answer.
+      // The caller has its rejection already; this one lets the calls that come later go on.
       if (!isWanted) reject(codedError(Error, 'ERR_ABORTED', 'the call was cancelled'));
       return isWanted;
     });
@@ -194,7 +196,7 @@ class StoreWithFallback {
       for (const [index, { resolve }] of questions.entries()) resolve(answers[index]);
     } catch (error) {
       for (const { reject } of questions) reject(error);
-      // A batch that one of these fails cancels its others, which are not to be sent then.
+      // A call of `evaluateValues` that fails here cancels its other traces, which must not be sent then: it gets the time to.
       await setImmediate();
     }
   }
@@ -209,7 +211,7 @@ class StoreWithFallback {
     if (local === undefined) {
       return answersOf(readComparisons(await this.#send(batch), entries), false);
     }
-    // Before the store has them, and an answer that could not be given here.
+    // Checked before the store has the entries: later, this cache could not answer for it.
     requireComparable(this.#cache, entries[0]);
     if (performance.now() < this.#retryAt) return this.#answerLocally(local, batch, { keep: true });
     let answer;
@@ -229,7 +231,7 @@ class StoreWithFallback {
     try {
       comparisons = readComparisons(answer, entries);
     } catch (error) {
-      // It has them all the same.
+      // The store has added the entries although its answer is unusable, so they are not sent again.
       this.#tellRefusal(error);
       return this.#answerLocally(local, batch, { keep: false });
     }
@@ -238,7 +240,8 @@ class StoreWithFallback {
   }
 
   /**
-   * Has what was scored last at hand for when the store fails. What the store still lacks is only there to compare with.
+   * Adds the entries to the cache, which answers when the store fails. While the store lacks batches, entries are compared with
+   * the cache too, because only that has them.
    *
    * @param {Local} local
    * @param {NoveltyComparison[]} comparisons
@@ -253,7 +256,8 @@ class StoreWithFallback {
       const own = await local.compareAndAddBatch(entries);
       return comparisons.map((comparison, index) => nearer(comparison, own[index]));
     } catch {
-      // Somebody else has filled the cache meanwhile with vectors of another model, or the memory: the answer stands.
+      // The cache refuses them, because other code has filled it with vectors of another model, or memory is short. The store's
+      // answer does not depend on that.
       return comparisons;
     }
   }
@@ -355,7 +359,7 @@ class StoreWithFallback {
     this.#missedVectors += sizeOf(batch);
     while (this.#missedVectors > MOST_MISSED) {
       const oldest = this.#missed.shift();
-      // What is on its way is not among them.
+      // The batch that is being sent is counted but not in the list.
       if (oldest === undefined) break;
       this.#missedVectors -= sizeOf(oldest);
     }
@@ -369,12 +373,12 @@ class StoreWithFallback {
     return Math.max(this.#retryAt, this.#resendAt);
   }
 
-  /** Sees to it that the store gets what it has missed also when nothing more is asked. */
+  /** Sets a timer, so that the store gets what it has missed also if no more questions come. */
   #scheduleResend() {
     if (this.#missed.length === 0) return;
     const delay = Math.max(1, Math.ceil(this.#nextResend - performance.now()));
     this.#timer = setTimeout(() => this.#work(), delay);
-    // No process has to go on for it.
+    // The timer does not keep the process from ending.
     this.#timer.unref();
   }
 
@@ -387,7 +391,8 @@ class StoreWithFallback {
     try {
       await this.#send(batch);
     } catch (error) {
-      // An error that says nothing may lie with the batch: if the store works, and again and again not for this one.
+      // An error without a code may be the batch's fault: that is assumed when the store has answered other calls between
+      // several failures of this one.
       if (batch.failedAfter !== undefined && batch.failedAfter < this.#answered) batch.doubts++;
       const isRefused = isRefusal(error) || (!isPassing(error) && batch.doubts >= MOST_REFUSALS);
       if (isRefused) this.#takeApart(batch, error);
@@ -400,7 +405,7 @@ class StoreWithFallback {
   }
 
   /**
-   * Behind the others, so that it does not hold them up.
+   * Puts a batch behind the others, so that they are sent first.
    *
    * @param {Batch} batch
    * @param {unknown} error
@@ -413,14 +418,14 @@ class StoreWithFallback {
   }
 
   /**
-   * Has what was refused together sent one by one, and gives up what was refused alone.
+   * Splits a refused batch, so that its entries are sent one by one. An entry that is refused by itself is given up.
    *
    * @param {Batch} batch
    * @param {unknown} error
    */
   #takeApart(batch, error) {
     if (batch.entries.length > 1) {
-      // None is added to.
+      // `isSent` keeps later entries from being added to these.
       const apart = batch.entries.map((entry) => ({ ...batchOf([entry]), isSent: true }));
       this.#missed.unshift(...apart);
       return;
@@ -439,7 +444,7 @@ class StoreWithFallback {
   }
 }
 
-/** How long to wait after each failure. */
+/** How long to wait after each failure: see {@link PATIENCE}. */
 class Patience {
   #next = PATIENCE[0];
 

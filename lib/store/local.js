@@ -38,7 +38,7 @@ class LocalStore {
   }
 
   /**
-   * Where it stores: the live one.
+   * The cache that it stores in: the live one, not a copy.
    *
    * @returns {VectorCacheInterface}
    */
@@ -132,8 +132,8 @@ class LocalStore {
   }
 
   /**
-   * What the addon makes of a call, away from the event loop and after the calls before. Until it begins, the signal can
-   * cancel it.
+   * Makes a call to the addon, which works on it away from the event loop and after the calls before. The signal can cancel it
+   * until the work begins.
    *
    * @template T
    * @param {AbortSignalLike | undefined} signal
@@ -149,7 +149,7 @@ class LocalStore {
 }
 
 /**
- * What a cache gives, which refuses vectors of another model or method as a store does.
+ * The reply of a cache, with the errors for another model or method under the codes that stores have for them.
  *
  * @template T
  * @param {Promise<T>} reply

@@ -10,7 +10,7 @@ const { fromAddon } = require('../calls/errors.js');
  */
 
 /**
- * What the addon tells of a score. With a store, its name takes the place of the cache's in what novelty rests on.
+ * A breakdown of the addon's, in which `noveltyBasis` names the store where the store has answered.
  *
  * @typedef {Omit<NativeBreakdown, 'noveltyBasis'> & { noveltyBasis: ScoreBreakdown['noveltyBasis'] }} Found
  */
@@ -45,7 +45,7 @@ async function score(store, embedding, remember, call, signal) {
   const embedded = await embedding;
   const { vectors } = embedded;
   if (vectors === null) return embedded.score([]);
-  // Vectors have a model.
+  // An embedded trace with vectors always has a model.
   const { model, dtype } = /** @type {NativeModelIdentity} */ (embedded.model);
   const entry = {
     id: embedded.id,

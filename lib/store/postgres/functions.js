@@ -12,10 +12,13 @@ const { MAX_TTL_MS, RAISED } = require('./schema.js');
  */
 const LOCKED_COMPARISONS = 10_000;
 
-/** Names in the functions mean what they did when these were made; compiling a scan takes longer than it saves. */
+/**
+ * The search path is fixed, so that names in a function mean the same whoever calls it. Just-in-time compilation is off, because
+ * compiling a scan takes longer than it saves.
+ */
 const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off';
 
-/** What the store's row says. */
+/** The columns of the meta table's row. */
 const META_COLUMNS = 'm.version, m.model, m.dtype, m.method, m.next_position, m.max_elements, m.ttl_ms';
 
 /** The parameters of {@link checkVersion}; limits that are null are whatever the table has. */
@@ -87,8 +90,8 @@ const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extens
 const exactDistance = (names, vector) => `(${distance(names, vector)} + 0)`;
 
 /**
- * Where the vectors of a call begin; null if it is not stored. From the last one: the first ones may have been swept
- * already.
+ * The position of the first vector of a call; null if the call is not stored. It is computed from the last vector, because the
+ * first ones may have been swept already.
  *
  * @param {Names} names
  */
@@ -158,10 +161,11 @@ ${names.quote};
 `;
 
 /**
- * The positions, from `lowest` on and below `beyond`, of the vectors nearest to several, exactly, in two scans for each 64 of them: one for the distances, one
- * for who is at them. Reading a row costs more than comparing it, so 64 take about as long as ten scans of one.
+ * The positions, from `lowest` on and below `beyond`, of the vectors that are nearest to each of `queries`, exactly. Each 64 queries
+ * take two scans: one finds the smallest distances, one the vectors that have them. Reading a row costs more than comparing it, so
+ * 64 queries take about as long as ten scans for one.
  *
- * -1 stands for one that was deleted between the scans.
+ * -1 stands for a vector that was deleted between the scans.
  *
  * @param {Names} names
  */

@@ -14,13 +14,13 @@ const { SCHEMA_VERSION, quoted } = schema;
  * @import { Settings } from './store.js'
  */
 
-/** The longest delay of a timer, so no time limit. */
+/** The longest delay of a timer, 24 days: a migration has no time limit of its own. */
 const NO_TIME_LIMIT_MS = 2 ** 31 - 1;
 
 /** The version before, which {@link upgrade} makes into this one. */
 const OLDER_VERSION = 2;
 
-/** Columns that the tables of every version have: without them, a table is somebody else's. */
+/** Columns that the tables of every version have. A table without them belongs to another application. */
 const OWN_COLUMNS = {
   meta: ['id', 'version', 'model', 'dtype', 'next_position'],
   table: ['position', 'added', 'embedding', 'label'],
@@ -91,10 +91,10 @@ class Migration {
         `the database has the encoding ${encoding}, in which not all labels can be stored, not UTF8`,
       );
     }
-    // Whoever may not make anything can still call this where there is nothing to make.
+    // A user without the right to create anything can still call this where everything is there.
     if (await this.#isComplete()) return;
     await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
-    // Those that are known to the version of the server.
+    // Only the settings that this version of the server knows.
     await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
       TIME_LIMITS,
     ]);
@@ -137,7 +137,7 @@ class Migration {
   }
 
   /**
-   * Refuses a relation that has the name of one of our tables and is somebody else's.
+   * Refuses a relation that has the name of one of our tables but belongs to another application.
    *
    * @param {string} namespace
    * @param {keyof typeof OWN_COLUMNS} part
@@ -326,11 +326,11 @@ const RELATION_KINDS = {
   c: 'type',
 };
 
-/** How many columns are named to tell what a table is. */
+/** How many columns of a foreign table the error names, so that its owner recognises it. */
 const NAMED_COLUMNS = 8;
 
 /**
- * The error for something that has a name of ours and belongs to somebody else.
+ * The error for a relation that has one of our names and belongs to another application.
  *
  * @param {{ name: string, kind: string, columns: string[] }} relation
  */
@@ -353,7 +353,7 @@ function literal(text) {
 }
 
 /**
- * What the bodies of functions stand between: nothing that is part of a name in them.
+ * The dollar quote around the bodies of functions, chosen so that no name in them contains it.
  *
  * @param {string[]} names
  */

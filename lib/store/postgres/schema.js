@@ -17,7 +17,7 @@ const RAISED = {
   otherMethod: 'KP005',
 };
 
-/** What is made for a store besides its table, by what is appended to the table's name. */
+/** The suffixes of the names of all that is made for a store besides its table. */
 const SUFFIXES = {
   meta: '_meta',
   call: '_call',
@@ -37,7 +37,7 @@ const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => 
 /** How long a vector can live in milliseconds, six thousand years: the calendar of PostgreSQL begins in 4713 BC. */
 const MAX_TTL_MS = 2e14;
 
-/** The functions, for a look whether they are all there. */
+/** The functions of a store, for the check that all of them exist. */
 const FUNCTIONS = /** @type {const} */ (['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep']);
 
 /** @typedef {typeof FUNCTIONS[number]} FunctionName */

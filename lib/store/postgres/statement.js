@@ -37,7 +37,7 @@ class StatementFailure {
   }
 }
 
-/** Rejects a statement whose time is up. */
+/** The error of a statement whose time limit has passed. */
 const TIME_UP = Symbol('time is up');
 
 /**
@@ -88,7 +88,7 @@ async function connect(pool, timer, signal) {
   try {
     return await Promise.race([connecting, timer.expired, aborted.promise]);
   } catch (error) {
-    // The pool hands out a connection all the same, sooner or later.
+    // The pool hands out this connection later all the same, so it is given back then.
     connecting.then((connection) => connection.release(), ignore);
     throw error instanceof StatementFailure ? error : new StatementFailure(error, 'connect');
   } finally {
@@ -163,7 +163,7 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
   try {
     const config = { text, values, rowMode: /** @type {const} */ ('array'), types };
     const running = connection.client.query(config);
-    // What becomes of it after the time is up is of no interest.
+    // Its result no longer matters after the time limit.
     running.catch(ignore);
     const { rows } = await Promise.race([running, timer.expired]);
     // One that is under way must not meet the next statement of this connection.
@@ -229,7 +229,7 @@ async function stopStatement(pool, tag, deadline, isWanted = () => true) {
       'AND pid <> pg_backend_pid()';
     await query(pool, connection, { text, values: [`/* ${tag} */`] }, timer);
   } catch {
-    // The server cannot be reached, or is slow: the statement has a time limit of its own there.
+    // The server cannot be reached, or is slow. That is ignored, because the server limits the time of the statement too.
   } finally {
     timer.stop();
   }
@@ -270,7 +270,7 @@ const MESSAGES = {
 };
 
 /**
- * The error of a table with other limits, for whoever finds that out without the server.
+ * The error of a table with other limits, where JavaScript finds that out before the server does.
  *
  * @param {string} message
  */
@@ -279,7 +279,7 @@ function otherLimits(message) {
 }
 
 /**
- * The error of tables that are not as they should be, for whoever finds that out without the server.
+ * The error of tables of another version, where JavaScript finds that out before the server does.
  *
  * @param {string} message
  */
@@ -287,7 +287,7 @@ function schemaError(message) {
   return codedError(Error, 'ERR_STORE_SCHEMA', message);
 }
 
-/** What `migrate()` says instead, which is no remedy for itself. */
+/** The messages that `migrate()` has instead: it cannot advise to call `migrate()`. */
 const MIGRATION_MESSAGES = {
   ...MESSAGES,
   ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
@@ -343,7 +343,7 @@ function messageOf(error) {
 }
 
 /**
- * Whether the connection is of no more use.
+ * Whether the connection has to be closed after this error.
  *
  * @param {unknown} error
  */

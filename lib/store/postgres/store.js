@@ -44,13 +44,13 @@ const { isArray } = require('../../calls/reading.js');
 
 const { MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
-/** The longest delay of a timer: a longer one would end at once. */
+/** The longest delay of a timer: with a longer one it would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The largest `integer` of PostgreSQL, of which kind the parameter of a LIMIT is. */
 const MAX_SQL_INTEGER = 2 ** 31 - 1;
 
-/** At least so much of the time of a call is for its answer to come back. */
+/** How many milliseconds of the time of a call are kept for its answer to come back, at least. */
 const MIN_ANSWER_MS = 20;
 
 /** The shortest time limit: the server gets more of it than its answer, and a call takes some milliseconds of that. */
@@ -122,7 +122,7 @@ class PgVectorStore {
     try {
       await migrate(this.#pool, this.#settings);
     } catch (error) {
-      // Someone who does not know our lock made the same thing at the same time.
+      // Another client, which does not take our lock, has created the same thing at the same time.
       const { code } = /** @type {{ code?: string }} */ (
         (error instanceof StatementFailure && error.error) || {}
       );
@@ -187,7 +187,7 @@ class PgVectorStore {
     ];
     const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
     const rows = await this.#ask(text, values, signal);
-    // A vector without length resembles nothing.
+    // A vector of length 0 has similarity 0 to everything.
     return rows.map(([similarity, label]) => ({
       label: /** @type {string | null} */ (label),
       similarity: length === 0 ? 0 : Number(similarity) / length,
@@ -237,7 +237,7 @@ class PgVectorStore {
     const rows = await this.#ask(schema.setLimits(this.#names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
-    // Whoever wants certain limits gets to know when they change, also by a later call.
+    // A store that expects certain limits expects these from now on.
     if (maxElements !== null || this.#limits.maxElements !== null)
       this.#limits.maxElements = Number(newElements);
     if (ttlMs !== null || this.#limits.ttlMs !== null) this.#limits.ttlMs = Number(newTtl);
@@ -284,7 +284,7 @@ class PgVectorStore {
       ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       ...[efSearch, patienceFor(remaining)],
     ];
-    // Not that of the call: what stops this attempt may come late, and is not to meet the next.
+    // A tag for each attempt, not for the call: the cancellation of this attempt may arrive late, and must not stop the next.
     const tag = `knowledgepulse ${randomUUID()}`;
     const rows = await this.#run({ text, valuesAt, tag }, signal);
     this.#scheduleSweep();
@@ -296,7 +296,7 @@ class PgVectorStore {
     return entries.map((entry) => found.splice(0, entry.vectors.length));
   }
 
-  /** What the functions take first. */
+  /** The first parameters of every function: the version and the limits that this store expects. */
   #expected() {
     const { maxElements, ttlMs } = this.#limits;
     return [SCHEMA_VERSION, maxElements, ttlMs];
@@ -338,11 +338,11 @@ class PgVectorStore {
           throwIfAborted(signal);
         } else if (isLost(failure)) {
           lost++;
-          // The server may not have noticed, and still be at it.
+          // The server may not have noticed the loss, and may still run the statement.
           const stopping = stopStatement(this.#pool, tag, deadline);
           if (lost > 1) throw storeError(failure);
           await stopping;
-          // What became of the first attempt is not known, so this is no cancelled call.
+          // The first attempt may have been carried out, so the call must not be reported as cancelled.
           if (signal !== undefined && isAborted(signal)) throw storeError(failure);
         } else throw storeError(failure);
         const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
@@ -352,7 +352,8 @@ class PgVectorStore {
     }
   }
 
-  /** Sweeps now and then while something is added; processes that start together do not sweep together. */
+  /** Sweeps at intervals while something is added. The first interval is random, so that processes which start together do not
+   * sweep together. */
   #scheduleSweep() {
     const { sweepIntervalMs } = this.#settings;
     if (this.#sweeper !== null || this.#closed || sweepIntervalMs === Number.POSITIVE_INFINITY) return;
@@ -370,7 +371,7 @@ class PgVectorStore {
   }
 
   /**
-   * Says once that sweeps fail, unless it will pass: nothing wrong comes of it, but the table grows.
+   * Warns once that sweeps fail, unless the failure will pass. Results stay correct without sweeps, but the table grows.
    *
    * @param {unknown} error
    */
