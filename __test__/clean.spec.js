@@ -32,7 +32,7 @@ const GOLDEN = [
   ['a short bearer token', `Bearer ${KEY.slice(1)}`, `Bearer ${KEY.slice(1)}`],
   ['our key as a bearer token', 'Bearer kp_0123456789abcdef0123', 'Bearer [REDACTED:api_key]'],
   [
-    'a bearer token in one that is none',
+    'a bearer token inside what only looks like one',
     `Bearer kp_${KEY}Bearer ${KEY}`,
     `Bearer kp_${KEY}Bearer [REDACTED:bearer_token]`,
   ],
@@ -321,7 +321,7 @@ describe('cleanTrace', () => {
     expect((await cleanTrace(trace)).trace.steps[0].input).toEqual(input);
   });
 
-  test('copies as JSON does: own properties, what toJSON returns, and no prototype of somebody else', async () => {
+  test('copies as JSON does: own properties, what toJSON returns, and no foreign prototype', async () => {
     const input = JSON.parse('{"__proto__": {"polluted": "bob@example.com"}, "constructor": 1}');
     const date = new Date(0);
     class Point {

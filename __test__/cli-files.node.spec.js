@@ -782,7 +782,7 @@ async function until({ child, output }, condition) {
   test('twice: it ends at once, the old files are untouched and no others are left', async () => {
     const directory = emptyDirectory();
     const out = write(directory, 'out', 'old');
-    // A row that does not fit into the pipe, which nobody reads: it cannot finish what it has begun.
+    // A row that does not fit into the pipe, which is not read: the command cannot finish what it has begun.
     const large = jsonLines([{ ...scored[0], id: 'x'.repeat(4e6) }]);
     const running = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out]);
     const { child, ended, output } = running;
@@ -799,7 +799,7 @@ async function until({ child, output }, condition) {
     expect(fs.readdirSync(directory)).toEqual(['out']);
   });
 
-  // Opening it does not return before somebody opens its other end.
+  // Opening it does not return before its other end is opened.
   test.each([
     ['read', (fifo, out) => ['--out', out, fifo]],
     ['written', (fifo, out) => ['--report', out, '--out', fifo, examples]],

@@ -781,7 +781,7 @@ describe('exit codes', () => {
     expect(linesOf(help).every((line) => line.length <= 90)).toBe(true);
   });
 
-  test('0, help that nobody reads', async () => {
+  test('0, help whose reader has closed the pipe', async () => {
     const { child, ended } = start(['--help']);
     child.stdout.destroy();
     expect(await ended).toMatchObject({ code: 0, stderr: '' });

@@ -1,6 +1,6 @@
 'use strict';
 
-// The same sequence gives the same bits: run after run, on any number of threads, whoever else is at work.
+// The same sequence gives the same bits: run after run, on any number of threads, beside other work.
 
 const path = require('node:path');
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
   );
 });
 
-/** Runs the command line of the package in `from`; `unprivileged`: permissions count, whoever runs the tests. */
+/** Runs the command line of the package in `from`; `unprivileged`: without root's rights, so that permissions count also if root runs the tests. */
 function native(args, { env = {}, from = root, unprivileged = false } = {}) {
   const command = [process.execPath, path.join(from, 'bin', 'kp-score.js'), ...args];
   if (unprivileged) command.unshift(...permissions.prefix);

@@ -352,7 +352,7 @@ describe('openai-chat', () => {
   });
 });
 
-/** Turns of an agent, and the contents of the steps that they must become, whoever wrote them. */
+/** Turns of an agent, and the contents of the steps that they must become in every format. */
 const anyTurns = fc
   .array(
     fc.record({

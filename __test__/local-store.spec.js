@@ -208,7 +208,7 @@ test('to look does not say what model the cache is of', async () => {
   expect(store.cache.model).toEqual(MODEL);
 });
 
-describe('calls that nobody waits for', () => {
+describe('calls that are not awaited', () => {
   const at = (step) => Float32Array.of(Math.cos(step / 100), Math.sin(step / 100));
   const step = (number) => ({ id: String(number), vectors: [at(number)], model: MODEL });
 

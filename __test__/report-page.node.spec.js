@@ -1,6 +1,6 @@
 'use strict';
 
-// The page of a report in a browser: what it draws, that it takes text as text, and that it asks nobody for anything.
+// The page of a report in a browser: what it draws, that it takes text as text, and that it makes no requests.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -473,7 +473,7 @@ describeOnce('the page of a report', () => {
     });
   });
 
-  test('could neither run code nor fetch anything, had somebody got markup into it', async () => {
+  test('would neither run code nor fetch anything if markup got into it', async () => {
     const { page, faults, close } = await open(render(ordinary.slice(0, 5)));
     const blocked = await page.evaluate(async () => {
       const violations = [];

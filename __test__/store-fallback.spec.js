@@ -29,7 +29,7 @@ class WatchedStore extends LocalStore {
   }
 }
 
-const down = () => failure('ERR_STORE_UNAVAILABLE', 'nobody answers');
+const down = () => failure('ERR_STORE_UNAVAILABLE', 'the server does not answer');
 
 /** A scorer on a store, and what is warned of while `act` goes on. */
 async function withFallback(act, store = new WatchedStore()) {
@@ -62,7 +62,7 @@ describe('what a store refuses for good', () => {
   const refusing = (code) => (ids) => (ids.includes('bad') ? failure(code, 'the id is refused') : undefined);
 
   test.each(['ERR_STORE', 'ERR_INVALID_ENTRY', 'ERR_STORE_OTHER_MODEL'])(
-    '%s: keeps nobody else from it',
+    '%s: other batches are still sent',
     async (code) => {
       await withFallback(async ({ store, scorer, warnings }) => {
         store.fail = refusing(code);
@@ -220,7 +220,7 @@ describe('what a store has missed', () => {
     });
   });
 
-  test('nobody waits for all of it', async () => {
+  test('a new question does not wait until all of it is sent', async () => {
     await withFallback(async ({ store, memory }) => {
       store.fail = down;
       await ask(memory, ...Array.from({ length: 300 }, (_, index) => `${index}`));
@@ -409,7 +409,7 @@ describe('the cache beside a store that answers', () => {
 });
 
 describe.each(['reject', 'local'])('%s: to look in a store that does not answer', (onStoreError) => {
-  test('can be aborted, and holds nobody up then', async () => {
+  test('can be aborted, and does not delay later calls then', async () => {
     await withFallback(async ({ store, warnings }) => {
       const scorer = new Scorer({ store, onStoreError });
       await scorer.evaluateValue(trace('a'));

@@ -41,7 +41,7 @@ class WatchedStore extends LocalStore {
   }
 }
 
-const down = () => Object.assign(new Error('nobody answers'), { code: 'ERR_STORE_UNAVAILABLE' });
+const down = () => Object.assign(new Error('the server does not answer'), { code: 'ERR_STORE_UNAVAILABLE' });
 
 describe.each(['prefix', 'full'])('novelty %s', (novelty) => {
   test('a store gives the scores and explanations of a cache', async () => {
@@ -199,7 +199,7 @@ describe('a store that fails', () => {
         const { score, noveltyBasis } = await scorer.explain(trace);
         expect(score).toBe(await expected.evaluateValue(trace));
         expect(noveltyBasis).toBe(index < 4 ? (index === 0 ? 'empty-store' : 'store') : 'cache');
-        // A duplicate is found, whoever answers.
+        // A duplicate is found, whether the store or the cache answers.
         const again = await scorer.explain(trace, { remember: false });
         expect(again.nearest).toMatchObject({ label: trace.id });
       }
@@ -214,7 +214,7 @@ describe('a store that fails', () => {
     }
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toMatchObject({ type: 'KnowledgePulseWarning', code: 'ERR_STORE_UNAVAILABLE' });
-    expect(warnings[0].message).toContain('nobody answers');
+    expect(warnings[0].message).toContain('the server does not answer');
   });
 
   test.each([

@@ -72,7 +72,7 @@ class Table {
   }
 
   /**
-   * Nothing is kept or dropped by a threshold that nobody has set.
+   * Without `--threshold` no trace is called kept or dropped.
    *
    * @param {string} text
    */

@@ -20,7 +20,7 @@ const FLAGS_AT = 3;
 const FLAGS = { headerChecksum: 2, extra: 4, name: 8, comment: 16 };
 const TRAILER_LENGTH = 8;
 
-/** So much is decompressed at once: deflate makes at most 1,032 times as much of it. */
+/** How many compressed bytes are decompressed at once: deflate makes at most 1,032 times as many of them. */
 const SLICE_LENGTH = 16 * 1024;
 
 const NEWLINE = Buffer.from('\n');

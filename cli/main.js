@@ -50,7 +50,7 @@ async function main(args) {
 
 /** @param {string} text */
 async function print(text) {
-  // Where nobody reads it there is nothing to do.
+  // A reader that has closed standard error ends its output, and not the run.
   const stdout = new StandardOutput(() => {});
   await stdout.write(`${text}\n`);
   await stdout.finish();

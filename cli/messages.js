@@ -30,7 +30,7 @@ class Messages {
   /** @param {{ quiet: boolean }} options `quiet` leaves out all but failures */
   constructor({ quiet }) {
     this.#isQuiet = quiet;
-    // Nobody is left to read it.
+    // The reader has closed standard error, so the message is dropped.
     process.stderr.on('error', () => {});
   }
 

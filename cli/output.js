@@ -33,7 +33,7 @@ function removeTemporaryFiles() {
     try {
       remove();
     } catch {
-      // There is nobody to tell.
+      // The process is ending, so an error can no longer be reported.
     }
   }
 }
@@ -41,7 +41,7 @@ function removeTemporaryFiles() {
 /** Locks of files; only now, because help is there even where the addon cannot be loaded. */
 const fileLocks = () => require('../lib/loader.js').addon.NativeFileLock;
 
-/** A file beside another one, which it is to replace. Nobody takes it for abandoned while this process lives. */
+/** A temporary file beside the one that it is to replace. While this process lives, no other one takes it for abandoned. */
 class TemporaryFile {
   path;
   #remove;
@@ -297,7 +297,7 @@ class FileLock {
     try {
       this.#remove();
     } catch {
-      // It stays, and nobody has it: the next run takes it over.
+      // The file of the lock stays, but unlocked: the next run takes it over.
     }
   }
 }

@@ -19,10 +19,10 @@ const HEADER_LENGTH = 12;
 const SCORE_LENGTH = 8;
 const READ_SIZE = 1024 * 1024;
 
-/** Records that are written are put together up to so many bytes. */
+/** Records are collected up to this many bytes before they are written. */
 const WRITE_SIZE = 256 * 1024;
 
-/** Bits of a score are looked at so many at a time, from the most significant ones. */
+/** How many bits of a score are looked at in one pass, the most significant ones first. */
 const DIGIT_COUNT = 4;
 const DIGIT_VALUES = 2 ** 16;
 

@@ -158,7 +158,7 @@ class Run {
     this.#threshold = threshold;
     this.#replaced =
       out !== null && sources.some((source) => isSameFile(source, out)) ? (statOf(out) ?? null) : null;
-    // Without files to write there is nobody left to score for.
+    // Without files to write, the results would reach no reader.
     this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
   }
 

@@ -298,7 +298,7 @@ async function check({ inputs, stdin, outputs, extension, threshold, killed, mem
 function makeInput(file, { parts, appended: last }, nextId) {
   const contents = [];
   const good = [];
-  // What follows text is text, and where compressed contents are cut off nobody knows what follows.
+  // What follows text is text. After compressed contents that are cut off, what follows cannot be told.
   let isText = false;
   let isBroken = false;
   for (const { pieces, lineEnd, endsLine, compressed, cut } of parts) {

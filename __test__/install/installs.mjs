@@ -1,4 +1,4 @@
-// What is installed scores, whoever installed it and whatever runs it.
+// The installed package scores with every package manager and every runtime.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';

@@ -15,7 +15,7 @@ export async function call({ caller, from, count, inFlight, done, checkScores },
   let replies = 0;
   let longest = 0;
   for (let index = from; index < from + count; index++) {
-    // The back-pressure of whoever uses the package: to await.
+    // A caller of the package limits its calls in flight by awaiting them; so does this one.
     while (waiting.length >= inFlight) await waiting.shift();
     const number = index - from;
     const trace = traceOf(caller, index);

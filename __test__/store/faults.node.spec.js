@@ -194,7 +194,7 @@ describeWithPostgres('faults', () => {
     database.connect = (callback) =>
       connect((error, client, release) => {
         callback(error, client, release);
-        // Nobody who awaits the connection has had a turn yet.
+        // The code that awaits the connection has not continued yet.
         client.emit('error', new Error('broken'));
       });
     expect(await made.size()).toBe(1);

@@ -384,7 +384,7 @@ describeWithPostgres('migrate', () => {
     expect(await made.nearest(randomVector(1), Number.MAX_SAFE_INTEGER, MODEL)).toHaveLength(1);
   });
 
-  describe("somebody else's", () => {
+  describe('of another application', () => {
     const ours = 'position bigint, added timestamptz, call uuid, embedding text, label text';
     test.each([
       ['table', 'CREATE TABLE # (number integer, customer text)', '#', 'number, customer'],

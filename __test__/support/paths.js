@@ -6,7 +6,7 @@ const path = require('node:path');
 const root = path.join(__dirname, '..', '..');
 const modelDirectory = path.join(root, 'npm', 'all-minilm-l6-v2');
 
-/** Real agent traces that are not part of the repository, for whoever has them. */
+/** Real agent traces, which are not part of the repository; the tests that need them are skipped without them. */
 const sharedTraces =
   process.env.KNOWLEDGEPULSE_TRACES || path.join(root, '..', 'shared', 'traces', 'tau-airline.jsonl');
 

@@ -36,14 +36,14 @@ async function examine({ json = false }) {
 }
 
 /**
- * Writes a text and a line feed to the standard output. Resolves with the error, unless whoever read it had enough.
+ * Writes a text and a line feed to the standard output. Resolves with the error, unless its reader has closed the pipe.
  *
  * @param {string} text
  * @returns {Promise<Error | undefined>}
  */
 function write(text) {
   return new Promise((resolve) => {
-    // It is told to the callback too, and would end the process if nobody listened.
+    // The callback gets the error too. Without a listener it would end the process.
     process.stdout.on('error', () => {});
     process.stdout.write(`${text}\n`, (/** @type {NodeJS.ErrnoException | null | undefined} */ error) =>
       resolve(error?.code === 'EPIPE' ? undefined : (error ?? undefined)),

@@ -173,7 +173,7 @@ function addResultFile(builder, file) {
 }
 
 /**
- * The result of the trial; undefined if there is none. That of a job, which is further up, has neither of these fields.
+ * The result of the trial; undefined without one. The result of a job, one level up, has neither of these fields.
  *
  * @param {string} file
  */

@@ -41,7 +41,7 @@ const { createHash } = require('node:crypto');
 /** @typedef {import('../../index.js').ReasoningTraceStep} Step */
 
 /**
- * The outcome of a trace that does not say one, nor its caller: no success that nobody has seen, and a confidence half-way.
+ * The outcome of a trace where neither the trace nor the caller states one: no success, because none was seen, and a confidence of a half.
  */
 const DEFAULT_OUTCOME = { success: false, confidence: 0.5 };
 
@@ -91,7 +91,7 @@ const isExitCode = (value) => typeof value === 'number' && value !== 0;
 const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
 
 /**
- * An object, empty if the value is none.
+ * The value if it is an object, otherwise an empty object.
  *
  * @param {unknown} value
  * @returns {Record<string, unknown>}
@@ -99,7 +99,7 @@ const isObject = (value) => value !== null && typeof value === 'object' && !Arra
 const objectOf = (value) => (isObject(value) ? value : {});
 
 /**
- * A list, empty if the value is none.
+ * The value if it is a list, otherwise an empty list.
  *
  * @param {unknown} value
  * @returns {unknown[]}

@@ -108,7 +108,7 @@ function recognises(value) {
 }
 
 /**
- * The messages of a record that is a conversation, in order; undefined if it is none.
+ * The messages of a record that is a conversation, in order; undefined for any other record.
  *
  * @param {Record<string, unknown>} record
  * @returns {unknown[] | undefined}
@@ -141,7 +141,7 @@ function inputOf(input) {
 }
 
 /**
- * What the model replied: the first choice, a message of Anthropic, or items; nothing if there is none of these.
+ * What the model replied: the first choice, a message of Anthropic, or items; nothing without any of these.
  *
  * @param {Record<string, unknown>} reply
  * @returns {unknown[]}

@@ -23,7 +23,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
 );
 
 /**
- * One value of an input. Either `value` and the `text` that it was read from, or an `error` that says why there is none.
+ * One value of an input: either `value` and the `text` that it was read from, or an `error` that says why it could not be read.
  *
  * @typedef {object} JsonRecord
  * @property {number} line where it begins, from 1
@@ -94,7 +94,7 @@ async function readObject(reader, limit) {
     index: null,
     ...parse(bytes, limit, reader),
   });
-  // Mostly it is all that is on its line: then nobody has to look for its end.
+  // Most values take up a whole line: then their end need not be searched for.
   const whole = reader.isInLine ? undefined : reader.peekLine();
   if (whole !== undefined && whole.length <= limit) {
     const alone = record(whole);

@@ -352,8 +352,7 @@ class PgVectorStore {
     }
   }
 
-  /** Sweeps at intervals while something is added. The first interval is random, so that processes which start together do not
-   * sweep together. */
+  /** Sweeps at intervals while something is added. They vary at random, so that processes which start together do not sweep together. */
   #scheduleSweep() {
     const { sweepIntervalMs } = this.#settings;
     if (this.#sweeper !== null || this.#closed || sweepIntervalMs === Number.POSITIVE_INFINITY) return;
