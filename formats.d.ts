@@ -29,7 +29,10 @@ export interface ReadOptions {
   confidence?: number;
   /** `metadata.task_domain` of the traces, which selects the weights. By default `code` for coding agents, else `default`. */
   domain?: string;
-  /** The path of the input: beside it there may be a file with the outcome, as `result.json` of Harbor. */
+  /**
+   * The path of the input: beside it there may be a file with the outcome, as `result.json` of Harbor, and in its directory or below
+   * files of sub-agents that a trajectory refers to. They are read synchronously.
+   */
   file?: string;
 }
 

@@ -2,12 +2,14 @@
 
 const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
 
 const fc = require('fast-check');
 
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
+const { TraceReader } = require('../lib/formats/reader.js');
 const { root } = require('./support/paths.js');
 
 const folder = path.join(__dirname, 'formats');
@@ -102,6 +104,150 @@ describe('atif', () => {
     } finally {
       fs.rmSync(directory, { recursive: true });
     }
+  });
+
+  describe('with sub-agents in files of their own', () => {
+    const step = (source, message, results) => ({
+      ...{ step_id: 1, source, message },
+      ...(results && { observation: { results } }),
+    });
+    const trajectoryOf = (id, references, rest) => ({
+      ...{
+        schema_version: 'ATIF-v1.8',
+        session_id: 'run',
+        trajectory_id: id,
+        agent: { name: 'a', version: '1' },
+      },
+      steps: [
+        step('user', `Do ${id}`),
+        step('agent', `${id} is done`, [{ content: 'ok', subagent_trajectory_ref: references }]),
+      ],
+      ...rest,
+    });
+    const to = (...paths) => paths.map((trajectory_path) => ({ trajectory_path, session_id: 'run' }));
+    let directory;
+    beforeAll(() => {
+      directory = fs.mkdtempSync(path.join(os.tmpdir(), 'formats-'));
+    });
+    afterAll(() => fs.rmSync(directory, { recursive: true }));
+    const write = (name, value) => {
+      const file = path.join(directory, name);
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
+      return file;
+    };
+    const idsOf = (results) =>
+      results.map(({ trace, error }) => error?.message ?? trace.metadata.imported.trajectory_id);
+
+    test('reads each once, also where they refer to each other, and none outside its folder', async () => {
+      const outside = write('outside.json', trajectoryOf('outside'));
+      const names = [
+        'one.json',
+        'below/two.json',
+        '../outside.json',
+        outside,
+        'link.json',
+        'linked/outside.json',
+      ];
+      const file = write(
+        'agent/trajectory.json',
+        trajectoryOf('main', to(...names, 'gone.json', 's3://b/x', '')),
+      );
+      write('agent/one.json', trajectoryOf('one', to('below/two.json', 'trajectory.json', 'one.json')));
+      write(
+        'agent/below/two.json',
+        `\ufeff${JSON.stringify(trajectoryOf('two', to('three.json', '../one.json')))}`,
+      );
+      write('agent/below/three.json', trajectoryOf('three', to('../../outside.json')));
+      write('result.json', { verifier_result: { rewards: { reward: 1 } } });
+      if (process.platform !== 'win32') {
+        fs.symlinkSync(outside, path.join(directory, 'agent', 'link.json'));
+        fs.symlinkSync(directory, path.join(directory, 'agent', 'linked'));
+      }
+      const found = await read(fs.createReadStream(file), { file });
+      expect(idsOf(found)).toEqual(['main', 'one', 'two', 'three']);
+      expect(found.map(({ known }) => known.success)).toEqual([true, false, false, false]);
+      expect(found[2].trace).toMatchObject({
+        metadata: { imported: { is_subagent: true, trajectory_path: 'below/two.json' } },
+        task: { objective: 'Do two' },
+      });
+      // Nobody knows which folder it is in.
+      expect(idsOf(await read(fs.createReadStream(file)))).toEqual(['main']);
+    });
+
+    test('counts none twice, in whatever order they are named', async () => {
+      const first = write('both/trajectory.json', trajectoryOf('main', to('sub.json')));
+      const second = write('both/sub.json', trajectoryOf('sub'));
+      write('both/result.json', { verifier_result: { rewards: { reward: 1 } } });
+      for (const order of [
+        [first, second],
+        [second, first],
+      ]) {
+        const files = new Map();
+        const items = order.flatMap((file) => {
+          const value = JSON.parse(fs.readFileSync(file, 'utf8'));
+          return [...new TraceReader({ file, files }).read({ line: 1, index: null, size: 1, value })];
+        });
+        const found = items.map(({ value, known }) => [value.metadata.imported.trajectory_id, known.success]);
+        expect(found.sort()).toEqual([
+          ['main', true],
+          ['sub', false],
+        ]);
+      }
+    });
+
+    test('takes one that is there already, and names one that is broken', async () => {
+      const embedded = { ...trajectoryOf('sub'), steps: [step('user', 'Do it'), step('agent', 'embedded')] };
+      const references = [{ trajectory_id: 'sub', trajectory_path: 'sub.json' }];
+      const broken = ['cut.json', 'chat.json', 'latin.json', 'steps.json', 'good.json'];
+      const main = trajectoryOf('main', [...references, ...to(...broken)], {
+        subagent_trajectories: [embedded],
+      });
+      const file = write('mixed/trajectory.json', main);
+      write('mixed/sub.json', trajectoryOf('other'));
+      write('mixed/cut.json', '{"schema_version":');
+      write('mixed/chat.json', '{"messages":[]}');
+      write('mixed/steps.json', { ...trajectoryOf('x'), steps: 1 });
+      write('mixed/good.json', trajectoryOf('good'));
+      fs.writeFileSync(path.join(directory, 'mixed', 'latin.json'), Buffer.from([0x22, 0xe9, 0x22]));
+      expect(idsOf(await read(fs.createReadStream(file), { file }))).toEqual([
+        ...['main', 'sub'],
+        'line 1: not atif: the sub-agent in cut.json: not JSON in UTF-8',
+        'line 1: not atif: the sub-agent in chat.json: it has no schema_version of ATIF',
+        'line 1: not atif: the sub-agent in latin.json: not JSON in UTF-8',
+        'line 1: not atif: the sub-agent in steps.json: steps must be an array',
+        'good',
+      ]);
+    });
+  });
+
+  test('that only goes on has the objective of what it goes on with', async () => {
+    const copied = { source: 'user', message: 'Do it', is_copied_context: true };
+    const done = { source: 'agent', message: 'done' };
+    const objectiveOf = async (...steps) =>
+      (await tracesOf({ schema_version: 'ATIF-v1.8', agent: {}, steps }))[0].task.objective;
+    expect(await objectiveOf(copied, { ...copied, message: 'Again' }, done)).toBe('Do it');
+    expect(await objectiveOf(copied, done, { source: 'user', message: 'Now this' })).toBe('Now this');
+  });
+
+  test('pairs results without an id with the calls of their step', async () => {
+    const call = (tool_call_id) => ({ tool_call_id, function_name: tool_call_id, arguments: {} });
+    const turn = (calls, ...contents) => ({
+      ...{ source: 'agent', message: '', tool_calls: calls.map(call) },
+      observation: { results: contents.map((content) => ({ content })) },
+    });
+    const steps = [
+      turn(['a', 'b'], 'fine', 'Error: no'),
+      turn(['b', 'c'], 'one for both'),
+      turn(['b'], 'fine'),
+    ];
+    const [trace] = await tracesOf({ schema_version: 'ATIF-v1.7', agent: {}, steps });
+    expect(trace.steps.map(({ type, tool }) => tool?.name ?? type)).toEqual([
+      ...['a', 'b', 'observation', 'error_recovery'],
+      ...['b', 'c', 'observation', 'b', 'observation'],
+    ]);
+    expect(trace.steps.at(-2).type).toBe('tool_call');
+    expect(trace.metadata.imported.left_out).toEqual({ 'call without a result': 2 });
   });
 
   test('of every version is read', async () => {

@@ -144,6 +144,12 @@ class Run {
    */
   #ranking = null;
   #threshold;
+  /**
+   * Files that readers have read, so that a trajectory in a file of its own counts once.
+   *
+   * @type {Map<string, 'named' | 'followed'>}
+   */
+  #readFiles = new Map();
   /** @type {Map<string, number>} */
   #written = new Map();
 
@@ -347,7 +353,14 @@ class Run {
     });
     const { confidence, domain, from, success } = this.#options;
     const file = source === STDIN ? undefined : source;
-    const reader = new TraceReader({ format: from, file, success, confidence, domain });
+    const reader = new TraceReader({
+      format: from,
+      file,
+      files: this.#readFiles,
+      success,
+      confidence,
+      domain,
+    });
     const add = async (/** @type {Iterable<Item>} */ items) => {
       for (const item of items) {
         if (signal.aborted) return;

@@ -11,19 +11,22 @@
 // | `reasoning_content`, then `message`               | a `thought` each                                                          |
 // | `tool_calls`                                      | `tool_call` each                                                          |
 // | `observation.results`                             | `observation` or `error_recovery` each                                    |
-// | steps with `is_copied_context`                    | none; counted: they are of the trajectory that is continued               |
+// | steps with `is_copied_context`                    | none; counted: they are of the trajectory that is continued. Their first  |
+// |                                                   | user is the objective where no other step has one                         |
 // | `subagent_trajectories`                           | a trace each, whose success is not known                                  |
+// | `trajectory_path` of a `subagent_trajectory_ref`  | the same, of a file in the folder of the one that is read, or below       |
 // | `subagent_trajectory_ref` without content         | an `observation` that names it                                            |
 // | `agent.name`, first `timestamp`                   | `metadata.framework`, `metadata.created_at`                               |
 // | `result.json` beside it, or up to three folders up | success and confidence by `verifier_result`, or failure by `exception_info` |
 // | version, ids, model, metrics, notes, `extra`      | `metadata.imported`                                                       |
 
 const fs = require('node:fs');
-const path = require('node:path');
+const { basename, dirname, join, resolve, sep } = require('node:path');
 
+const { DEFAULT_LIMIT } = require('./records.js');
 const { isObject, listOf, numberOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
 
-/** @import { Entry, Reader } from './reader.js' */
+/** @import { Context, Entry, Reader } from './reader.js' */
 
 const VERSION = /^ATIF-v1\.\d+$/;
 
@@ -39,39 +42,149 @@ const STEP_FIELDS = new Set([
 /** Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`. */
 const FOLDERS_UP = 4;
 const RESULT_FILE = 'result.json';
+/** The result is that of these files; others beside the first are of sub-agents. */
+const MAIN_FILE = 'trajectory.json';
+const CONTINUATION = /^trajectory\.cont-\d+\.json$/;
 /** A result is some kilobytes long. */
 const MAX_RESULT_SIZE = 16 * 1024 * 1024;
+
+/** Takes a byte order mark away. */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** @param {unknown} value */
 const recognises = (value) =>
   isObject(value) && typeof value.schema_version === 'string' && VERSION.test(value.schema_version);
 
 /**
- * @param {{ file?: string }} context
+ * A trajectory that is to be read: here, or from a file.
+ *
+ * @typedef {{ value: unknown, folder: string | undefined, file?: undefined, name?: string }
+ *   | { file: string, name: string, value?: undefined, folder?: undefined }} Waiting `folder` is that of the file which it is in,
+ * `name` what the file is called by the trajectory that refers to it
+ */
+
+/**
+ * @param {Context} context
  * @returns {Reader}
  */
-function createReader({ file }) {
+function createReader({ file, files }) {
+  const path = file === undefined ? undefined : realPathOf(file);
+  // A trajectory that refers to it was read before.
+  const isFollowed = path !== undefined && files.get(path) === 'followed';
+  if (path !== undefined && !isFollowed) files.set(path, 'named');
   return {
     *read(entry) {
       const { value } = entry;
       if (!recognises(value)) throw new TypeError('it has no schema_version of ATIF, such as "ATIF-v1.6"');
+      if (isFollowed) return;
+      const root = path === undefined ? undefined : dirname(path);
+      const builder = build(objectOf(value), entry);
+      builder.size = entry.size;
+      if (file !== undefined) addResultFile(builder, file);
+      yield builder;
       // Not recursive: a file may nest them more deeply than the stack is.
-      const waiting = [{ trajectory: objectOf(value), depth: 0 }];
+      const waiting = subagentsOf(objectOf(value), root);
       for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-        const { trajectory, depth } = next;
-        const subagents = listOf(trajectory.subagent_trajectories).map((each) => ({
-          trajectory: objectOf(each),
-          depth: depth + 1,
-        }));
-        waiting.push(...subagents.reverse());
-        const builder = build(trajectory, entry);
-        if (depth > 0) builder.details.is_subagent = true;
-        else builder.size = entry.size;
-        if (depth === 0 && file !== undefined) addResultFile(builder, file);
-        yield builder;
+        try {
+          const found = next.file === undefined ? next : readFile(next, root, files);
+          if (found === undefined) continue;
+          const trajectory = objectOf(found.value);
+          waiting.push(...subagentsOf(trajectory, found.folder));
+          const subagent = build(trajectory, entry);
+          subagent.details.is_subagent = true;
+          subagent.keep('trajectory_path', found.name);
+          yield subagent;
+        } catch (error) {
+          const which = next.name === undefined ? 'a sub-agent' : `the sub-agent in ${next.name}`;
+          yield new TypeError(
+            `${which}: ${error instanceof TypeError ? error.message : 'it is nested too deeply'}`,
+          );
+        }
       }
     },
   };
+}
+
+/**
+ * The sub-agents of a trajectory, the first one last: those that it has, and then those that it refers to.
+ *
+ * @param {Record<string, unknown>} trajectory
+ * @param {string | undefined} folder that of its file, if that is known
+ * @returns {Waiting[]}
+ */
+function subagentsOf(trajectory, folder) {
+  const embedded = listOf(trajectory.subagent_trajectories);
+  /** @type {Waiting[]} */
+  const found = embedded.map((value) => ({ value, folder }));
+  if (folder !== undefined) {
+    const ids = new Set(embedded.map((each) => objectOf(each).trajectory_id));
+    for (const { trajectory_id, trajectory_path } of referencesIn(trajectory)) {
+      const name = stringOf(trajectory_path);
+      if (name === undefined || (typeof trajectory_id === 'string' && ids.has(trajectory_id))) continue;
+      found.push({ file: resolve(folder, name), name });
+    }
+  }
+  return found.reverse();
+}
+
+/**
+ * The references to sub-agents.
+ *
+ * @param {Record<string, unknown>} trajectory
+ */
+function referencesIn(trajectory) {
+  return listOf(trajectory.steps)
+    .flatMap((step) => listOf(objectOf(objectOf(step).observation).results))
+    .flatMap((result) => listOf(objectOf(result).subagent_trajectory_ref))
+    .map(objectOf);
+}
+
+/**
+ * The trajectory in a file that another one refers to. Undefined if it was read already, if it is not there, as where only the
+ * other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say which files of a machine are read.
+ *
+ * @param {{ file: string, name: string }} reference
+ * @param {string | undefined} root
+ * @param {Context['files']} files
+ * @returns {{ value: unknown, folder: string, name: string } | undefined}
+ * @throws {TypeError} if something else is in it
+ */
+function readFile({ file, name }, root, files) {
+  const path = realPathOf(file);
+  if (path === undefined || root === undefined || !path.startsWith(root + sep) || files.has(path))
+    return undefined;
+  let bytes;
+  try {
+    const stat = fs.statSync(path);
+    if (!stat.isFile()) return undefined;
+    files.set(path, 'followed');
+    if (stat.size > DEFAULT_LIMIT) throw new TypeError(`longer than ${DEFAULT_LIMIT / 1024 / 1024} MB`);
+    bytes = fs.readFileSync(path);
+  } catch (error) {
+    if (error instanceof TypeError) throw error;
+    throw new TypeError('it cannot be read');
+  }
+  let value;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw new TypeError('not JSON in UTF-8');
+  }
+  if (!recognises(value)) throw new TypeError('it has no schema_version of ATIF');
+  return { value, folder: dirname(path), name };
+}
+
+/**
+ * The path of a file, links followed; undefined if there is none.
+ *
+ * @param {string} file
+ */
+function realPathOf(file) {
+  try {
+    return fs.realpathSync(file);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -108,7 +221,10 @@ function build(trajectory, entry) {
  * @param {number} at
  */
 function addStep(builder, step, at) {
-  if (step.is_copied_context === true) return builder.leaveOut('copied step');
+  if (step.is_copied_context === true) {
+    if (step.source === 'user') builder.userBefore(step.message);
+    return builder.leaveOut('copied step');
+  }
   builder.countUnknown(step, STEP_FIELDS);
   builder.at(step.timestamp);
   switch (step.source) {
@@ -126,17 +242,25 @@ function addStep(builder, step, at) {
     default:
       throw new TypeError(`steps[${at}].source must be system, user or agent`);
   }
-  for (const call of listOf(step.tool_calls).map(objectOf)) {
+  const calls = listOf(step.tool_calls).map(objectOf);
+  for (const call of calls) {
     builder.call({ id: call.tool_call_id, name: call.function_name, args: call.arguments });
   }
-  for (const result of listOf(objectOf(step.observation).results).map(objectOf)) addResult(builder, result);
+  const results = listOf(objectOf(step.observation).results).map(objectOf);
+  // Some agents do not say which result is of which call.
+  const isPaired =
+    results.length === calls.length && results.every(({ source_call_id }) => source_call_id == null);
+  for (const [place, result] of results.entries()) {
+    addResult(builder, result, isPaired ? calls[place].tool_call_id : result.source_call_id);
+  }
 }
 
 /**
  * @param {InstanceType<typeof TraceBuilder>} builder
  * @param {Record<string, unknown>} result
+ * @param {unknown} id of its call
  */
-function addResult(builder, result) {
+function addResult(builder, result, id) {
   const references = listOf(result.subagent_trajectory_ref).map(objectOf);
   const names = references.map(({ trajectory_id, trajectory_path, session_id }) =>
     String(trajectory_id ?? trajectory_path ?? session_id ?? 'unnamed'),
@@ -147,8 +271,8 @@ function addResult(builder, result) {
   const isError = is_error ?? tool_result_is_error;
   const code = numberOf(exit_code);
   const failed = typeof isError === 'boolean' ? isError : code === undefined ? undefined : code !== 0;
-  if (result.source_call_id === undefined || result.source_call_id === null) builder.event(content);
-  else builder.result({ id: result.source_call_id, content, failed });
+  if (id === undefined || id === null) builder.event(content);
+  else builder.result({ id, content, failed });
 }
 
 /**
@@ -173,14 +297,18 @@ function addResultFile(builder, file) {
 }
 
 /**
- * The result of the trial; undefined without one. The result of a job, one level up, has neither of these fields.
+ * The result of the trial; undefined without one, or if it belongs to another file. That of a job, which is further up, has neither
+ * of these fields.
  *
  * @param {string} file
  */
 function readResult(file) {
-  let folder = path.dirname(path.resolve(file));
+  let folder = dirname(resolve(file));
+  const name = basename(file);
+  if (name !== MAIN_FILE && !CONTINUATION.test(name) && fs.existsSync(join(folder, MAIN_FILE)))
+    return undefined;
   for (let up = 0; up < FOLDERS_UP; up++) {
-    const name = path.join(folder, RESULT_FILE);
+    const name = join(folder, RESULT_FILE);
     try {
       const stat = fs.statSync(name);
       if (stat.isFile() && stat.size <= MAX_RESULT_SIZE) {
@@ -190,7 +318,7 @@ function readResult(file) {
     } catch {
       // None, or of something else.
     }
-    folder = path.dirname(folder);
+    folder = dirname(folder);
   }
   return undefined;
 }

@@ -167,6 +167,8 @@ class TraceBuilder {
   #steps = [];
   /** @type {string | undefined} */
   #objective;
+  /** @type {string | undefined} */
+  #objectiveBefore;
   #summary = '';
   /** @type {Map<string, number>} */
   #leftOut = new Map();
@@ -325,6 +327,16 @@ class TraceBuilder {
   }
 
   /**
+   * A turn of a user in a trace that this one goes on with: the objective, where none of its own turns is.
+   *
+   * @param {unknown} content
+   */
+  userBefore(content) {
+    const text = this.textOf(content);
+    if (!isBlank(text)) this.#objectiveBefore ??= text;
+  }
+
+  /**
    * What the environment says without having been called.
    *
    * @param {unknown} content
@@ -466,7 +478,7 @@ class TraceBuilder {
     const known = { success: success !== undefined, confidence: confidence !== undefined };
     const unanswered = this.#steps.filter(({ tool }, at) => tool !== undefined && !this.#answered.has(at));
     if (unanswered.length > 0) this.leaveOut('call without a result', unanswered.length);
-    const objective = this.#objective ?? '';
+    const objective = this.#objective ?? this.#objectiveBefore ?? '';
     const imported = { format: this.#format, known, ...this.details };
     if (this.#leftOut.size > 0) Object.assign(imported, { left_out: Object.fromEntries(this.#leftOut) });
     /** @type {ImportedTrace} */

@@ -28,9 +28,18 @@ const { DEFAULT_LIMIT, readRecords } = require('./records.js');
  * Reads one input of a format: one that has a trace in each record has no `end`.
  *
  * @typedef {object} Reader
- * @property {(entry: Entry) => Iterable<TraceBuilder>} read the traces that this record ends; throws a `TypeError` that says what is
- * wrong with the record
+ * @property {(entry: Entry) => Iterable<TraceBuilder | TypeError>} read the traces that this record ends, and what is wrong with parts
+ * of it; throws a `TypeError` that says what is wrong with all of it
  * @property {() => Iterable<TraceBuilder>} [end] the traces that the end of the input ends
+ */
+
+/**
+ * What a reader knows of its input.
+ *
+ * @typedef {object} Context
+ * @property {string} [file] the path of the input
+ * @property {Map<string, 'named' | 'followed'>} files by their real paths, which were read: because they were named, or because another
+ * one refers to them
  */
 
 /** @typedef {Omit<JsonRecord, 'line'> & { line: number | null }} InputRecord a record of text, or of a value */
@@ -41,7 +50,7 @@ const { DEFAULT_LIMIT, readRecords } = require('./records.js');
  * @typedef {object} Format
  * @property {FormatName} name
  * @property {(value: unknown) => boolean} recognises whether a record is of this format; may read getters that throw
- * @property {(context: { file?: string }) => Reader} createReader
+ * @property {(context: Context) => Reader} createReader
  */
 
 /**
@@ -85,7 +94,7 @@ const isTrace = (value) => isObject(value) && value['@type'] === 'ReasoningTrace
 /** Reads one input, record by record. */
 class TraceReader {
   #format;
-  #file;
+  #context;
   #given;
   /** @type {Map<Format, Reader>} */
   #readers = new Map();
@@ -94,13 +103,14 @@ class TraceReader {
    * @param {object} [options]
    * @param {FormatName} [options.format] of every record; without it, each is recognised by what is in it
    * @param {string} [options.file] the path of the input
+   * @param {Context['files']} [options.files] of all inputs that belong together, none of which is read twice
    * @param {boolean} [options.success]
    * @param {number} [options.confidence]
    * @param {string} [options.domain]
    */
-  constructor({ format, file, ...given } = {}) {
+  constructor({ format, file, files = new Map(), ...given } = {}) {
     this.#format = format;
-    this.#file = file;
+    this.#context = { file, files };
     this.#given = given;
   }
 
@@ -162,7 +172,7 @@ class TraceReader {
   #readerOf(format) {
     let reader = this.#readers.get(format);
     if (reader === undefined) {
-      reader = format.createReader({ file: this.#file });
+      reader = format.createReader(this.#context);
       this.#readers.set(format, reader);
     }
     return reader;
@@ -173,13 +183,17 @@ class TraceReader {
    *
    * @param {FormatName} format
    * @param {{ line: number | null, index: number | null, size: number }} place
-   * @param {() => Iterable<TraceBuilder>} ask
+   * @param {() => Iterable<TraceBuilder | TypeError>} ask
    * @returns {Generator<Item, void>}
    */
   *#take(format, place, ask) {
     let at = place;
     try {
       for (const builder of ask()) {
+        if (builder instanceof Error) {
+          yield { ...place, format, size: 0, error: `not ${format}: ${reasonOf(builder)}` };
+          continue;
+        }
         const { line, index, size } = builder;
         at = { line, index, size };
         if (!builder.isEmpty) yield { ...at, format, ...finish(builder, this.#given) };
