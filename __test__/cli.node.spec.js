@@ -130,6 +130,19 @@ describe('other formats', () => {
     expect(stderr).toContain(`${chat}:3: not atif: it has no schema_version of ATIF, such as "ATIF-v1.6"`);
     expect(stderr).toContain('2 traces scored');
   });
+
+  test('a record of no format is named as one', async () => {
+    const { code, stderr } = await kpScore([NO_EMBEDDER], {
+      input: '{"sessionId":"x","messages":[{"type":"user"}]}\n{"@type":"ReasoningTrace"}\n',
+    });
+    expect({ code, lines: linesOf(stderr).slice(0, 2) }).toEqual({
+      code: 1,
+      lines: [
+        'stdin:1: trace.task must be an object, got undefined, and it is of no format that --from names',
+        'stdin:2: trace.task must be an object, got undefined',
+      ],
+    });
+  });
 });
 
 describe('--top', () => {

@@ -16,6 +16,7 @@ const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
 const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
+const { isObject } = require('../lib/formats/mapping.js');
 const { NATIVE, TraceReader } = require('../lib/formats/reader.js');
 const { DEFAULT_LIMIT, readRecords } = require('../lib/formats/records.js');
 const { Ranking } = require('./ranking.js');
@@ -444,6 +445,7 @@ class Run {
     const domain = trace?.metadata?.task_domain ?? 'default';
     const success = trace?.metadata?.success;
     const objective = shown?.task?.objective;
+    const isForeign = format === null && isObject(trace);
     // Anything else makes no trace, and turning it into text may fail.
     const excerpt = typeof objective === 'string' ? objective.slice(0, EXCERPT_LENGTH) : '';
     return async () => {
@@ -454,7 +456,10 @@ class Run {
       } catch (thrown) {
         const error = /** @type {SystemError} */ (thrown);
         if (String(error.code).startsWith('ERR_STORE')) return this.#giveUp(error);
-        return this.#addBad(result, error.message);
+        return this.#addBad(
+          result,
+          `${error.message}${isForeign ? ', and it is of no format that --from names' : ''}`,
+        );
       }
       await this.#add(
         { ...result, format: format ?? NATIVE, known, id, domain, breakdown },
