@@ -66,11 +66,12 @@ function readOptions() {
 }
 
 async function loadSections() {
-  const [scoring, search, clean, files, alone, startUp, footprint] = await Promise.all([
+  const [scoring, search, clean, files, formats, alone, startUp, footprint] = await Promise.all([
     import('./rows/scoring.mjs'),
     import('./rows/search.mjs'),
     import('./rows/clean.mjs'),
     import('./rows/files.mjs'),
+    import('./rows/formats.mjs'),
     import('./rows/no-embedder.mjs'),
     import('./rows/start-up.mjs'),
     import('./rows/footprint.mjs'),
@@ -80,6 +81,7 @@ async function loadSections() {
     search.search,
     clean.clean,
     files.files,
+    formats.formats,
     alone.noEmbedder,
     startUp.startUp,
     footprint.footprint,

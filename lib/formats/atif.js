@@ -72,15 +72,19 @@ function createReader({ file, files }) {
   // A trajectory that refers to it was read before.
   const isFollowed = path !== undefined && files.get(path) === 'followed';
   if (path !== undefined && !isFollowed) files.set(path, 'named');
+  const root = path === undefined ? undefined : dirname(path);
+  /** Read once, however many trajectories the file has; null until then. */
+  /** @type {Record<string, unknown> | undefined | null} */
+  let result = null;
   return {
     *read(entry) {
       const { value } = entry;
       if (!recognises(value)) throw new TypeError('it has no schema_version of ATIF, such as "ATIF-v1.6"');
       if (isFollowed) return;
-      const root = path === undefined ? undefined : dirname(path);
+      if (result === null) result = file === undefined ? undefined : readResult(file);
       const builder = build(objectOf(value), entry);
       builder.size = entry.size;
-      if (file !== undefined) addResultFile(builder, file);
+      if (result !== undefined) addOutcome(builder, result);
       yield builder;
       // Not recursive: a file may nest them more deeply than the stack is.
       const waiting = subagentsOf(objectOf(value), root);
@@ -132,11 +136,12 @@ function subagentsOf(trajectory, folder) {
  *
  * @param {Record<string, unknown>} trajectory
  */
-function referencesIn(trajectory) {
-  return listOf(trajectory.steps)
-    .flatMap((step) => listOf(objectOf(objectOf(step).observation).results))
-    .flatMap((result) => listOf(objectOf(result).subagent_trajectory_ref))
-    .map(objectOf);
+function* referencesIn(trajectory) {
+  for (const step of listOf(trajectory.steps)) {
+    for (const result of listOf(objectOf(objectOf(step).observation).results)) {
+      for (const reference of listOf(objectOf(result).subagent_trajectory_ref)) yield objectOf(reference);
+    }
+  }
 }
 
 /**
@@ -279,11 +284,9 @@ function addResult(builder, result, id) {
  * Success and confidence of the trial that a trajectory is of, by the file `result.json` of Harbor.
  *
  * @param {InstanceType<typeof TraceBuilder>} builder
- * @param {string} file
+ * @param {Record<string, unknown>} result
  */
-function addResultFile(builder, file) {
-  const result = readResult(file);
-  if (result === undefined) return;
+function addOutcome(builder, result) {
   builder.keep('trial', result.trial_name);
   builder.keep('task', result.task_name);
   const exception = objectOf(result.exception_info).exception_type;

@@ -113,9 +113,7 @@ function addMessage(builder, value) {
   const type = stringOf(value.type);
   if (role === undefined) {
     if (type === undefined || !isItemType(type))
-      throw new TypeError(
-        `a message must have a role, or a known type${type ? `, not '${type.slice(0, 40)}'` : ''}`,
-      );
+      throw new TypeError('a message must have a role, or a type that is known');
     return addItem(builder, value, type);
   }
   builder.countUnknown(value, KNOWN);
