@@ -10,7 +10,7 @@ const fc = require('fast-check');
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
 const { TraceReader } = require('../lib/formats/reader.js');
-const { root } = require('./support/paths.js');
+const { readTraces, root, sharedTraces } = require('./support/paths.js');
 
 const folder = path.join(__dirname, 'formats');
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
@@ -315,17 +315,91 @@ describe('atif', () => {
     );
   });
 
-  test('is scored as the trace that it becomes', async () => {
-    const scorer = new Scorer({ embedder: null });
+  test.each([
+    ['the model', undefined],
+    ['no embedder', null],
+  ])('is scored as the trace that it becomes, with %s', async (_, embedder) => {
     const traces = await tracesOf(fs.createReadStream(trajectoryFile), { file: trajectoryFile });
     const written = traces.map((trace) => JSON.stringify(trace)).join('\n');
     const again = await tracesOf(written);
     expect(again).toEqual(JSON.parse(`[${written.replace('\n', ',')}]`));
-    const [main] = await scorer.evaluateValues(traces);
-    // 3 of 4 types and a recovery and 12 steps; 3 tools in 12 steps; a certain success; no embedder.
+    const explained = async (each) => {
+      const scorer = new Scorer({ embedder });
+      const breakdowns = [];
+      for (const trace of each) breakdowns.push(await scorer.explain(trace));
+      return breakdowns;
+    };
+    const [main, review] = await explained(traces);
+    // 3 of 4 types and a recovery and 12 steps; 3 tools in 12 steps; a certain success; nothing to compare with.
     const complexity = 0.5 + 0.3 + (12 / 20) * 0.2;
-    expect(main).toBeCloseTo(0.25 * complexity + 0.35 * 0.5 + 0.15 * ((3 / 12) * 3) + 0.25, 6);
-    expect(await scorer.evaluateValues(again)).toEqual(await scorer.evaluateValues(traces));
+    expect(main.score).toBeCloseTo(0.25 * complexity + 0.35 * 0.5 + 0.15 * ((3 / 12) * 3) + 0.25, 6);
+    expect(review.noveltyBasis).toBe(embedder === null ? 'no-embedder' : 'cache');
+    expect(await explained(again)).toEqual([main, review]);
+  });
+
+  const describeShared = hasModels && fs.existsSync(sharedTraces) ? describe : describe.skip;
+  if (!fs.existsSync(sharedTraces)) console.warn(`skipped: there are no traces in ${sharedTraces}`);
+  describeShared('of real traces, and back', () => {
+    let pairs;
+    beforeAll(async () => {
+      const hotpot = path.join(path.dirname(sharedTraces), 'hotpot.jsonl');
+      const traces = [sharedTraces, hotpot].filter((file) => fs.existsSync(file)).flatMap(readTraces);
+      const input = traces.map((trace) => JSON.stringify(trace)).join('\n');
+      const made = execFileSync(python, [program, 'convert'], { input, maxBuffer: 2 ** 28 });
+      const found = await tracesOf(made);
+      expect(found).toHaveLength(traces.length);
+      pairs = traces.map((trace, at) => {
+        const { metadata, outcome } = trace;
+        return {
+          ...{ metadata, outcome },
+          expected: { ...trace, steps: asRead(trace.steps) },
+          found: found[at],
+        };
+      });
+    });
+
+    /** The steps as the documentation says that they are read: calls as text, and what repairs a failure. */
+    function asRead(steps) {
+      const failed = new Set();
+      return steps.map((step, at) => {
+        const { input, tool, type } = step;
+        if (type !== 'tool_call') return step;
+        const lines = Object.entries(input).map(
+          ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+        );
+        const result = steps[at + 1]?.type;
+        const repairs = result === 'observation' && failed.delete(tool.name);
+        if (result === 'error_recovery') failed.add(tool.name);
+        return {
+          ...{ step_id: at, type: repairs ? 'error_recovery' : type },
+          ...{ content: [tool.name, ...lines].join('\n'), tool, input },
+        };
+      });
+    }
+
+    test('has the same steps', () => {
+      for (const { expected, found } of pairs) {
+        expect(found.task).toEqual(expected.task);
+        expect(found.steps).toEqual(expected.steps);
+      }
+      const unchanged = pairs.filter(({ expected }) =>
+        expected.steps.every(({ type }) => type !== 'error_recovery'),
+      );
+      expect(unchanged.length).toBeGreaterThan(10);
+    });
+
+    test('has the same scores', async () => {
+      const some = pairs.filter((_, at) => at % 200 === 0);
+      const [one, other] = [new Scorer(), new Scorer()];
+      for (const { metadata, outcome, expected, found } of some) {
+        const breakdown = await one.explain({ ...found, metadata, outcome });
+        const { nearest, ...rest } = await other.explain(expected);
+        expect(breakdown).toEqual({
+          ...rest,
+          nearest: nearest && { ...nearest, label: breakdown.nearest.label },
+        });
+      }
+    });
   });
 });
 

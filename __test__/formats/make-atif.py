@@ -2,6 +2,7 @@
 
     make-atif.py make         prints the trajectory of `trajectory.json`
     make-atif.py validate     reads trajectories as JSON Lines, and fails at the first that is none
+    make-atif.py convert      reads reasoning traces as JSON Lines, and prints the trajectories that they could have come from
 """
 
 import json
@@ -97,8 +98,32 @@ def trajectory():
     )
 
 
+def converted(trace):
+    """The trajectory of a trace: what follows a call is its result, and what follows anything else a user says."""
+    steps = [Step(step_id=1, source="user", message=trace["task"]["objective"])]
+    for at, step in enumerate(trace["steps"]):
+        identity = f"call_{at}"
+        last = steps[-1]
+        if step["type"] == "thought":
+            steps.append(Step(step_id=len(steps) + 1, source="agent", message=step["content"]))
+        elif step["type"] == "tool_call":
+            calls = [call(identity, step["tool"]["name"], **step["input"])]
+            steps.append(Step(step_id=len(steps) + 1, source="agent", message="", tool_calls=calls))
+        elif last.tool_calls and not last.observation:
+            found = result(last.tool_calls[0].tool_call_id, step["content"], is_error=step["type"] == "error_recovery")
+            last.observation = Observation(results=[found])
+        else:
+            steps.append(Step(step_id=len(steps) + 1, source="user", message=step["content"]))
+    agent = Agent(name="agent", version="1")
+    return Trajectory(schema_version="ATIF-v1.8", session_id=trace["id"], agent=agent, steps=steps)
+
+
 if sys.argv[1] == "make":
     print(json.dumps(trajectory().to_json_dict(), indent=2))
+elif sys.argv[1] == "convert":
+    for line in sys.stdin:
+        made = converted(json.loads(line))
+        print(json.dumps(Trajectory.model_validate(made.to_json_dict()).to_json_dict()))
 else:
     for line in sys.stdin:
         Trajectory.model_validate_json(line)

@@ -7,7 +7,8 @@
 //
 // Every trace that is whole in the input is scored, once, whatever the rest of the input is; nothing that existed is lost: a
 // file is as it was or has been replaced by all of the new contents, and a trace is in some file always, even if the process
-// is killed. Nothing else is left beside the files.
+// is killed. Nothing else is left beside the files. With --clean, no secret of the input is in anything that is written or said,
+// whole or in part; with --from, records of another format are bad, or become traces.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -21,6 +22,7 @@ import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
 const { VectorCache } = require('../..');
+const { FORMAT_NAMES, NATIVE } = require('../../lib/formats/reader.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 
@@ -33,6 +35,8 @@ const KILL_EVERY = 8;
 const MOST_MILLISECONDS = 400;
 /** How many outputs there are for one that is the input although it must not be. */
 const INPUT_EVERY = 20;
+/** How many runs there are for one that takes all records for one format. */
+const FROM_EVERY = 6;
 /** How many parts of a file there are for one that is cut off. */
 const CUT_EVERY = 4;
 
@@ -45,7 +49,16 @@ const { values: given } = parseArgs({
 });
 const seed = given.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(given.seed);
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-fuzz-'));
-const counts = { runs: 0, traces: 0, refused: 0, leftAsTheyWere: 0, killed: 0, memories: 0 };
+const counts = {
+  runs: 0,
+  traces: 0,
+  refused: 0,
+  cleaned: 0,
+  converted: 0,
+  leftAsTheyWere: 0,
+  killed: 0,
+  memories: 0,
+};
 
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const nowAndThen = (every, arbitrary, otherwise = fc.constant(null)) =>
@@ -62,8 +75,26 @@ const binary = fc
 const DEEP = 5_000;
 const withObjective = (json) =>
   JSON.stringify(makeTrace({ objective: 'OBJECTIVE' })).replace('"OBJECTIVE"', json);
+/** What --clean replaces at every level, and a part of it that nothing else has. */
+const SECRET = 'password=Geheim7654321';
+const SECRET_PART = 'Geheim';
+
+const hostile = [
+  '{"messages":[{"role":"SECRET","content":"SECRET"}]}',
+  '{"messages":[{"role":"user","content":"SECRET"},{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{SECRET"}}]}]}',
+  '{"schema_version":"ATIF-v1.6","steps":[{"source":"SECRET"}]}',
+  '{"schema_version":"ATIF-v1.8","agent":{},"steps":[{"source":"user","message":"SECRET","observation":{"results":[{"subagent_trajectory_ref":[{"trajectory_path":"input-0"}]}]}}]}',
+  '{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","content":"SECRET"}]}}',
+  '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"t","attributes":[{"key":"input.value","value":{"stringValue":"SECRET"}}]}]}]}]}',
+  '{"trajectory":[{"action":"SECRET","observation":"SECRET"}],"history":[],"info":{"exit_status":"SECRET"}}',
+  'SECRET',
+  '{"SECRET":',
+  '{"a":SECRET}',
+].map((line) => line.replaceAll('SECRET', SECRET));
+
 const bad = fc.oneof(
   cutTrace,
+  fc.constantFrom(...hostile),
   fc.constantFrom(
     withObjective('{"toString":1}'),
     withObjective('['.repeat(DEEP) + ']'.repeat(DEEP)),
@@ -101,7 +132,7 @@ const trace = fc.record({
   domain: fc.constantFrom('code', 'finance', 'other'),
   objective: fc.oneof(
     fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }),
-    fc.constantFrom('{"[', ']}', '\\"'),
+    fc.constantFrom('{"[', ']}', '\\"', `log in: ${SECRET}`),
   ),
   success: fc.boolean(),
 });
@@ -155,6 +186,8 @@ const run = fc.record({
   ),
   extension: fc.constantFrom('', '.gz', '.GZ'),
   threshold: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
+  clean: fc.option(fc.constantFrom('aggregated', 'private')),
+  from: nowAndThen(FROM_EVERY, fc.constantFrom(...FORMAT_NAMES)),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
   memory: nowAndThen(MEMORY_EVERY, fc.constant(true)),
@@ -183,7 +216,7 @@ try {
 }
 
 /** Makes the files of a run, runs it, and looks at what it has made of them. */
-async function check({ inputs, stdin, outputs, extension, threshold, killed, memory }) {
+async function check({ inputs, stdin, outputs, extension, threshold, clean, from, killed, memory }) {
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
@@ -192,6 +225,8 @@ async function check({ inputs, stdin, outputs, extension, threshold, killed, mem
   const files = [];
   const splits = threshold !== null;
   if (splits) args.push('--threshold', String(threshold));
+  if (clean !== null) args.push('--clean', clean);
+  if (from !== null) args.push('--from', from);
   for (const [name, what] of Object.entries(outputs)) {
     if (name === 'dropped' && !splits) continue;
     const file = makeOutput(directory, `${name}${name === 'report' ? '' : extension}`, what, made);
@@ -215,7 +250,8 @@ async function check({ inputs, stdin, outputs, extension, threshold, killed, mem
     killAfter: killed === null ? null : killed * MOST_MILLISECONDS,
   });
 
-  const good = made.flatMap(({ good }) => good);
+  // Taken for another format, a trace is bad.
+  const good = from === null || from === NATIVE ? made.flatMap(({ good }) => good) : [];
   const isKilled = result.signal !== null;
   const isUnchanged = ({ target }) => equal(read(target), before.get(target));
   const fail = (what) => {
@@ -244,6 +280,14 @@ async function check({ inputs, stdin, outputs, extension, threshold, killed, mem
     fs.rmSync(directory, { recursive: true });
     return;
   }
+  if (clean !== null && result.code !== 2) {
+    counts.cleaned++;
+    const texts = files
+      .filter((file) => !isUnchanged(file))
+      .map(({ target, file }) => textIn(read(target), file));
+    const leak = [...texts, result.stdout, result.stderr].find((text) => text.includes(SECRET_PART));
+    if (leak !== undefined) fail('a secret was not cleaned');
+  }
   const left = fs.readdirSync(directory).filter((name) => /\.(?:tmp|lock)$/.test(name));
   if (left.length > 0) fail(`it has left ${left}`);
   if (/this is a bug|^ +at /m.test(result.stderr) || ![0, 1, 2, 3].includes(result.code))
@@ -259,6 +303,7 @@ async function check({ inputs, stdin, outputs, extension, threshold, killed, mem
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
   counts.traces += scored.length;
+  counts.converted += scored.filter(({ format }) => format !== NATIVE).length;
   const scoredIds = scored.map(({ id }) => id).filter((id) => /^t\d+$/.test(id));
   const lost = good.filter((id) => !scoredIds.includes(id));
   if (lost.length > 0) fail(`not scored: ${lost}`);
@@ -381,12 +426,16 @@ function runCommand(args, { input: file, killAfter }) {
 /** The ids in a file of JSON Lines, which is whole. */
 function idsIn(contents, name) {
   if (contents === null) return [];
-  const text = (/\.gz$/i.test(name) ? gunzipSync(contents) : contents).toString();
+  const text = textIn(contents, name);
   if (text !== '' && !text.endsWith('\n')) throw new Error(`${name} is not whole: ${text}`);
   return text
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line).id);
+}
+
+function textIn(contents, name) {
+  return (/\.gz$/i.test(name) ? gunzipSync(contents) : contents).toString();
 }
 
 /** What zlib makes of gzip that may be cut off. */
