@@ -102,7 +102,7 @@ const REMEDIES = {
     'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.',
   ERR_OUT_OF_MEMORY: 'Free memory, or raise the limit that the process or its container has.',
   ERR_RUNTIME_NOT_FOUND:
-    'Reinstall @knowledgepulse/native with optional dependencies. For musl and Intel Macs no package carries ONNX Runtime: install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library.',
+    'Reinstall @knowledgepulse/native with optional dependencies. For musl and Intel Macs no package carries ONNX Runtime: install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library (on Alpine Linux 3.24 and newer: apk add onnxruntime, and /usr/lib/libonnxruntime.so.1).',
   ERR_RUNTIME_TOO_OLD: 'Use the ONNX Runtime of the platform package, or a newer one.',
   ERR_RUNTIME_UNREADABLE: UNREADABLE,
   ERR_RUNTIME_UNUSABLE: 'Reinstall @knowledgepulse/native with optional dependencies.',
