@@ -7,6 +7,8 @@ pub mod trace;
 
 pub mod embed;
 
+pub mod novelty;
+
 pub mod cache;
 
 pub mod score;

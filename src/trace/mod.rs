@@ -142,6 +142,16 @@ pub(crate) mod tests {
         }
     }
 
+    /// A successful trace of thoughts with this text.
+    pub(crate) fn with_texts(objective: &str, contents: &[&str]) -> Trace {
+        let mut trace = with_steps(&vec!["thought"; contents.len()]);
+        trace.task.objective = objective.into();
+        for (step, content) in trace.steps.iter_mut().zip(contents) {
+            step.content = Some((*content).into());
+        }
+        trace
+    }
+
     #[test]
     fn confidence_must_be_in_range() {
         for confidence in [-0.1, 1.5, f64::NAN, f64::INFINITY] {
