@@ -844,6 +844,31 @@ describe('otel', () => {
     expect(inference).toMatchObject({ task: { objective: 'Add 2 and 3.' }, metadata: { success: false } });
   });
 
+  test('what instrumentations of OpenAI and Anthropic have recorded has each step once', async () => {
+    const traces = await tracesOf(streamOf('captured-spans.jsonl'));
+    const said = [
+      'I ask the tool.',
+      'I ask the tool.',
+      'The tool knows.',
+      'I ask the tool.',
+      'I ask the tool.',
+    ];
+    expect(traces.map((trace) => [trace.task.objective, stepsOf(trace)])).toEqual(
+      said.map((thought) => [
+        'Weather in Paris?',
+        [
+          ['thought', thought],
+          ['tool_call', 'get_weather\nlocation: Paris'],
+          ['observation', 'rainy, 14 degrees'],
+          ['thought', 'It rains in Paris.'],
+        ],
+      ]),
+    );
+    for (const { metadata } of traces) {
+      expect(metadata).toMatchObject({ framework: 'weather-agent', imported: { model: 'example-1' } });
+    }
+  });
+
   const attributes = (values) =>
     Object.entries(values).map(([key, value]) => ({ key, value: { stringValue: value } }));
   const batch = (...spans) => ({ resourceSpans: [{ scopeSpans: [{ spans }] }] });

@@ -233,15 +233,15 @@ function messageOf(member) {
   const fields = new Map(
     Object.entries(member).map(([name, value]) => [name.replace(/^message\./, ''), value]),
   );
-  const calls = unflatten(fields, 'tool_calls').map((call) => ({
-    id: call['tool_call.id'] ?? call.id,
-    name: call['tool_call.function.name'] ?? call.name,
-    arguments: call['tool_call.function.arguments'] ?? call.arguments,
-  }));
-  const parts = unflatten(fields, 'contents').map((part) => ({
-    type: part['message_content.type'] ?? 'text',
-    text: part['message_content.text'],
-  }));
+  const calls = unflatten(fields, 'tool_calls').map(callOf);
+  const ids = new Set(calls.map(({ id }) => id));
+  const parts = [];
+  for (const part of unflatten(fields, 'contents')) {
+    const type = part['message_content.type'] ?? 'text';
+    if (type !== 'tool_use') parts.push({ type, text: part['message_content.text'] });
+    // OpenInference has a call of Anthropic's API in both places.
+    else if (!ids.has(part['tool_call.id'])) calls.push(callOf(part));
+  }
   return {
     role: fields.get('role') ?? 'assistant',
     content: fields.get('content') ?? parts,
@@ -249,6 +249,17 @@ function messageOf(member) {
     ...(fields.has('tool_call_id') ? { tool_call_id: fields.get('tool_call_id') } : {}),
   };
 }
+
+/**
+ * A call of the flattened kinds as one of a chat.
+ *
+ * @param {Record<string, unknown>} call
+ */
+const callOf = (call) => ({
+  id: call['tool_call.id'] ?? call.id,
+  name: call['tool_call.function.name'] ?? call.name,
+  arguments: call['tool_call.function.arguments'] ?? call.arguments,
+});
 
 /** Events that were messages, before messages were attributes, and their roles. */
 const EVENT_ROLES = new Map([
