@@ -99,7 +99,10 @@ export declare class NativeVectorCache {
   constructor(maxElements: number, dimensions: number, ttlMs: number)
   /** Adds a copy of a vector. */
   add(vector: Float32Array | Float64Array, label?: string | undefined | null): void
-  /** Moves the vectors of another cache, which nobody else has, to the end of this one. */
+  /**
+   * Moves the vectors of another cache to the end of this one. No one else may use the other one: both are locked, in this
+   * order.
+   */
   append(newer: NativeVectorCache): void
   /** The largest cosine similarity to a vector in the cache. */
   maxCosineSimilarity(query: Float32Array | Float64Array): number
@@ -132,9 +135,9 @@ export declare class NativeVectorCache {
   get dimensions(): number
   /** How long a vector lives; infinity for ever. */
   get ttlMs(): number
-  /** The model that the vectors come from, if that was said. */
+  /** The model that the vectors come from, if it is recorded. */
   get model(): NativeModelIdentity | null
-  /** The name of the method that the vectors come from, if that was said. */
+  /** The name of the method that the vectors come from, if it is recorded. */
   get method(): string | null
   /** Throws if vectors of this model and method do not compare with those here. */
   checkOrigin(model: NativeModelIdentity, method?: string | undefined): void

@@ -14,10 +14,10 @@ import path from 'node:path';
 import { addonName, root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 
-/** Where the core does what an interpreter can: no library is loaded, no thread waits for one. */
+/** The tests that an interpreter can run: they load no library, and no thread of theirs waits for one. */
 const PLAIN_MODULES = [
-  ...['trace', 'features', 'dimensions', 'composite', 'overrides', 'scorer', 'novelty'],
-  ...['text', 'tokens', 'cache', 'simd', 'queue', 'outline', 'error'],
+  ...['trace::', 'score::', 'cache::', 'simd::', 'error::'],
+  ...['embed::tokens::', 'embed::model::outline::', 'engine::queue::'],
 ];
 
 /** @type {Record<string, { missing: () => string | null, run: () => void }>} */

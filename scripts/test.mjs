@@ -56,6 +56,7 @@ const atLength = () => [
   installed,
   program('every way to exit', 'scripts/test-exits.mjs'),
   program('hostile calls', '__test__/fuzz/hostile.mjs', '--calls', '200000'),
+  program('hostile texts', '__test__/fuzz/clean.mjs', '--texts', '20000'),
   program('hostile files', '__test__/fuzz/command.mjs', '--runs', '2000'),
   program('a heavy load', '__test__/load/run.mjs'),
   program('hostile input to the core', 'scripts/fuzz.mjs', 'smoke'),

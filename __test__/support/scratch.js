@@ -13,6 +13,11 @@ function scratchDirectory(name) {
   return directory;
 }
 
+/** A path for the file of a cache, in a new directory within `directory`. */
+function cacheFileIn(directory) {
+  return path.join(fs.mkdtempSync(path.join(directory, 'cache-')), 'memory.safetensors');
+}
+
 /** A copy of the model package in `directory`; links, because the model is large. */
 function copyModel(directory) {
   fs.mkdirSync(directory, { recursive: true });
@@ -47,4 +52,4 @@ function linkPackages(directory, packages) {
   }
 }
 
-module.exports = { copyModel, copyPackage, linkPackages, replaceFile, scratchDirectory };
+module.exports = { cacheFileIn, copyModel, copyPackage, linkPackages, replaceFile, scratchDirectory };

@@ -1,0 +1,221 @@
+'use strict';
+
+// The file of a cache as the core writes it, on whichever JavaScript engine: whole after a kill and on a full disk, and
+// readable in Python.
+
+const { execFileSync, spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { VectorCache } = require('..');
+const { LARGE } = require('./support/large-cache.js');
+const { root } = require('./support/paths.js');
+const { run, runForResult } = require('./support/run-script.js');
+const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('cache-file');
+const newFile = () => cacheFileIn(scratch);
+
+/** That a file holds the whole of one of the states of `LARGE`. */
+async function expectWhole(file) {
+  const loaded = await VectorCache.load(file);
+  const labels = [...loaded].map(({ label }) => Number(label));
+  expect(labels).toHaveLength(2000);
+  expect(labels.every((label, index) => label === labels[0] + index)).toBe(true);
+  return labels[0];
+}
+
+test('a process that is killed at any moment leaves a whole file', async () => {
+  const file = newFile();
+  const program = `${LARGE}
+    (async () => {
+      for (;;) {
+        await cache.save(file);
+        process.stdout.write('.');
+        for (let i = 0; i < 7; i++) add();
+      }
+    })();
+  `;
+  const firsts = new Set();
+  for (let kill = 0; kill < 32; kill++) {
+    const child = spawn(process.execPath, ['-e', program, file]);
+    await once(child.stdout, 'data');
+    // At another place of a save each time.
+    await sleep((kill * 7) % 29);
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    firsts.add(await expectWhole(file));
+  }
+  expect(firsts.size).toBeGreaterThan(1);
+  // What they were writing is all that is left of them.
+  const others = fs.readdirSync(path.dirname(file)).filter((name) => name !== path.basename(file));
+  expect(others.filter((name) => !/^\.knowledgepulse-\w+\.tmp$/.test(name))).toEqual([]);
+  const old = new Date(Date.now() - 3_600_000);
+  for (const name of others) fs.utimesSync(path.join(path.dirname(file), name), old, old);
+  await new VectorCache().save(file);
+  expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+}, 120_000);
+
+/** Saves a small cache and then a large one, for which there is no room; prints what became of that. */
+const WITHOUT_ROOM = `${LARGE}
+  (async () => {
+    const small = new VectorCache({ maxElements: 5 });
+    for (const { vector } of cache) small.add(vector, 'small');
+    await small.save(file);
+    try {
+      await cache.save(file);
+    } catch (error) {
+      console.log(JSON.stringify([error.code, error.message]));
+    }
+  })();
+`;
+
+describe('a full disk', () => {
+  async function expectRefused({ code, stdout, stderr }, file) {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [errorCode, message] = JSON.parse(stdout);
+    expect(errorCode).toBe('ERR_CACHE_IO');
+    expect(message).toContain(file);
+    expect((await VectorCache.load(file)).nearest(new Float32Array(384).fill(1))[0].label).toBe('small');
+    expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
+    return message;
+  }
+
+  (process.platform === 'win32' ? test.skip : test)('leaves the old file (a limit)', async () => {
+    const file = newFile();
+    // In blocks of 512 or 1,024 bytes. A process that has not asked to be told is killed.
+    const script = 'trap "" XFSZ; ulimit -f 400; exec "$@"';
+    const ended = await run('sh', ['-c', script, 'sh', process.execPath, '-e', WITHOUT_ROOM, file]);
+    await expectRefused(ended, file);
+  });
+
+  test('leaves the old file (a small file system)', async () => {
+    const directory = path.join(scratch, 'small');
+    fs.mkdirSync(directory);
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'tmpfs', directory], { stdio: 'pipe' });
+    } catch {
+      console.warn('skipped: this process may not mount a small file system');
+      return;
+    }
+    try {
+      const file = path.join(directory, 'memory.safetensors');
+      const message = await expectRefused(await run(process.execPath, ['-e', WITHOUT_ROOM, file]), file);
+      expect(message).toMatch(/no space left/i);
+    } finally {
+      execFileSync('umount', [directory]);
+    }
+  });
+});
+
+describe('Python', () => {
+  const scripts = process.platform === 'win32' ? 'Scripts' : 'bin';
+  const python = path.join(root, 'model', '.venv', scripts, 'python');
+  const program = path.join(__dirname, 'support', 'cache-file.py');
+  const hasPackages = (() => {
+    try {
+      execFileSync(python, ['-c', 'import numpy, safetensors, xxhash'], { stdio: 'pipe' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+  if (!hasPackages) console.warn('skipped: the Python packages of scripts/readers.txt are not installed');
+  const testPython = hasPackages ? test : test.skip;
+
+  testPython('reads what was saved', async () => {
+    const file = newFile();
+    const cache = new VectorCache({ maxElements: 10, dimensions: 70, ttlMs: 60_000.5 });
+    const vectors = Array.from({ length: 5 }, (_, i) =>
+      Float32Array.from({ length: 70 }, (_, j) => i - j / 7),
+    );
+    const labels = ['kp:trace:1', undefined, '', '\u00e9\u{1f980}', undefined];
+    const before = Date.now();
+    cache.addBatch(vectors, labels);
+    await cache.save(file);
+    const { code, stdout, stderr } = await run(python, [program, 'read', file]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const read = JSON.parse(stdout);
+    expect(read.metadata).toEqual({
+      format: 'knowledgepulse-vector-cache',
+      version: '2',
+      max_elements: '10',
+      ttl_ms: '60000.5',
+      saved_at: expect.stringMatching(/^\d{16}$/),
+    });
+    expect(read.dtypes).toEqual({
+      added: 'int64',
+      label_ends: 'uint64',
+      vectors: 'float32',
+      labelled: 'bool',
+      labels: 'uint8',
+      checksum: 'uint8',
+    });
+    expect(read.vectors.map((vector) => Float32Array.from(vector))).toEqual(vectors);
+    expect(read.labels).toEqual(labels.map((label) => label ?? null));
+    for (const added of read.added.map((time) => Date.parse(`${time}Z`))) {
+      expect(added).toBeGreaterThanOrEqual(before - 1);
+      expect(added).toBeLessThanOrEqual(Date.now());
+    }
+  });
+
+  /** Has Python write a file. */
+  function write(file, contents) {
+    execFileSync(python, [program, 'write', file], { input: JSON.stringify(contents) });
+  }
+
+  testPython('writes what is loaded', async () => {
+    const file = newFile();
+    write(file, {
+      metadata: {
+        ...{ format: 'knowledgepulse-vector-cache', version: '2', max_elements: '2', note: 'by hand' },
+        method: 'full',
+      },
+      vectors: [
+        [1, 2, 3],
+        [4, 5, 6],
+        [7, 8, 9.5],
+      ],
+      labels: ['a', null, 'c'],
+      added: ['2020-01-01', '2021-01-01', '2022-01-01T12:00:00.000001'],
+    });
+    const loaded = await VectorCache.load(file);
+    expect(loaded).toMatchObject({
+      maxElements: 2,
+      dimensions: 3,
+      ttlMs: Number.POSITIVE_INFINITY,
+    });
+    expect([...loaded]).toEqual([
+      { vector: Float32Array.of(4, 5, 6), label: undefined, index: 0 },
+      { vector: Float32Array.of(7, 8, 9.5), label: 'c', index: 1 },
+    ]);
+    expect(loaded.method).toBe('full');
+    expect((await VectorCache.load(file, { ttlMs: 1000 })).size).toBe(0);
+  });
+
+  testPython('writes files of a model, of which that of the embedder is taken', async () => {
+    const status = 'console.log(JSON.stringify(await kp.embedderStatus()))';
+    const env = { KNOWLEDGEPULSE_DTYPE: 'q8' };
+    const { result: embedder } = await runForResult(status, { env });
+    expect(embedder.available).toBe(true);
+    const identities = {
+      same: { model: embedder.model, dtype: 'q8', model_sha256: embedder.modelSha256 },
+      'same name': { model: embedder.model, dtype: 'q8' },
+      'another type': { model: embedder.model, dtype: 'fp32', model_sha256: '0'.repeat(64) },
+    };
+    const entries = { vectors: [[1]], labels: [null], added: ['2020-01-01'] };
+    const results = {};
+    for (const [name, identity] of Object.entries(identities)) {
+      const file = newFile();
+      const bounds = { format: 'knowledgepulse-vector-cache', version: '1', max_elements: '2' };
+      write(file, { ...entries, metadata: { ...bounds, ...identity } });
+      const load = `kp.VectorCache.load(${JSON.stringify(file)})`;
+      const script = `console.log(JSON.stringify(await ${load}.then(({ model }) => model, ({ code }) => code)))`;
+      results[name] = (await runForResult(script, { env })).result;
+    }
+    const model = { model: embedder.model, dtype: 'q8' };
+    expect(results).toEqual({ same: model, 'same name': model, 'another type': 'ERR_CACHE_OTHER_MODEL' });
+  });
+});
