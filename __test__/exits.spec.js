@@ -7,6 +7,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
+const { testTimeout } = require('../jest.config.js');
 const { run } = require('./support/run-script.js');
 
 /** Crashes at exit are races; once proves little. `npm run test:exits` does it thirty times. */
@@ -73,8 +74,8 @@ const states = {
   'idle after a score': `${LOADED} await kp.evaluateValue(makeTrace());`,
 };
 
-// Bun takes the time limit from its command line.
-if (typeof jest !== 'undefined') jest.setTimeout?.(REPETITIONS * 40_000);
+// The limit of all tests, or more for many repetitions. Bun takes it from its command line.
+if (typeof jest !== 'undefined') jest.setTimeout?.(Math.max(testTimeout, REPETITIONS * 40_000));
 
 describe.each(Object.entries(states))('%s', (_, state) => {
   test('process.exit(0)', () => expectEnd(`${state} process.exit(0);`));
