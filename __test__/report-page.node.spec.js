@@ -8,7 +8,7 @@ const { pathToFileURL } = require('node:url');
 
 const { ReportCollector } = require('../cli/report/collector.js');
 const { findChromium, launchChromium } = require('./support/browser.js');
-const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { REPORT_OPTIONS, makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const chromium = findChromium();
@@ -18,17 +18,10 @@ if (!chromium) {
   );
 }
 
-const OPTIONS = {
-  threshold: 0.6,
-  sources: ['traces.jsonl'],
-  novelty: 'prefix',
-  dtype: 'fp32',
-  version: '1.2.3',
-};
 const RUN = { finishedAt: new Date('2026-01-02T03:04:05Z'), seconds: 12, interrupted: false };
 
 function render(traces, { options = {}, run = {}, errors = [] } = {}) {
-  const collector = new ReportCollector({ ...OPTIONS, ...options });
+  const collector = new ReportCollector({ ...REPORT_OPTIONS, ...options });
   for (const trace of traces) collector.add(trace);
   for (const error of errors) collector.addError(error);
   return collector.render({ ...RUN, ...run });

@@ -9,21 +9,14 @@ const { gunzipSync } = require('node:zlib');
 const { ReportCollector } = require('../cli/report/collector.js');
 const { Summary } = require('../cli/summary.js');
 const { Histogram, Sequence, Top } = require('../cli/report/statistics.js');
-const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { REPORT_OPTIONS, makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 
-const OPTIONS = {
-  threshold: 0.6,
-  sources: ['traces.jsonl'],
-  novelty: 'prefix',
-  dtype: 'fp32',
-  version: '1.2.3',
-};
 const RUN = { finishedAt: new Date('2026-01-02T03:04:05Z'), seconds: 1.5, interrupted: false };
 
 function collect(traces, options = {}) {
-  const collector = new ReportCollector({ ...OPTIONS, ...options });
+  const collector = new ReportCollector({ ...REPORT_OPTIONS, ...options });
   for (const trace of traces) collector.add(trace);
   return collector;
 }
@@ -535,7 +528,7 @@ describe('the page', () => {
     const script = `
       const { ReportCollector } = require(${JSON.stringify(path.join(root, 'cli', 'report', 'collector.js'))});
       const { makeBreakdown, makeScored } = require(${JSON.stringify(path.join(__dirname, 'support', 'make-breakdown.js'))});
-      const collector = new ReportCollector(${JSON.stringify(OPTIONS)});
+      const collector = new ReportCollector(${JSON.stringify(REPORT_OPTIONS)});
       // Without white space, which would be copied for being replaced.
       const filler = 'x'.repeat(20_000);
       for (let i = 0; i < 100_000; i++) {

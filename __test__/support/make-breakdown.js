@@ -84,4 +84,13 @@ function randomNumbers(seed) {
   };
 }
 
-module.exports = { makeBreakdown, makeScored, randomNumbers };
+/** What the reports of the tests are of, besides traces. */
+const REPORT_OPTIONS = {
+  threshold: 0.6,
+  sources: ['traces.jsonl'],
+  novelty: 'prefix',
+  dtype: 'fp32',
+  version: '1.2.3',
+};
+
+module.exports = { REPORT_OPTIONS, makeBreakdown, makeScored, randomNumbers };
