@@ -1,8 +1,12 @@
 // What this machine's platform package is called and holds.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+import libc from '../lib/installation/libc.js';
+
+const { systemLibc } = libc;
 
 /**
  * What the scripts read of a `package.json`.
@@ -34,14 +38,9 @@ const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 
 /** The name of this machine's platform package, as in `linux-x64-gnu`. */
 export function hostPlatform() {
-  const suffix = process.platform === 'linux' && isMusl() ? '-musl' : SUFFIXES[process.platform];
+  const suffix = systemLibc().libc === 'musl' ? '-musl' : SUFFIXES[process.platform];
   if (suffix === undefined) throw new Error(`unsupported platform ${process.platform}`);
   return `${process.platform}-${process.arch}${suffix}`;
-}
-
-/** Whether the system's C library is musl, told by the loader that it brings. */
-function isMusl() {
-  return readdirSync('/lib').some((name) => name.startsWith('ld-musl-'));
 }
 
 export function platformDirectory(platform = hostPlatform()) {
