@@ -5,7 +5,7 @@ use std::{
     fs::{self, File},
     io::{self, Write},
     num::NonZeroUsize,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     sync::{
         LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -127,7 +127,11 @@ impl Snapshot {
     /// Gives a finished file its name, unless a later snapshot has it.
     fn persist(&self, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
         let name = target.file_name().unwrap_or_default();
-        let place = fs::canonicalize(directory)?.join(name);
+        // Windows cannot tell the canonical name of every directory (on a RAM disk, say), and Wine none of more than 260 characters.
+        // The name only puts the saves of one file in order, so one that is merely absolute serves then.
+        let place = fs::canonicalize(directory)
+            .or_else(|_| path::absolute(directory))?
+            .join(name);
         let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
         if saved.get(&place).is_none_or(|&number| number <= self.number) {
             file.persist(target).map_err(|error| error.error)?;
