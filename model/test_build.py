@@ -19,12 +19,10 @@ from unittest import mock
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 import build
 import check
 import graph
-import quantize
 
 built: dict[str, Path] = {}
 
@@ -33,7 +31,7 @@ def setUpModule() -> None:
     """Provides the finished packages that the tests copy."""
     for dtype, name in build.PACKAGES.items():
         built[dtype] = build.DEFAULT_OUTPUT / name
-        if build.outdated(built[dtype], verify=True):
+        if build.outdated(dtype, built[dtype], verify=True):
             folder = tempfile.TemporaryDirectory()
             unittest.addModuleCleanup(folder.cleanup)
             built[dtype] = Path(folder.name) / name
@@ -95,18 +93,57 @@ class BuildTest(unittest.TestCase):
         for dtype, package in build.PACKAGES.items():
             manifest = json.loads((self.folder / package / "manifest.json").read_bytes())
             self.assertEqual(manifest["dtype"], dtype)
-            self.assertEqual(manifest["weights"]["sha256"], build.SOURCES["model.safetensors"])
+            self.assertEqual(manifest["source"]["sha256"], build.SOURCES["model.safetensors"])
             for name in build.COPIED:
                 self.assertEqual(manifest["files"][name]["sha256"], build.SOURCES[name])
+            self.assertLess(manifest["files"]["model.onnx"]["bytes"], 100_000)
+        # The official file, byte for byte.
+        self.assertEqual(build.sha256(self.output / "model.safetensors"), build.SOURCES["model.safetensors"])
 
-    def test_detects_a_truncated_model(self) -> None:
-        os.truncate(self.output / "model.onnx", 1000)
+    def test_int8_weights_say_how_they_were_made(self) -> None:
+        _, metadata = graph.read_header(self.folder / build.PACKAGES["q8"] / "model.safetensors")
+        self.assertEqual(set(metadata), {"quantization", "tool", "weights", "calibration", "license"})
+        self.assertIn(build.SOURCES["model.safetensors"], metadata["weights"])
+        self.assertRegex(metadata["tool"], r"^knowledgepulse-encoder \d+\.\d+\.\d+, quantize$")
+        self.assertRegex(metadata["calibration"], r"^\d+ texts as token ids, SHA-256 [0-9a-f]{64}$")
+
+    def test_builds_again_when_other_int8_weights_are_pinned(self) -> None:
+        pin = self.folder / "pin"
+        pin.write_text("0" * 64)
+        with mock.patch.object(build, "PIN", pin):
+            printed = "model: fp32 up to date\nmodel: q8 the weights changed\n"
+            self.assertEqual(run("--output", self.folder, "--check"), (1, printed))
+
+    def test_refuses_other_int8_weights_unless_they_are_to_be_pinned(self) -> None:
+        """With weights that a program of another kind has made: those that are built, with more metadata."""
+        output = self.folder / build.PACKAGES["q8"]
+        pin = self.folder / "pin"
+        shutil.copyfile(build.PIN, pin)
+
+        def quantize(weights: Path, ids: Path, target: Path) -> None:
+            shutil.copyfile(built["q8"] / "model.safetensors", target)
+            build.annotate(target, {"other": "yes"})
+
+        checks = mock.patch.object(build, "check_q8", lambda *_: "")
+        with mock.patch.object(build, "PIN", pin), mock.patch.object(build, "quantize", quantize), checks:
+            code, printed = run("--dtype", "q8", "--output", self.folder, "--force")
+            self.assertEqual(code, 1)
+            self.assertRegex(printed, r"the int8 weights have SHA-256 .* run with --pin")
+            self.assertEqual(run("--dtype", "q8", "--output", self.folder, "--pin")[0], 0)
+            self.assertEqual(pin.read_text().strip(), build.sha256(output / "model.safetensors"))
+            self.assertEqual(run("--dtype", "q8", "--output", self.folder), (0, "model: q8 up to date\n"))
+        before, after = (graph.read_header(path / "model.safetensors")[0] for path in (built["q8"], output))
+        for name, tensor in before.items():
+            self.assertEqual((tensor.dtype, tensor.shape), (after[name].dtype, after[name].shape))
+
+    def test_detects_truncated_weights(self) -> None:
+        os.truncate(self.output / "model.safetensors", 1000)
         code, printed = run("--dtype", "fp32", "--output", self.folder, "--check")
         self.assertEqual(code, 1)
-        self.assertIn("model.onnx has 1000 bytes", printed)
+        self.assertIn("model.safetensors has 1000 bytes", printed)
 
     def test_detects_a_flipped_bit_when_verifying(self) -> None:
-        with (self.output / "model.onnx").open("r+b") as file:
+        with (self.output / "model.safetensors").open("r+b") as file:
             file.seek(50_000_000)
             byte = file.read(1)[0]
             file.seek(-1, os.SEEK_CUR)
@@ -114,7 +151,7 @@ class BuildTest(unittest.TestCase):
         self.assertEqual(run("--dtype", "fp32", "--output", self.folder, "--check")[0], 0)
         code, printed = run("--dtype", "fp32", "--output", self.folder, "--check", "--verify")
         self.assertEqual(code, 1)
-        self.assertIn("model.onnx has SHA-256", printed)
+        self.assertIn("model.safetensors has SHA-256", printed)
 
     def test_detects_what_is_missing_damaged_or_old(self) -> None:
         manifest = self.output / "manifest.json"
@@ -184,7 +221,7 @@ class CheckTest(unittest.TestCase):
 
     def setUp(self) -> None:
         self.tokenizer = check.Tokenizer(built["fp32"] / "tokenizer.json")
-        self.models = {dtype: (path / "model.onnx").read_bytes() for dtype, path in built.items()}
+        self.models = {dtype: path / "model.onnx" for dtype, path in built.items()}
 
     def test_refuses_other_results(self) -> None:
         others = mock.patch.object(check, "PUBLISHED", (*check.PUBLISHED[:7], -0.0072))
@@ -196,62 +233,56 @@ class CheckTest(unittest.TestCase):
         unseen = "A migrating heron waits out the storm beneath the railway bridge."
         self.assertIn("cosines with fp32", check.check_q8(self.models["q8"], reference, [unseen]))
 
-        model = onnx.load_from_string(self.models["q8"])
-        scale = next(value for value in model.graph.initializer if value.name == "encoder.layer.0.output.scale")
-        scale.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(scale) * np.float32(2), scale.name))
-        with self.assertRaisesRegex(build.BuildError, "cosines with fp32"):
-            check.check_q8(model.SerializeToString(), reference, [unseen])
+        with tempfile.TemporaryDirectory() as folder:
+            weights = Path(folder) / "model.safetensors"
+            shutil.copyfile(built["q8"] / weights.name, weights)
+            scales = graph.read_header(weights)[0]["encoder.layer.0.output.dense.scale"]
+            with weights.open("r+b") as file:
+                file.seek(scales.begin)
+                doubled = np.frombuffer(file.read(scales.length), "<f4") * np.float32(2)
+                file.seek(scales.begin)
+                file.write(doubled.tobytes())
+            model = weights.with_name("model.onnx")
+            shutil.copyfile(self.models["q8"], model)
+            with self.assertRaisesRegex(build.BuildError, "cosines with fp32"):
+                check.check_q8(model, reference, [unseen])
+
+
+class GraphTest(unittest.TestCase):
+    """The graphs, which have no weights of their own."""
+
+    def test_weights_lie_where_the_file_has_them(self) -> None:
+        for dtype, path in built.items():
+            tensors, _ = graph.read_header(path / "model.safetensors")
+            model = onnx.load(path / "model.onnx", load_external_data=False)
+            outside = [value for value in model.graph.initializer if value.external_data]
+            self.assertGreater(len(outside), 90, dtype)
+            for value in outside:
+                place = {entry.key: entry.value for entry in value.external_data}
+                tensor = tensors[value.name]
+                expected = {"location": "model.safetensors", "offset": str(tensor.begin), "length": str(tensor.length)}
+                self.assertEqual((place, list(value.dims)), (expected, tensor.shape), value.name)
+
+    def test_refuses_a_tensor_that_it_has_no_use_for(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            weights = Path(folder) / "model.safetensors"
+            shutil.copyfile(built["q8"] / weights.name, weights)
+            network = graph.Int8Graph(weights)
+            network.tensors["encoder.layer.0.other"] = graph.Tensor("F32", [384], 0, 1536)
+            with self.assertRaisesRegex(ValueError, "does not use encoder.layer.0.other of model.safetensors"):
+                network.write(weights.with_name("model.onnx"), "")
 
     def test_int8_weights_cannot_saturate(self) -> None:
         """The largest sum of two products with an unsigned byte fits into 16 bits, for every linear layer."""
-        model = onnx.load_from_string(self.models["q8"]).graph
-        users = {name for node in model.node if node.op_type in ("DynamicQuantizeMatMul", "QAttention") for name in node.input}
-        weights = [value for value in model.initializer if value.name in users and len(value.dims) == 2]
-        self.assertEqual(len(weights), 4 * graph.LAYERS)
-        for weight in weights:
-            values = numpy_helper.to_array(weight).astype(int)
-            self.assertEqual(numpy_helper.to_array(weight).dtype, np.int8)
-            values = np.pad(values, ((0, len(values) % 2), (0, 0)))
+        path = built["q8"] / "model.safetensors"
+        tensors, _ = graph.read_header(path)
+        weights = {name: tensor for name, tensor in tensors.items() if tensor.dtype == "I8" and name.startswith("encoder.")}
+        self.assertEqual(len(weights), 6 * graph.LAYERS)
+        content = path.read_bytes()
+        for name, tensor in weights.items():
+            values = np.frombuffer(content, "i1", tensor.length, tensor.begin).reshape(tensor.shape).astype(int)
             for part in (values.clip(0), (-values).clip(0)):
-                self.assertLess(255 * (part[::2] + part[1::2]).max(), 1 << 15, weight.name)
-
-
-class QuantizeTest(unittest.TestCase):
-    """The arithmetic of quantize.py."""
-
-    def test_measures_what_the_graph_computes(self) -> None:
-        weights = build.read_weights(build.find_sources() / build.WEIGHTS)
-        ids = [101, 2023, 2003, 2019, 2742, 6251, 102]
-        peaks = quantize.measure(weights, [ids])
-        names = {}
-        for layer, kind in peaks:
-            prefix = f"encoder.layer.{layer}"
-            before = "embeddings.LayerNorm" if layer == 0 else f"encoder.layer.{layer - 1}.output.LayerNorm"
-            names[layer, kind] = {"qkv": before, "up": f"{prefix}.attention.output.LayerNorm", "down": f"{prefix}.gelu"}[kind]
-        model = onnx.load(built["fp32"] / "model.onnx")
-        model.graph.output.extend(
-            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names.values()
-        )
-        values = {"input_ids": [ids], "attention_mask": [[1] * len(ids)], "token_type_ids": [[0] * len(ids)]}
-        session = check.Embedder(model.SerializeToString(), mock.Mock()).session
-        results = session.run(list(names.values()), {name: np.array(value) for name, value in values.items()})
-        for site, found in zip(names, results, strict=True):
-            np.testing.assert_allclose(np.abs(found[0]).max(0), peaks[site], atol=5e-3, rtol=5e-3, err_msg=str(site))
-
-    def test_spreading_keeps_the_product(self) -> None:
-        random = np.random.default_rng(1)
-        weight, x = random.normal(size=(6, 5)), random.normal(size=(3, 6))
-        factors = np.array([1, 8, 1, 1, 2, 1.0])
-        rows, channels = quantize.spread(weight, factors)
-        self.assertEqual(channels[:6], list(range(6)))
-        self.assertEqual(set(channels[6:]) - {1, 4}, set())
-        self.assertLessEqual(np.abs(rows).max(), np.abs(weight).max())
-        np.testing.assert_allclose((x / factors)[:, channels] @ rows, x @ weight)
-
-    def test_quantising_is_exact_to_half_a_step(self) -> None:
-        weight = np.random.default_rng(2).normal(size=(7, 4))
-        values, scale = quantize.quantized(weight)
-        self.assertLessEqual((np.abs(values * scale.astype("f8") - weight) / scale).max(), 0.5 + 1e-6)
+                self.assertLess(255 * (part[:, ::2] + part[:, 1::2]).max(), 1 << 15, name)
 
 
 if __name__ == "__main__":
