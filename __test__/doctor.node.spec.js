@@ -28,6 +28,12 @@ beforeAll(async () => {
   );
 });
 
+/** The files of the fp32 model by name, as its manifest describes them. */
+function manifestFiles() {
+  const manifest = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'manifest.json'), 'utf8'));
+  return Object.entries(manifest.files);
+}
+
 /** Runs the command line of the package in `from`; `unprivileged`: without root's rights, so that permissions count also if root runs the tests. */
 function native(args, { env = {}, from = root, unprivileged = false } = {}) {
   const command = [process.execPath, path.join(from, 'bin', 'kp-score.js'), ...args];
@@ -56,7 +62,7 @@ async function report(options) {
 describe('a healthy installation', () => {
   test('--json tells everything', async () => {
     const found = await report();
-    const { dtype, dimensions, modelSha256, runtimePath, runtimeVersion, threads } = await embedderStatus();
+    const { dtype, dimensions, runtimePath, runtimeVersion, threads } = await embedderStatus();
     const isLinux = process.platform === 'linux';
     expect(found).toEqual({
       healthy: true,
@@ -77,8 +83,7 @@ describe('a healthy installation', () => {
         directory: modelDirectory,
         dtype,
         dimensions,
-        sha256: modelSha256,
-        expectedSha256: modelSha256,
+        files: manifestFiles().map(([name, { sha256 }]) => ({ name, sha256, expectedSha256: sha256 })),
         verified: true,
       },
       threads,
@@ -109,8 +114,9 @@ describe('a healthy installation', () => {
     const { code, stdout, stderr } = await native(['doctor']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).not.toContain(ESCAPE);
-    const { modelSha256, runtimeVersion } = await embedderStatus();
-    for (const part of [version, addon, library, runtimeVersion, modelDirectory, modelSha256]) {
+    const { runtimeVersion } = await embedderStatus();
+    const checksums = manifestFiles().map(([name, { sha256 }]) => `${name} ${sha256}`);
+    for (const part of [version, addon, library, runtimeVersion, modelDirectory, ...checksums]) {
       expect(stdout).toContain(part);
     }
     expect(stdout).not.toMatch(/[✗–]/);
@@ -139,7 +145,7 @@ describe('a healthy installation', () => {
     const env = { KNOWLEDGEPULSE_MODEL_DIR: directory };
     expect(await report({ env })).toMatchObject({
       healthy: true,
-      model: { directory, expectedSha256: null, verified: false },
+      model: { directory, files: [], verified: false },
     });
     expect((await native(['doctor'], { env })).stdout).toContain('not verified');
   });
@@ -176,15 +182,15 @@ describe('a broken installation', () => {
       code: 'ERR_MODEL_NOT_FOUND',
       names: ['KNOWLEDGEPULSE_MODEL_DIR', 'nowhere'],
     }),
-    'a model with a flipped byte': () => {
+    'a flipped bit in the weights of a word, with which the model loads and works': () => {
       const directory = copyModel(path.join(scratch, 'flipped'));
-      const bytes = fs.readFileSync(path.join(directory, 'model.onnx'));
-      bytes[bytes.length >> 1] ^= 1;
-      replaceFile(path.join(directory, 'model.onnx'), bytes);
+      const bytes = fs.readFileSync(path.join(directory, 'model.safetensors'));
+      bytes[20_000_000] ^= 1;
+      replaceFile(path.join(directory, 'model.safetensors'), bytes);
       return {
         env: { KNOWLEDGEPULSE_MODEL_DIR: directory },
         code: 'ERR_MODEL_DAMAGED',
-        names: ['model.onnx', 'SHA-256', 'KNOWLEDGEPULSE_MODEL_DIR'],
+        names: ['model.safetensors', 'SHA-256', 'KNOWLEDGEPULSE_MODEL_DIR'],
       };
     },
     'a tokenizer that is cut off': () => {

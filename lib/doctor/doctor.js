@@ -43,10 +43,11 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {string | null} directory
  * @property {EmbedderStatus['dtype']} dtype
  * @property {number | null} dimensions
- * @property {string | null} sha256
- * @property {string | null} expectedSha256 what manifest.json says
- * @property {boolean} verified
+ * @property {ModelFile[]} files those that manifest.json lists; none if there is no manifest, or no embedder
+ * @property {boolean} verified whether every byte of them is what manifest.json says
  */
+
+/** @typedef {{ name: string, sha256: string, expectedSha256: string }} ModelFile */
 
 /**
  * The test embedding.
@@ -70,7 +71,7 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {Report['warnings'][number]} [warning]
  * @property {Partial<Report['addon']>} [addon]
  * @property {Report['runtime']} [runtime]
- * @property {Model} [model]
+ * @property {Partial<Model>} [model]
  * @property {number} [threads]
  * @property {Embedding} [embedding]
  * @property {Partial<Report['memory']>} [memory]
@@ -149,8 +150,7 @@ async function diagnose() {
       directory: null,
       dtype: null,
       dimensions: null,
-      sha256: null,
-      expectedSha256: null,
+      files: [],
       verified: false,
     },
     threads: null,
@@ -286,7 +286,6 @@ function render(report, { colours }) {
   };
   const { addon, embedding, engine, memory, model, platform, runtime } = report;
   const libc = platform.libc && [platform.libc, platform.libcVersion].filter(Boolean).join(' ');
-  const modelMark = mark(model.sha256 !== null, /_(MODEL|TOKENIZER)/);
   const lines = [
     paint('bold', `@knowledgepulse/native ${report.version}`),
     paint('grey', report.directory),
@@ -299,11 +298,11 @@ function render(report, { colours }) {
       ...addon.attempts.map(({ name, reason }) => `${name}: ${reason}`),
     ]),
     row(mark(runtime.version !== null, /_RUNTIME_/), 'ONNX Runtime', [runtime.version, runtime.path]),
-    row(modelMark, 'model', [
+    row(mark(model.dtype !== null, /_(MODEL|TOKENIZER)/), 'model', [
       model.dtype && `${model.dtype}, ${model.dimensions} dimensions`,
       model.directory,
     ]),
-    row(modelMark, 'SHA-256', [model.sha256, checksumNote(model)]),
+    row(mark(embedding !== null || model.verified, /_MODEL_DAMAGED/), 'checksums', filesNotes(report)),
     row(mark(report.threads !== null, /^$/), 'threads', [report.threads?.toString()]),
     row(mark(embedding?.correct ?? false, /_(EMBEDDING|INFERENCE)/), 'test embedding', [
       embedding && `${embedding.milliseconds} ms, after ${embedding.loadMilliseconds} ms of loading`,
@@ -328,13 +327,17 @@ function render(report, { colours }) {
   return lines.join('\n');
 }
 
-/** @param {Model} model */
-function checksumNote({ expectedSha256, sha256, verified }) {
-  if (sha256 === null) return null;
-  if (verified) return 'as manifest.json says';
-  return expectedSha256 === null
-    ? 'not verified: the directory has no manifest.json'
-    : `manifest.json says ${expectedSha256}`;
+/**
+ * What is known of the files of the model.
+ *
+ * @param {Report} report
+ */
+function filesNotes({ model: { files, verified }, embedding }) {
+  if (files.length === 0) return [embedding && 'not verified: the directory has no manifest.json'];
+  const notes = files.map(({ name, sha256, expectedSha256 }) =>
+    sha256 === expectedSha256 ? `${name} ${sha256}` : `${name} ${sha256} instead of ${expectedSha256}`,
+  );
+  return [verified ? 'as manifest.json says' : 'not as manifest.json says', ...notes];
 }
 
 /** @param {number} bytes */

@@ -3,12 +3,13 @@
 // The part of `doctor` that loads things, as a process of its own. It tells its parent what it is about to do,
 // and each finding at once: it may not live to tell it later.
 
+const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const { version } = require('../../package.json');
 
-/** @import { Finding } from './doctor.js' */
+/** @import { Finding, ModelFile } from './doctor.js' */
 
 /**
  * What loading the addon fails with.
@@ -74,24 +75,18 @@ async function examineEmbedder() {
   const start = performance.now();
   const status = await embedderStatus();
   const loadMilliseconds = rounded(performance.now() - start);
-  const { dimensions, dtype, modelDirectory, modelSha256, runtimePath, runtimeVersion, threads } = status;
-  const expectedSha256 = modelDirectory === null ? null : sha256InManifest(modelDirectory);
+  const { dimensions, dtype, modelDirectory, runtimePath, runtimeVersion, threads } = status;
   await tell({
     threads,
     runtime: { path: runtimePath, version: runtimeVersion },
-    model: {
-      directory: modelDirectory,
-      dtype,
-      dimensions,
-      sha256: modelSha256,
-      expectedSha256,
-      verified: expectedSha256 !== null && modelSha256 === expectedSha256,
-    },
+    model: { directory: modelDirectory, dtype, dimensions, files: [], verified: false },
   });
   if (!status.available || dtype === null) {
     await fail(status.code ?? 'ERR_INTERNAL', status.reason ?? 'the embedder does not say why it is missing');
     return;
   }
+
+  if (modelDirectory !== null && !(await examineFiles(modelDirectory))) return;
 
   await tell({ stage: 'the test embedding' });
   const begin = performance.now();
@@ -114,17 +109,44 @@ async function examineEmbedder() {
 }
 
 /**
+ * Whether the files of a model are what its manifest says, to the byte. To load it, their sizes are enough, because reading
+ * 90 MB twice would take longer than all else.
+ *
  * @param {string} directory
- * @returns {string | null}
  */
-function sha256InManifest(directory) {
-  try {
-    const manifest = JSON.parse(fs.readFileSync(path.join(directory, 'manifest.json'), 'utf8'));
-    return manifest.files['model.onnx'].sha256;
-  } catch {
-    // A model may come without a manifest; what is wrong with a malformed one, the embedder tells.
-    return null;
+async function examineFiles(directory) {
+  await tell({ stage: 'reading the files of the model' });
+  const files = filesInManifest(directory).map(({ name, expectedSha256 }) => {
+    const sha256 = createHash('sha256')
+      .update(fs.readFileSync(path.join(directory, name)))
+      .digest('hex');
+    return { name, sha256, expectedSha256 };
+  });
+  const damaged = files.filter(({ sha256, expectedSha256 }) => sha256 !== expectedSha256);
+  await tell({ model: { files, verified: files.length > 0 && damaged.length === 0 } });
+  for (const { name, sha256, expectedSha256 } of damaged) {
+    const file = path.join(directory, name);
+    await fail(
+      'ERR_MODEL_DAMAGED',
+      `${file} is damaged: its SHA-256 is ${sha256} instead of ${expectedSha256}`,
+    );
   }
+  return damaged.length === 0;
+}
+
+/**
+ * The files of a model and what they should be. A model may come without a manifest; what is wrong with a malformed one, the
+ * embedder tells.
+ *
+ * @param {string} directory
+ * @returns {Array<Omit<ModelFile, 'sha256'>>}
+ */
+function filesInManifest(directory) {
+  const manifest = path.join(directory, 'manifest.json');
+  if (!fs.existsSync(manifest)) return [];
+  /** @type {{ files: Record<string, { sha256: string }> }} */
+  const { files } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
+  return Object.entries(files).map(([name, { sha256 }]) => ({ name, expectedSha256: sha256 }));
 }
 
 /** @param {number} milliseconds */
