@@ -117,7 +117,7 @@ impl Embedder {
     /// # Errors
     /// [`Error::Tokenizer`] or [`Error::Inference`].
     pub fn embed(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
-        let Tokens { ids, truncated } = self.tokenizer.encode(text)?;
+        let Tokens { ids, truncated } = self.tokenizer.encode(text);
         let tokens = ids.len();
         Ok(Embedded {
             embedding: Box::new(self.embed_tokens(lane, ids)?),
@@ -134,7 +134,7 @@ impl Embedder {
     pub fn embed_whole(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
         let mut tokens = 0;
         let mut embeddings = Vec::new();
-        for ids in self.tokenizer.encode_whole(text)? {
+        for ids in self.tokenizer.encode_whole(text) {
             tokens += ids.len();
             embeddings.push((ids.len(), self.embed_tokens(lane, ids)?));
         }

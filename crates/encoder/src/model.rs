@@ -167,6 +167,24 @@ impl Model {
         self.precision
     }
 
+    /// Copies the word embeddings out of the source and lets go of it: where that is memory, the rest is freed unless
+    /// somebody else has it too.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub fn detach(&mut self) -> Result<()> {
+        let size = match self.precision {
+            Precision::Float32 => 4,
+            Precision::Int8 => 1,
+        };
+        let length = (self.shape.vocabulary * self.shape.hidden * size) as u64;
+        let offset = self.words.offset;
+        let words = self.words.source.read(offset..offset + length)?.into_owned();
+        self.words.source = Source::memory(words);
+        self.words.offset = 0;
+        Ok(())
+    }
+
     /// Reads the embedding of the word `token`, which must be in the vocabulary, into `row`; `bytes` is room to read into.
     ///
     /// # Errors

@@ -4,10 +4,8 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-use crate::error::Result;
-
 /// Receives each word.
-type Sink<'s> = &'s mut dyn FnMut(&str) -> Result<()>;
+type Sink<'s> = &'s mut dyn FnMut(&str);
 
 /// Splits `text` into blocks of at least `block_bytes` bytes that can be normalised separately, because each but the first
 /// begins with a breaker.
@@ -107,7 +105,7 @@ impl Words {
     }
 
     /// Normalises `section` and hands every word that ends in it to `sink`.
-    pub(super) fn push_section(&mut self, section: &str, sink: Sink) -> Result<()> {
+    pub(super) fn push_section(&mut self, section: &str, sink: Sink) {
         if section.is_ascii() {
             return self.push_ascii(section, sink);
         }
@@ -124,26 +122,24 @@ impl Words {
         // `str::to_lowercase`, not `char::to_lowercase`: a final sigma depends on its neighbours.
         for c in cleaned.to_lowercase().nfd() {
             if c == ' ' {
-                self.end(sink)?;
+                self.end(sink);
             } else if is_punctuation(c) {
-                self.punctuation(c, sink)?;
+                self.punctuation(c, sink);
             } else if c.is_ascii() || c.general_category() != GeneralCategory::NonspacingMark {
                 self.push(c);
             }
         }
-        Ok(())
     }
 
-    fn push_ascii(&mut self, section: &str, sink: Sink) -> Result<()> {
+    fn push_ascii(&mut self, section: &str, sink: Sink) {
         for byte in section.bytes() {
             match byte {
-                b' ' | b'\t' | b'\n' | b'\r' => self.end(sink)?,
+                b' ' | b'\t' | b'\n' | b'\r' => self.end(sink),
                 0..=0x1f | 0x7f => {}
-                _ if byte.is_ascii_punctuation() => self.punctuation(char::from(byte), sink)?,
+                _ if byte.is_ascii_punctuation() => self.punctuation(char::from(byte), sink),
                 _ => self.push(char::from(byte.to_ascii_lowercase())),
             }
         }
-        Ok(())
     }
 
     fn push(&mut self, c: char) {
@@ -153,19 +149,18 @@ impl Words {
         }
     }
 
-    fn punctuation(&mut self, c: char, sink: Sink) -> Result<()> {
-        self.end(sink)?;
-        sink(c.encode_utf8(&mut [0; 4]))
+    fn punctuation(&mut self, c: char, sink: Sink) {
+        self.end(sink);
+        sink(c.encode_utf8(&mut [0; 4]));
     }
 
     /// Ends the current word, if there is one.
-    pub(super) fn end(&mut self, sink: Sink) -> Result<()> {
+    pub(super) fn end(&mut self, sink: Sink) {
         if !self.word.is_empty() {
-            sink(&self.word)?;
+            sink(&self.word);
             self.word.clear();
             self.length = 0;
         }
-        Ok(())
     }
 }
 
@@ -189,10 +184,9 @@ mod tests {
             let mut count = 0;
             let mut sink = |_: &str| {
                 count += 1;
-                Ok(())
             };
-            words.push_section(c.encode_utf8(&mut [0; 4]), &mut sink).unwrap();
-            words.end(&mut sink).unwrap();
+            words.push_section(c.encode_utf8(&mut [0; 4]), &mut sink);
+            words.end(&mut sink);
             assert!(count > 0, "{c:?} leaves no word");
         }
     }
