@@ -112,7 +112,7 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
  * scoring the same trace again gives a lower score. Calls may overlap: scores and memory are those of one call after another, in
  * the order of the calls. The event loop stays free while the embedding is computed.
  *
- * Novelty is 0.5 if there is no embedder (no model package, or no ONNX Runtime for the platform), or if the embedder does not
+ * Novelty is 0.5 if there is no embedder (no model package), or if the embedder does not
  * work. In the second case the process emits one `KnowledgePulseWarning` that says why.
  *
  * @param trace - the trace; it is read before the call returns, and may be changed after that
@@ -884,8 +884,8 @@ export function cleanTrace(
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {
   /**
-   * A directory with the model: `model.onnx` (or `onnx/model.onnx`), `tokenizer.json`,
-   * `tokenizer_config.json`, `config.json`.
+   * A directory with the model: `model.safetensors` for the built-in engine, or `model.onnx` (or `onnx/model.onnx`) for ONNX
+   * Runtime, or both; `tokenizer.json`, `tokenizer_config.json`, `config.json`.
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then the package
    * `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`
@@ -899,10 +899,27 @@ export interface EmbedderOptions {
    */
   dtype?: 'fp32' | 'q8';
   /**
-   * The ONNX Runtime library, 1.24.1 or newer.
+   * The model itself, in place of a directory: for programs that are one file. The built-in engine computes it. The bytes are
+   * copied, and of the weights about half is kept, beside what is made of them.
+   */
+  model?: {
+    /** `model.safetensors`, of either model package. */
+    weights: Uint8Array;
+    /** `tokenizer.json`. */
+    tokenizer: Uint8Array;
+  };
+  /**
+   * What computes the embeddings. `builtin` reads `model.safetensors`, and `onnxruntime` reads `model.onnx`. `auto` takes the
+   * built-in engine, and ONNX Runtime for a model that has only `model.onnx`, and on arm64 where the platform's package carries it.
+   *
+   * @defaultValue the environment variable `KNOWLEDGEPULSE_ENGINE`, then `auto`
+   */
+  engine?: 'auto' | 'builtin' | 'onnxruntime';
+  /**
+   * The library of the engine `onnxruntime`: ONNX Runtime 1.24.1 or newer. It does not choose the engine.
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_ONNXRUNTIME`, then the library in the platform's
-   * package
+   * package, then that of the package `onnxruntime-node`
    */
   runtimePath?: string;
   /**
@@ -939,13 +956,20 @@ export interface EmbedderStatus {
   modelDirectory: string | null;
   /** The name of the model, from its configuration; `sha256:` and its checksum if it has no name. */
   model: string | null;
-  /** SHA-256 of the model file, in hexadecimal. */
+  /**
+   * SHA-256 of the file with the weights, in hexadecimal: what the model's manifest states, which `kp-score doctor` compares with
+   * the file, or that of the file where there is no manifest.
+   */
   modelSha256: string | null;
   /** The type that the weights are stored in. */
   dtype: 'fp32' | 'q8' | null;
   /** The length of an embedding: 384. */
   dimensions: number | null;
-  /** The ONNX Runtime library. */
+  /** What computes the embeddings; null if there is no model. */
+  engine: 'builtin' | 'onnxruntime' | null;
+  /** The instructions that the built-in engine computes with; null for ONNX Runtime. */
+  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'portable' | null;
+  /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
   /** Its version. */
   runtimeVersion: string | null;
@@ -963,7 +987,7 @@ export type EmbedderErrorCode =
   | 'ERR_MODEL_UNREADABLE'
   /** The model is another one than the scorer can use. */
   | 'ERR_MODEL_UNSUPPORTED'
-  /** The platform has no ONNX Runtime, or the library of its package or the configured one does not exist. */
+  /** The engine is ONNX Runtime, and the platform has none, or the library of its package or the configured one does not exist. */
   | 'ERR_RUNTIME_NOT_FOUND'
   /** The library is there, and the system refuses to read it: a permission is missing, or the disk fails. */
   | 'ERR_RUNTIME_UNREADABLE'
@@ -973,8 +997,10 @@ export type EmbedderErrorCode =
   | 'ERR_RUNTIME_TOO_OLD'
   /** `tokenizer.json` is malformed or describes another kind of tokenizer. */
   | 'ERR_TOKENIZER'
-  /** ONNX Runtime failed. */
+  /** The engine failed. */
   | 'ERR_INFERENCE'
+  /** `KNOWLEDGEPULSE_KERNEL` names instructions that do not exist or that the processor lacks. */
+  | 'ERR_INVALID_OPTION'
   /** There is no memory to load the model. */
   | 'ERR_OUT_OF_MEMORY'
   /** A bug in this package. */

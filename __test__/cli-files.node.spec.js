@@ -810,7 +810,7 @@ async function until({ child, output }, condition) {
     const out = write(directory, 'out', 'old');
     const running = start(['--verbose', ...argsOf(fifo, out)]);
     const { child, ended, output } = running;
-    await until(running, () => output.stderr.includes('ONNX Runtime:'));
+    await until(running, () => output.stderr.includes('engine:'));
     child.kill('SIGTERM');
     await until(running, () => output.stderr.includes('once more') || child.exitCode !== null);
     child.kill('SIGTERM');

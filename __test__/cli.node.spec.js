@@ -10,7 +10,7 @@ const { constants, gunzipSync, gzipSync } = require('node:zlib');
 
 const fc = require('fast-check');
 
-const { embedderStatus, Scorer } = require('..');
+const { Scorer } = require('..');
 const { readOptions } = require('../cli/options.js');
 const { createFormat } = require('../cli/formats.js');
 const { Ranking } = require('../cli/ranking.js');
@@ -29,7 +29,7 @@ const {
   start,
   tracesOf,
 } = require('./support/kp-score.js');
-const { modelDirectory, readTraces } = require('./support/paths.js');
+const { addon, modelDirectory, readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory } = require('./support/scratch.js');
 
@@ -706,9 +706,12 @@ describe('the summary', () => {
         }),
         { splits: true },
       );
-    const about = { runtimeVersion: '1.27.0', threads: 1 };
+    const about = { engine: 'onnxruntime', runtimeVersion: '1.27.0', threads: 1 };
     expect(render({ ...about, model: 'sha256:e8dd' })).toContain(
       'sha256:e8dd (fp32), ONNX Runtime 1.27.0, 1 thread',
+    );
+    expect(render({ engine: 'builtin', kernel: 'avx2', model: 'a', threads: 2 })).toContain(
+      'a (fp32), built in (avx2), 2 threads',
     );
     expect(render({ ...about, model: `a${ESCAPE}[2Jb` })).not.toContain(ESCAPE);
   });
@@ -920,17 +923,12 @@ describe('exit codes', () => {
   });
 
   test('installed, it needs nothing but the packages', async () => {
-    const { runtimePath } = await embedderStatus();
     const directory = path.join(scratch, 'installed', 'node_modules');
     copyPackage(path.join(directory, '@knowledgepulse', 'native'));
     const link = path.join(directory, '.bin', 'kp-score');
     fs.mkdirSync(path.dirname(link));
     fs.symlinkSync(path.join('..', '@knowledgepulse', 'native', 'bin', 'kp-score.js'), link, 'file');
-    const addon = fs.readdirSync(path.dirname(runtimePath)).find((name) => name.endsWith('.node'));
-    const env = {
-      KNOWLEDGEPULSE_NATIVE_ADDON: path.join(path.dirname(runtimePath), addon),
-      KNOWLEDGEPULSE_MODEL_DIR: modelDirectory,
-    };
+    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
     const page = path.join(scratch, 'installed.html');
     const { code, stderr } = await run(process.execPath, [link, '--report', page, examples], env);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -10,23 +10,13 @@ const { embedderStatus } = require('..');
 const { REMEDIES, render } = require('../lib/doctor/doctor.js');
 const { systemLibc } = require('../lib/installation/libc.js');
 const { version } = require('../package.json');
-const { modelDirectory, root } = require('./support/paths.js');
+const { addon, modelDirectory, root, runtimeLibrary: library } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('doctor');
 const ESCAPE = '\u001b';
-
-let addon;
-let library;
-beforeAll(async () => {
-  library = (await embedderStatus()).runtimePath;
-  const directory = path.dirname(library);
-  addon = path.join(
-    directory,
-    fs.readdirSync(directory).find((name) => name.endsWith('.node')),
-  );
-});
+const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
 
 /** The files of the fp32 model by name, as its manifest describes them. */
 function manifestFiles() {
@@ -62,7 +52,7 @@ async function report(options) {
 describe('a healthy installation', () => {
   test('--json tells everything', async () => {
     const found = await report();
-    const { dtype, dimensions, runtimePath, runtimeVersion, threads } = await embedderStatus();
+    const { dtype, dimensions, engine, kernel, threads } = await embedderStatus();
     const isLinux = process.platform === 'linux';
     expect(found).toEqual({
       healthy: true,
@@ -78,7 +68,8 @@ describe('a healthy installation', () => {
         ? { name: 'bun', version: process.versions.bun }
         : { name: 'node', version: process.versions.node },
       addon: { path: addon, version, attempts: [] },
-      runtime: { path: runtimePath, version: runtimeVersion },
+      inference: { engine, kernel },
+      runtime: { path: null, version: null },
       model: {
         directory: modelDirectory,
         dtype,
@@ -114,9 +105,9 @@ describe('a healthy installation', () => {
     const { code, stdout, stderr } = await native(['doctor']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).not.toContain(ESCAPE);
-    const { runtimeVersion } = await embedderStatus();
+    const { kernel } = await embedderStatus();
     const checksums = manifestFiles().map(([name, { sha256 }]) => `${name} ${sha256}`);
-    for (const part of [version, addon, library, runtimeVersion, modelDirectory, ...checksums]) {
+    for (const part of [version, addon, `built in, ${kernel}`, modelDirectory, ...checksums]) {
       expect(stdout).toContain(part);
     }
     expect(stdout).not.toMatch(/[✗–]/);
@@ -213,17 +204,17 @@ describe('a broken installation', () => {
       };
     },
     'a configured runtime that is missing': () => ({
-      env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'none.so') },
+      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'none.so') },
       code: 'ERR_RUNTIME_NOT_FOUND',
       names: ['KNOWLEDGEPULSE_ONNXRUNTIME', 'none.so'],
     }),
     'a runtime that is something else': () => ({
-      env: { KNOWLEDGEPULSE_ONNXRUNTIME: addon },
+      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: addon },
       code: 'ERR_RUNTIME_UNUSABLE',
       names: ['OrtGetApiBase'],
     }),
     'an addon without its runtime': () => ({
-      env: { KNOWLEDGEPULSE_NATIVE_ADDON: copy(addon, 'alone', path.basename(addon)) },
+      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_NATIVE_ADDON: copy(addon, 'alone', path.basename(addon)) },
       code: 'ERR_RUNTIME_NOT_FOUND',
       names: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
     }),
@@ -326,21 +317,38 @@ describe('a broken installation', () => {
       'the library is deleted': ({ library }) => {
         fs.rmSync(library);
         const code = 'ERR_RUNTIME_NOT_FOUND';
-        return { code, names: [library, 'does not exist', ...REINSTALL], not: ['carries none'] };
+        return {
+          code,
+          env: ONNXRUNTIME,
+          names: [library, 'does not exist', ...REINSTALL],
+          not: ['carries none'],
+        };
       },
       'the library is a link that leads nowhere': ({ library }) => {
         fs.rmSync(library);
         fs.symlinkSync('nowhere.so', library);
-        return { code: 'ERR_RUNTIME_NOT_FOUND', names: [library, 'a link to nowhere.so', ...REINSTALL] };
+        return {
+          code: 'ERR_RUNTIME_NOT_FOUND',
+          env: ONNXRUNTIME,
+          names: [library, 'a link to nowhere.so', ...REINSTALL],
+        };
       },
       'the library is a directory': ({ library }) => {
         fs.rmSync(library);
         fs.mkdirSync(library);
-        return { code: 'ERR_RUNTIME_UNUSABLE', names: [library, 'is a directory', ...REINSTALL] };
+        return {
+          code: 'ERR_RUNTIME_UNUSABLE',
+          env: ONNXRUNTIME,
+          names: [library, 'is a directory', ...REINSTALL],
+        };
       },
       'the library may not be read': ({ library }) => {
         fs.chmodSync(library, 0);
-        return { code: 'ERR_RUNTIME_UNREADABLE', names: [library, 'cannot be read', ...PERMISSIONS] };
+        return {
+          code: 'ERR_RUNTIME_UNREADABLE',
+          env: ONNXRUNTIME,
+          names: [library, 'cannot be read', ...PERMISSIONS],
+        };
       },
       'the platform has no library': ({ platform, library }) => {
         fs.rmSync(library);
@@ -348,11 +356,15 @@ describe('a broken installation', () => {
         const { files, ...more } = JSON.parse(fs.readFileSync(manifest, 'utf8'));
         const others = files.filter((file) => file !== path.basename(library));
         fs.writeFileSync(manifest, JSON.stringify({ ...more, files: others }));
-        return { code: 'ERR_RUNTIME_NOT_FOUND', names: ['carries none', 'install it from elsewhere'] };
+        return {
+          code: 'ERR_RUNTIME_NOT_FOUND',
+          env: ONNXRUNTIME,
+          names: ['carries none', 'install it from elsewhere'],
+        };
       },
       'a model file is deleted': ({ model }) => {
-        fs.rmSync(path.join(model, 'model.onnx'));
-        return { code: 'ERR_MODEL_DAMAGED', names: [model, 'model.onnx', 'it is missing'] };
+        fs.rmSync(path.join(model, 'model.safetensors'));
+        return { code: 'ERR_MODEL_DAMAGED', names: [model, 'model.safetensors', 'it is missing'] };
       },
       'a model file is a directory': ({ model }) => {
         fs.rmSync(path.join(model, 'config.json'));
@@ -360,9 +372,9 @@ describe('a broken installation', () => {
         return { code: 'ERR_MODEL_DAMAGED', names: ['config.json', 'it is a directory'] };
       },
       'a model file is a link that leads nowhere': ({ model }) => {
-        fs.rmSync(path.join(model, 'model.onnx'));
-        fs.symlinkSync('nowhere.onnx', path.join(model, 'model.onnx'));
-        return { code: 'ERR_MODEL_DAMAGED', names: ['model.onnx', 'a link to nowhere.onnx'] };
+        fs.rmSync(path.join(model, 'model.safetensors'));
+        fs.symlinkSync('nowhere.onnx', path.join(model, 'model.safetensors'));
+        return { code: 'ERR_MODEL_DAMAGED', names: ['model.safetensors', 'a link to nowhere.onnx'] };
       },
       'a model file may not be read': ({ model }) => {
         fs.rmSync(path.join(model, 'tokenizer.json'));
@@ -434,7 +446,7 @@ describe('a broken installation', () => {
       expect(found.problems).toEqual([]);
       expect(found).toMatchObject({
         addon: { path: installed.addon },
-        runtime: { path: installed.library },
+        inference: { engine: 'builtin' },
         model: { directory: installed.model },
       });
     });
@@ -450,10 +462,10 @@ describe('a broken installation', () => {
 
     async function tells(damage, { unprivileged = false } = {}) {
       const installed = install();
-      const { code, names, not = [] } = damage(installed);
+      const { code, env = {}, names, not = [] } = damage(installed);
       // One process less, where it need not be another user's.
       const found = unprivileged
-        ? await report({ unprivileged, from: installed.from })
+        ? await report({ env, unprivileged, from: installed.from })
         : await require(path.join(installed.from, 'lib', 'doctor', 'doctor.js')).diagnose();
       // Otherwise it could not be removed after the tests.
       fs.rmSync(path.dirname(installed.platform), { recursive: true });

@@ -10,17 +10,11 @@ const { _getLocalCache, embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { modelDirectory, root } = require('./support/paths.js');
+const { addon, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('embedder');
-let addon;
-beforeAll(async () => {
-  const directory = path.dirname((await embedderStatus()).runtimePath);
-  const name = fs.readdirSync(directory).find((file) => file.endsWith('.node'));
-  addon = path.join(directory, name);
-});
 
 /** Evaluates two traces and tells everything that a user can see. */
 const REPORT = `
@@ -51,6 +45,45 @@ function replace(directory, file, contents) {
   replaceFile(path.join(directory, file), contents);
 }
 
+const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
+
+/** A copy of the model package without its manifest and one of its two networks. */
+function without(file, name) {
+  return copyModel(name, (directory) => {
+    fs.rmSync(path.join(directory, 'manifest.json'));
+    fs.rmSync(path.join(directory, file));
+  });
+}
+const onlyBuiltIn = (name) => without('model.onnx', name);
+const onlyGraph = (name) => without('model.safetensors', name);
+
+/** A copy of the addon with no library beside it, and out of reach of the package `onnxruntime-node`. */
+function lonelyAddon() {
+  const directory = path.join(scratch, 'no-runtime');
+  fs.mkdirSync(directory, { recursive: true });
+  fs.writeFileSync(path.join(directory, 'package.json'), JSON.stringify({ files: [] }));
+  const copy = path.join(directory, path.basename(addon));
+  fs.copyFileSync(addon, copy);
+  return copy;
+}
+
+/** A safetensors file of a header and so many bytes of zeros. */
+function safetensors(header, bytes) {
+  const json = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(json.length));
+  return Buffer.concat([length, json, Buffer.alloc(bytes)]);
+}
+
+/** Changes a tensor of a copied model; the size stays, so the manifest is content. */
+function changeWeights(directory, name, change) {
+  const bytes = fs.readFileSync(path.join(modelDirectory, 'model.safetensors'));
+  const start = 8 + Number(bytes.readBigUInt64LE());
+  const [from, to] = JSON.parse(bytes.subarray(8, start).toString())[name].data_offsets;
+  change(bytes.subarray(start + from, start + to));
+  replace(directory, 'model.safetensors', bytes);
+}
+
 describe('embedderStatus', () => {
   test('tells everything about a working embedder', async () => {
     const status = await embedderStatus();
@@ -61,11 +94,13 @@ describe('embedderStatus', () => {
       reason: null,
       modelDirectory,
       model: 'sentence-transformers/all-MiniLM-L6-v2',
-      modelSha256: manifest.files['model.onnx'].sha256,
+      modelSha256: manifest.files['model.safetensors'].sha256,
       dtype: 'fp32',
       dimensions: 384,
-      runtimePath: expect.stringContaining('knowledgepulse_onnxruntime'),
-      runtimeVersion: expect.stringMatching(/^1\.\d+\.\d+/),
+      engine: 'builtin',
+      kernel: expect.stringMatching(/^(avx512-vnni|avx512|avx-vnni|avx2|portable)$/),
+      runtimePath: null,
+      runtimeVersion: null,
       threads: expect.any(Number),
     });
     expect(status.threads).toBeGreaterThanOrEqual(1);
@@ -95,19 +130,6 @@ describe('an absent embedder', () => {
     expect(result.warnings).toEqual([]);
     expect(stderr).toBe('');
   });
-
-  test('no runtime library: novelty is 0.5, silently', async () => {
-    const directory = path.join(scratch, 'no-runtime');
-    fs.mkdirSync(directory);
-    const copy = path.join(directory, path.basename(addon));
-    fs.copyFileSync(addon, copy);
-    const { result, stderr } = await runForResult(REPORT, { env: { KNOWLEDGEPULSE_NATIVE_ADDON: copy } });
-    expectNeutral(result);
-    expect(result.status.code).toBe('ERR_RUNTIME_NOT_FOUND');
-    expect(result.status.reason).toContain('KNOWLEDGEPULSE_ONNXRUNTIME');
-    expect(result.warnings).toEqual([]);
-    expect(stderr).toBe('');
-  });
 });
 
 describe('a broken embedder', () => {
@@ -120,26 +142,64 @@ describe('a broken embedder', () => {
     'a truncated model': () => ({
       env: {
         KNOWLEDGEPULSE_MODEL_DIR: copyModel('truncated', (directory) =>
-          replace(directory, 'model.onnx', 'short'),
+          replace(directory, 'model.safetensors', 'short'),
         ),
       },
       code: 'ERR_MODEL_DAMAGED',
-      names: 'model.onnx',
+      names: 'model.safetensors',
     }),
-    'a model with a flipped byte': () => ({
+    'weights of another size, without a manifest': () => ({
       env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('flipped', (directory) => {
-          const bytes = fs.readFileSync(path.join(modelDirectory, 'model.onnx'));
-          bytes[bytes.length >> 1] ^= 1;
-          replace(directory, 'model.onnx', bytes);
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('longer', (directory) => {
+          fs.rmSync(path.join(directory, 'manifest.json'));
+          const file = path.join(directory, 'model.safetensors');
+          replace(directory, 'model.safetensors', fs.readFileSync(file).subarray(0, 50_000));
+          // A hole, of which nothing may be read or reserved.
+          fs.truncateSync(file, 2 ** 40);
         }),
       },
       code: 'ERR_MODEL_DAMAGED',
-      names: 'SHA-256',
+      names: 'model.safetensors',
     }),
-    'a model that is no ONNX file, without a manifest': () => ({
+    'a weight that is not a number': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('not-a-number', (directory) => {
+          changeWeights(directory, 'encoder.layer.3.output.dense.weight', (bytes) =>
+            bytes.writeFloatLE(Number.NaN, 4000),
+          );
+        }),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'encoder.layer.3.output.dense.weight',
+    }),
+    'weights of another network': () => ({
+      env: {
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('another', (directory) => {
+          fs.rmSync(path.join(directory, 'manifest.json'));
+          replace(
+            directory,
+            'model.safetensors',
+            safetensors({ a: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }, 4),
+          );
+        }),
+      },
+      code: 'ERR_MODEL_UNSUPPORTED',
+      names: 'model.safetensors',
+    }),
+    'weights that are no safetensors file, without a manifest': () => ({
       env: {
         KNOWLEDGEPULSE_MODEL_DIR: copyModel('garbage', (directory) => {
+          fs.rmSync(path.join(directory, 'manifest.json'));
+          replace(directory, 'model.safetensors', 'x'.repeat(100_000));
+        }),
+      },
+      code: 'ERR_MODEL_DAMAGED',
+      names: 'model.safetensors',
+    }),
+    'a graph that is no ONNX file': () => ({
+      env: {
+        KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
+        KNOWLEDGEPULSE_MODEL_DIR: copyModel('no-graph', (directory) => {
           fs.rmSync(path.join(directory, 'manifest.json'));
           replace(directory, 'model.onnx', 'x'.repeat(100_000));
         }),
@@ -147,12 +207,38 @@ describe('a broken embedder', () => {
       code: 'ERR_MODEL_DAMAGED',
       names: 'model.onnx',
     }),
+    'the engine onnxruntime without a graph': () => ({
+      env: {
+        KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
+        KNOWLEDGEPULSE_MODEL_DIR: onlyBuiltIn('without-graph'),
+      },
+      code: 'ERR_MODEL_UNSUPPORTED',
+      names: 'choose the engine builtin',
+    }),
+    'the engine builtin with a graph alone': () => ({
+      env: { KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_MODEL_DIR: onlyGraph('with-graph') },
+      code: 'ERR_MODEL_UNSUPPORTED',
+      names: 'choose the engine onnxruntime',
+    }),
+    'a graph alone, where there is no ONNX Runtime': () => ({
+      env: {
+        KNOWLEDGEPULSE_NATIVE_ADDON: lonelyAddon(),
+        KNOWLEDGEPULSE_MODEL_DIR: onlyGraph('without-runtime'),
+      },
+      code: 'ERR_RUNTIME_NOT_FOUND',
+      names: 'model.safetensors',
+    }),
+    'instructions that do not exist': () => ({
+      env: { KNOWLEDGEPULSE_KERNEL: 'mmx' },
+      code: 'ERR_INVALID_OPTION',
+      names: 'KNOWLEDGEPULSE_KERNEL',
+    }),
     'a Git LFS pointer': () => ({
       env: {
         KNOWLEDGEPULSE_MODEL_DIR: copyModel('pointer', (directory) =>
           replace(
             directory,
-            'model.onnx',
+            'model.safetensors',
             'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 90868376\n',
           ),
         ),
@@ -182,26 +268,31 @@ describe('a broken embedder', () => {
       names: 'normalizer',
     }),
     'a configured library that does not exist': () => ({
-      env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') },
+      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') },
       code: 'ERR_RUNTIME_NOT_FOUND',
       names: 'no-library.so',
     }),
     'a library that is a text file': () => {
       const file = path.join(scratch, 'text.so');
       fs.writeFileSync(file, 'this is no library');
-      return { env: { KNOWLEDGEPULSE_ONNXRUNTIME: file }, code: 'ERR_RUNTIME_UNUSABLE', names: 'text.so' };
+      return {
+        env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: file },
+        code: 'ERR_RUNTIME_UNUSABLE',
+        names: 'text.so',
+      };
     },
     'a truncated library': () => {
       const file = path.join(scratch, 'truncated.so');
-      const library = fs
-        .readdirSync(path.dirname(addon))
-        .find((name) => name.includes('knowledgepulse_onnxruntime'));
-      const bytes = fs.readFileSync(path.join(path.dirname(addon), library));
+      const bytes = fs.readFileSync(runtimeLibrary);
       fs.writeFileSync(file, bytes.subarray(0, bytes.length - 1_000_000));
-      return { env: { KNOWLEDGEPULSE_ONNXRUNTIME: file }, code: 'ERR_RUNTIME_UNUSABLE', names: 'truncated' };
+      return {
+        env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: file },
+        code: 'ERR_RUNTIME_UNUSABLE',
+        names: 'truncated',
+      };
     },
     'a library that is no ONNX Runtime': () => ({
-      env: { KNOWLEDGEPULSE_ONNXRUNTIME: addon },
+      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: addon },
       code: 'ERR_RUNTIME_UNUSABLE',
       names: 'OrtGetApiBase',
     }),
@@ -214,7 +305,7 @@ describe('a broken embedder', () => {
         .readdirSync(folder)
         .find((name) => /^(lib)?onnxruntime\.(so\.1|dll|1.*dylib)$/.test(name));
       return {
-        env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(folder, file) },
+        env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(folder, file) },
         code: 'ERR_RUNTIME_TOO_OLD',
         names: '1.24.1',
       };
@@ -243,14 +334,15 @@ describe('a broken embedder', () => {
       }
       console.log('null');
     `,
-      { env: { KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') } },
+      { env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') } },
     );
     expect(stderr.match(/ERR_RUNTIME_NOT_FOUND/g)).toHaveLength(1);
   });
 });
 
-describe('a model file that is harmed under a loaded embedder', () => {
+describe.each(['builtin', 'onnxruntime'])('a file that is harmed under a loaded embedder, %s', (engine) => {
   const source = `${modelDirectory}-q8`;
+  const name = engine === 'builtin' ? 'model.safetensors' : 'model.onnx';
   const harms = {
     deleted: (file) => `fs.rmSync(${file})`,
     truncated: (file) => `fs.truncateSync(${file}, 1000)`,
@@ -259,7 +351,7 @@ describe('a model file that is harmed under a loaded embedder', () => {
   const score = (directory, harm) => `
     const fs = require('node:fs');
     const traces = (name) => Array.from({ length: 20 }, (_, i) => makeTrace({ objective: \`\${name} \${i}\`.repeat(i + 1) }));
-    kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 2 });
+    kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 2, engine: '${engine}' });
     const scores = [await kp.evaluateValue(makeTrace())];
     ${harm};
     // A batch would open further sessions of the model.
@@ -267,22 +359,35 @@ describe('a model file that is harmed under a loaded embedder', () => {
     const { available, code } = await kp.embedderStatus();
     console.log(JSON.stringify({ scores, available, code }));
   `;
+  /** What is written to the file is in the words that the built-in engine reads from it. */
+  const isRead = (harm) => engine === 'builtin' && harm !== 'deleted';
   let expected;
   beforeAll(async () => {
     expected = (await runForResult(score(source, ''))).result;
     expect(expected.available).toBe(true);
   });
 
-  test.each(Object.keys(harms))('%s: scores stay what they were', async (name) => {
-    const directory = path.join(scratch, `harmed-${name}`);
-    fs.mkdirSync(directory);
-    for (const file of fs.readdirSync(source))
-      fs.copyFileSync(path.join(source, file), path.join(directory, file));
-    const file = JSON.stringify(path.join(directory, 'model.onnx'));
-    const { result, stderr } = await runForResult(score(directory, harms[name](file)));
-    expect(result).toEqual(expected);
-    expect(stderr).toBe('');
-  });
+  test.each(Object.keys(harms))(
+    '%s: scores stay what they were, or are neutral with a warning',
+    async (harm) => {
+      const directory = path.join(scratch, `harmed-${engine}-${harm}`);
+      fs.mkdirSync(directory);
+      for (const file of fs.readdirSync(source))
+        fs.copyFileSync(path.join(source, file), path.join(directory, file));
+      const file = JSON.stringify(path.join(directory, name));
+      const { result, stderr } = await runForResult(score(directory, harms[harm](file)));
+      if (!isRead(harm)) {
+        expect(result).toEqual(expected);
+        expect(stderr).toBe('');
+        return;
+      }
+      // What was embedded before is known: the last score.
+      const at = [0, result.scores.length - 1];
+      for (const index of at) expect(result.scores[index]).toBe(expected.scores[index]);
+      expect(stderr.match(/ERR_MODEL_DAMAGED/g)).toHaveLength(1);
+      expect(stderr).toContain('has changed since it was loaded');
+    },
+  );
 });
 
 describe('the embedding of a text', () => {
@@ -315,7 +420,7 @@ describe('configuration', () => {
   test('a directory in the layout of the hub works, configured by option', async () => {
     const directory = path.join(scratch, 'hub');
     fs.mkdirSync(path.join(directory, 'onnx'), { recursive: true });
-    for (const file of ['tokenizer.json', 'tokenizer_config.json', 'config.json']) {
+    for (const file of ['model.safetensors', 'tokenizer.json', 'tokenizer_config.json', 'config.json']) {
       fs.symlinkSync(path.join(modelDirectory, file), path.join(directory, file));
     }
     for (const file of ['model.onnx', 'model.safetensors']) {
@@ -340,6 +445,66 @@ describe('configuration', () => {
     expect(result.late).toBe('ERR_ALREADY_CONFIGURED');
   });
 
+  test('the engine is that of the option, else of the variable, else what the files are for', async () => {
+    const read = (body, env) =>
+      runForResult(`${body}; console.log(JSON.stringify(await kp.embedderStatus()));`, { env });
+    const graph = onlyGraph('graph-alone');
+    const cases = [
+      ['', { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' }, 'onnxruntime'],
+      ["kp.configureEmbedder({ engine: 'builtin' })", { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' }, 'builtin'],
+      ["kp.configureEmbedder({ engine: 'auto' })", { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' }, 'builtin'],
+      ['', { KNOWLEDGEPULSE_MODEL_DIR: graph }, 'onnxruntime'],
+      ['', { KNOWLEDGEPULSE_KERNEL: 'portable' }, 'builtin'],
+    ];
+    await Promise.all(
+      cases.map(async ([body, env, engine]) => {
+        const { result, stderr } = await read(body, env);
+        const kernel = engine === 'builtin' ? (env.KNOWLEDGEPULSE_KERNEL ?? expect.any(String)) : null;
+        const path = engine === 'builtin' ? null : expect.stringContaining('knowledgepulse_onnxruntime');
+        expect(result).toMatchObject({ available: true, engine, kernel, runtimePath: path });
+        expect(stderr).toBe('');
+      }),
+    );
+    const { result, stderr } = await read('', { KNOWLEDGEPULSE_ENGINE: 'fast' });
+    expect(result.engine).toBe('builtin');
+    expect(stderr).toContain('KNOWLEDGEPULSE_ENGINE must be auto, builtin or onnxruntime');
+  });
+
+  test('a model in memory scores as the same one in a directory, and what is wrong with it has a code', async () => {
+    const result = async (change) => {
+      const body = `
+        const read = (name) => require('node:fs').readFileSync(require('node:path').join(${JSON.stringify(`${modelDirectory}-q8`)}, name));
+        const model = { weights: read('model.safetensors'), tokenizer: read('tokenizer.json') };
+        ${change};
+        const warnings = [];
+        process.on('warning', ({ code }) => warnings.push(code));
+        const scores = [await kp.evaluateValue(makeTrace()), await kp.evaluateValue(makeTrace())];
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        const { code, reason, dtype, engine, modelDirectory, modelSha256 } = await kp.embedderStatus();
+        console.log(JSON.stringify({ scores, warnings, code, reason, dtype, engine, modelDirectory, modelSha256 }));
+      `;
+      return (await runForResult(body)).result;
+    };
+    const directory = await result(
+      `kp.configureEmbedder({ modelDirectory: ${JSON.stringify(`${modelDirectory}-q8`)} })`,
+    );
+    expect(directory).toMatchObject({ code: null, warnings: [] });
+    // The bytes are the caller's to change: they were copied.
+    const memory = await result('kp.configureEmbedder({ model }); model.weights.fill(0)');
+    expect(memory).toEqual({ ...directory, modelDirectory: null });
+    const wrong = [
+      ['model.weights = model.weights.subarray(0, 1000)', 'ERR_MODEL_DAMAGED'],
+      ['model.weights = new Uint8Array()', 'ERR_MODEL_DAMAGED'],
+      ['model.weights = model.tokenizer', 'ERR_MODEL_DAMAGED'],
+      ['model.tokenizer = model.tokenizer.subarray(0, 1000)', 'ERR_TOKENIZER'],
+    ];
+    for (const [change, code] of wrong) {
+      const failed = await result(`${change}; kp.configureEmbedder({ model })`);
+      expect(failed).toMatchObject({ code, warnings: [code] });
+      for (const score of failed.scores) expect(score).toBeCloseTo(NEUTRAL, 12);
+    }
+  });
+
   test('environment variables are heeded, and a bad thread count is told', async () => {
     const read = async (threads) => {
       const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory, KNOWLEDGEPULSE_THREADS: threads };
@@ -351,6 +516,7 @@ describe('configuration', () => {
     expect(stderr).toContain('KNOWLEDGEPULSE_THREADS');
   });
 
+  const inMemory = { weights: new Uint8Array(8), tokenizer: new Uint8Array(8) };
   const malformed = [
     ['nothing', undefined, TypeError],
     ['null', null, TypeError],
@@ -358,6 +524,13 @@ describe('configuration', () => {
     ['a string', 'model', TypeError],
     ['a directory that is a number', { modelDirectory: 7 }, TypeError],
     ['an empty directory', { modelDirectory: '' }, TypeError],
+    ['an engine that is none', { engine: 'tensorflow' }, RangeError],
+    ['a model that is a path', { model: 'model' }, TypeError],
+    ['a model without a tokenizer', { model: { weights: new Uint8Array(8) } }, TypeError],
+    ['weights that are text', { model: { weights: 'x', tokenizer: new Uint8Array(8) } }, TypeError],
+    ['a model and a directory', { model: inMemory, modelDirectory: 'model' }, TypeError],
+    ['a model and a dtype', { model: inMemory, dtype: 'q8' }, TypeError],
+    ['a model for ONNX Runtime', { model: inMemory, engine: 'onnxruntime' }, TypeError],
     ['a runtime that is an object', { runtimePath: {} }, TypeError],
     ['no threads', { threads: 0 }, RangeError],
     ['half a thread', { threads: 1.5 }, RangeError],

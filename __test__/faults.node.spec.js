@@ -8,18 +8,15 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const { embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { buildFaultAddon } = require('./support/fault-addon.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { root } = require('./support/paths.js');
+const { root, runtimeLibrary: runtime } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 
 let addon;
-let runtime;
-beforeAll(async () => {
+beforeAll(() => {
   addon = buildFaultAddon();
-  runtime = (await embedderStatus()).runtimePath;
 }, 600_000);
 
 /** Three calls, one after another, of which the second meets the fault; and what is remembered of them. */
@@ -36,9 +33,10 @@ const THREE_CALLS = `
   console.log(JSON.stringify({ results, warnings, status, size: kp._getLocalCache().size }));
 `;
 
-async function threeCalls(fault) {
+async function threeCalls(fault, engine = 'builtin') {
   const { result } = await runForResult(THREE_CALLS, {
     env: {
+      KNOWLEDGEPULSE_ENGINE: engine,
       KNOWLEDGEPULSE_NATIVE_ADDON: addon,
       KNOWLEDGEPULSE_ONNXRUNTIME: runtime,
       KNOWLEDGEPULSE_DTYPE: 'q8',
@@ -81,17 +79,20 @@ describe('a panic in a stage', () => {
     expect(status.available).toBe(true);
   });
 
-  test.each(['model', 'runtime', 'tokenizer', 'lane'])(
-    '%s: there is no embedder, which is told once',
-    async (stage) => {
-      const { results, warnings, size, status } = await threeCalls(stage);
-      for (const score of results) expect(score).toBeCloseTo(NEUTRAL, 12);
-      expect(size).toBe(0);
-      expect(warnings).toHaveLength(1);
-      expect(status).toMatchObject({ available: false, code: 'ERR_INTERNAL' });
-      expect(status.reason).toContain(`\`${stage}\``);
-    },
-  );
+  test.each([
+    ['model', 'builtin'],
+    ['tokenizer', 'builtin'],
+    ['lane', 'builtin'],
+    ['runtime', 'onnxruntime'],
+    ['lane', 'onnxruntime'],
+  ])('%s, %s: there is no embedder, which is told once', async (stage, engine) => {
+    const { results, warnings, size, status } = await threeCalls(stage, engine);
+    for (const score of results) expect(score).toBeCloseTo(NEUTRAL, 12);
+    expect(size).toBe(0);
+    expect(warnings).toHaveLength(1);
+    expect(status).toMatchObject({ available: false, code: 'ERR_INTERNAL' });
+    expect(status.reason).toContain(`\`${stage}\``);
+  });
 
   test('clean: that call fails, on this thread or another', async () => {
     const body = `
@@ -121,12 +122,33 @@ describe('a panic in a stage', () => {
       const traces = Array.from({ length: 30 }, (_, i) => makeTrace({ objective: \`task \${i}\` }));
       console.log(JSON.stringify(await kp.evaluateValues(traces)));
     `;
-    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_ONNXRUNTIME: runtime };
+    const env = {
+      KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
+      KNOWLEDGEPULSE_NATIVE_ADDON: addon,
+      KNOWLEDGEPULSE_ONNXRUNTIME: runtime,
+    };
     const { result: expected } = await runForResult(body, { env });
     for (const time of [2, 3]) {
       const { result } = await runForResult(body, { env: { ...env, KNOWLEDGEPULSE_FAULT: `lane:${time}` } });
       expect(result).toEqual(expected);
     }
+  });
+
+  test('embedding, of a shared pass: the batch is scored all the same', async () => {
+    const body = `
+      const traces = Array.from({ length: 30 }, (_, i) => makeTrace({ objective: \`task \${i}\` }));
+      const warnings = [];
+      process.on('warning', ({ code }) => warnings.push(code));
+      const scores = await kp.evaluateValues(traces);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      console.log(JSON.stringify({ scores, warnings }));
+    `;
+    const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_DTYPE: 'q8' };
+    const { result: expected } = await runForResult(body, { env });
+    // The first pass is that of the first trace, which was there before the others.
+    const { result } = await runForResult(body, { env: { ...env, KNOWLEDGEPULSE_FAULT: 'embedding:2' } });
+    expect(result).toEqual(expected);
+    expect(expected.warnings).toEqual([]);
   });
 
   test.each(['save', 'load', 'load ahead'])(

@@ -99,6 +99,7 @@ describe('imports', () => {
     const loaded = `require('node:fs').readFileSync('/proc/self/maps', 'utf8').includes('knowledgepulse_onnxruntime')`;
     if (process.platform !== 'linux') return;
     const { stdout } = await runScript(`
+      kp.configureEmbedder({ engine: 'onnxruntime' });
       const before = ${loaded};
       await kp.embedderStatus();
       console.log(before, ${loaded});

@@ -10,6 +10,7 @@ const { largestDifference } = require('./oracle/difference.js');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { isLong, logsOf, tracesOfLogs, tracesOfSteps } = require('./support/novelty-cases.js');
 const { modelDirectory, readTraces, sharedTraces } = require('./support/paths.js');
+const { runForResult } = require('./support/run-script.js');
 
 // Skipped, and shown as such, where the traces are not at hand.
 const describeShared = fs.existsSync(sharedTraces) ? describe : describe.skip;
@@ -25,7 +26,7 @@ describeShared('scores', () => {
 
   test('are those of the SDK', async () => {
     expect(traces()).toHaveLength(100);
-    expect(await largestDifference(oracle, traces())).toBeLessThanOrEqual(1e-5);
+    expect(await largestDifference(oracle, traces())).toBeLessThanOrEqual(1e-6);
   });
 
   test('are the same in a batch, to the bit', async () => {
@@ -34,6 +35,33 @@ describeShared('scores', () => {
     for (const trace of traces()) inSequence.push(await evaluateValue(trace));
     _getLocalCache().clear();
     expect(await evaluateValues(traces())).toEqual(inSequence);
+  });
+});
+
+describeShared('embeddings', () => {
+  /** Those of the traces' texts, by an engine in a process of its own. */
+  async function embeddingsOf(engine) {
+    const { result } = await runForResult(
+      `
+      kp.configureEmbedder({ engine: '${engine}' });
+      const { readTraces } = require(${JSON.stringify(require.resolve('./support/paths.js'))});
+      const texts = readTraces(${JSON.stringify(sharedTraces)}).slice(0, 30).flatMap(({ task, steps }) =>
+        [task.objective, steps.map(({ content }) => content ?? '').join(' '), steps[0]?.content ?? '']);
+      const embeddings = await new kp.Embedder().embedBatch(texts);
+      console.log(JSON.stringify({ embeddings: embeddings.map((each) => [...each]), status: await kp.embedderStatus() }));
+    `,
+      { env: { KNOWLEDGEPULSE_DTYPE: 'fp32' } },
+    );
+    expect(result.status).toMatchObject({ available: true, engine });
+    return result.embeddings.flat();
+  }
+
+  test('are those of ONNX Runtime', async () => {
+    const expected = await embeddingsOf('onnxruntime');
+    const found = await embeddingsOf('builtin');
+    expect(found).toHaveLength(90 * 384);
+    const differences = found.map((component, index) => Math.abs(component - expected[index]));
+    expect(differences.reduce((most, each) => Math.max(most, each), 0)).toBeLessThanOrEqual(1e-6);
   });
 });
 

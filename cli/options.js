@@ -14,6 +14,7 @@ const DEFAULT_THRESHOLD = 0.75;
 
 const FORMATS = /** @type {const} */ (['table', 'json', 'jsonl', 'csv']);
 const DTYPES = /** @type {const} */ (['fp32', 'q8']);
+const ENGINES = /** @type {const} */ (['auto', 'builtin', 'onnxruntime']);
 const NOVELTIES = /** @type {const} */ (['prefix', 'full']);
 const ANSWERS = /** @type {const} */ (['yes', 'no']);
 const MAX_THREADS = 1024;
@@ -68,6 +69,7 @@ Scoring:
                        novelty, toolDiversity and outcome
   --dtype DTYPE        which of two installed models: fp32 or q8
   --model-dir DIR      another directory with the model
+  --engine ENGINE      what computes the embeddings: auto, builtin or onnxruntime (auto)
   --threads N          threads that one inference computes on
   --no-embedder        without a model: novelty is 0.5
 
@@ -89,6 +91,7 @@ const OPTIONS = /** @type {const} */ ({
   domain: { type: 'string' },
   dropped: { type: 'string' },
   dtype: { type: 'string' },
+  engine: { type: 'string' },
   explain: { type: 'boolean' },
   format: { type: 'string' },
   from: { type: 'string' },
@@ -118,7 +121,7 @@ const OUTPUTS = /** @type {const} */ (['out', 'dropped', 'report', 'memory']);
 
 /** @typedef {ReturnType<typeof parse>['values']} Values what the options say */
 
-/** @typedef {'clean' | 'confidence' | 'dtype' | 'format' | 'from' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
+/** @typedef {'clean' | 'confidence' | 'dtype' | 'engine' | 'format' | 'from' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
 
 /** @typedef {{ sources: string[] } & ReturnType<typeof valuesOf>} Options what they mean */
 
@@ -196,6 +199,7 @@ function valuesOf(values) {
     domain: values.domain,
     dropped: values.dropped ?? null,
     dtype: oneOf(values, 'dtype', DTYPES),
+    engine: oneOf(values, 'engine', ENGINES),
     explain: values.explain ?? false,
     format: oneOf(values, 'format', FORMATS) ?? (hasFile ? null : 'table'),
     from: oneOf(values, 'from', FORMAT_NAMES),
@@ -300,6 +304,7 @@ function refuseContradictions(values, options) {
   if (options.embedder === null) {
     const excluded = /** @type {const} */ ([
       'dtype',
+      'engine',
       'memory',
       'memory-size',
       'model-dir',

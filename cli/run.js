@@ -263,20 +263,23 @@ class Run {
 
   /** @returns {Promise<import('./summary.js').Embedder>} */
   async #loadEmbedder() {
-    const { dtype, embedder, memory, modelDirectory, store, threads, verbose } = this.#options;
+    const { dtype, embedder, engine, memory, modelDirectory, store, threads, verbose } = this.#options;
     if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
-    configureEmbedder({ dtype, modelDirectory, threads });
+    configureEmbedder({ dtype, engine, modelDirectory, threads });
     const status = await embedderStatus();
     if (!status.available) {
       // Whoever asked for one does not want scores without it.
-      if (dtype !== undefined || modelDirectory !== undefined || memory !== null || store !== null) {
+      const asked = [dtype, engine, modelDirectory].some((option) => option !== undefined);
+      if (asked || memory !== null || store !== null) {
         throw new CommandError(EXIT.file, `there is no embedder: ${status.reason}`);
       }
       this.#messages.warning(`there is no embedder, so novelty is 0.5 throughout: ${status.reason}`);
     }
     if (verbose) {
       this.#messages.note(`model: ${status.modelDirectory}`);
-      this.#messages.note(`ONNX Runtime: ${status.runtimePath}`);
+      this.#messages.note(
+        `engine: ${status.engine === 'onnxruntime' ? status.runtimePath : `built in, ${status.kernel}`}`,
+      );
     }
     return status;
   }

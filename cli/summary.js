@@ -241,9 +241,10 @@ function unknownWords({ unknownSuccess, unknownConfidence }) {
 }
 
 /** @param {Embedder} embedder */
-function embedderWords({ available, dtype, model, reason, runtimeVersion, threads }) {
+function embedderWords({ available, dtype, engine, kernel, model, reason, runtimeVersion, threads }) {
   if (!available) return `none, so novelty is 0.5 throughout: ${printable(reason ?? '')}`;
-  return `${labelOf(model ?? '', 'a model')} (${dtype}), ONNX Runtime ${runtimeVersion}, ${count(threads ?? 0, 'thread')}`;
+  const computes = engine === 'onnxruntime' ? `ONNX Runtime ${runtimeVersion}` : `built in (${kernel})`;
+  return `${labelOf(model ?? '', 'a model')} (${dtype}), ${computes}, ${count(threads ?? 0, 'thread')}`;
 }
 
 /**

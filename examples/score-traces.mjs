@@ -15,7 +15,7 @@ if (files.length === 0) files.push(fileURLToPath(new URL('traces.jsonl', import.
 const status = await embedderStatus();
 console.log(
   status.available
-    ? `${status.model} (${status.dtype}) on ONNX Runtime ${status.runtimeVersion}, ${status.threads} threads`
+    ? `${status.model} (${status.dtype}) on the engine ${status.engine}, ${status.threads} threads`
     : `no embedder, novelty is 0.5: ${status.reason}`,
 );
 console.log(`\n${'trace'.padEnd(14)}${'domain'.padEnd(18)}${'steps'.padStart(5)}  ${'score'.padEnd(7)}`);

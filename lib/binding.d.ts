@@ -165,10 +165,18 @@ export declare function embed(text: string, call?: NativeCall | undefined | null
 
 /** Where the embedder comes from; see `engine::Options`. */
 export interface EmbedderOptions {
+  /** The engine; absent for the best one. */
+  engine?: 'builtin' | 'onnxruntime'
   /** The model directory. */
   modelDirectory?: string
+  /** The weights of a model in memory; they are copied. */
+  weights?: Uint8Array
+  /** Its tokenizer. */
+  tokenizer?: Uint8Array
   /** The ONNX Runtime library. */
   runtimeLibrary?: string
+  /** Whether the library came with the addon. */
+  runtimePackaged: boolean
   /** Whether the user named the model directory. */
   modelConfigured: boolean
   /** Whether the user named the library. */
@@ -245,13 +253,17 @@ export interface NativeEmbedderStatus {
   modelDirectory: string | null
   /** What the model calls itself. */
   model: string | null
-  /** The SHA-256 of the model file. */
+  /** The SHA-256 of the weights. */
   modelSha256: string | null
   /** What the weights are stored in. */
   dtype: string | null
   /** The length of an embedding. */
   dimensions: number | null
-  /** The ONNX Runtime library. */
+  /** What computes: `builtin` or `onnxruntime`. */
+  engine: string | null
+  /** The instructions that the built-in engine computes with. */
+  kernel: string | null
+  /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null
   /** Its version. */
   runtimeVersion: string | null

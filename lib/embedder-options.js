@@ -3,15 +3,22 @@
 // Decides where the embedder comes from: explicit option, then environment variable, then package.
 
 const fs = require('node:fs');
+const { createRequire } = require('node:module');
 const path = require('node:path');
 
 const { inRange, invalidOption, oneOf, readOptions } = require('./calls/options.js');
 const addonDirectory = require('./loader.js').directory;
+const { describe } = require('./calls/reading.js');
 const { unresolvedPackage } = require('./installation/obstacle.js');
 
 /** @import { EmbedderOptions } from '../index.js' */
 
 /** @typedef {keyof typeof MODEL_PACKAGES} Dtype */
+
+/** @typedef {NonNullable<EmbedderOptions['engine']>} Engine */
+
+/** @type {readonly Engine[]} */
+const ENGINES = ['auto', 'builtin', 'onnxruntime'];
 
 /** The model packages by what their weights are stored in, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
@@ -29,15 +36,26 @@ const LIBRARY_NAMES = {
  * @returns {import('./binding.js').EmbedderOptions}
  */
 function resolveOptions(options) {
-  const model = options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR');
-  const runtime = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
+  const engine = options.engine ?? environmentEngine();
+  const directory = options.model
+    ? undefined
+    : (options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR'));
   const dtype = options.dtype ?? environmentDtype();
+  const configured = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
+  const packaged = configured === undefined ? packagedRuntime() : undefined;
   return {
-    modelDirectory: model === undefined ? installedModel(dtype) : path.resolve(model),
+    engine: engine === 'auto' ? undefined : engine,
+    ...options.model,
+    modelDirectory: options.model
+      ? undefined
+      : directory === undefined
+        ? installedModel(dtype)
+        : path.resolve(directory),
     // Whoever asks for a dtype and has no such package should hear of it.
-    modelConfigured: model !== undefined || dtype !== undefined,
-    runtimeLibrary: runtime === undefined ? installedRuntime() : path.resolve(runtime),
-    runtimeConfigured: runtime !== undefined,
+    modelConfigured: directory !== undefined || dtype !== undefined || options.model !== undefined,
+    runtimeLibrary: configured === undefined ? (packaged ?? neighboursRuntime()) : path.resolve(configured),
+    runtimePackaged: packaged !== undefined,
+    runtimeConfigured: configured !== undefined,
     threads: options.threads ?? environmentThreads(),
   };
 }
@@ -52,6 +70,8 @@ const MAX_THREADS = 1024;
 
 const OPTIONS = {
   modelDirectory: readPath,
+  model: readModel,
+  engine: oneOf(ENGINES),
   runtimePath: readPath,
   dtype: oneOf(/** @type {Dtype[]} */ (Object.keys(MODEL_PACKAGES))),
   threads: inRange({ from: 1, to: MAX_THREADS, whole: true }),
@@ -64,7 +84,43 @@ const OPTIONS = {
  * @returns {EmbedderOptions}
  */
 function readEmbedderOptions(given) {
-  return readOptions(given, OPTIONS);
+  const options = readOptions(given, OPTIONS);
+  if (options.model !== undefined) refuseBesideModel(options);
+  return options;
+}
+
+/** @type {import('./calls/options.js').OptionReader<Uint8Array>} */
+function readBytes(value, path) {
+  // An array of another realm is one too.
+  if (Object.prototype.toString.call(value) === '[object Uint8Array]')
+    return /** @type {Uint8Array} */ (value);
+  throw invalidOption(TypeError, `${path} must be a Uint8Array, got ${describe(value)}`);
+}
+
+/**
+ * A model whose files are in memory.
+ *
+ * @type {import('./calls/options.js').OptionReader<NonNullable<EmbedderOptions['model']>>}
+ */
+function readModel(value, path) {
+  const { weights, tokenizer } = readOptions(value, { weights: readBytes, tokenizer: readBytes }, path);
+  return {
+    weights: weights ?? readBytes(weights, `${path}.weights`),
+    tokenizer: tokenizer ?? readBytes(tokenizer, `${path}.tokenizer`),
+  };
+}
+
+/**
+ * What says where a model is, or how to compute one from a graph, contradicts one that is in memory.
+ *
+ * @param {EmbedderOptions} options
+ */
+function refuseBesideModel({ modelDirectory, dtype, engine }) {
+  const others = { modelDirectory, dtype, engine: engine === 'onnxruntime' ? engine : undefined };
+  const other = Object.entries(others).find(([, value]) => value !== undefined);
+  if (other === undefined) return;
+  const reason = other[0] === 'engine' ? 'which only the engine builtin reads' : 'which says it all';
+  throw invalidOption(TypeError, `options.${other[0]} must not be given with options.model, ${reason}`);
 }
 
 /**
@@ -93,6 +149,14 @@ function environmentDtype() {
   const text = fromEnvironment('KNOWLEDGEPULSE_DTYPE');
   if (text === undefined || isDtype(text)) return text;
   return ignore('KNOWLEDGEPULSE_DTYPE', 'fp32 or q8', text);
+}
+
+/** @returns {Engine | undefined} */
+function environmentEngine() {
+  const text = fromEnvironment('KNOWLEDGEPULSE_ENGINE');
+  const engine = ENGINES.find((each) => each === text);
+  if (text === undefined || engine !== undefined) return engine;
+  return ignore('KNOWLEDGEPULSE_ENGINE', 'auto, builtin or onnxruntime', text);
 }
 
 /**
@@ -176,11 +240,33 @@ function checkoutDirectory(dtype) {
 }
 
 /** The library beside the addon, also where it is missing, so that the addon says that; undefined where none belongs. */
-function installedRuntime() {
+function packagedRuntime() {
   const library = LIBRARY_NAMES[process.platform];
   if (addonDirectory === null || library === undefined) return undefined;
   return carriesRuntime(addonDirectory, library) ? path.join(addonDirectory, library) : undefined;
 }
+
+/**
+ * The library in the package `onnxruntime-node`, where somebody has installed that; undefined elsewhere. Bundlers must not
+ * follow it: that is 200 MB.
+ */
+function neighboursRuntime() {
+  try {
+    const manifest = createRequire(__filename).resolve('onnxruntime-node/package.json');
+    const versions = path.join(path.dirname(manifest), 'bin');
+    for (const version of fs.readdirSync(versions)) {
+      const directory = path.join(versions, version, process.platform, process.arch);
+      const library = fs.readdirSync(directory).find((name) => NEIGHBOURS_LIBRARY.test(name));
+      if (library !== undefined) return path.join(directory, library);
+    }
+  } catch {
+    // There is none.
+  }
+  return undefined;
+}
+
+/** What ONNX Runtime is called in the package `onnxruntime-node`. */
+const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dylib|onnxruntime\.dll)$/;
 
 /**
  * Whether the addon's package is one with a library: its manifest lists the files. Without a manifest, it may be.

@@ -194,7 +194,10 @@ pub enum Error {
     /// The tokenizer's files are malformed or of another kind.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// ONNX Runtime failed to run the model.
+    /// The environment names a kernel that cannot be used.
+    #[error("KNOWLEDGEPULSE_KERNEL: {0}; correct or unset it")]
+    Kernel(String),
+    /// The engine failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
     /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
@@ -209,6 +212,9 @@ impl From<knowledgepulse_encoder::Error> for Error {
     fn from(error: knowledgepulse_encoder::Error) -> Self {
         match error {
             knowledgepulse_encoder::Error::Tokenizer(reason) => Self::Tokenizer(reason),
+            knowledgepulse_encoder::Error::Panicked(panic) => Self::Internal(panic),
+            error @ (knowledgepulse_encoder::Error::UnknownKernel(_)
+            | knowledgepulse_encoder::Error::KernelUnavailable(_)) => Self::Kernel(error.to_string()),
             error => Self::Inference(error.to_string()),
         }
     }
@@ -244,7 +250,7 @@ impl Error {
             Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",
-            Self::Weights { .. } => "ERR_INVALID_OPTION",
+            Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
             Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",
         }

@@ -5,7 +5,11 @@
 
 #![no_main]
 
-use std::{fs, path::Path, sync::LazyLock};
+use std::{
+    fs,
+    path::Path,
+    sync::{LazyLock, atomic::AtomicBool},
+};
 
 use knowledgepulse_native::{
     embed::{model::ModelFiles, read_tokenizer},
@@ -50,6 +54,6 @@ fn use_model(directory: &Path) -> Result<()> {
     let tokenizer = read_tokenizer(&files)?;
     let tokens = tokenizer.encode(TEXT);
     assert!(tokens.ids.len() <= files.max_length);
-    files.model_sha256()?;
+    files.weights_sha256(&AtomicBool::new(true))?;
     Ok(())
 }

@@ -29,7 +29,8 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {{ os: string, arch: string, libc: 'glibc' | 'musl' | null, libcVersion: string | null }} platform
  * @property {{ name: 'bun' | 'deno' | 'node', version: string | undefined }} engine
  * @property {{ path: string | null, version: string | null, attempts: Array<{ name: string, reason: string }> }} addon
- * @property {{ path: string | null, version: string | null }} runtime
+ * @property {Pick<EmbedderStatus, 'engine' | 'kernel'>} inference what computes the embeddings
+ * @property {{ path: string | null, version: string | null }} runtime ONNX Runtime, if that is what computes
  * @property {Model} model
  * @property {number | null} threads
  * @property {Embedding | null} embedding
@@ -70,6 +71,7 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {Problem} [problem]
  * @property {Report['warnings'][number]} [warning]
  * @property {Partial<Report['addon']>} [addon]
+ * @property {Report['inference']} [inference]
  * @property {Report['runtime']} [runtime]
  * @property {Partial<Model>} [model]
  * @property {number} [threads]
@@ -91,9 +93,10 @@ const UNREADABLE =
 const REMEDIES = {
   ERR_CRASHED:
     'A file that was being loaded is damaged or made for another system: reinstall @knowledgepulse/native with optional dependencies.',
-  ERR_EMBEDDING_WRONG: 'Reinstall the model package, or use the ONNX Runtime of the platform package.',
+  ERR_EMBEDDING_WRONG: 'Reinstall the model package, or use the built-in engine.',
   ERR_INFERENCE: 'Is there enough memory? If so, please report it with the output of doctor --json.',
   ERR_INTERNAL: 'This is a bug: please report it with the output of doctor --json.',
+  ERR_INVALID_OPTION: 'Unset KNOWLEDGEPULSE_KERNEL: the best instructions are found without it.',
   ERR_MODEL_DAMAGED: 'Remove and reinstall the model package: a file of it is incomplete or was changed.',
   ERR_MODEL_NOT_FOUND:
     'Run: npm install @knowledgepulse/all-minilm-l6-v2 (or all-minilm-l6-v2-q8, where KNOWLEDGEPULSE_DTYPE is q8).',
@@ -103,8 +106,8 @@ const REMEDIES = {
     'Let this process start another one: look at its limits and its memory; the permission model of Node.js wants --allow-child-process and --allow-addons.',
   ERR_OUT_OF_MEMORY: 'Free memory, or raise the limit that the process or its container has.',
   ERR_RUNTIME_NOT_FOUND:
-    'Reinstall @knowledgepulse/native with optional dependencies. For musl and Intel Macs no package carries ONNX Runtime: install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library (on Alpine Linux 3.24 and newer: apk add onnxruntime, and /usr/lib/libonnxruntime.so.1).',
-  ERR_RUNTIME_TOO_OLD: 'Use the ONNX Runtime of the platform package, or a newer one.',
+    'Reinstall @knowledgepulse/native with optional dependencies, or use the built-in engine, which needs no ONNX Runtime. Where no package carries one, install it from elsewhere and set KNOWLEDGEPULSE_ONNXRUNTIME to the library (on Alpine Linux 3.24 and newer: apk add onnxruntime, and /usr/lib/libonnxruntime.so.1).',
+  ERR_RUNTIME_TOO_OLD: 'Use a newer ONNX Runtime, or the built-in engine.',
   ERR_RUNTIME_UNREADABLE: UNREADABLE,
   ERR_RUNTIME_UNUSABLE: 'Reinstall @knowledgepulse/native with optional dependencies.',
   ERR_TIMEOUT: 'Is the machine overloaded, or a file on a slow network drive? Try again.',
@@ -121,9 +124,10 @@ const REMEDIES = {
 const VARIABLES = {
   ERR_CRASHED: ['KNOWLEDGEPULSE_NATIVE_ADDON', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_EMBEDDING_WRONG: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ONNXRUNTIME'],
+  ERR_INVALID_OPTION: ['KNOWLEDGEPULSE_KERNEL'],
   ERR_MODEL_DAMAGED: ['KNOWLEDGEPULSE_MODEL_DIR'],
   ERR_MODEL_NOT_FOUND: ['KNOWLEDGEPULSE_MODEL_DIR'],
-  ERR_MODEL_UNSUPPORTED: ['KNOWLEDGEPULSE_MODEL_DIR'],
+  ERR_MODEL_UNSUPPORTED: ['KNOWLEDGEPULSE_MODEL_DIR', 'KNOWLEDGEPULSE_ENGINE'],
   ERR_RUNTIME_NOT_FOUND: ['KNOWLEDGEPULSE_ONNXRUNTIME', 'KNOWLEDGEPULSE_NATIVE_ADDON'],
   ERR_RUNTIME_TOO_OLD: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
   ERR_RUNTIME_UNUSABLE: ['KNOWLEDGEPULSE_ONNXRUNTIME'],
@@ -145,6 +149,7 @@ async function diagnose() {
     platform: { os: process.platform, arch: process.arch, ...systemLibc() },
     engine: engine(),
     addon: { path: null, version: null, attempts: [] },
+    inference: { engine: null, kernel: null },
     runtime: { path: null, version: null },
     model: {
       directory: null,
@@ -229,8 +234,9 @@ function examine(report) {
  * @param {Report} report
  * @param {Finding} findings
  */
-function enter(report, { addon, runtime, model, threads, embedding, memory }) {
+function enter(report, { addon, inference, runtime, model, threads, embedding, memory }) {
   Object.assign(report.addon, addon);
+  Object.assign(report.inference, inference);
   Object.assign(report.runtime, runtime);
   Object.assign(report.model, model);
   Object.assign(report.memory, memory);
@@ -284,7 +290,7 @@ function render(report, { colours }) {
     const lines = [first, ...others.map((part) => `${indent}${paint('grey', part)}`)];
     return `${marked} ${label.padEnd(LABEL_WIDTH)}${lines.join('\n')}`;
   };
-  const { addon, embedding, engine, memory, model, platform, runtime } = report;
+  const { addon, embedding, engine, inference, memory, model, platform, runtime } = report;
   const libc = platform.libc && [platform.libc, platform.libcVersion].filter(Boolean).join(' ');
   const lines = [
     paint('bold', `@knowledgepulse/native ${report.version}`),
@@ -297,7 +303,14 @@ function render(report, { colours }) {
       addon.path,
       ...addon.attempts.map(({ name, reason }) => `${name}: ${reason}`),
     ]),
-    row(mark(runtime.version !== null, /_RUNTIME_/), 'ONNX Runtime', [runtime.version, runtime.path]),
+    inference.engine === 'builtin'
+      ? row(mark(inference.kernel !== null, /_OPTION$/), 'engine', [
+          `built in, ${inference.kernel ?? 'no kernel'}`,
+        ])
+      : row(mark(runtime.version !== null, /_RUNTIME_/), 'engine', [
+          inference.engine && `ONNX Runtime ${runtime.version ?? ''}`.trim(),
+          runtime.path,
+        ]),
     row(mark(model.dtype !== null, /_(MODEL|TOKENIZER)/), 'model', [
       model.dtype && `${model.dtype}, ${model.dimensions} dimensions`,
       model.directory,

@@ -71,13 +71,14 @@ async function examineAddon() {
 
 async function examineEmbedder() {
   const { embed, embedderStatus } = require('../embedder.js');
-  await tell({ stage: 'loading ONNX Runtime and the model' });
+  await tell({ stage: 'loading the model' });
   const start = performance.now();
   const status = await embedderStatus();
   const loadMilliseconds = rounded(performance.now() - start);
-  const { dimensions, dtype, modelDirectory, runtimePath, runtimeVersion, threads } = status;
+  const { dimensions, dtype, engine, kernel, modelDirectory, runtimePath, runtimeVersion, threads } = status;
   await tell({
     threads,
+    inference: { engine, kernel },
     runtime: { path: runtimePath, version: runtimeVersion },
     model: { directory: modelDirectory, dtype, dimensions, files: [], verified: false },
   });

@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use napi::{Env, bindgen_prelude::Object};
+use napi::{
+    Env,
+    bindgen_prelude::{Object, Uint8ArraySlice},
+};
 use napi_derive::napi;
 
 use super::{
@@ -13,17 +16,28 @@ use super::{
 };
 use crate::{
     embed::runtime,
-    engine::{self, EmbedResult, Failure, Status},
+    engine::{self, EmbedResult, EngineChoice, Failure, ModelInMemory, Status},
     error::Error,
 };
 
 /// Where the embedder comes from; see `engine::Options`.
-#[napi(object)]
-pub struct EmbedderOptions {
+#[napi(object, object_to_js = false)]
+pub struct EmbedderOptions<'env> {
+    /// The engine; absent for the best one.
+    #[napi(ts_type = "'builtin' | 'onnxruntime'")]
+    pub engine: Option<String>,
     /// The model directory.
     pub model_directory: Option<String>,
+    /// The weights of a model in memory; they are copied.
+    #[napi(ts_type = "Uint8Array")]
+    pub weights: Option<Uint8ArraySlice<'env>>,
+    /// Its tokenizer.
+    #[napi(ts_type = "Uint8Array")]
+    pub tokenizer: Option<Uint8ArraySlice<'env>>,
     /// The ONNX Runtime library.
     pub runtime_library: Option<String>,
+    /// Whether the library came with the addon.
+    pub runtime_packaged: bool,
     /// Whether the user named the model directory.
     pub model_configured: bool,
     /// Whether the user named the library.
@@ -45,13 +59,17 @@ pub struct NativeEmbedderStatus {
     pub model_directory: Option<String>,
     /// What the model calls itself.
     pub model: Option<String>,
-    /// The SHA-256 of the model file.
+    /// The SHA-256 of the weights.
     pub model_sha256: Option<String>,
     /// What the weights are stored in.
     pub dtype: Option<String>,
     /// The length of an embedding.
     pub dimensions: Option<u32>,
-    /// The ONNX Runtime library.
+    /// What computes: `builtin` or `onnxruntime`.
+    pub engine: Option<String>,
+    /// The instructions that the built-in engine computes with.
+    pub kernel: Option<String>,
+    /// The ONNX Runtime library, if that is the engine.
     pub runtime_path: Option<String>,
     /// Its version.
     pub runtime_version: Option<String>,
@@ -78,8 +96,17 @@ pub fn wait_at_end(env: &Env) -> Result<()> {
 
 /// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
 #[napi(catch_unwind)]
-pub fn configure(options: EmbedderOptions) -> bool {
+pub fn configure(options: EmbedderOptions<'_>) -> bool {
+    let model_in_memory = options.weights.zip(options.tokenizer);
     ENGINE.configure(engine::Options {
+        engine: match options.engine.as_deref() {
+            Some("builtin") => EngineChoice::BuiltIn,
+            Some("onnxruntime") => EngineChoice::OnnxRuntime,
+            _ => EngineChoice::Auto,
+        },
+        model_in_memory: model_in_memory
+            .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
+        runtime_packaged: options.runtime_packaged,
         model_directory: options.model_directory.map(Into::into),
         runtime_library: options.runtime_library.map(Into::into),
         model_configured: options.model_configured,
@@ -153,6 +180,8 @@ impl From<Status> for NativeEmbedderStatus {
             model_sha256: status.model_sha256,
             dtype: status.dtype,
             dimensions: status.dimensions.map(number),
+            engine: status.engine.map(|engine| engine.name().into()),
+            kernel: status.kernel,
             runtime_path: status.runtime_path.map(display),
             runtime_version: status.runtime_version,
             threads: number(status.threads),

@@ -1,11 +1,14 @@
 //! From text to embedding: the model turns the tokens into vectors, whose mean is scaled to length one.
 
+pub mod builtin;
 pub mod model;
+pub mod onnxruntime;
 pub mod runtime;
 
 pub use model::DIMENSIONS;
 
 use std::{
+    collections::HashMap,
     num::NonZeroUsize,
     path::Path,
     sync::{Mutex, MutexGuard, PoisonError},
@@ -14,14 +17,9 @@ use std::{
 
 use knowledgepulse_encoder::{Tokenizer, Tokens};
 use lru::LruCache;
-use ort::{
-    session::Session,
-    value::{Outlet, TensorRef},
-};
 
 use crate::{
     embed::model::ModelFiles,
-    embed::runtime::{Network, Runtime, check_room},
     error::{Error, Result},
     fault,
 };
@@ -40,11 +38,21 @@ pub struct Embedded {
     pub truncated: bool,
 }
 
-/// The inputs that a BERT export may have, in the order in which [`Embedder`] makes them.
-const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
+/// A text as tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tokenized {
+    /// One part, or several where a text is embedded whole that is longer than a model takes.
+    parts: Vec<Vec<u32>>,
+    truncated: bool,
+}
 
-/// The output that holds one vector per token.
-const OUTPUT: &str = "last_hidden_state";
+impl Tokenized {
+    /// How many tokens there are, special ones included.
+    #[must_use]
+    pub fn tokens(&self) -> usize {
+        self.parts.iter().map(Vec::len).sum()
+    }
+}
 
 /// The most tokens that are kept of a text, whatever the model's files say, because the SDK's model has 512 positions.
 pub const MOST_TOKENS: usize = 512;
@@ -52,35 +60,71 @@ pub const MOST_TOKENS: usize = 512;
 /// How many embeddings are kept for texts that are embedded again: about 4 KB each.
 const MEMO_CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
+/// A network that an engine has loaded.
+pub trait Network: Send + Sync {
+    /// Opens a lane that computes on `threads` threads, or on fewer where the system starts no more.
+    ///
+    /// # Errors
+    /// If memory or threads are short, or what is to be computed has changed since.
+    fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>>;
+
+    /// What the network takes, if that is known.
+    fn limits(&self) -> Option<Limits>;
+
+    /// How many tokens of several texts a lane embeds in less time together than one after another. With 0, several lanes with
+    /// fewer threads each are what embeds many texts faster.
+    fn pass_tokens(&self) -> usize;
+}
+
+/// What embeds texts, one call at a time, on threads of its own.
+pub trait Lane: Send {
+    /// Embeds texts that are given as their tokens. An embedding does not depend on the other texts.
+    ///
+    /// # Errors
+    /// [`Error::Inference`] if one of them fails.
+    fn embed(&mut self, texts: &[&[u32]]) -> Result<Vec<Embedding>>;
+
+    /// How many threads it computes on.
+    fn threads(&self) -> usize;
+
+    /// The instructions that it computes with, if the engine names them.
+    fn kernel(&self) -> Option<String>;
+}
+
+/// What a network takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Ids of tokens are smaller than this.
+    pub vocabulary: usize,
+    /// The most tokens of a text.
+    pub positions: usize,
+}
+
 /// A loaded model, shared by the lanes that run it.
 pub struct Embedder {
-    runtime: &'static Runtime,
-    network: Network,
+    network: Box<dyn Network>,
     tokenizer: Tokenizer,
     memo: Mutex<LruCache<Box<[u32]>, Embedding>>,
 }
 
-/// A session of a model. One lane embeds one text at a time, on its own threads.
-pub struct Lane {
-    session: Session,
-}
-
 impl Embedder {
-    /// Loads the model of `files` and its first lane, which computes on `threads` threads.
+    /// Loads a network and its first lane, which computes on `threads` threads, while `read_tokenizer` reads the tokenizer:
+    /// both take tens of milliseconds.
     ///
     /// # Errors
-    /// [`Error::ModelDamaged`], [`Error::ModelUnsupported`] or [`Error::Tokenizer`].
-    pub fn load(runtime: &'static Runtime, files: ModelFiles, threads: usize) -> Result<(Self, Lane)> {
-        // In parallel, because the tokenizer and the session take tens of milliseconds each.
+    /// Those of the two functions, and [`Error::ModelUnsupported`] if the tokenizer is not that of the network.
+    pub fn load(
+        open: impl FnOnce() -> Result<Box<dyn Network>>,
+        read_tokenizer: impl Fn() -> Result<Tokenizer> + Sync,
+        threads: usize,
+    ) -> Result<(Self, Box<dyn Lane>)> {
         let (tokenizer, first) = thread::scope(|scope| {
-            let tokenizer = || read_tokenizer(&files);
-            let other = thread::Builder::new().spawn_scoped(scope, tokenizer);
-            let network =
-                Network::open(&files.model).map_err(|error| damaged(&files.model, error.to_string()));
-            let first = network.and_then(|network| {
+            let other = thread::Builder::new().spawn_scoped(scope, &read_tokenizer);
+            let first = open().and_then(|network| {
                 // If no further threads may be started, one thread is enough.
-                let lane = Lane::open(runtime, &network, threads)
-                    .or_else(|error| Lane::open(runtime, &network, 1).map_err(|_| error))?;
+                let lane = network
+                    .open_lane(threads)
+                    .or_else(|error| network.open_lane(1).map_err(|_| error))?;
                 Ok((network, lane))
             });
             let tokenizer = match other {
@@ -88,127 +132,123 @@ impl Embedder {
                     .join()
                     .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
                 // If no second thread may be started, one after the other works too.
-                Err(_) => tokenizer(),
+                Err(_) => read_tokenizer(),
             };
             (tokenizer, first)
         });
         let (network, lane) = first?;
+        let mut tokenizer = tokenizer?;
+        if let Some(limits) = network.limits() {
+            if tokenizer.largest_id() as usize >= limits.vocabulary {
+                return Err(Error::Tokenizer(format!(
+                    "it has the token {}, and the model {} tokens",
+                    tokenizer.largest_id(),
+                    limits.vocabulary
+                )));
+            }
+            tokenizer.limit_to(limits.positions);
+        }
         let embedder = Self {
-            runtime,
             network,
-            tokenizer: tokenizer?,
+            tokenizer,
             memo: Mutex::new(LruCache::new(MEMO_CAPACITY)),
         };
         Ok((embedder, lane))
     }
 
-    /// Opens a further lane.
-    ///
-    /// # Errors
-    /// [`Error::ModelDamaged`], if the file has changed since, or if memory or threads are short.
-    pub fn open_lane(&self, threads: usize) -> Result<Lane> {
-        check_room(self.network.path())?;
-        Lane::open(self.runtime, &self.network, threads)
+    /// The network.
+    #[must_use]
+    pub fn network(&self) -> &dyn Network {
+        &*self.network
     }
 
-    /// Embeds the first 512 tokens of `text` on `lane`. If the same tokens were embedded before, the embedding of then is
-    /// returned.
-    ///
-    /// # Errors
-    /// [`Error::Tokenizer`] or [`Error::Inference`].
-    pub fn embed(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
+    /// The first 512 tokens of `text`.
+    #[must_use]
+    pub fn tokenize(&self, text: &str) -> Tokenized {
         let Tokens { ids, truncated } = self.tokenizer.encode(text);
-        let tokens = ids.len();
-        Ok(Embedded {
-            embedding: Box::new(self.embed_tokens(lane, ids)?),
-            tokens,
+        Tokenized {
+            parts: vec![ids],
             truncated,
-        })
+        }
     }
 
-    /// Embeds the whole `text`. If it has more than 512 tokens it is embedded in parts, and its embedding is the mean of theirs,
-    /// weighted by their tokens.
+    /// All tokens of `text`, in parts if there are more than 512.
+    #[must_use]
+    pub fn tokenize_whole(&self, text: &str) -> Tokenized {
+        Tokenized {
+            parts: self.tokenizer.encode_whole(text),
+            truncated: false,
+        }
+    }
+
+    /// Embeds texts on `lane`. The embedding of one that has several parts is the mean of theirs, weighted by their tokens. If
+    /// the same tokens were embedded before, the embedding of then is returned. `is_wanted` is asked before each pass.
     ///
     /// # Errors
-    /// The errors of [`Embedder::embed`].
-    pub fn embed_whole(&self, lane: &mut Lane, text: &str) -> Result<Embedded> {
-        let mut tokens = 0;
-        let mut embeddings = Vec::new();
-        for ids in self.tokenizer.encode_whole(text) {
-            tokens += ids.len();
-            embeddings.push((ids.len(), self.embed_tokens(lane, ids)?));
+    /// [`Error::Inference`] if a text fails, or [`Error::Aborted`] if the texts are no longer wanted.
+    pub fn embed(
+        &self,
+        lane: &mut dyn Lane,
+        texts: &[&Tokenized],
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Vec<Embedded>> {
+        let mut known: HashMap<&[u32], Option<Embedding>> = HashMap::new();
+        let mut missing: Vec<&[u32]> = Vec::new();
+        for part in texts.iter().flat_map(|text| &text.parts) {
+            known.entry(part).or_insert_with(|| {
+                let embedding = self.memo().get(part.as_slice()).copied();
+                if embedding.is_none() {
+                    missing.push(part);
+                }
+                embedding
+            });
         }
-        let embedding = match &embeddings[..] {
-            [(_, embedding)] => *embedding,
-            _ => mean(&embeddings)?,
-        };
-        Ok(Embedded {
-            embedding: Box::new(embedding),
-            tokens,
-            truncated: false,
-        })
+        let mut missing = missing.as_slice();
+        while !missing.is_empty() {
+            if !is_wanted() {
+                return Err(Error::Aborted);
+            }
+            let (pass, later) = missing.split_at(self.fitting(missing));
+            fault::point("embedding");
+            for (part, embedding) in pass.iter().zip(lane.embed(pass)?) {
+                self.memo().put((*part).into(), embedding);
+                known.insert(part, Some(embedding));
+            }
+            missing = later;
+        }
+        texts
+            .iter()
+            .map(|text| {
+                let parts = text.parts.iter().map(|part| {
+                    let embedding = known.get(part.as_slice()).copied().flatten();
+                    let lost = || Error::Internal("a text was not embedded".into());
+                    Ok((part.len(), embedding.ok_or_else(lost)?))
+                });
+                let embedding = match parts.collect::<Result<Vec<_>>>()?.as_slice() {
+                    [(_, embedding)] => *embedding,
+                    embeddings => mean(embeddings)?,
+                };
+                Ok(Embedded {
+                    embedding: Box::new(embedding),
+                    tokens: text.tokens(),
+                    truncated: text.truncated,
+                })
+            })
+            .collect()
     }
 
-    fn embed_tokens(&self, lane: &mut Lane, ids: Vec<u32>) -> Result<Embedding> {
-        let known = self.memo().get(ids.as_slice()).copied();
-        if let Some(embedding) = known {
-            return Ok(embedding);
-        }
-        let embedding = lane.run(self.runtime, &ids)?;
-        self.memo().put(ids.into_boxed_slice(), embedding);
-        Ok(embedding)
+    /// How many of `texts` a pass takes, at least one.
+    fn fitting(&self, texts: &[&[u32]]) -> usize {
+        let mut tokens = 0;
+        let fitting = texts.iter().take_while(|text| {
+            tokens += text.len();
+            tokens <= self.network.pass_tokens()
+        });
+        fitting.count().max(1)
     }
 
     fn memo(&self) -> MutexGuard<'_, LruCache<Box<[u32]>, Embedding>> {
         self.memo.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Lane {
-    fn open(runtime: &Runtime, network: &Network, threads: usize) -> Result<Self> {
-        fault::point("lane");
-        let session = runtime
-            .session(network, threads)
-            .map_err(|reason| damaged(network.path(), reason))?;
-        let unsupported = |reason: String| Error::ModelUnsupported {
-            path: network.path().to_owned(),
-            reason,
-        };
-        let mut inputs = session.inputs().iter().map(Outlet::name);
-        if let Some(input) = inputs.find(|input| !INPUTS.contains(input)) {
-            return Err(unsupported(format!("it wants the input `{input}`")));
-        }
-        if !session.outputs().iter().any(|output| output.name() == OUTPUT) {
-            return Err(unsupported(format!("it has no output `{OUTPUT}`")));
-        }
-        Ok(Self { session })
-    }
-
-    fn run(&mut self, runtime: &Runtime, ids: &[u32]) -> Result<Embedding> {
-        fault::point("embedding");
-        let failed = |error: ort::Error| Error::Inference(error.to_string());
-        let ids: Vec<i64> = ids.iter().copied().map(i64::from).collect();
-        let length = ids.len();
-        // A single text is not padded, so every token is attended to, and all belong to segment 0.
-        let attention_mask = vec![1_i64; length];
-        let token_type_ids = vec![0_i64; length];
-        let values = [&ids[..], &attention_mask, &token_type_ids];
-        let mut inputs = Vec::with_capacity(INPUTS.len());
-        for (name, values) in INPUTS.into_iter().zip(values) {
-            if self.session.inputs().iter().any(|input| input.name() == name) {
-                let tensor = TensorRef::from_array_view(([1, length], values));
-                inputs.push((name, tensor.map_err(failed)?));
-            }
-        }
-        let session = &mut self.session;
-        runtime.run(|options| {
-            let outputs = session.run_with_options(inputs, options).map_err(failed)?;
-            let (shape, states) = outputs[OUTPUT].try_extract_tensor::<f32>().map_err(failed)?;
-            if **shape != [1, to_i64(length), to_i64(DIMENSIONS)] {
-                return Err(Error::Inference(format!("unexpected output shape {shape}")));
-            }
-            pool(states)
-        })
     }
 }
 
@@ -217,8 +257,16 @@ impl Lane {
 /// # Errors
 /// Those of [`ModelFiles::read_tokenizer`], or [`Error::Tokenizer`].
 pub fn read_tokenizer(files: &ModelFiles) -> Result<Tokenizer> {
+    parse_tokenizer(&files.read_tokenizer()?, files.max_length)
+}
+
+/// The tokenizer in the text of a `tokenizer.json`. Texts are cut to `max_length` tokens.
+///
+/// # Errors
+/// [`Error::Tokenizer`].
+pub fn parse_tokenizer(json: &[u8], max_length: usize) -> Result<Tokenizer> {
     fault::point("tokenizer");
-    Ok(Tokenizer::from_json(&files.read_tokenizer()?, files.max_length)?)
+    Ok(Tokenizer::from_json(json, max_length)?)
 }
 
 fn damaged(path: &Path, reason: String) -> Error {
@@ -226,26 +274,6 @@ fn damaged(path: &Path, reason: String) -> Error {
         path: path.to_owned(),
         reason,
     }
-}
-
-fn to_i64(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
-}
-
-/// The mean of the tokens' vectors, scaled to length one. As in the SDK, sums are in double precision, and the result is rounded to
-/// single precision after the mean and after the scaling.
-fn pool(states: &[f32]) -> Result<Embedding> {
-    let (tokens, _) = states.as_chunks::<DIMENSIONS>();
-    let mut sums = [0.0_f64; DIMENSIONS];
-    for token in tokens {
-        for (sum, &component) in sums.iter_mut().zip(token) {
-            *sum += f64::from(component);
-        }
-    }
-    #[allow(clippy::cast_precision_loss)] // At most 512 tokens.
-    let count = tokens.len() as f64;
-    #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
-    scaled(sums.map(|sum| (sum / count) as f32))
 }
 
 /// The mean of embeddings, each weighted by its count, scaled to length one.
@@ -282,18 +310,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pooling_is_the_scaled_mean() {
-        let mut states = vec![0.0; 2 * DIMENSIONS];
-        states[0] = 3.0;
-        states[DIMENSIONS] = 3.0;
-        states[1] = 8.0;
-        let embedding = pool(&states).unwrap();
-        assert!((embedding[0] - 0.6).abs() < 1e-7);
-        assert!((embedding[1] - 0.8).abs() < 1e-7);
-        assert_eq!(embedding[2], 0.0);
-    }
-
-    #[test]
     fn the_mean_of_embeddings_counts_their_tokens() {
         let direction = |axis: usize| {
             let mut embedding = [0.0; DIMENSIONS];
@@ -306,13 +322,5 @@ mod tests {
         let opposite = direction(0).map(|x: f32| -x);
         let error = mean(&[(1, direction(0)), (1, opposite)]).unwrap_err();
         assert_eq!(error.code(), "ERR_INFERENCE");
-    }
-
-    #[test]
-    fn a_model_that_outputs_nonsense_is_an_error() {
-        for nonsense in [f32::NAN, f32::INFINITY, 0.0] {
-            let states = vec![nonsense; DIMENSIONS];
-            assert_eq!(pool(&states).unwrap_err().code(), "ERR_INFERENCE");
-        }
     }
 }

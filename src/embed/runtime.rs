@@ -19,7 +19,7 @@ use ort::{
 };
 
 use crate::{
-    embed::model::outline::{Outline, Table},
+    embed::model::outline::{LARGEST_GRAPH, Outline, Table},
     error::{Error, Result},
     fault,
     os::obstacle::Obstacle,
@@ -166,25 +166,12 @@ impl Runtime {
     }
 }
 
-/// A network in a file, ready to make sessions of. They share its tables of words, about half of its weights.
-pub struct Network {
-    path: PathBuf,
-    identity: Identity,
-    parts: Option<Parts>,
-}
-
-/// What a session takes besides its weights, in bytes of address space: its threads' stacks and heaps, and the intermediate
-/// results of 512 tokens.
-const SESSION_BYTES: u64 = 256 << 20;
-
-/// Makes sure that there is memory for a session of the model in `path`. Where a limit is too low, it is better to say so
+/// Makes sure that there is memory to load the model in `path`, `bytes` in all. Where a limit is too low, it is better to say so
 /// than to start: when a small allocation fails in the middle, there is nothing left to do but to end the process.
 ///
 /// # Errors
 /// [`Error::NoRoomForModel`].
-pub fn check_room(path: &Path) -> Result<()> {
-    let length = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let bytes = length.saturating_mul(2).saturating_add(SESSION_BYTES);
+pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     let room = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
     // Windows counts what is reserved as if it were used.
     if room || cfg!(windows) {
@@ -198,31 +185,58 @@ pub fn check_room(path: &Path) -> Result<()> {
 
 /// What a file is recognised by.
 #[derive(PartialEq)]
-struct Identity {
+pub(super) struct Identity {
     length: u64,
     modified: Option<std::time::SystemTime>,
 }
 
-/// A network whose weights ONNX Runtime fetches from the file by itself, but for its tables.
-struct Parts {
-    graph: Vec<u8>,
-    folder: String,
+impl Identity {
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Self {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+        }
+    }
+}
+
+/// A network in a file, ready to make sessions of. They share what it keeps in other files, but for what they copy.
+pub struct Network {
+    path: PathBuf,
+    /// The file, and those that hold its weights.
+    files: Vec<(PathBuf, Identity)>,
     tables: Vec<(String, Arc<DynValue>)>,
 }
 
 impl Network {
-    /// Opens the ONNX file in `path`. One that cannot be taken apart is left whole to ONNX Runtime, which knows best
-    /// what is wrong with it.
+    /// Opens the ONNX file in `path`. What is wrong with its contents ONNX Runtime knows best.
     ///
     /// # Errors
-    /// If there is no such file.
+    /// If there is no such file, or one that holds its weights is missing or too short.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let identity = Identity::of(&std::fs::metadata(path)?);
-        Ok(Self {
-            path: path.to_owned(),
-            identity,
-            parts: Parts::of(path),
-        })
+        // ONNX Runtime refuses weights that a symbolic link leads out of the folder to.
+        let path = if cfg!(unix) {
+            path.canonicalize()?
+        } else {
+            path.to_owned()
+        };
+        let identified = |path: PathBuf| -> io::Result<_> {
+            let identity = Identity::of(&std::fs::metadata(&path)?);
+            Ok((path, identity))
+        };
+        let mut files = vec![identified(path.clone())?];
+        let mut tables = Vec::new();
+        if std::fs::metadata(&path)?.len() <= LARGEST_GRAPH
+            && let Ok(outline) = Outline::read(&std::fs::read(&path)?)
+        {
+            for name in &outline.files {
+                files.push(identified(path.with_file_name(name))?);
+            }
+            for table in &outline.tables {
+                let values = read_table(&path.with_file_name(&table.file), table)?;
+                tables.push((table.name.clone(), Arc::new(values)));
+            }
+        }
+        Ok(Self { path, files, tables })
     }
 
     /// The file.
@@ -231,90 +245,72 @@ impl Network {
         &self.path
     }
 
+    /// How long the file and those that hold its weights are.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let lengths = self.files.iter().map(|(_, identity)| identity.length);
+        lengths.fold(0, u64::saturating_add)
+    }
+
     /// A file that was changed under a loaded network would make a session of something else, or crash ONNX Runtime.
     fn check_unchanged(&self) -> std::result::Result<(), String> {
-        match std::fs::metadata(&self.path) {
-            Ok(metadata) if Identity::of(&metadata) == self.identity => Ok(()),
-            Ok(_) => Err("it has changed since it was loaded".into()),
-            Err(error) => Err(error.to_string()),
+        for (path, identity) in &self.files {
+            match std::fs::metadata(path) {
+                Ok(metadata) if Identity::of(&metadata) == *identity => {}
+                Ok(_) => return Err(format!("{} has changed since it was loaded", path.display())),
+                Err(error) => return Err(format!("{}: {error}", path.display())),
+            }
         }
+        Ok(())
     }
 
     fn commit(&self, mut builder: SessionBuilder) -> ort::Result<Session> {
-        if let Some(parts) = &self.parts
-            && let Ok(session) = parts.commit(builder.clone())
-        {
-            return Ok(session);
+        for (name, table) in &self.tables {
+            builder = builder.with_initializer(name, Arc::clone(table))?;
         }
         builder.commit_from_file(&self.path)
     }
 }
 
-impl Identity {
-    fn of(metadata: &Metadata) -> Self {
-        Self {
-            length: metadata.len(),
-            modified: metadata.modified().ok(),
-        }
-    }
-}
-
-impl Parts {
-    fn of(path: &Path) -> Option<Self> {
-        // ONNX Runtime refuses weights that a symbolic link leads out of the folder to.
-        let path = &if cfg!(unix) {
-            path.canonicalize().ok()?
-        } else {
-            path.to_owned()
-        };
-        let folder = path.parent()?.to_str()?.to_owned();
-        let Outline { graph, tables } = Outline::read(path).ok()?;
-        let mut file = File::open(path).ok()?;
-        let tables = tables
-            .into_iter()
-            .map(|table| Some((table.name.clone(), Arc::new(read_table(&mut file, &table)?))))
-            .collect::<Option<_>>()?;
-        Some(Self {
-            graph,
-            folder,
-            tables,
-        })
-    }
-
-    fn commit(&self, mut builder: SessionBuilder) -> ort::Result<Session> {
-        builder = builder.with_config_entry(
-            "session.model_external_initializers_file_folder_path",
-            &self.folder,
-        )?;
-        for (name, table) in &self.tables {
-            builder = builder.with_initializer(name, Arc::clone(table))?;
-        }
-        builder.commit_from_memory(&self.graph)
-    }
-}
-
-/// Reads the values of `table`; nothing if they are of a kind that no table of ours has.
-fn read_table(file: &mut File, table: &Table) -> Option<DynValue> {
+/// Reads the values of `table` from `path`.
+///
+/// # Errors
+/// If the file is too short for them, or they are of a kind that no table of ours has.
+fn read_table(path: &Path, table: &Table) -> io::Result<DynValue> {
     const FLOAT: u64 = 1;
     const INT8: u64 = 3;
+    let unknown = || {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{} is of an unknown kind", table.name),
+        )
+    };
     let values = table.shape.iter().try_fold(1_usize, |product, &length| {
         product.checked_mul(usize::try_from(length).ok()?)
-    })?;
+    });
+    let values = values.ok_or_else(unknown)?;
+    let mut file = File::open(path)?;
+    let end = table.offset.checked_add(table.length);
+    if end.is_none_or(|end| end > file.metadata().map_or(0, |metadata| metadata.len())) {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    file.seek(SeekFrom::Start(table.offset))?;
     let shape = table.shape.as_slice();
-    file.seek(SeekFrom::Start(table.offset)).ok()?;
-    match table.data_type {
-        FLOAT if table.length == (values as u64).checked_mul(4)? => {
-            let mut floats: Vec<f32> = zeros(values)?;
-            file.read_exact(bytemuck::cast_slice_mut(&mut floats)).ok()?;
-            Tensor::from_array((shape, floats)).ok().map(Tensor::into_dyn)
+    let no_room = || io::Error::from(io::ErrorKind::OutOfMemory);
+    let made = match table.data_type {
+        FLOAT if Some(table.length) == (values as u64).checked_mul(4) => {
+            let mut floats: Vec<f32> = zeros(values).ok_or_else(no_room)?;
+            file.read_exact(bytemuck::cast_slice_mut(&mut floats))?;
+            Tensor::from_array((shape, floats)).map(Tensor::into_dyn)
         }
         INT8 if table.length == values as u64 => {
-            let mut bytes: Vec<i8> = zeros(values)?;
-            file.read_exact(bytemuck::cast_slice_mut(&mut bytes)).ok()?;
-            Tensor::from_array((shape, bytes)).ok().map(Tensor::into_dyn)
+            let mut bytes: Vec<i8> = zeros(values).ok_or_else(no_room)?;
+            file.read_exact(bytemuck::cast_slice_mut(&mut bytes))?;
+            Tensor::from_array((shape, bytes)).map(Tensor::into_dyn)
         }
-        _ => None,
-    }
+        _ => return Err(unknown()),
+    };
+    made.map_err(io::Error::other)
 }
 
 /// Nothing where there is no memory for them: `vec!` would end the process.
@@ -437,9 +433,9 @@ fn version_numbers(version: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Stops ONNX Runtime for good, because the process is about to exit: waits until it has finished loading,
+/// Stops the embedder for good, because the process is about to exit: waits until ONNX Runtime has finished loading,
 /// or has given up the run in progress, and keeps it from working again. Otherwise the library's destructors
-/// would run under the inference thread.
+/// would run under the inference thread. The built-in engine has none, so nothing waits for it.
 pub fn stop() {
     let mut state = USERS.lock();
     state.stopped = true;
@@ -448,6 +444,14 @@ pub fn stop() {
         let _ = runtime.run_options.terminate();
     }
     while state.users > 0 {
+        state = USERS.wait_for_change(state);
+    }
+}
+
+/// Does not return once the process is about to exit: nobody is left to take a reply.
+pub fn hold_at_exit() {
+    let mut state = USERS.lock();
+    while state.stopped {
         state = USERS.wait_for_change(state);
     }
 }
@@ -464,7 +468,7 @@ pub fn wait() {
 
 /// Has [`stop`] run when the process exits, whoever makes it exit.
 #[cfg(unix)]
-fn stop_at_exit() {
+pub(super) fn stop_at_exit() {
     extern "C" fn handler() {
         stop();
     }
@@ -477,7 +481,7 @@ fn stop_at_exit() {
 
 /// Windows ends all other threads before the library's destructors run, so there is nobody to wait for.
 #[cfg(not(unix))]
-fn stop_at_exit() {}
+pub(super) fn stop_at_exit() {}
 
 #[cfg(test)]
 mod tests {

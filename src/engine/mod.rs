@@ -1,9 +1,9 @@
 //! The inference thread and its queue: calls are settled in the order in which they were made, however many
 //! embeddings are computed side by side.
 //!
-//! A single call is embedded on all threads at once, which gives the shortest wait. A backlog is spread over
-//! lanes, each with its share of the threads, which gives more embeddings a second: the small operations of
-//! the model do not scale over threads.
+//! A single call is embedded on all threads at once, which gives the shortest wait. Of a backlog, the built-in engine embeds the
+//! short texts of several calls in one pass on all threads. For ONNX Runtime it is spread over lanes, each with its share of the
+//! threads, which gives more embeddings a second: its small operations do not scale over threads.
 
 mod job;
 mod load;
@@ -32,7 +32,7 @@ use job::Job;
 use queue::Queue;
 use worker::Worker;
 
-pub use load::{Failure, Options, Status};
+pub use load::{EngineChoice, EngineKind, Failure, ModelInMemory, Options, Status};
 pub use queue::InOrder;
 
 /// The embedding of a text, or why there is none.
@@ -245,10 +245,11 @@ impl Engine {
     fn without_embedder(&self) -> bool {
         match self.shared.status.get() {
             Some(status) => status.failure.is_some(),
-            // An absent model or runtime needs no thread to find out.
+            // An absent model needs no thread to find out.
             None => self.options.get().is_none_or(|options| {
-                (options.model_directory.is_none() && !options.model_configured)
-                    || (options.runtime_library.is_none() && !options.runtime_configured)
+                options.model_directory.is_none()
+                    && options.model_in_memory.is_none()
+                    && !options.model_configured
             }),
         }
     }
@@ -316,21 +317,13 @@ mod tests {
 
     #[test]
     fn absence_is_silent_and_needs_no_thread() {
-        for options in [
-            Options::default(),
-            Options {
-                model_directory: Some("/model".into()),
-                ..Options::default()
-            },
-        ] {
-            let engine = Engine::default();
-            assert!(engine.configure(options.clone()));
-            assert!(!engine.configure(options));
-            let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
-            assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
-            assert!(engine.queue.get().is_none());
-            assert!(engine.take_warning().is_none());
-        }
+        let engine = Engine::default();
+        assert!(engine.configure(Options::default()));
+        assert!(!engine.configure(Options::default()));
+        let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
+        assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
+        assert!(engine.queue.get().is_none());
+        assert!(engine.take_warning().is_none());
     }
 
     #[test]

@@ -9,12 +9,12 @@ use std::{
 
 use super::{
     Shared,
-    job::{Job, Settlement, guarded},
-    load::{Loaded, Options, load, threads},
+    job::{Job, Prepared, Settlement, embed_together, guarded},
+    load::{BoxedLane, Loaded, Options, load, threads},
     queue::{InOrder, Queue},
 };
 use crate::{
-    embed::{Embedder, Lane},
+    embed::{Embedder, runtime},
     os,
 };
 
@@ -52,36 +52,64 @@ impl Worker {
         let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
             loop {
                 let (_, job) = self.queue.wait();
-                self.settle(job(None));
+                self.settle(job.without_embedder());
             }
         };
+        let shares_passes = loaded.embedder.network().pass_tokens() > 0;
         let mut lanes = Vec::new();
+        let mut next = None;
         // What loading has freed is returned as soon as nobody waits.
         let mut patience = Duration::ZERO;
         loop {
-            let backlog = self.queue.wait_for_backlog(patience);
+            let backlog = match next {
+                Some(_) => 1,
+                None => self.queue.wait_for_backlog(patience),
+            };
             if backlog == 0 {
                 lanes.clear();
                 os::return_freed_memory();
                 patience = NO_HURRY;
-            } else if backlog >= BACKLOG {
+            } else if backlog >= BACKLOG && !shares_passes {
                 self.open_lanes(&loaded.embedder, &mut lanes);
                 self.work_side_by_side(&loaded, &mut lanes);
                 patience = LANE_PATIENCE;
             }
-            // One at a time, also where the lanes could not be opened.
-            if let Some((_, job)) = self.queue.take() {
-                self.settle(job(Some((&loaded, &mut lane))));
+            // One at a time where passes are not shared, also where the lanes could not be opened.
+            let jobs = self.take_for_a_pass(&loaded.embedder, &mut next);
+            for settlement in embed_together(&loaded, &mut *lane, jobs) {
+                self.settle(settlement);
+            }
+        }
+    }
+
+    /// The next jobs whose texts fit a pass, at least one if there is one. What does not fit any more is left in `next`.
+    fn take_for_a_pass(&self, embedder: &Embedder, next: &mut Option<Prepared>) -> Vec<Prepared> {
+        let room = embedder.network().pass_tokens();
+        let mut tokens = 0;
+        let mut jobs: Vec<Prepared> = Vec::new();
+        loop {
+            let job = next
+                .take()
+                .or_else(|| Some(self.queue.take()?.1.prepare(embedder)));
+            let Some(job) = job else { return jobs };
+            tokens += job.tokens();
+            if tokens > room && !jobs.is_empty() {
+                *next = Some(job);
+                return jobs;
+            }
+            jobs.push(job);
+            if tokens >= room {
+                return jobs;
             }
         }
     }
 
     /// Opens the lanes that are missing. Without them, because memory or threads are short, it takes longer.
-    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<Lane>) {
+    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>) {
         let threads = threads(&self.options);
         let count = threads.min(MOST_LANES);
         while count > 1 && lanes.len() < count {
-            match guarded(|| embedder.open_lane(threads / count)) {
+            match guarded(|| embedder.network().open_lane(threads / count)) {
                 Ok(lane) => lanes.push(lane),
                 Err(_) => break,
             }
@@ -89,7 +117,7 @@ impl Worker {
     }
 
     /// Works through the queue until it is empty, with one thread for each lane.
-    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [Lane]) {
+    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane]) {
         let in_order = InOrder::new(self.queue.next_number());
         thread::scope(|scope| {
             for lane in lanes {
@@ -97,8 +125,10 @@ impl Worker {
                     // Moves the lane in: it is this thread's alone.
                     let lane = lane;
                     while let Some((number, job)) = self.queue.take() {
-                        let settlement = job(Some((loaded, &mut *lane)));
-                        in_order.finish(number, settlement, |settlement| self.settle(settlement));
+                        let jobs = vec![job.prepare(&loaded.embedder)];
+                        for settlement in embed_together(loaded, &mut **lane, jobs) {
+                            in_order.finish(number, settlement, |settlement| self.settle(settlement));
+                        }
                     }
                 };
                 // Fewer threads take longer; none leave the work to the caller.
@@ -109,6 +139,7 @@ impl Worker {
 
     /// Does what must be done in order. A reply that panics must not end the thread.
     fn settle(&self, settlement: Settlement) {
+        runtime::hold_at_exit();
         let _ = catch_unwind(AssertUnwindSafe(|| settlement(&self.shared)));
     }
 }

@@ -8,6 +8,7 @@ use std::{
     fs::File,
     io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use serde::Deserialize;
@@ -58,20 +59,23 @@ struct TokenizerConfig {
 pub struct ModelFiles {
     /// The directory.
     pub directory: PathBuf,
-    /// The ONNX graph with its weights.
-    pub model: PathBuf,
+    /// The weights, `model.safetensors`, which the built-in engine reads; `None` if there are none.
+    pub weights: Option<PathBuf>,
+    /// The ONNX graph, which ONNX Runtime reads; `None` if there is none.
+    pub graph: Option<PathBuf>,
     /// `tokenizer.json`.
     pub tokenizer: PathBuf,
-    /// What the weights are stored in: `fp32` or `q8`.
-    pub dtype: String,
+    /// What the weights are stored in, `fp32` or `q8`, if the manifest tells.
+    pub dtype: Option<String>,
     /// The number of tokens after which a text is cut, special tokens included.
     pub max_length: usize,
     manifest: Option<Manifest>,
 }
 
 impl ModelFiles {
-    /// Looks at `directory`, which is either a model package (`manifest.json`, `model.onnx`, …) or laid out
-    /// like `Xenova/all-MiniLM-L6-v2` (`onnx/model.onnx`, …, no manifest).
+    /// Looks at `directory`, which is either a model package (`manifest.json`, `model.safetensors`, `model.onnx`, …) or laid
+    /// out like `sentence-transformers/all-MiniLM-L6-v2` (`model.safetensors`, `onnx/model.onnx`, …, no manifest). Of the
+    /// files that a manifest lists, the sizes are checked.
     ///
     /// # Errors
     /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, [`Error::ModelDamaged`]
@@ -82,12 +86,14 @@ impl ModelFiles {
         let manifest = read_optional(&directory.join("manifest.json"))?
             .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
             .transpose()?;
-        let Some(model) = find_network(directory)? else {
+        let weights = find_file(directory, &[WEIGHTS])?;
+        let graph = find_file(directory, &GRAPHS)?;
+        if weights.is_none() && graph.is_none() {
             if manifest.is_some() {
-                return Err(damaged(&directory.join("model.onnx"), MISSING));
+                return Err(damaged(&directory.join(WEIGHTS), MISSING));
             }
             return Err(absent(directory));
-        };
+        }
         for (name, record) in manifest.iter().flat_map(|manifest| &manifest.files) {
             let path = directory.join(name);
             let found = std::fs::metadata(&path)
@@ -99,7 +105,9 @@ impl ModelFiles {
                 return Err(damaged(&path, reason));
             }
         }
-        refuse_pointer(&model)?;
+        for path in [&weights, &graph].into_iter().flatten() {
+            refuse_pointer(path)?;
+        }
 
         let config_path = directory.join("config.json");
         let config: Config = parse(&config_path, &read(&config_path)?)?;
@@ -126,10 +134,9 @@ impl ModelFiles {
         Ok(Self {
             tokenizer: directory.join("tokenizer.json"),
             directory: directory.to_owned(),
-            model,
-            dtype: manifest
-                .as_ref()
-                .map_or_else(|| "fp32".to_owned(), |manifest| manifest.dtype.clone()),
+            weights,
+            graph,
+            dtype: manifest.as_ref().map(|manifest| manifest.dtype.clone()),
             max_length,
             manifest,
         })
@@ -148,22 +155,35 @@ impl ModelFiles {
     pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
         refuse_pointer(&self.tokenizer)?;
         let bytes = read(&self.tokenizer)?;
-        self.check(
-            "tokenizer.json",
-            &self.tokenizer,
-            &hexadecimal(&Sha256::digest(&bytes)),
-        )?;
+        self.check("tokenizer.json", &self.tokenizer, &sha256(&bytes))?;
         Ok(bytes)
     }
 
-    /// The SHA-256 of the model file in hexadecimal, checked against the manifest if there is one.
+    /// The SHA-256 of the file that holds the weights, in hexadecimal, as the manifest states it. The file itself is not
+    /// read: that would take longer than loading it, and the doctor does.
+    #[must_use]
+    pub fn stated_sha256(&self) -> Option<&str> {
+        let name = self.weights_file().strip_prefix(&self.directory).ok()?.to_str()?;
+        let record = self.manifest.as_ref()?.files.get(name)?;
+        Some(&record.sha256)
+    }
+
+    /// The SHA-256 of the file that holds the weights, in hexadecimal. It takes as long as the file is large, and ends early
+    /// once it is not `wanted` any more.
     ///
     /// # Errors
-    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
-    pub fn model_sha256(&self) -> Result<String> {
-        let sha256 = file_sha256(&self.model).map_err(|error| unread(&self.model, &error))?;
-        self.check("model.onnx", &self.model, &sha256)?;
-        Ok(sha256)
+    /// [`Error::ModelUnreadable`], [`Error::ModelDamaged`] if it is missing, or [`Error::Aborted`].
+    pub fn weights_sha256(&self, wanted: &AtomicBool) -> Result<String> {
+        let path = self.weights_file();
+        let sha256 = file_sha256(path, wanted).map_err(|error| unread(path, &error))?;
+        sha256.ok_or(Error::Aborted)
+    }
+
+    /// The file that holds the weights: of two, that of the built-in engine, which the graph refers to.
+    fn weights_file(&self) -> &Path {
+        // One of the two is there.
+        let file = self.weights.as_ref().or(self.graph.as_ref());
+        file.unwrap_or(&self.directory)
     }
 
     fn check(&self, name: &str, path: &Path, sha256: &str) -> Result<()> {
@@ -191,7 +211,7 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
 const MISSING: &str = "it is missing";
 
 /// The error for a file of a model that `error` has kept from being read.
-fn unread(path: &Path, error: &io::Error) -> Error {
+pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
     match Obstacle::of(path, error) {
         Obstacle::Missing => damaged(path, MISSING),
         Obstacle::Dangling(target) => damaged(
@@ -206,9 +226,18 @@ fn unread(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// The ONNX file of a model directory, under the first of its names that is taken.
-fn find_network(directory: &Path) -> Result<Option<PathBuf>> {
-    for name in ["model.onnx", "onnx/model.onnx"] {
+/// What stands for a path where a model is in memory.
+pub(super) const IN_MEMORY: &str = "the model in memory";
+
+/// The name of the weights in a model directory.
+const WEIGHTS: &str = "model.safetensors";
+
+/// The names that the ONNX graph may have.
+const GRAPHS: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
+
+/// The file of a model directory under the first of `names` that is taken.
+fn find_file(directory: &Path, names: &[&str]) -> Result<Option<PathBuf>> {
+    for name in names {
         let path = directory.join(name);
         match std::fs::metadata(&path) {
             Ok(metadata) if metadata.is_file() => return Ok(Some(path)),
@@ -223,7 +252,7 @@ fn find_network(directory: &Path) -> Result<Option<PathBuf>> {
 /// The error for a directory in which no model was found.
 fn absent(directory: &Path) -> Error {
     let reason = match std::fs::read_dir(directory) {
-        Ok(_) => "has neither model.onnx nor onnx/model.onnx".into(),
+        Ok(_) => "has neither model.safetensors nor model.onnx (or onnx/model.onnx)".into(),
         Err(error) => match Obstacle::of(directory, &error) {
             Obstacle::Missing if directory.exists() => "is no directory".into(),
             Obstacle::Dangling(target) => {
@@ -273,17 +302,24 @@ fn refuse_pointer(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The SHA-256 of a file, in hexadecimal.
-fn file_sha256(path: &Path) -> io::Result<String> {
+/// The SHA-256 of `bytes`, in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// The SHA-256 of a file, in hexadecimal; `None` if it is not `wanted` any more.
+fn file_sha256(path: &Path, wanted: &AtomicBool) -> io::Result<Option<String>> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
-    loop {
+    while wanted.load(Ordering::Relaxed) {
         match file.read(&mut buffer)? {
-            0 => return Ok(hexadecimal(&hasher.finalize())),
+            0 => return Ok(Some(hexadecimal(&hasher.finalize()))),
             bytes => hasher.update(&buffer[..bytes]),
         }
     }
+    Ok(None)
 }
 
 fn hexadecimal(digest: &[u8]) -> String {
@@ -300,12 +336,14 @@ mod tests {
     use tempfile::TempDir;
 
     const MODEL: &[u8] = b"model";
+    const GRAPH: &[u8] = b"graph";
     const MODEL_SHA256: &str = "9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4";
 
     fn package() -> TempDir {
         let directory = tempfile::tempdir().unwrap();
         let write = |name: &str, contents: &[u8]| fs::write(directory.path().join(name), contents).unwrap();
-        write("model.onnx", MODEL);
+        write("model.safetensors", MODEL);
+        write("model.onnx", GRAPH);
         write("tokenizer.json", b"{}");
         write(
             "config.json",
@@ -313,8 +351,9 @@ mod tests {
         );
         write("tokenizer_config.json", br#"{"model_max_length": 512}"#);
         let manifest = serde_json::json!({"dtype": "fp32", "files": {
-            "model.onnx": {"bytes": MODEL.len(), "sha256": MODEL_SHA256},
-            "tokenizer.json": {"bytes": 2, "sha256": hexadecimal(&Sha256::digest(b"{}"))},
+            "model.safetensors": {"bytes": MODEL.len(), "sha256": MODEL_SHA256},
+            "model.onnx": {"bytes": GRAPH.len(), "sha256": sha256(GRAPH)},
+            "tokenizer.json": {"bytes": 2, "sha256": sha256(b"{}")},
         }});
         write("manifest.json", manifest.to_string().as_bytes());
         directory
@@ -325,10 +364,7 @@ mod tests {
             Ok(files) => files,
             Err(error) => return error,
         };
-        files
-            .model_sha256()
-            .and_then(|_| files.read_tokenizer())
-            .unwrap_err()
+        files.read_tokenizer().unwrap_err()
     }
 
     #[test]
@@ -336,9 +372,17 @@ mod tests {
         let directory = package();
         let files = ModelFiles::find(directory.path()).unwrap();
         assert_eq!(files.max_length, 512);
-        assert_eq!(files.dtype, "fp32");
-        assert_eq!(files.model_sha256().unwrap(), MODEL_SHA256);
+        assert_eq!(files.dtype.as_deref(), Some("fp32"));
+        assert_eq!(files.weights, Some(directory.path().join("model.safetensors")));
+        assert_eq!(files.graph, Some(directory.path().join("model.onnx")));
+        assert_eq!(files.stated_sha256(), Some(MODEL_SHA256));
+        assert_eq!(
+            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
+            MODEL_SHA256
+        );
         assert_eq!(files.read_tokenizer().unwrap(), b"{}");
+        let unwanted = files.weights_sha256(&AtomicBool::new(false)).unwrap_err();
+        assert_eq!(unwanted.code(), "ERR_ABORTED");
     }
 
     #[test]
@@ -352,8 +396,19 @@ mod tests {
         )
         .unwrap();
         let files = ModelFiles::find(directory.path()).unwrap();
-        assert_eq!(files.model, directory.path().join("onnx/model.onnx"));
-        assert_eq!(files.model_sha256().unwrap(), MODEL_SHA256);
+        assert_eq!(files.graph, Some(directory.path().join("onnx/model.onnx")));
+        assert_eq!(files.stated_sha256(), None);
+        assert_eq!(
+            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
+            MODEL_SHA256
+        );
+        fs::remove_file(directory.path().join("model.safetensors")).unwrap();
+        let files = ModelFiles::find(directory.path()).unwrap();
+        assert_eq!(files.weights, None);
+        assert_eq!(
+            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
+            sha256(GRAPH)
+        );
     }
 
     #[test]
@@ -387,7 +442,13 @@ mod tests {
 
     #[test]
     fn a_directory_in_place_of_a_file_is_damage() {
-        for name in ["manifest.json", "model.onnx", "tokenizer.json", "config.json"] {
+        for name in [
+            "manifest.json",
+            "model.safetensors",
+            "model.onnx",
+            "tokenizer.json",
+            "config.json",
+        ] {
             let directory = package();
             let path = directory.path().join(name);
             fs::remove_file(&path).unwrap();
@@ -411,7 +472,7 @@ mod tests {
             ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),
             ("", "ERR_MODEL_UNREADABLE", "permissions"),
         ] {
-            for name in ["model.onnx", "tokenizer.json", "config.json"] {
+            for name in ["model.safetensors", "model.onnx", "tokenizer.json", "config.json"] {
                 let directory = package();
                 let path = directory.path().join(name);
                 fs::remove_file(&path).unwrap();
@@ -435,10 +496,10 @@ mod tests {
     fn damage_is_named_with_its_file() {
         type Harm = (&'static str, &'static [u8], &'static str);
         let harms: [Harm; 8] = [
-            ("model.onnx", b"mode", "4 bytes instead of 5"),
-            ("model.onnx", b"medol", "SHA-256"),
+            ("model.safetensors", b"mode", "4 bytes instead of 5"),
+            ("model.onnx", b"grap", "4 bytes instead of 5"),
             (
-                "model.onnx",
+                "model.safetensors",
                 b"version https://git-lfs.example/spec",
                 "Git LFS pointer",
             ),
@@ -461,6 +522,7 @@ mod tests {
             assert!(error.to_string().contains(message), "{error}");
         }
         for name in [
+            "model.safetensors",
             "model.onnx",
             "tokenizer.json",
             "config.json",
