@@ -2,11 +2,11 @@
 
 // The package in the hands of bundlers, compilers and test runners, each in a process of its own.
 
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
 const loader = require('../lib/loader.js');
-const { embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { modelDirectory, root } = require('./support/paths.js');
@@ -133,6 +133,13 @@ describe('bun build --compile', () => {
   const installed = path.join(scratch, 'installed');
   const program = path.join(installed, process.platform === 'win32' ? 'program.exe' : 'program');
 
+  async function compile(directory, outfile) {
+    const args = ['build', '--compile', 'main.mjs', '--outfile', outfile];
+    const { code, stderr } = await run(bun, args, {}, directory);
+    if (code !== 0) throw new Error(stderr);
+    fs.rmSync(directory, { recursive: true });
+  }
+
   beforeAll(async () => {
     const directory = project('compile', { 'main.mjs': main });
     // Bun would note where the model is on this machine; a program is run elsewhere.
@@ -140,14 +147,28 @@ describe('bun build --compile', () => {
       recursive: true,
     });
     fs.mkdirSync(installed);
-    const { code, stderr } = await run(
-      bun,
-      ['build', '--compile', 'main.mjs', '--outfile', program],
-      {},
-      directory,
-    );
-    if (code !== 0) throw new Error(stderr);
-    fs.rmSync(directory, { recursive: true });
+    await compile(directory, program);
+  });
+
+  test('with the model in it, it is one file that scores by itself', async () => {
+    const example = fs.readFileSync(path.join(root, 'examples', 'one-file.mjs'), 'utf8');
+    const directory = project('one-file', { 'main.mjs': example });
+    linkPackages(directory, { '@knowledgepulse/all-minilm-l6-v2-q8': `${modelDirectory}-q8` });
+    const alone = path.join(scratch, 'alone');
+    fs.mkdirSync(alone);
+    const file = path.join(alone, path.basename(program));
+    await compile(directory, file);
+    expect(fs.readdirSync(alone)).toEqual([path.basename(file)]);
+    const { status, stdout, stderr } = spawnSync(file, {
+      cwd: alone,
+      env: {},
+      input: `${trace}\n${trace}\n`,
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const [first, second] = stdout.trim().split('\n').map(Number);
+    expect(first).toBeCloseTo(scoreOf(makeTrace(), 0.5), 6);
+    expect(second).toBeCloseTo(scoreOf(makeTrace(), 0), 6);
   });
 
   test('the program scores with a novelty of 0.5, and says why', async () => {
@@ -158,11 +179,10 @@ describe('bun build --compile', () => {
     expect(status.reason).toContain('KNOWLEDGEPULSE_MODEL_DIR');
   });
 
-  test('it is complete when the variables point to runtime and model', async () => {
-    const { runtimePath } = await embedderStatus();
-    const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory, KNOWLEDGEPULSE_ONNXRUNTIME: runtimePath };
+  test('it is complete when the variable points to a model', async () => {
+    const env = { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory };
     const { scores, status } = await output(program, [], env, installed);
-    expect(status).toMatchObject({ available: true, modelDirectory, runtimePath });
+    expect(status).toMatchObject({ available: true, modelDirectory, engine: 'builtin' });
     expect(scores[0]).toBeCloseTo(scoreOf(makeTrace(), 0.5), 6);
     expect(scores[1]).toBeCloseTo(scoreOf(makeTrace(), 0), 6);
   });
