@@ -16,8 +16,8 @@ import { runScript, setup } from './setup.mjs';
 
 /** The tests that an interpreter can run: they load no library, and no thread of theirs waits for one. */
 const PLAIN_MODULES = [
-  ...['trace::', 'score::', 'cache::', 'simd::', 'error::'],
-  ...['embed::tokens::', 'embed::model::outline::', 'engine::queue::'],
+  ...['trace::', 'score::', 'cache::', 'novelty::', 'simd::', 'error::'],
+  ...['embed::model::outline::', 'engine::queue::'],
 ];
 
 /** @type {Record<string, { missing: () => string | null, run: () => void }>} */

@@ -22,6 +22,7 @@ import { readManifest, root } from './platform.mjs';
  * @property {string} version
  * @property {string} license
  * @property {string[]} authors
+ * @property {string | null} source null for those of this repository
  * @property {string} manifest_path
  * @property {Array<{ kind: string[] }>} targets
  */
@@ -82,8 +83,7 @@ function linkedOn(target) {
     }
   };
   visit(resolve.root);
-  linked.delete(resolve.root);
-  return [...linked].map(crateOf);
+  return [...linked].map(crateOf).filter(({ source }) => source !== null);
 }
 
 /**
