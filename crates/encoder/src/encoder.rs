@@ -392,7 +392,7 @@ impl Pass {
             Dense::Bytes(weights) => {
                 self.leaf.run(ToBytes {
                     input,
-                    width: weights.inputs,
+                    scales: &weights.input_scales,
                     rows,
                 });
                 self.leaf.run(ByteDense {

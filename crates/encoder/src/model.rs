@@ -310,25 +310,25 @@ fn load_layers(file: &TensorFile, shape: Shape, precision: Precision, threads: u
 
 fn load_layer(file: &TensorFile, index: usize, shape: Shape, precision: Precision) -> Result<Layer> {
     let layer = format!("encoder.layer.{index}");
-    let dense = |names: &[&str], inputs: usize, outputs: usize| {
-        let names: Vec<String> = names.iter().map(|name| format!("{layer}.{name}")).collect();
+    let dense = |stem: &str, names: &[&str], inputs: usize, outputs: usize| {
+        let stem = format!("{layer}.{stem}");
+        let names: Vec<String> = names.iter().map(|name| format!("{stem}{name}")).collect();
         match precision {
             Precision::Float32 => pack_floats(file, &names, inputs, outputs).map(Dense::Floats),
-            Precision::Int8 => pack_bytes(file, &names, inputs, outputs).map(Dense::Bytes),
+            Precision::Int8 => {
+                let scales = positive(file, &format!("{stem}.input_scale"), inputs)?;
+                pack_bytes(file, &names, scales, outputs).map(Dense::Bytes)
+            }
         }
     };
     let Shape { hidden, inner, .. } = shape;
-    let attention = [
-        "attention.self.query",
-        "attention.self.key",
-        "attention.self.value",
-    ];
+    let attention = [".query", ".key", ".value"];
     Ok(Layer {
-        attention: dense(&attention, hidden, hidden)?,
-        output: dense(&["attention.output.dense"], hidden, hidden)?,
+        attention: dense("attention.self", &attention, hidden, hidden)?,
+        output: dense("attention.output.dense", &[""], hidden, hidden)?,
         attention_norm: Norm::load(file, &format!("{layer}.attention.output.LayerNorm"), hidden)?,
-        up: dense(&["intermediate.dense"], hidden, inner)?,
-        down: dense(&["output.dense"], inner, hidden)?,
+        up: dense("intermediate.dense", &[""], hidden, inner)?,
+        down: dense("output.dense", &[""], inner, hidden)?,
         norm: Norm::load(file, &format!("{layer}.output.LayerNorm"), hidden)?,
     })
 }
@@ -341,9 +341,14 @@ fn room<T>(count: usize) -> Result<Vec<T>> {
     Ok(blocks)
 }
 
-/// Appends floats in whole blocks.
-fn append(blocks: &mut Vec<Floats>, floats: &[f32]) {
-    blocks.extend(floats.as_chunks::<LANES>().0.iter().map(|chunk| Floats(*chunk)));
+/// Floats in whole blocks.
+fn blocks(floats: &[f32]) -> Vec<Floats> {
+    floats
+        .as_chunks::<LANES>()
+        .0
+        .iter()
+        .map(|chunk| Floats(*chunk))
+        .collect()
 }
 
 /// The layers called `names`, each of `outputs` rows, as one.
@@ -351,7 +356,7 @@ fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usiz
     let mut panels: Vec<Floats> = room(names.len() * outputs / LANES * inputs)?;
     let mut bias = Vec::new();
     for name in names {
-        append(&mut bias, &file.floats(&format!("{name}.bias"), &[outputs])?);
+        bias.extend(blocks(&file.floats(&format!("{name}.bias"), &[outputs])?));
         let name = format!("{name}.weight");
         let tensor = file.expect(&name, Dtype::F32, &[outputs, inputs])?;
         let bytes = file.bytes(&tensor)?;
@@ -371,13 +376,30 @@ fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usiz
     Ok(FloatWeights { panels, bias, inputs })
 }
 
-/// As [`pack_floats`], of bytes.
-fn pack_bytes(file: &TensorFile, names: &[String], inputs: usize, outputs: usize) -> Result<ByteWeights> {
+/// The numbers of a tensor, all above zero.
+fn positive(file: &TensorFile, name: &str, count: usize) -> Result<Vec<f32>> {
+    let numbers = file.floats(name, &[count])?;
+    if numbers.iter().any(|number| *number <= 0.0) {
+        return Err(Error::Damaged(format!(
+            "{name} has numbers that are not positive"
+        )));
+    }
+    Ok(numbers)
+}
+
+/// As [`pack_floats`], of bytes, with what each input is multiplied by.
+fn pack_bytes(
+    file: &TensorFile,
+    names: &[String],
+    input_scales: Vec<f32>,
+    outputs: usize,
+) -> Result<ByteWeights> {
+    let inputs = input_scales.len();
     let mut panels: Vec<Bytes> = room(names.len() * outputs / LANES * inputs / 4)?;
     let (mut bias, mut scales, mut sums) = (Vec::new(), Vec::new(), Vec::new());
     for name in names {
-        append(&mut bias, &file.floats(&format!("{name}.bias"), &[outputs])?);
-        append(&mut scales, &file.floats(&format!("{name}.scale"), &[outputs])?);
+        bias.extend(blocks(&file.floats(&format!("{name}.bias"), &[outputs])?));
+        scales.extend(blocks(&file.floats(&format!("{name}.scale"), &[outputs])?));
         let name = format!("{name}.weight");
         let tensor = file.expect(&name, Dtype::I8, &[outputs, inputs])?;
         let bytes = file.bytes(&tensor)?;
@@ -407,6 +429,7 @@ fn pack_bytes(file: &TensorFile, names: &[String], inputs: usize, outputs: usize
         bias,
         scales,
         sums,
+        input_scales: blocks(&input_scales),
         inputs,
     })
 }

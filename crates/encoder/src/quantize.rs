@@ -25,20 +25,32 @@ const LARGEST_PAIR: f32 = 128.0;
 
 /// What is added to the variance of each input, as a part of their mean: inputs that hardly vary in the calibration may do so
 /// in use.
-const DAMPING: f64 = 0.01;
+const DAMPING: f64 = 0.05;
+
+/// Inputs that reach further in the calibration than this part of all do are scaled down, because they take most of the range of
+/// a row, and the rest of the row the fewer steps.
+const USUAL: f64 = 0.9;
+
+/// How much of what such an input is beyond the usual it is divided by: this power of the ratio. Were it all, its weights, which are
+/// multiplied by the same, would be larger than the rest.
+const SMOOTHING: f64 = 0.7;
 
 /// The int8 file for the weights in `source`, which must be in single precision. The same arguments give the same bytes on
 /// every processor with a fused multiplication.
 ///
 /// It is a safetensors file with the names of the original. The word embeddings are `I8` with a scale for each row in
 /// `embeddings.word_embeddings.scale`; the weight of each linear layer is `I8` with a scale for each output in `….scale`. A
-/// number is its byte times its scale. Two neighbouring weights of an output never add up to more than 128 or less than -128,
+/// number is its byte times its scale. The inputs of a linear layer are multiplied by `….input_scale` (one tensor for queries, keys
+/// and values: `….attention.self.input_scale`), all positive, before they are brought into bytes, and the weights are divided by it. Two
+/// neighbouring weights of an output never add up to more than 128 or less than -128,
 /// so that a processor that adds their products in 16 bits does it without saturation. All else is as it was, less what the
 /// encoder does not use.
 ///
-/// `texts` are tokens of texts like those that will be embedded, for calibration: which inputs of a layer vary, and vary
-/// together, decides which way a weight is rounded (as in GPTQ, <https://arxiv.org/abs/2210.17323>, by Babai's nearest plane), and
-/// what rounding does to the mean output is taken from the bias. Without texts every weight is rounded to its nearest byte.
+/// `texts` are tokens of texts like those that will be embedded, for calibration: inputs of attention and of the feed-forward
+/// block that reach further than the rest are scaled down (as in SmoothQuant, <https://arxiv.org/abs/2211.10438>); which inputs of a
+/// layer vary, and vary together, decides which way a weight is rounded (as in GPTQ, <https://arxiv.org/abs/2210.17323>, by Babai's nearest plane), and
+/// what rounding does to the mean output is taken from the bias. Without texts no input is scaled, and every
+/// weight is rounded to its nearest byte.
 ///
 /// # Errors
 /// [`Error::Read`], [`Error::Damaged`], [`Error::Unsupported`], and those of [`Encoder::embed`] for the texts.
@@ -75,7 +87,15 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
         let inputs = calibration.of(stem);
         let mut bytes = Vec::with_capacity(numbers.len());
         let (mut scales, mut correction) = (Vec::new(), Vec::new());
-        for row in numbers.chunks_exact(tensor.shape[1].max(1)) {
+        let width = tensor.shape[1];
+        let input_scales = inputs.map_or_else(|| vec![1.0; width], |inputs| inputs.scales.clone());
+        for row in numbers.chunks_exact_mut(width.max(1)) {
+            if !words {
+                for (number, input_scale) in row.iter_mut().zip(&input_scales) {
+                    *number /= input_scale;
+                }
+            }
+            let row = &*row;
             let largest = if words { largest(row) } else { largest_pair(row) };
             let scale = (largest / LARGEST).max(f32::MIN_POSITIVE);
             let rounded = match inputs {
@@ -95,6 +115,12 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
             #[allow(clippy::cast_possible_truncation)] // At most 127.
             bytes.extend(rounded.iter().map(|byte| (*byte as i8).cast_unsigned()));
             scales.push(scale);
+        }
+        // Queries, keys and values have the same inputs.
+        let group = stem.strip_suffix(".query").unwrap_or(stem);
+        if linear && !group.ends_with(".key") && !group.ends_with(".value") {
+            let name = format!("{group}.input_scale");
+            tensors.push((name, Dtype::F32, vec![width], to_bytes(&input_scales)));
         }
         if inputs.is_some() {
             corrections.insert(stem.to_owned(), correction);
@@ -144,6 +170,8 @@ struct Calibration {
 /// What the inputs of a linear layer are like.
 #[derive(Default)]
 struct Inputs {
+    /// What each is multiplied by; all else is of the products.
+    scales: Vec<f32>,
     means: Vec<f64>,
     /// Of their covariance, damped: the lower triangle `L` of its Cholesky decomposition, each row divided by the diagonal of
     /// its column.
@@ -156,6 +184,8 @@ struct Sums {
     count: f64,
     sums: Vec<f64>,
     products: Vec<f64>,
+    /// The largest size of each input.
+    peaks: Vec<f32>,
 }
 
 impl Calibration {
@@ -188,9 +218,17 @@ impl Calibration {
         }));
         encoder.embed_batch(texts)?;
         drop(encoder);
-        let inputs = sums
-            .iter()
-            .map(|layer| layer.each_ref().map(|sums| lock(sums).finish()));
+        let inputs = sums.iter().map(|layer| {
+            let [attention, output, up, down] = layer.each_ref().map(lock);
+            // What is normalised has large inputs that are the same in every row. Those of the other two are not, and scaled
+            // down they would only make their weights larger.
+            [
+                attention.finish(SMOOTHING),
+                output.finish(0.0),
+                up.finish(SMOOTHING),
+                down.finish(0.0),
+            ]
+        });
         Ok(Self {
             inputs: inputs.collect(),
         })
@@ -214,6 +252,7 @@ impl Sums {
     fn add(&mut self, input: &[f32], width: usize, gram: impl Fn(&[f32], usize, &mut [f32])) {
         self.sums.resize(width, 0.0);
         self.products.resize(width * width, 0.0);
+        self.peaks.resize(width, 0.0);
         let mut products = vec![0.0; width * width];
         gram(input, width, &mut products);
         for (sum, product) in self.products.iter_mut().zip(products) {
@@ -221,19 +260,24 @@ impl Sums {
         }
         for row in input.chunks_exact(width) {
             self.count += 1.0;
-            for (sum, number) in self.sums.iter_mut().zip(row) {
+            for ((sum, peak), number) in self.sums.iter_mut().zip(&mut self.peaks).zip(row) {
                 *sum += f64::from(*number);
+                *peak = peak.max(number.abs());
             }
         }
     }
 
-    fn finish(&self) -> Inputs {
+    fn finish(&self, smoothing: f64) -> Inputs {
         let width = self.sums.len();
-        let means: Vec<f64> = self.sums.iter().map(|sum| sum / self.count).collect();
+        let scales = self.scales(smoothing);
+        let means = self.sums.iter().zip(&scales);
+        let means: Vec<f64> = means
+            .map(|(sum, scale)| sum / self.count * f64::from(*scale))
+            .collect();
         let mut factor: Vec<f64> = self.products.iter().map(|product| product / self.count).collect();
-        for (row, mean) in factor.chunks_exact_mut(width).zip(&means) {
-            for (product, other) in row.iter_mut().zip(&means) {
-                *product -= mean * other;
+        for ((row, mean), scale) in factor.chunks_exact_mut(width).zip(&means).zip(&scales) {
+            for ((product, other), other_scale) in row.iter_mut().zip(&means).zip(&scales) {
+                *product = *product * f64::from(*scale) * f64::from(*other_scale) - mean * other;
             }
         }
         #[allow(clippy::cast_precision_loss)] // A few hundred.
@@ -242,7 +286,26 @@ impl Sums {
             factor[index * width + index] += DAMPING * variance + f64::MIN_POSITIVE;
         }
         decompose(&mut factor, width);
-        Inputs { means, factor }
+        Inputs {
+            scales,
+            means,
+            factor,
+        }
+    }
+
+    /// What each input is multiplied by: at most 1.
+    fn scales(&self, smoothing: f64) -> Vec<f32> {
+        let mut sorted = self.peaks.clone();
+        sorted.sort_by(f32::total_cmp);
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )] // A few hundred.
+        let usual = sorted[(sorted.len() as f64 * USUAL) as usize].max(f32::MIN_POSITIVE);
+        #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
+        let scale = |peak: &f32| f64::from(peak / usual).max(1.0).powf(-smoothing) as f32;
+        self.peaks.iter().map(scale).collect()
     }
 }
 

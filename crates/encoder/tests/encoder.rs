@@ -467,6 +467,54 @@ fn weights_that_would_saturate_are_refused() {
     }
 }
 
+#[test]
+fn input_scales_are_those_of_the_calibration_and_positive() {
+    let mut tensors = tensors();
+    let name = "encoder.layer.0.attention.self.input_scale";
+    // An input of attention that is ten times the rest.
+    tensors.get_mut("embeddings.LayerNorm.weight").unwrap().1[5] = 10.0;
+    for (calibration, scaled) in [(texts(), true), (Vec::new(), false)] {
+        let int8 = quantize(Source::memory(file(&tensors)), &calibration).unwrap();
+        let parsed = SafeTensors::deserialize(&int8).unwrap();
+        let tensor = parsed.tensor(name).unwrap();
+        assert_eq!((tensor.dtype(), tensor.shape()), (Dtype::F32, &[HIDDEN][..]));
+        let numbers = tensor.data().as_chunks().0;
+        let scales: Vec<f32> = numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        assert!(scales.iter().all(|scale| *scale > 0.0 && *scale <= 1.0));
+        assert!(
+            if scaled { scales[5] < 0.5 } else { scales[5] == 1.0 },
+            "{}",
+            scales[5]
+        );
+        let offset = tensor.data().as_ptr() as usize - int8.as_ptr() as usize + 4 * (HIDDEN - 1);
+        for nonsense in [0.0, -0.0, -1.0, f32::NAN, f32::INFINITY] {
+            let mut other = int8.clone();
+            other[offset..offset + 4].copy_from_slice(&f32::to_le_bytes(nonsense));
+            match load(other) {
+                Err(Error::Damaged(reason)) => assert!(reason.contains(name), "{reason}"),
+                other => panic!("{nonsense}: {other:?}"),
+            }
+        }
+        // As small and as large as they may be: an embedding, or an error that says why there is none.
+        for extreme in [f32::MIN_POSITIVE, f32::MAX] {
+            let mut other = int8.clone();
+            other[offset..offset + 4].copy_from_slice(&f32::to_le_bytes(extreme));
+            let model = Arc::new(load(other).unwrap());
+            let outcomes =
+                Kernel::available().map(|kernel| match encoder(&model, 2, kernel).embed(&[1, 2, 3]) {
+                    Ok(embedding) => Some(bits(&embedding)),
+                    Err(Error::NotFinite) => None,
+                    Err(error) => panic!("{kernel}: {error}"),
+                });
+            let outcomes: Vec<_> = outcomes.collect();
+            assert!(
+                outcomes.iter().all(|outcome| *outcome == outcomes[0]),
+                "{extreme}"
+            );
+        }
+    }
+}
+
 /// The official weights, from the package or from where it is built.
 fn official() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

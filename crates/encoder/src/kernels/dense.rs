@@ -35,10 +35,13 @@ pub struct ByteWeights {
     pub scales: Vec<Floats>,
     /// The sum of the bytes of each output: what the offset of an input row is multiplied with.
     pub sums: Vec<Floats>,
+    /// What each input is multiplied by before it is rounded; the weights are divided by it.
+    pub input_scales: Vec<Floats>,
     pub inputs: usize,
 }
 
-/// Rows in unsigned bytes: a number is its byte times the scale of its row, plus the row's offset.
+/// Rows in unsigned bytes: a number (times the scale of its input, see [`ByteWeights::input_scales`]) is its byte times the
+/// scale of its row, plus the row's offset.
 #[derive(Debug, Default)]
 pub struct ByteRows {
     /// Four bytes to a word.
@@ -172,10 +175,12 @@ pub fn bytes<L: Lanes>(
     }
 }
 
-/// Brings the rows of `input`, each `width` long, into unsigned bytes: the smallest number of a row to 0, the largest to 255.
+/// Brings the rows of `input`, each number times that of its column in `scales`, into unsigned bytes: the smallest product of a
+/// row to 0, the largest to 255.
 #[inline(always)]
-pub fn quantize<L: Lanes>(lanes: L, input: &[f32], width: usize, rows: &mut ByteRows) {
-    assert!(width > 0 && width.is_multiple_of(LANES));
+pub fn quantize<L: Lanes>(lanes: L, input: &[f32], scales: &[Floats], rows: &mut ByteRows) {
+    assert!(!scales.is_empty());
+    let width = scales.len() * LANES;
     let count = input.len() / width;
     rows.words.resize(count * width / 4, 0);
     rows.scales.resize(count, 0.0);
@@ -187,10 +192,11 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], width: usize, rows: &mut Byte
         .zip(&mut rows.offsets);
     for (row, ((bytes, scale), offset)) in input.chunks_exact(width).zip(bytes) {
         let row = row.as_chunks::<LANES>().0;
-        let mut smallest = lanes.load(&row[0]);
+        let product = |part, scale: &Floats| lanes.multiply(lanes.load(part), lanes.load(&scale.0));
+        let mut smallest = product(&row[0], &scales[0]);
         let mut largest = smallest;
-        for part in row {
-            let part = lanes.load(part);
+        for (part, scale) in row.iter().zip(scales) {
+            let part = product(part, scale);
             smallest = lanes.smaller(part, smallest);
             largest = lanes.larger(part, largest);
         }
@@ -198,8 +204,8 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], width: usize, rows: &mut Byte
         // Not 0: a row of equal numbers has a scale as well.
         let range = (largest - smallest).max(1e-30);
         let (inverse, from) = (lanes.splat(255.0 / range), lanes.splat(smallest));
-        for (part, bytes) in row.iter().zip(bytes.as_chunks_mut().0) {
-            let distance = lanes.subtract(lanes.load(part), from);
+        for ((part, scale), bytes) in row.iter().zip(scales).zip(bytes.as_chunks_mut().0) {
+            let distance = lanes.subtract(product(part, scale), from);
             lanes.store_bytes(lanes.round(lanes.multiply(distance, inverse)), bytes);
         }
         *scale = range / 255.0;

@@ -22,7 +22,7 @@ use avx2::Avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use avx512::Avx512;
 use dense::{ByteRows, ByteWeights, Epilogue, FloatWeights};
-use lanes::Lanes;
+use lanes::{Floats, Lanes};
 use portable::Portable;
 
 use crate::error::{Error, Result};
@@ -233,7 +233,7 @@ work! {
         input: &'a ByteRows, weights: &'a ByteWeights, epilogue: Epilogue, output: &'a mut [f32], output_step: usize
     } = dense::bytes;
     /// Rows into eight bits.
-    ToBytes { input: &'a [f32], width: usize, rows: &'a mut ByteRows } = dense::quantize;
+    ToBytes { input: &'a [f32], scales: &'a [Floats], rows: &'a mut ByteRows } = dense::quantize;
     /// Queries, keys and values into 16 bits.
     ToShorts { floats: &'a [f32], shorts: &'a mut [i16], scales: &'a mut [f32] } = attention::quantize;
     /// Attention in single precision.

@@ -160,6 +160,7 @@ proptest! {
             bias: blocks(&vec![0.0; outputs]),
             scales: blocks(&vec![1.0; outputs]),
             sums: blocks(&(0..outputs).map(|column| (0..depth).map(|k| f32::from(weight(column, k))).sum()).collect::<Vec<_>>()),
+            input_scales: blocks(&vec![1.0; depth]),
             inputs: depth,
         };
         let words = input.as_chunks::<4>().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
@@ -191,16 +192,19 @@ proptest! {
         let mut random = Random(seed);
         let mut input = random.floats(rows * width);
         if let Some(row) = input.first_chunk_mut::<32>() {
-            // A row of equal numbers, if it is the whole row.
-            row.fill(0.25);
+            // A row of zeros, if it is the whole row.
+            row.fill(0.0);
         }
+        let scales: Vec<f32> = random.floats(width).iter().map(|scale| scale.abs() + 0.01).collect();
+        let scale_blocks = blocks(&scales);
         let mut first: Option<ByteRows> = None;
         for kernel in Kernel::available() {
             let mut found = ByteRows::default();
-            kernel.leaf().unwrap().run(ToBytes { input: &input, width, rows: &mut found });
+            kernel.leaf().unwrap().run(ToBytes { input: &input, scales: &scale_blocks, rows: &mut found });
             let bytes: &[u8] = bytemuck::cast_slice(&found.words);
             for (index, (number, byte)) in input.iter().zip(bytes).enumerate() {
                 let (scale, offset) = (found.scales[index / width], found.offsets[index / width]);
+                let number = number * scales[index % width];
                 let error = (f32::from(*byte) * scale + offset - number).abs();
                 prop_assert!(error <= scale * 0.501 + 1e-5 * offset.abs(), "{} {}", error, scale);
             }
