@@ -1,5 +1,6 @@
-// Company in one process: packages that bring an ONNX Runtime of their own, loaded before and after us, and both give
-// right answers. Run by scripts/test-coexistence.mjs.
+// Company in one process: packages that bring an ONNX Runtime of their own, loaded before and after ours, and both give
+// right answers. This is about the library that the packages for arm64 carry, so it is what computes here on every platform.
+// Run by scripts/test-coexistence.mjs.
 
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
@@ -7,7 +8,7 @@ import path from 'node:path';
 
 import { check, installedOnly } from '../install/cases.mjs';
 import { expectScores, probe } from '../install/probes.mjs';
-import { root } from '../support/paths.js';
+import { root, runtimeLibrary } from '../support/paths.js';
 import { neighbours } from './neighbours.mjs';
 
 /** How the embedding of the sentence begins, as published with the model. */
@@ -21,7 +22,9 @@ for (const [name, { version, require, id }] of Object.entries(neighbours)) {
   check(`${name} is the version that is meant`, () => assert.ok(isMeant()), { skip });
   for (const turn of ['first', 'last']) {
     const body = async () => {
-      const report = await probe([process.execPath, script, name, turn], { cwd: root, home: tmpdir() });
+      const env = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime', KNOWLEDGEPULSE_ONNXRUNTIME: runtimeLibrary };
+      const report = await probe([process.execPath, script, name, turn], { cwd: root, home: tmpdir(), env });
+      assert.equal(report.status.runtimePath, runtimeLibrary);
       for (const embedding of report.embeddings) {
         assert.equal(embedding.length, 384);
         for (const [index, expected] of PUBLISHED.entries()) {

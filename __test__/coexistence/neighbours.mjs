@@ -1,4 +1,5 @@
-// Other packages that bring an ONNX Runtime, and how each embeds a sentence with the model that we use.
+// Other packages that bring an ONNX Runtime, one older and one newer than ours, and how each embeds a sentence with the model that
+// we use.
 
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -28,19 +29,14 @@ const modules = path.join(folder, 'node_modules');
 
 const repository = createRequire(path.join(root, 'package.json'));
 const own = createRequire(path.join(root, folder, 'package.json'));
-// transformers.js 3 wants exactly the ONNX Runtime 1.21 that is installed for it.
-const transformers3 = createRequire(repository.resolve('@huggingface/transformers'));
-
 /**
  * By name: the version that is meant, and how to load it.
  *
  * @type {Record<string, { version: RegExp, require: NodeJS.Require, id: string }>}
  */
 export const neighbours = {
+  // It brings ONNX Runtime 1.21.
   'transformers.js 3': { version: /^3\./, require: repository, id: '@huggingface/transformers' },
-  'transformers.js 4': { version: /^4\./, require: own, id: '@huggingface/transformers' },
-  'onnxruntime-node 1.21': { version: /^1\.21\./, require: transformers3, id: 'onnxruntime-node' },
-  'onnxruntime-node 1.24': { version: /^1\.24\./, require: own, id: 'onnxruntime-node-1.24' },
   'onnxruntime-node 1.30': { version: /^1\.30\./, require: own, id: 'onnxruntime-node' },
 };
 

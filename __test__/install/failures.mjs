@@ -90,13 +90,13 @@ const cases = [
   },
   {
     name: 'the model is truncated',
-    damage: ({ replace }) => replace(FP32, 'model.onnx', half),
-    neutral: { code: 'ERR_MODEL_DAMAGED', reason: /model\.onnx .*bytes instead of/, warns: true },
+    damage: ({ replace }) => replace(FP32, 'model.safetensors', half),
+    neutral: { code: 'ERR_MODEL_DAMAGED', reason: /model\.safetensors .*bytes instead of/, warns: true },
   },
   {
-    name: 'the model has a wrong checksum',
+    name: 'the tokenizer has a wrong checksum',
     damage: ({ replace }) =>
-      replace(FP32, 'model.onnx', (bytes) => {
+      replace(FP32, 'tokenizer.json', (bytes) => {
         bytes[bytes.length >> 1] ^= 1;
         return bytes;
       }),
@@ -105,7 +105,11 @@ const cases = [
   {
     name: 'the model is a Git LFS pointer',
     damage: ({ replace }) =>
-      replace(FP32, 'model.onnx', () => 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 9\n'),
+      replace(
+        FP32,
+        'model.safetensors',
+        () => 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 9\n',
+      ),
     neutral: { code: 'ERR_MODEL_DAMAGED', reason: /Git LFS pointer/, warns: true },
   },
   {

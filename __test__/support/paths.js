@@ -6,17 +6,14 @@ const path = require('node:path');
 const root = path.join(__dirname, '..', '..');
 const modelDirectory = path.join(root, 'npm', 'all-minilm-l6-v2');
 
-const loader = require('../../lib/loader.js');
-
 /** The addon that is loaded: a file, outside of compiled programs. */
-const addon = /** @type {string} */ (loader.file);
+const addon = /** @type {string} */ (require('../../lib/loader.js').file);
 
-/** An ONNX Runtime, for the tests of that engine. */
-const runtimeLibrary = path.join(
-  path.dirname(addon),
-  fs.readdirSync(path.dirname(addon)).find((name) => /^(lib)?knowledgepulse_onnxruntime\./.test(name)) ??
-    'none',
-);
+/** The ONNX Runtime that the set-up has staged for the tests: in the package of this platform, or where that carries none, here. */
+const runtimeLibrary = [path.join(root, 'target', 'onnxruntime'), path.dirname(addon)]
+  .filter((directory) => fs.existsSync(directory))
+  .flatMap((directory) => fs.readdirSync(directory).map((name) => path.join(directory, name)))
+  .find((file) => /^(lib)?knowledgepulse_onnxruntime\.(so|dll|dylib)$/.test(path.basename(file)));
 
 /** Real agent traces, which are not part of the repository; the tests that need them are skipped without them. */
 const sharedTraces =
