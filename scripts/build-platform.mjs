@@ -1,4 +1,4 @@
-// Builds the package of a platform for a release: the addon, and ONNX Runtime where there is one.
+// Builds the package of a platform for a release: the addon, and ONNX Runtime where it carries that.
 //
 //   node scripts/build-platform.mjs PLATFORM
 //
@@ -11,7 +11,7 @@ import { parseTriple } from '@napi-rs/cli';
 import { checkGlibc, FLOOR } from './check-glibc.mjs';
 import { addonName, platformDirectory, readManifest, root, venvBin, venvPython } from './platform.mjs';
 import { buildAddon, run, runScript } from './setup.mjs';
-import { hasRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs';
+import { carriesRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs';
 
 /** @param {string} platform */
 function buildPlatform(platform) {
@@ -29,7 +29,7 @@ function buildPlatform(platform) {
   } else {
     buildAddon(platform, ['--target', target]);
   }
-  if (hasRuntime(platform)) stageRuntime(platform);
+  if (carriesRuntime(platform)) stageRuntime(platform);
   if (isGlibc) {
     const libraries = [addonName(platform), ...runtimeFiles(platform).filter((file) => file.endsWith('.so'))];
     for (const file of libraries) checkGlibc(path.join(platformDirectory(platform), file));

@@ -18,7 +18,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { addonName, hostPlatform, platformDirectory, root, venvPython } from './platform.mjs';
-import { hasRuntime, isStaged, stageRuntime } from './stage-runtime.mjs';
+import { hasRuntime, isStaged, runtimeDirectory, stageRuntime } from './stage-runtime.mjs';
 
 const platform = hostPlatform();
 
@@ -72,7 +72,7 @@ const steps = [
   },
   {
     name: 'ONNX Runtime',
-    doing: `staging the library into npm/${platform}`,
+    doing: `staging the library into ${path.relative(root, runtimeDirectory(platform))}`,
     done: () => !hasRuntime(platform) || isStaged(platform),
     run: () => stageRuntime(platform),
   },

@@ -1,6 +1,6 @@
-// Puts ONNX Runtime next to the addon: the library of the wheel that onnxruntime.txt pins, under a file name
-// and SONAME of our own, so that it is never mistaken for another package's copy in the same process, and
-// its licences.
+// Puts ONNX Runtime next to the addon of a platform whose package carries it, and into target/onnxruntime for the tests
+// elsewhere: the library of the wheel that onnxruntime.txt pins, under a file name and SONAME of our own, so that it is never
+// mistaken for another package's copy in the same process, and its licences.
 //
 //   node scripts/stage-runtime.mjs [PLATFORM]
 
@@ -25,13 +25,14 @@ import { fileURLToPath } from 'node:url';
 
 import { hostPlatform, platformDirectory, root, venvBin, venvPython } from './platform.mjs';
 
-/** @typedef {{ wheel: string, source: string, file: string }} Library */
+/** @typedef {{ wheel: string, source: string, file: string, isCarried: boolean }} Library */
 
 const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
 const version = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m)?.[1];
 
 /**
- * The platform tag of the wheel with each platform's library, its name there, and what it is called with us.
+ * The platform tag of the wheel with each platform's library, its name there, what it is called with us, and whether the
+ * platform's package carries it: where the built-in engine is the faster one, it does not.
  *
  * @type {Record<string, Library>}
  */
@@ -40,26 +41,31 @@ const LIBRARIES = {
     wheel: 'manylinux_2_28_x86_64',
     source: `libonnxruntime.so.${version}`,
     file: 'libknowledgepulse_onnxruntime.so',
+    isCarried: false,
   },
   'linux-arm64-gnu': {
     wheel: 'manylinux_2_28_aarch64',
     source: `libonnxruntime.so.${version}`,
     file: 'libknowledgepulse_onnxruntime.so',
+    isCarried: true,
   },
   'darwin-arm64': {
     wheel: 'macosx_14_0_arm64',
     source: `libonnxruntime.${version}.dylib`,
     file: 'libknowledgepulse_onnxruntime.dylib',
+    isCarried: true,
   },
   'win32-x64-msvc': {
     wheel: 'win_amd64',
     source: 'onnxruntime.dll',
     file: 'knowledgepulse_onnxruntime.dll',
+    isCarried: false,
   },
   'win32-arm64-msvc': {
     wheel: 'win_arm64',
     source: 'onnxruntime.dll',
     file: 'knowledgepulse_onnxruntime.dll',
+    isCarried: true,
   },
 };
 
@@ -79,12 +85,35 @@ export function hasRuntime(platform) {
 }
 
 /**
+ * Whether the package of a platform carries ONNX Runtime.
+ *
+ * @param {string} platform
+ */
+export function carriesRuntime(platform) {
+  return LIBRARIES[platform]?.isCarried === true;
+}
+
+/**
+ * Where the library of `platform` is staged.
+ *
+ * @param {string} platform
+ */
+export function runtimeDirectory(platform) {
+  return carriesRuntime(platform) ? platformDirectory(platform) : path.join(root, 'target', 'onnxruntime');
+}
+
+/**
  * The files that staging adds to the package of `platform`.
  *
  * @param {string} platform
  */
 export function runtimeFiles(platform) {
-  return hasRuntime(platform) ? [LIBRARIES[platform].file, 'runtime.json', ...Object.values(LICENCES)] : [];
+  return carriesRuntime(platform) ? stagedFiles(LIBRARIES[platform]) : [];
+}
+
+/** @param {Library} library */
+function stagedFiles({ file }) {
+  return [file, 'runtime.json', ...Object.values(LICENCES)];
 }
 
 /**
@@ -93,13 +122,13 @@ export function runtimeFiles(platform) {
  * @param {string} platform
  */
 export function isStaged(platform) {
-  const directory = platformDirectory(platform);
+  const directory = runtimeDirectory(platform);
   try {
     const record = JSON.parse(readFileSync(path.join(directory, 'runtime.json'), 'utf8'));
     return (
       record.version === version &&
       statSync(path.join(directory, record.file)).size === record.bytes &&
-      runtimeFiles(platform).every((file) => existsSync(path.join(directory, file)))
+      stagedFiles(LIBRARIES[platform]).every((file) => existsSync(path.join(directory, file)))
     );
   } catch {
     return false;
@@ -153,7 +182,7 @@ function unpackWheel(tag, directory) {
  * @param {string} unpacked
  */
 function stage(platform, library, unpacked) {
-  const directory = platformDirectory(platform);
+  const directory = runtimeDirectory(platform);
   mkdirSync(directory, { recursive: true });
   for (const [source, file] of Object.entries(LICENCES)) {
     copyFileSync(path.join(unpacked, source), path.join(directory, file));

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 
-import { addonName, platformDirectory } from '../../scripts/platform.mjs';
+import { addonName, hostPlatform } from '../../scripts/platform.mjs';
+import { runtimeFiles } from '../../scripts/stage-runtime.mjs';
 import { check, once } from './cases.mjs';
 import { Project, packageManagers } from './package-managers.mjs';
 import { FP32, MAIN, PLATFORM } from './packages.mjs';
@@ -18,9 +19,8 @@ import { runtimes } from './tools.mjs';
  */
 const LIMIT = 5000;
 
-const LIBRARY = fs
-  .readdirSync(platformDirectory())
-  .find((name) => name.includes('knowledgepulse_onnxruntime'));
+/** ONNX Runtime's library, where the package carries one. */
+const [LIBRARY] = runtimeFiles(hostPlatform());
 const ADDON = addonName();
 
 /** What an addon that cannot be loaded is told with, beside the attempts. */
@@ -64,30 +64,7 @@ const cases = [
       warns: false,
     },
   },
-  {
-    name: 'the library is missing',
-    damage: ({ remove }) => remove(PLATFORM, LIBRARY),
-    neutral: {
-      code: 'ERR_RUNTIME_NOT_FOUND',
-      reason: /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/,
-      warns: false,
-    },
-  },
-  {
-    name: 'the library is truncated',
-    damage: ({ replace }) => replace(PLATFORM, LIBRARY, half),
-    neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /truncated/, warns: true },
-  },
-  {
-    name: 'the library is a text file',
-    damage: ({ replace }) => replace(PLATFORM, LIBRARY, () => 'this is no library'),
-    neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /no shared library of this platform/, warns: true },
-  },
-  {
-    name: 'the library is a foreign one',
-    damage: ({ replace, file }) => replace(PLATFORM, LIBRARY, () => fs.readFileSync(file(PLATFORM, ADDON))),
-    neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /OrtGetApiBase/, warns: true },
-  },
+  ...(LIBRARY === undefined ? [] : brokenLibraries(LIBRARY)),
   {
     name: 'the model is truncated',
     damage: ({ replace }) => replace(FP32, 'model.safetensors', half),
@@ -119,6 +96,40 @@ const cases = [
   { name: 'HOME is unset', env: { HOME: undefined, USERPROFILE: undefined } },
   { name: 'the file system is read-only', readOnly: true },
 ];
+
+/**
+ * Where the package carries ONNX Runtime, that may be broken too.
+ *
+ * @param {string} library its file
+ */
+function brokenLibraries(library) {
+  return [
+    {
+      name: 'the library is missing',
+      damage: ({ remove }) => remove(PLATFORM, library),
+      neutral: {
+        code: 'ERR_RUNTIME_NOT_FOUND',
+        reason: /does not exist; reinstall .*KNOWLEDGEPULSE_ONNXRUNTIME/,
+        warns: false,
+      },
+    },
+    {
+      name: 'the library is truncated',
+      damage: ({ replace }) => replace(PLATFORM, library, half),
+      neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /truncated/, warns: true },
+    },
+    {
+      name: 'the library is a text file',
+      damage: ({ replace }) => replace(PLATFORM, library, () => 'this is no library'),
+      neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /no shared library of this platform/, warns: true },
+    },
+    {
+      name: 'the library is a foreign one',
+      damage: ({ replace, file }) => replace(PLATFORM, library, () => fs.readFileSync(file(PLATFORM, ADDON))),
+      neutral: { code: 'ERR_RUNTIME_UNUSABLE', reason: /OrtGetApiBase/, warns: true },
+    },
+  ];
+}
 
 function half(bytes) {
   return bytes.subarray(0, bytes.length >> 1);
