@@ -37,10 +37,17 @@
 //!
 //! `DESIGN.md` beside this crate tells how it works, and what was tried and left.
 //!
+//! # Platforms
+//!
+//! Every little-endian one. On a big-endian one the crate does not compile, because it reads the weights as they are in the file.
+//!
 //! # Kernels
 //!
 //! [`Kernel`] lists the instruction sets. The fastest that the processor has is used, unless [`Options::kernel`] or the
 //! environment variable `KNOWLEDGEPULSE_KERNEL` names another.
+
+#[cfg(target_endian = "big")]
+compile_error!("weights are read, and packed for the kernels, as the little-endian numbers of the file");
 
 pub use encoder::{Encoder, Options};
 pub use error::{Error, Result};
