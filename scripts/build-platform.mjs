@@ -4,7 +4,9 @@
 //
 // Linux is cross-compiled from Linux with zig, for its old glibc and for musl; macOS and Windows need their own.
 
+import { homedir } from 'node:os';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { parseTriple } from '@napi-rs/cli';
 
@@ -15,29 +17,65 @@ import { carriesRuntime, runtimeFiles, stageRuntime } from './stage-runtime.mjs'
 
 /** @param {string} platform */
 function buildPlatform(platform) {
-  const target = readManifest().napi.targets.find(
-    (triple) => parseTriple(triple).platformArchABI === platform,
-  );
-  if (!target) throw new Error(`package.json has no napi target for ${platform}`);
-  const isGlibc = platform.endsWith('-gnu');
-  if (platform.startsWith('linux-')) {
-    const zig = path.join(root, 'scripts', 'zig.txt');
-    run(venvPython, ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--requirement', zig]);
-    const env = { ...process.env, PATH: `${venvBin}${path.delimiter}${process.env.PATH}` };
-    const versioned = isGlibc ? `${target}.${FLOOR.GLIBC}` : target;
-    buildAddon(platform, ['--cross-compile', '--target', versioned], env);
-  } else {
-    buildAddon(platform, ['--target', target]);
-  }
+  buildReleaseAddon(platform);
   if (carriesRuntime(platform)) stageRuntime(platform);
-  if (isGlibc) {
+  if (isGlibc(platform)) {
     const libraries = [addonName(platform), ...runtimeFiles(platform).filter((file) => file.endsWith('.so'))];
     for (const file of libraries) checkGlibc(path.join(platformDirectory(platform), file));
   }
 }
 
-await runScript(() => {
-  const [platform] = process.argv.slice(2);
-  if (!platform) throw new Error('usage: node scripts/build-platform.mjs PLATFORM');
-  buildPlatform(platform);
-});
+/**
+ * Builds the addon of a platform, with the same bytes in whatever folder the checkout is.
+ *
+ * @param {string} platform
+ */
+export function buildReleaseAddon(platform) {
+  const target = readManifest().napi.targets.find(
+    (triple) => parseTriple(triple).platformArchABI === platform,
+  );
+  if (!target) throw new Error(`package.json has no napi target for ${platform}`);
+  const env = { ...process.env, ...withoutFolders(target) };
+  if (!platform.startsWith('linux-')) return buildAddon(platform, ['--target', target], env);
+  const zig = path.join(root, 'scripts', 'zig.txt');
+  run(venvPython, ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--requirement', zig]);
+  env.PATH = `${venvBin}${path.delimiter}${process.env.PATH}`;
+  const versioned = isGlibc(platform) ? `${target}.${FLOOR.GLIBC}` : target;
+  buildAddon(platform, ['--cross-compile', '--target', versioned], env);
+}
+
+/** @param {string} platform */
+function isGlibc(platform) {
+  return platform.endsWith('-gnu');
+}
+
+/**
+ * The variable by which the compiler leaves out where the checkout and cargo's registry are: otherwise the messages of panics
+ * would have the names of these folders.
+ *
+ * @param {string} target
+ */
+function withoutFolders(target) {
+  const folders = { [root]: 'knowledgepulse-native', [cargoHome()]: 'cargo' };
+  const flags = Object.entries(folders).map(([folder, name]) => {
+    if (/\s/.test(folder)) throw new Error(`a release cannot be built in a folder with a space: ${folder}`);
+    return `--remap-path-prefix=${folder}=${name}`;
+  });
+  // napi sets RUSTFLAGS for musl, and cargo heeds no other variable then; the flags of `.cargo/config.toml` are
+  // joined to those of the target's variable alone.
+  const ofTarget = `CARGO_TARGET_${target.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`;
+  return { [target.endsWith('-musl') ? 'RUSTFLAGS' : ofTarget]: flags.join(' ') };
+}
+
+/** Where cargo keeps the sources of crates. */
+export function cargoHome() {
+  return path.resolve(process.env.CARGO_HOME || path.join(homedir(), '.cargo'));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runScript(() => {
+    const [platform] = process.argv.slice(2);
+    if (!platform) throw new Error('usage: node scripts/build-platform.mjs PLATFORM');
+    buildPlatform(platform);
+  });
+}

@@ -1,0 +1,70 @@
+// Builds the addon of a platform as a release does, from two copies of the checkout in two folders, with two folders of cargo's
+// registry, and checks that both have the same bytes: then anybody can build what is published, and compare.
+//
+//   node scripts/reproducible.mjs [PLATFORM]
+
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { cargoHome } from './build-platform.mjs';
+import { addonName, hostPlatform, root } from './platform.mjs';
+import { runScript, setup } from './setup.mjs';
+
+/** The folders differ in length too. */
+const FOLDERS = ['first', 'a second, longer one'];
+
+/** @param {string} platform */
+function check(platform) {
+  setup(['dependencies', 'python tools']);
+  const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-reproducible-'));
+  try {
+    const sums = FOLDERS.map((name) => build(platform, path.join(directory, name.replaceAll(/\W+/g, '-'))));
+    if (sums[0] !== sums[1])
+      throw new Error(`${addonName(platform)} depends on the folder: ${sums.join(' and ')}`);
+    console.log(`${addonName(platform)}: SHA-256 ${sums[0]}, twice`);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/**
+ * Builds in a copy of the checkout; returns the checksum of the addon.
+ *
+ * @param {string} platform
+ * @param {string} directory
+ */
+function build(platform, directory) {
+  const copy = path.join(directory, 'checkout');
+  const options = ['--cached', '--others', '--exclude-standard', '-z'];
+  const files = execFileSync('git', ['ls-files', ...options], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  for (const file of files.split('\0').filter((file) => file && existsSync(path.join(root, file)))) {
+    mkdirSync(path.join(copy, path.dirname(file)), { recursive: true });
+    copyFileSync(path.join(root, file), path.join(copy, file));
+  }
+  for (const shared of ['node_modules', 'model/.venv'])
+    symlinkSync(path.join(root, shared), path.join(copy, shared));
+  const home = path.join(directory, 'cargo');
+  mkdirSync(home);
+  for (const name of ['registry', 'config.toml']) {
+    if (existsSync(path.join(cargoHome(), name)))
+      symlinkSync(path.join(cargoHome(), name), path.join(home, name));
+  }
+  const { CARGO_TARGET_DIR, ...env } = process.env;
+  const program = `import { buildReleaseAddon } from './scripts/build-platform.mjs'; buildReleaseAddon('${platform}');`;
+  execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
+    cwd: copy,
+    env: { ...env, CARGO_HOME: home },
+    stdio: 'inherit',
+  });
+  const addon = readFileSync(path.join(copy, 'npm', platform, addonName(platform)));
+  return createHash('sha256').update(addon).digest('hex');
+}
+
+await runScript(() => check(process.argv[2] ?? hostPlatform()));
