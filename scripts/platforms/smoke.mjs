@@ -1,0 +1,385 @@
+// The packed packages in the Node.js of another platform: what they compute is compared with this machine's.
+
+import { spawn } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+
+import { root } from '../platform.mjs';
+import { run } from '../setup.mjs';
+import { attempt, Impossible, logFile, workshop } from './tools.mjs';
+
+/** @import { Check } from './tools.mjs' */
+
+/**
+ * How to run a program in the Node.js of a platform: the command, and the arguments before those of Node.js.
+ *
+ * @typedef {object} Runner
+ * @property {string} command
+ * @property {string[]} args
+ * @property {Record<string, string>} [env]
+ */
+
+/** The greatest difference of a component of an embedding, in single precision, from that of ONNX Runtime on x86-64. */
+const FP32_TOLERANCE = 1e-6;
+
+/** ONNX Runtime's int8 depends on the processor: how much a score may differ then. */
+const ONNXRUNTIME_Q8_TOLERANCE = 0.02;
+
+const program = path.join(root, 'scripts', 'platforms', 'smoke.cjs');
+
+/** @type {Runner} */
+const HOST = { command: process.execPath, args: [], env: { KNOWLEDGEPULSE_PACKAGE: root } };
+
+/**
+ * Makes a project of the tarballs of a main and a platform package, with the models of the checkout; returns its directory.
+ *
+ * @param {string} platform
+ * @param {Record<string, string>} tarballs by the names of their packages
+ */
+export function makeProject(platform, tarballs) {
+  const project = path.join(workshop, platform, 'project');
+  rmSync(project, { recursive: true, force: true });
+  const scope = path.join(project, 'node_modules', '@knowledgepulse');
+  for (const [name, tarball] of Object.entries(tarballs)) {
+    const directory = path.join(project, 'node_modules', name);
+    mkdirSync(directory, { recursive: true });
+    run('tar', ['-xzf', tarball, '-C', directory, '--strip-components=1']);
+  }
+  for (const model of ['all-minilm-l6-v2', 'all-minilm-l6-v2-q8']) {
+    symlinkSync(path.join(root, 'npm', model), path.join(scope, model));
+  }
+  // Otherwise the name of the package would mean the checkout around this.
+  writeFileSync(path.join(project, 'package.json'), '{ "private": true }');
+  copyFileSync(program, path.join(project, 'smoke.cjs'));
+  return project;
+}
+
+/**
+ * The checks of a package in the Node.js of a platform.
+ *
+ * @param {string} platform
+ * @param {() => Runner & { project: string }} getRunner called once the package is there
+ * @returns {Check[]}
+ */
+export function smokeChecks(platform, getRunner) {
+  const log = logFile(`${platform}-smoke`);
+  /**
+   * @param {string} name
+   * @param {Record<string, string>} [env]
+   * @param {string[]} [args]
+   */
+  const runCase = (name, env = {}, args = []) => {
+    const runner = getRunner();
+    return runProgram(runner, runner.project, log, name, env, args);
+  };
+  /**
+   * @param {string} name
+   * @param {number} [exitCode]
+   * @param {string[]} [args]
+   */
+  const resultOf = (name, exitCode = 0, args = []) => {
+    const { status, result } = runCase(name, QUICK, args);
+    if (result === undefined || status !== exitCode) {
+      throw new Error(
+        `${name} ended with ${status} instead of ${exitCode}: ${JSON.stringify(result)}; see ${log}`,
+      );
+    }
+    return result;
+  };
+  return [
+    ...['builtin', 'onnxruntime'].flatMap((engine) =>
+      ['fp32', 'q8'].map((dtype) => ({
+        name: `scores: ${engine}, ${dtype}`,
+        run: () => {
+          const env = { KNOWLEDGEPULSE_ENGINE: engine, KNOWLEDGEPULSE_DTYPE: dtype };
+          const found = runCase('scores', env);
+          if (found.result === undefined || found.status !== 0) {
+            throw new Error(`ended with ${found.status}: ${JSON.stringify(found.result)}; see ${log}`);
+          }
+          requireEngine(engine, found.result.status);
+          const reference = dtype === 'q8' ? env : { ...env, KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
+          return compareScores(found.result, hostScores(reference), engine === 'builtin', dtype);
+        },
+      })),
+    ),
+    {
+      name: 'a memory: save, save over it, load, search',
+      run: () => checkMemory(resultOf('cache', 0, ['plain', path.join('Erinnerung – 記憶', 'ü'), LONG])),
+    },
+    {
+      name: 'a worker thread',
+      run: () => {
+        const { score, exitCode } = resultOf('worker');
+        if (!(score > 0 && score < 1) || exitCode !== 0)
+          throw new Error(`scored ${score}, exit code ${exitCode}`);
+      },
+    },
+    {
+      name: 'exit codes, also in the middle of an inference',
+      run: () => {
+        resultOf('end', 0);
+        resultOf('throw', 1);
+        const { available, settled } = resultOf('exit', 7);
+        if (settled) throw new Error('the inference had ended before the process did');
+        return available ? undefined : 'without an embedder';
+      },
+    },
+    {
+      name: 'the lock of a file, between processes',
+      run: () => checkLock(getRunner(), log),
+    },
+    {
+      name: 'kp-score',
+      run: () => checkCommand(getRunner(), log),
+    },
+  ];
+}
+
+/**
+ * The check of a file that another has opened for itself alone, which only Windows knows.
+ *
+ * @param {string} platform
+ * @param {() => Runner & { project: string }} getRunner
+ * @returns {Check}
+ */
+export function aloneCheck(platform, getRunner) {
+  return {
+    name: 'a file that is locked while it is loaded and saved over',
+    run: () => {
+      const runner = getRunner();
+      const log = logFile(`${platform}-smoke`);
+      mkdirSync(path.join(runner.project, 'alone'), { recursive: true });
+      const args = [path.join('alone', 'memory.safetensors')];
+      const { status, result } = runProgram(runner, runner.project, log, 'alone', {}, args);
+      const expected = {
+        locked: { load: 'ERR_CACHE_IO', save: 'ERR_CACHE_IO' },
+        size: 1,
+        sizeAfter: 2,
+        files: ['memory.safetensors'],
+      };
+      if (status !== 0 || JSON.stringify(result) !== JSON.stringify(expected)) {
+        throw new Error(`ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
+      }
+    },
+  };
+}
+
+/** The small model loads sooner, and what these cases are about is the same. */
+const QUICK = { KNOWLEDGEPULSE_DTYPE: 'q8' };
+
+/** Longer than the 260 characters that names have on Windows, and each part within the 255 of file systems. */
+const LONG = path.join(...['a', 'b', 'c', 'd'].map((letter) => letter.repeat(80)));
+
+let runs = 0;
+
+/**
+ * @param {Runner} runner
+ * @param {string} cwd
+ * @param {string} log
+ * @param {string} name
+ * @param {Record<string, string>} env
+ * @param {string[]} args
+ */
+function runProgram(runner, cwd, log, name, env, args) {
+  const file = `result-${runs++}.json`;
+  rmSync(path.join(cwd, file), { force: true });
+  const { status } = attempt(runner.command, [...runner.args, smokeIn(cwd), name, file, ...args], {
+    cwd,
+    env: { ...runner.env, ...env },
+    log,
+    minutes: 15,
+  });
+  return { status, result: readResult(path.join(cwd, file)) };
+}
+
+/** Relative, because Windows has other absolute paths. @param {string} cwd */
+function smokeIn(cwd) {
+  return existsSync(path.join(cwd, 'smoke.cjs')) ? 'smoke.cjs' : program;
+}
+
+/** @param {string} file */
+function readResult(file) {
+  if (!existsSync(file)) return undefined;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    // It is being written.
+    return undefined;
+  }
+}
+
+/**
+ * @param {string} engine
+ * @param {import('../../index.js').EmbedderStatus & { engine?: string }} status
+ */
+function requireEngine(engine, status) {
+  // An addon that does not tell has ONNX Runtime alone.
+  const used = status.engine ?? 'onnxruntime';
+  if (status.available && used === engine) return;
+  if (engine === 'onnxruntime' && !status.available)
+    throw new Impossible(`no ONNX Runtime here: ${status.reason}`);
+  if (status.engine === undefined) throw new Impossible('the addon has no built-in engine');
+  throw new Error(`the engine is ${used}: ${status.reason}`);
+}
+
+/** @type {Map<string, any>} */
+const references = new Map();
+
+/**
+ * What this machine computes in the same case.
+ *
+ * @param {Record<string, string>} env
+ */
+function hostScores(env) {
+  const key = JSON.stringify(env);
+  if (!references.has(key)) {
+    const cwd = mkdtempSync(path.join(workshop, 'host-'));
+    const { result } = runProgram(HOST, cwd, logFile('host-smoke'), 'scores', env, []);
+    rmSync(cwd, { recursive: true });
+    if (!result?.status?.available) throw new Error(`this machine does not score: ${JSON.stringify(result)}`);
+    references.set(key, result);
+  }
+  return references.get(key);
+}
+
+/**
+ * @param {{ embeddings: number[][], scores: number[] }} found
+ * @param {{ embeddings: number[][], scores: number[] }} expected
+ * @param {boolean} builtin
+ * @param {string} dtype
+ */
+function compareScores(found, expected, builtin, dtype) {
+  const [embeddings, scores] = [
+    distance(found.embeddings.flat(), expected.embeddings.flat()),
+    distance(found.scores, expected.scores),
+  ];
+  const tolerance = dtype === 'fp32' ? FP32_TOLERANCE : builtin ? 0 : ONNXRUNTIME_Q8_TOLERANCE;
+  const compared = dtype === 'fp32' || builtin ? Math.max(embeddings, scores) : scores;
+  const text = `from this machine's: embeddings ${embeddings.toExponential(1)}, scores ${scores.toExponential(1)}`;
+  if (!(compared <= tolerance)) throw new Error(`${text}; at most ${tolerance} was expected`);
+  const [first, again] = found.scores;
+  // The same trace is not new the second time.
+  if (!(again < first)) throw new Error(`the same trace scored ${first}, then ${again}`);
+  return text;
+}
+
+/**
+ * The greatest difference; NaN if there are not as many numbers, or one is no number.
+ *
+ * @param {number[]} found
+ * @param {number[]} expected
+ */
+function distance(found, expected) {
+  if (found.length !== expected.length) return NaN;
+  return Math.max(...found.map((number, index) => Math.abs(number - expected[index])));
+}
+
+/** @param {Array<{ length: number, size: number, label: string, similarity: number, files: string[] }>} results */
+function checkMemory(results) {
+  for (const result of results) {
+    const { size, label, similarity, files } = result;
+    const right = size === 2 && label === 'second' && Math.abs(similarity - 1) < 1e-6;
+    if (!right || files.join() !== 'memory.safetensors') throw new Error(JSON.stringify(result));
+  }
+  return `with paths of up to ${Math.max(...results.map(({ length }) => length))} characters`;
+}
+
+/**
+ * One process has a lock, another does not get it; it gets it when the first has ended, also if the file has remained.
+ *
+ * @param {Runner & { project: string }} runner
+ * @param {string} log
+ */
+async function checkLock(runner, log) {
+  for (const end of ['remove', 'abandon']) {
+    for (const file of ['held.json', `${end}.lock`, end])
+      rmSync(path.join(runner.project, file), { force: true });
+    const holder = spawn(
+      runner.command,
+      [...runner.args, 'smoke.cjs', 'hold', 'held.json', `${end}.lock`, end],
+      {
+        cwd: runner.project,
+        env: { ...process.env, ...runner.env },
+        stdio: 'ignore',
+      },
+    );
+    const ended = new Promise((resolve) => holder.once('exit', resolve));
+    try {
+      await appearance(path.join(runner.project, 'held.json'));
+      const during = lockIn(runner, log, end);
+      if (during.held || during.text !== 'kp-score a test\n')
+        throw new Error(`while it is held: ${JSON.stringify(during)}`);
+      writeFileSync(path.join(runner.project, end), '');
+      await ended;
+      const after = lockIn(runner, log, end);
+      if (!after.held || after.remains)
+        throw new Error(`after its process has ended: ${JSON.stringify(after)}`);
+    } finally {
+      holder.kill('SIGKILL');
+    }
+  }
+}
+
+/**
+ * @param {Runner & { project: string }} runner
+ * @param {string} log
+ * @param {string} name
+ */
+function lockIn(runner, log, name) {
+  const { status, result } = runProgram(runner, runner.project, log, 'lock', {}, [`${name}.lock`]);
+  if (status !== 0) throw new Error(`lock ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
+  return result;
+}
+
+/** @param {string} file */
+async function appearance(file) {
+  for (const start = Date.now(); readResult(file) === undefined; ) {
+    if (Date.now() - start > 120_000) throw new Error(`${file} does not appear`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+/**
+ * @param {Runner & { project: string }} runner
+ * @param {string} log
+ */
+function checkCommand(runner, log) {
+  const { project } = runner;
+  const trace = {
+    task: { objective: '' },
+    steps: [],
+    outcome: { confidence: 1 },
+    metadata: { success: true },
+  };
+  writeFileSync(path.join(project, 'traces.jsonl'), `${JSON.stringify(trace)}\n{}\n`);
+  const command = 'node_modules/@knowledgepulse/native/bin/kp-score.js';
+  /** @type {Array<[expected: number, args: string[]]>} */
+  const runs = [
+    [1, ['--no-embedder', '--out', 'scored.jsonl', '--report', 'page.html', 'traces.jsonl']],
+    [2, ['--nonsense']],
+    [3, ['--no-embedder', 'missing.jsonl']],
+  ];
+  for (const [expected, args] of runs) {
+    const { status } = attempt(runner.command, [...runner.args, command, ...args], {
+      cwd: project,
+      env: runner.env,
+      log,
+    });
+    if (status !== expected)
+      throw new Error(`kp-score ${args.join(' ')} ended with ${status}, not ${expected}; see ${log}`);
+  }
+  const { metadata } = JSON.parse(readFileSync(path.join(project, 'scored.jsonl'), 'utf8'));
+  // By the default profile: a novelty of 0.5 and an outcome of 1.
+  if (Math.abs(metadata.quality_score - (0.35 * 0.5 + 0.25)) > 1e-9)
+    throw new Error(`scored ${metadata.quality_score}`);
+  if (!existsSync(path.join(project, 'page.html'))) throw new Error('there is no report');
+}
