@@ -155,9 +155,12 @@ def check_sources(directory: Path) -> None:
 
 def quantize(weights: Path, ids: Path, output: Path) -> None:
     """Has the encoder make the int8 weights of `weights`, calibrated with the texts in `ids`, and records in them how."""
-    command = ["cargo", "run", "--locked", "--release", "--quiet", "--package", "knowledgepulse-encoder", "--bin", "quantize", "--"]
+    # Of the whole workspace, so that the addon, which is built next, finds its crates compiled with the features that it wants.
+    command = ["cargo", "build", "--locked", "--release", "--quiet", "--workspace", "--bin", "quantize"]
     try:
-        subprocess.run([*command, weights, ids, output], cwd=HERE.parent, check=True)
+        told = subprocess.run([*command, "--message-format=json-render-diagnostics"], cwd=HERE.parent, check=True, stdout=subprocess.PIPE)
+        programs = [message["executable"] for message in map(json.loads, told.stdout.splitlines()) if message.get("executable")]
+        subprocess.run([programs[-1], weights, ids, output], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"the int8 weights were not made: {error}") from error
     version = re.search(r'^version = "(.*)"$', (ENCODER / "Cargo.toml").read_text("utf-8"), re.MULTILINE)

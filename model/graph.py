@@ -253,8 +253,14 @@ class Int8Graph(Graph):
         table = self.node("Add", "position.table", self.weight("embeddings.position_embeddings.weight"), first)
         return self.norm("embeddings.LayerNorm", self.node("Add", "embeddings", words, self.positions(table)))
 
-    def quantized(self, name: str, x: str) -> tuple[str, str, str]:
-        """The bytes of `x`, and for each row the step from one byte to the next and what byte 0 stands for."""
+    def quantized(self, layer: str, x: str) -> tuple[str, str, str]:
+        """The bytes of the input `x` of `layer`, and for each row the step from one byte to the next and what byte 0 stands for.
+
+        Where the file has scales for the inputs, because a few are larger than the rest, the weights are divided by them.
+        """
+        name, scale = f"{layer}.input", f"{layer}.input_scale"
+        if scale in self.tensors:
+            x = self.node("Mul", f"{name}.scaled", x, self.weight(scale))
         lowest = self.node("ReduceMin", f"{name}.lowest", x, self.ints(-1))
         highest = self.node("ReduceMax", f"{name}.highest", x, self.ints(-1))
         spread = self.node("Sub", f"{name}.range", highest, lowest)
@@ -281,14 +287,14 @@ class Int8Graph(Graph):
 
     def dense(self, name: str, x: str) -> str:
         """A linear layer with the weights called `name`."""
-        return self.node("Add", name, self.product(name, self.quantized(f"{name}.input", x)), self.weight(f"{name}.bias"))
+        return self.node("Add", name, self.product(name, self.quantized(name, x)), self.weight(f"{name}.bias"))
 
     def attention(self, prefix: str, x: str, mask: str) -> str:
         """Multi-head attention with its output projection. Queries, keys and values share their quantised input."""
         del mask
         source = f"{prefix}.attention.self"
         names = [f"{source}.{name}" for name in ("query", "key", "value")]
-        quantized = self.quantized(f"{source}.input", x)
+        quantized = self.quantized(source, x)
         products = [self.product(name, quantized) for name in names]
         bias = self.node("Concat", f"{source}.bias", *[self.weight(f"{name}.bias") for name in names], axis=0)
         context = self.node("MultiHeadAttention", f"{prefix}.context", *products, bias, domain=MICROSOFT, num_heads=HEADS)
