@@ -170,23 +170,38 @@ pub fn floats<L: Lanes>(
                     token += rows.depth;
                 }
             }
-            for panel in 0..panels {
-                for half in 0..HEAD / LANES {
-                    let mut components = [[0.0; LANES]; LANES];
-                    let start = panel * HEAD + half * LANES;
-                    for (words, sum) in components.iter_mut().zip(&sums[start..start + LANES]) {
-                        let sum = lanes.load(&sum.0);
-                        lanes.store(lanes.multiply(sum, totals[panel]), words);
-                    }
-                    let mut rows = [[0.0; LANES]; LANES];
-                    turn(&components, &mut rows);
-                    let outputs = context.chunks_exact_mut(hidden).skip(panel * LANES);
-                    for (output, words) in outputs.zip(&rows) {
-                        let start = head * HEAD + half * LANES;
-                        output[start..start + LANES].copy_from_slice(words);
-                    }
-                }
+            for (panel, sums) in sums.chunks_exact(HEAD).enumerate().take(panels) {
+                let sum = |sum: &Floats| lanes.load(&sum.0);
+                let rows = context.chunks_exact_mut(hidden).skip(panel * LANES);
+                write_head(lanes, sums, sum, totals[panel], rows, head);
             }
+        }
+    }
+}
+
+/// Writes the context of a head to `rows`, those of the panel's queries: the sums of each component, a block with a lane for each
+/// query, brought to floats by `float` and multiplied with `factor`.
+#[inline(always)]
+fn write_head<'a, L: Lanes>(
+    lanes: L,
+    sums: &[Floats],
+    float: impl Fn(&Floats) -> L::F,
+    factor: L::F,
+    rows: impl Iterator<Item = &'a mut [f32]>,
+    head: usize,
+) {
+    let mut turned = [[[0.0; LANES]; LANES]; HEAD / LANES];
+    for (turned, sums) in turned.iter_mut().zip(sums.chunks_exact(LANES)) {
+        let mut components = [[0.0; LANES]; LANES];
+        for (words, sum) in components.iter_mut().zip(sums) {
+            lanes.store(lanes.multiply(float(sum), factor), words);
+        }
+        turn(&components, turned);
+    }
+    for (lane, row) in rows.take(LANES).enumerate() {
+        let parts = row[head * HEAD..][..HEAD].chunks_exact_mut(LANES);
+        for (part, turned) in parts.zip(&turned) {
+            part.copy_from_slice(&turned[lane]);
         }
     }
 }
@@ -369,22 +384,10 @@ pub fn shorts<L: Lanes>(
                 let sums: &mut [Integers] = bytemuck::cast_slice_mut(&mut sums[panel * HEAD..]);
                 multiply::<L, OfShorts>(lanes, rows, scores, (sums, HEAD), false);
             }
-            for panel in 0..panels {
-                for half in 0..HEAD / LANES {
-                    let mut components = [[0.0; LANES]; LANES];
-                    let start = panel * HEAD + half * LANES;
-                    for (words, sum) in components.iter_mut().zip(&sums[start..start + LANES]) {
-                        let sum = lanes.to_floats(lanes.load_integers(bytemuck::cast_ref(&sum.0)));
-                        lanes.store(lanes.multiply(sum, factors[panel]), words);
-                    }
-                    let mut rows = [[0.0; LANES]; LANES];
-                    turn(&components, &mut rows);
-                    let outputs = context.chunks_exact_mut(hidden).skip(panel * LANES);
-                    for (output, words) in outputs.zip(&rows) {
-                        let start = head * HEAD + half * LANES;
-                        output[start..start + LANES].copy_from_slice(words);
-                    }
-                }
+            for (panel, sums) in sums.chunks_exact(HEAD).enumerate().take(panels) {
+                let sum = |sum: &Floats| lanes.to_floats(lanes.load_integers(bytemuck::cast_ref(&sum.0)));
+                let rows = context.chunks_exact_mut(hidden).skip(panel * LANES);
+                write_head(lanes, sums, sum, factors[panel], rows, head);
             }
         }
     }
