@@ -11,7 +11,7 @@ const TARGETS = ['aarch64-apple-darwin', 'x86_64-apple-darwin'];
 const directory = path.join(workshop, platform);
 
 /** What an addon may need: what every macOS has. The functions of Node.js are looked up as it is loaded. */
-const SYSTEM = /^\/usr\/lib\/(libSystem\.B|libiconv\.2)\.dylib$/;
+const SYSTEM = /^\/usr\/lib\/(libSystem\.B|libiconv\.2|libcharset\.1)\.dylib$/;
 
 /** @param {string} target */
 function link(target) {
@@ -23,6 +23,8 @@ function link(target) {
     PATH: `${installZig()}${path.delimiter}${process.env.PATH}`,
     // Of the standard library's own; zig does not have it.
     [`CARGO_TARGET_${target.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`]: `-L native=${iconv()}`,
+    // It takes a program that Debian's compiler does not bring.
+    CARGO_PROFILE_RELEASE_STRIP: 'none',
     CARGO_PROFILE_RELEASE_LTO: 'off',
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16',
   };
