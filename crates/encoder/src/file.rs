@@ -1,6 +1,6 @@
 //! The safetensors file that the weights are in.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use safetensors::tensor::{Dtype, Metadata};
 
@@ -124,6 +124,17 @@ impl TensorFile {
     /// [`Error::Read`].
     pub fn bytes(&self, tensor: &Tensor) -> Result<Cow<'_, [u8]>> {
         Ok(self.source.read(tensor.offset..tensor.offset + tensor.bytes)?)
+    }
+
+    /// The bytes of some rows of a tensor: few of them stay in the processor's cache until they are packed.
+    ///
+    /// # Errors
+    /// [`Error::Read`].
+    pub fn rows(&self, tensor: &Tensor, rows: Range<usize>) -> Result<Cow<'_, [u8]>> {
+        let count = tensor.shape.first().copied().unwrap_or(0) as u64;
+        let row = tensor.bytes.checked_div(count).unwrap_or(0);
+        let from = tensor.offset + rows.start as u64 * row;
+        Ok(self.source.read(from..from + rows.len() as u64 * row)?)
     }
 
     /// The numbers of a tensor in single precision, all finite.

@@ -359,11 +359,10 @@ fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usiz
         bias.extend(blocks(&file.floats(&format!("{name}.bias"), &[outputs])?));
         let name = format!("{name}.weight");
         let tensor = file.expect(&name, Dtype::F32, &[outputs, inputs])?;
-        let bytes = file.bytes(&tensor)?;
-        let (mut rows, _) = bytes.as_chunks::<4>();
         let first = panels.len();
-        while let Some((panel, rest)) = rows.split_at_checked(LANES * inputs) {
-            rows = rest;
+        for row in (0..outputs).step_by(LANES) {
+            let bytes = file.rows(&tensor, row..row + LANES)?;
+            let (panel, _) = bytes.as_chunks::<4>();
             let row: [&[[u8; 4]]; LANES] =
                 std::array::from_fn(|lane| &panel[lane * inputs..(lane + 1) * inputs]);
             panels.extend(
@@ -402,10 +401,9 @@ fn pack_bytes(
         scales.extend(blocks(&file.floats(&format!("{name}.scale"), &[outputs])?));
         let name = format!("{name}.weight");
         let tensor = file.expect(&name, Dtype::I8, &[outputs, inputs])?;
-        let bytes = file.bytes(&tensor)?;
-        let (mut rows, _) = bytes.as_chunks::<4>();
-        while let Some((panel, rest)) = rows.split_at_checked(LANES * inputs / 4) {
-            rows = rest;
+        for row in (0..outputs).step_by(LANES) {
+            let bytes = file.rows(&tensor, row..row + LANES)?;
+            let (panel, _) = bytes.as_chunks::<4>();
             let row: [&[[u8; 4]]; LANES] =
                 std::array::from_fn(|lane| &panel[lane * inputs / 4..(lane + 1) * inputs / 4]);
             if !row.iter().all(|row| pairs_fit(row)) {
