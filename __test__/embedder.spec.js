@@ -10,7 +10,7 @@ const { _getLocalCache, embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { addon, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
+const { ONNXRUNTIME, addon, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
@@ -45,7 +45,6 @@ function replace(directory, file, contents) {
   replaceFile(path.join(directory, file), contents);
 }
 
-const ONNXRUNTIME = { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
 
 /** A copy of the model package without its manifest and one of its two networks. */
 function without(file, name) {
@@ -198,7 +197,7 @@ describe('a broken embedder', () => {
     }),
     'a graph that is no ONNX file': () => ({
       env: {
-        KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
+        ...ONNXRUNTIME,
         KNOWLEDGEPULSE_MODEL_DIR: copyModel('no-graph', (directory) => {
           fs.rmSync(path.join(directory, 'manifest.json'));
           replace(directory, 'model.onnx', 'x'.repeat(100_000));
@@ -348,10 +347,11 @@ describe.each(['builtin', 'onnxruntime'])('a file that is harmed under a loaded 
     truncated: (file) => `fs.truncateSync(${file}, 1000)`,
     overwritten: (file) => `fs.writeFileSync(${file}, Buffer.alloc(fs.statSync(${file}).size))`,
   };
+  const options = JSON.stringify(engine === 'builtin' ? { engine } : { engine, runtimePath: runtimeLibrary });
   const score = (directory, harm) => `
     const fs = require('node:fs');
     const traces = (name) => Array.from({ length: 20 }, (_, i) => makeTrace({ objective: \`\${name} \${i}\`.repeat(i + 1) }));
-    kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 2, engine: '${engine}' });
+    kp.configureEmbedder({ modelDirectory: ${JSON.stringify(directory)}, threads: 2, ...${options} });
     const scores = [await kp.evaluateValue(makeTrace())];
     ${harm};
     // A batch would open further sessions of the model.
@@ -450,10 +450,10 @@ describe('configuration', () => {
       runForResult(`${body}; console.log(JSON.stringify(await kp.embedderStatus()));`, { env });
     const graph = onlyGraph('graph-alone');
     const cases = [
-      ['', { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' }, 'onnxruntime'],
+      ['', ONNXRUNTIME, 'onnxruntime'],
       ["kp.configureEmbedder({ engine: 'builtin' })", { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' }, 'builtin'],
       ["kp.configureEmbedder({ engine: 'auto' })", { KNOWLEDGEPULSE_ENGINE: 'onnxruntime' }, 'builtin'],
-      ['', { KNOWLEDGEPULSE_MODEL_DIR: graph }, 'onnxruntime'],
+      ['', { ...ONNXRUNTIME, KNOWLEDGEPULSE_ENGINE: '', KNOWLEDGEPULSE_MODEL_DIR: graph }, 'onnxruntime'],
       ['', { KNOWLEDGEPULSE_KERNEL: 'portable' }, 'builtin'],
     ];
     await Promise.all(

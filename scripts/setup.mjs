@@ -85,6 +85,7 @@ const steps = [
       '.cargo',
       'build.rs',
       'rust-toolchain.toml',
+      'crates',
       'src',
       'package.json',
       'npm/THIRD-PARTY-LICENSES',

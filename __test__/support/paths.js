@@ -15,6 +15,12 @@ const runtimeLibrary = [path.join(root, 'target', 'onnxruntime'), path.dirname(a
   .flatMap((directory) => fs.readdirSync(directory).map((name) => path.join(directory, name)))
   .find((file) => /^(lib)?knowledgepulse_onnxruntime\.(so|dll|dylib)$/.test(path.basename(file)));
 
+/** What a process is told so that it computes with ONNX Runtime. */
+const ONNXRUNTIME = {
+  KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
+  KNOWLEDGEPULSE_ONNXRUNTIME: /** @type {string} */ (runtimeLibrary),
+};
+
 /** Real agent traces, which are not part of the repository; the tests that need them are skipped without them. */
 const sharedTraces =
   process.env.KNOWLEDGEPULSE_TRACES || path.join(root, '..', 'shared', 'traces', 'tau-airline.jsonl');
@@ -28,4 +34,4 @@ function readTraces(file) {
   return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
 }
 
-module.exports = { addon, modelDirectory, readTraces, root, runtimeLibrary, sharedTraces };
+module.exports = { ONNXRUNTIME, addon, modelDirectory, readTraces, root, runtimeLibrary, sharedTraces };
