@@ -227,7 +227,7 @@ pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
 }
 
 /// What stands for a path where a model is in memory.
-pub(super) const IN_MEMORY: &str = "the model in memory";
+pub const IN_MEMORY: &str = "the model in memory";
 
 /// The name of the weights in a model directory.
 const WEIGHTS: &str = "model.safetensors";
