@@ -674,7 +674,9 @@ describe('the summary', () => {
     expect(stderr).toMatch(/score +mean 0\.\d{4}, median 0\.\d{4}, p10 0\.\d{4}, p90 0\.\d{4}/);
     expect(stderr).toMatch(/kept +\d+ of at least 0\.75 \(the default\), \d+ below/);
     expect(stderr).toMatch(/finance +\d+ +\d+ +0\.\d{4} +0\.\d{4}/);
-    expect(stderr).toMatch(/embedder +sentence-transformers\/all-MiniLM-L6-v2 \(fp32\), (built in \(|ONNX Runtime \d)/);
+    expect(stderr).toMatch(
+      /embedder +sentence-transformers\/all-MiniLM-L6-v2 \(fp32\), (built in \(|ONNX Runtime \d)/,
+    );
     expect(stderr).not.toContain('warning');
   });
 

@@ -45,7 +45,6 @@ function replace(directory, file, contents) {
   replaceFile(path.join(directory, file), contents);
 }
 
-
 /** A copy of the model package without its manifest and one of its two networks. */
 function without(file, name) {
   return copyModel(name, (directory) => {
