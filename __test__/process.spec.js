@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const { root } = require('./support/paths.js');
+const { root, runtimeLibrary } = require('./support/paths.js');
 const { run, runForResult, runScript } = require('./support/run-script.js');
 const { linkPackages } = require('./support/scratch.js');
 
@@ -99,7 +99,7 @@ describe('imports', () => {
     const loaded = `require('node:fs').readFileSync('/proc/self/maps', 'utf8').includes('knowledgepulse_onnxruntime')`;
     if (process.platform !== 'linux') return;
     const { stdout } = await runScript(`
-      kp.configureEmbedder({ engine: 'onnxruntime' });
+      kp.configureEmbedder({ engine: 'onnxruntime', runtimePath: ${JSON.stringify(runtimeLibrary)} });
       const before = ${loaded};
       await kp.embedderStatus();
       console.log(before, ${loaded});

@@ -9,7 +9,7 @@ const { _getLocalCache, evaluateValue, evaluateValues, Scorer } = require('..');
 const { largestDifference } = require('./oracle/difference.js');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { isLong, logsOf, tracesOfLogs, tracesOfSteps } = require('./support/novelty-cases.js');
-const { modelDirectory, readTraces, sharedTraces } = require('./support/paths.js');
+const { modelDirectory, readTraces, runtimeLibrary, sharedTraces } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 
 // Skipped, and shown as such, where the traces are not at hand.
@@ -50,7 +50,7 @@ describeShared('embeddings', () => {
       const embeddings = await new kp.Embedder().embedBatch(texts);
       console.log(JSON.stringify({ embeddings: embeddings.map((each) => [...each]), status: await kp.embedderStatus() }));
     `,
-      { env: { KNOWLEDGEPULSE_DTYPE: 'fp32' } },
+      { env: { KNOWLEDGEPULSE_DTYPE: 'fp32', KNOWLEDGEPULSE_ONNXRUNTIME: runtimeLibrary } },
     );
     expect(result.status).toMatchObject({ available: true, engine });
     return result.embeddings.flat();
