@@ -769,6 +769,178 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   save(path: string, options?: CallOptions): Promise<void>;
 }
 
+/** Options of {@link TraceMemory}. */
+export interface TraceMemoryOptions {
+  /**
+   * What traces are compared by: `lexical` by their words, which needs no model, `full` also by the embeddings of their
+   * {@link TraceMemory.digest}.
+   *
+   * @defaultValue `lexical`
+   */
+  novelty?: 'lexical' | 'full';
+  /**
+   * How many traces are kept: a safe integer; 0 keeps none.
+   *
+   * @defaultValue 1,000
+   */
+  maxElements?: number;
+  /**
+   * The length of every embedding: a safe integer of at least 1. Words alone need none.
+   *
+   * @defaultValue 384
+   */
+  dimensions?: number;
+  /**
+   * After how many milliseconds a trace is forgotten, by a monotonic clock: 0 or more.
+   *
+   * @defaultValue `Infinity`: never
+   */
+  ttlMs?: number;
+}
+
+/** Options of a call on a {@link TraceMemory}. */
+export interface TraceOptions extends CallOptions {
+  /**
+   * The embedding of {@link TraceMemory.digest} of the trace, which a memory with `novelty: 'full'` needs. Others do not look at it.
+   */
+  vector?: ArrayLike<number>;
+}
+
+/** A remembered trace that is similar to another one. */
+export interface SimilarTrace {
+  /** The `id` that it was added with, if any. */
+  label: string | undefined;
+  /** Its position in the memory: how many traces are older. */
+  index: number;
+  /** How similar it is, 0 to 1: with C for `contained`, the larger of C⁴ and `lexical`, or 0.7 `lexical` + 0.3 `embedded`. */
+  similarity: number;
+  /** The cosine of the two traces' weighted words, 0 to 1. */
+  lexical: number;
+  /** Which part of the trace's words the remembered one contains, by their weights, 0 to 1. */
+  contained: number;
+  /** The cosine of the two embeddings, without what the remembered ones have in common, 0 to 1; only with `novelty: 'full'`. */
+  embedded: number | undefined;
+}
+
+/** What {@link TraceMemory} tells of a trace. */
+export interface TraceComparison {
+  /** 1 less the similarity of the nearest trace, 0 for a duplicate to 1; 0.5 if nothing is remembered. */
+  novelty: number;
+  /** The most similar trace, of equally similar ones the oldest; null if nothing is remembered. */
+  nearest: SimilarTrace | null;
+}
+
+/** A trace of a {@link TraceMemory}, as its iterator gives it. */
+export interface TraceMemoryEntry {
+  /** The `id` that it was added with, if any. */
+  label: string | undefined;
+  /** How many traces were older when the iterator was made. */
+  index: number;
+  /** How much each word counts, by the XXH3-64 of the word in 16 hexadecimal digits. At most 480 words are kept. */
+  words: Map<string, number>;
+  /** A copy of the embedding in single precision; only with `novelty: 'full'`. */
+  vector: Float32Array | undefined;
+}
+
+/**
+ * A bounded first-in-first-out memory of traces that tells how new another one is by what all of it says, not only its beginning: by its
+ * words, and with `novelty: 'full'` also by an embedding. The answer is exact, and does not depend on the order in which traces came.
+ * `docs/novelty.md` has the formula and what it was measured to tell apart.
+ *
+ * Traces are read at the call; the rest is done away from the event loop, in the order of the calls. Each call sees all of the calls before
+ * or nothing. A trace is remembered by hashes of its words, not by its text: in 7 KB or less with an embedding, mostly, and 5 KB without.
+ *
+ * @example
+ * ```ts
+ * const memory = new TraceMemory({ maxElements: 10_000 });
+ * await memory.add(trace);
+ * const { novelty, nearest } = await memory.compareAndAdd(another);
+ * await memory.save('traces.safetensors');
+ * ```
+ */
+export class TraceMemory implements Iterable<TraceMemoryEntry> {
+  /**
+   * Makes an empty memory.
+   *
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
+   * @throws `RangeError` with the same code if it is outside its range.
+   */
+  constructor(options?: TraceMemoryOptions);
+
+  /**
+   * The memory in a file that {@link TraceMemory.save} wrote: its traces, labels, method, model and bounds. As {@link VectorCache.load}, with
+   * the same options and errors. A file of a {@link VectorCache} is refused with `ERR_CACHE_DAMAGED`.
+   *
+   * @param path - the file; relative to the directory in which the process is at the call
+   */
+  static load(path: string, options?: VectorCacheLoadOptions): Promise<TraceMemory>;
+
+  /**
+   * The text whose embedding stands for a trace in a memory with `novelty: 'full'`: the objective and the contents of all steps, each cut to
+   * its first characters, as many as fit 1,900 together.
+   *
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, naming the path, if the trace is malformed.
+   */
+  static digest(trace: ReasoningTrace): string;
+
+  /**
+   * Remembers a trace under its `id` without comparing it. If the memory is full, the oldest trace leaves it.
+   *
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is malformed.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_VECTOR`, as a rejection, if the memory needs an embedding and it is missing,
+   * has another length, or a component that is not finite.
+   * @throws the reason of the signal, as a rejection, if it aborts before the trace is remembered.
+   */
+  add(trace: ReasoningTrace, options?: TraceOptions): Promise<void>;
+
+  /** How new a trace is, and which remembered one it is nearest to. Remembers nothing. Rejects as {@link TraceMemory.add}. */
+  compare(trace: ReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
+
+  /** Compares a trace, then remembers it, as one step. Rejects as {@link TraceMemory.add}. */
+  compareAndAdd(trace: ReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
+
+  /**
+   * The `k` traces that are most similar, or all if fewer are remembered. The most similar comes first, and of equally similar ones the
+   * older. Rejects as {@link TraceMemory.add}, and with `ERR_INVALID_OPTION` for a wrong `k`.
+   *
+   * @param k - a safe integer of at least 0; 1 by default
+   */
+  nearest(trace: ReasoningTrace, k?: number, options?: TraceOptions): Promise<SimilarTrace[]>;
+
+  /**
+   * Iterates over the traces that are remembered when the iterator is made, oldest first. Traces that are forgotten before their turn are left
+   * out, and those that come later do not appear.
+   */
+  [Symbol.iterator](): IterableIterator<TraceMemoryEntry>;
+
+  /** How many traces are remembered, without those that have expired. */
+  get size(): number;
+
+  /** How many traces are kept at most. */
+  get maxElements(): number;
+
+  /** After how many milliseconds a trace is forgotten; `Infinity` means never. */
+  get ttlMs(): number;
+
+  /** What traces are compared by. */
+  get novelty(): 'lexical' | 'full';
+
+  /** The model that the embeddings come from, if that is known. */
+  get model(): { model: string; dtype: string } | null;
+
+  /** How many bytes of memory the traces take, beside their labels. */
+  get bytes(): number;
+
+  /** Frees the memory of expired traces. They do not count in any case. */
+  evictExpired(): void;
+
+  /** Forgets every trace, and the model. */
+  clear(): void;
+
+  /** Writes the memory to a file, as {@link VectorCache.save} does, with the same errors. */
+  save(path: string, options?: CallOptions): Promise<void>;
+}
+
 /**
  * The memory of {@link evaluateValue} itself, not a copy. All threads of the process share it.
  *

@@ -6,6 +6,7 @@ const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.
 const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
 const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
+const { TraceMemory } = require('./lib/trace-memory.js');
 const { VectorCache } = require('./lib/vector-cache.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
@@ -14,6 +15,7 @@ module.exports = {
   Embedder,
   LocalStore,
   Scorer,
+  TraceMemory,
   VectorCache,
   _getLocalCache,
   cleanPii,

@@ -112,7 +112,9 @@ class VectorCache {
       const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs, call));
       // An aborted call must not load the embedder.
       throwIfAborted(signal);
-      if (model === 'check') await requireModel(resolved, loaded);
+      if (model === 'check') {
+        await requireModel(resolved, loaded.model, (identity) => loaded.checkOrigin(identity));
+      }
       return loaded;
     };
     return adoptNative(await cancellable(load, call, signal));
@@ -361,15 +363,15 @@ function nextStored(handle, start, end) {
  * Throws if the vectors of a cache do not compare with those of the embedder of this process, as far as that is known.
  *
  * @param {string} file where the cache was loaded from
- * @param {NativeVectorCache} loaded
+ * @param {import('./binding.js').NativeModelIdentity | null} held the model that its vectors come from
+ * @param {(identity: import('./binding.js').NativeModelIdentity) => void} check throws if those of this model do not compare
  */
-async function requireModel(file, loaded) {
-  const held = loaded.model;
+async function requireModel(file, held, check) {
   if (held === null) return;
   const { available, model, dtype } = await embedderStatus();
   if (!available || model === null || dtype === null) return;
   try {
-    loaded.checkOrigin({ model, dtype });
+    check({ model, dtype });
   } catch (error) {
     if (codeOf(error) !== 'ERR_CACHE_OTHER_MODEL') throw localError(error);
     // The core's message names neither the file nor the remedy.
@@ -521,4 +523,15 @@ function isVectorCache(value) {
   return nativeOf(value) !== undefined;
 }
 
-module.exports = { VectorCache, adoptNative, isVectorCache, nativeOf };
+module.exports = {
+  COUNT,
+  LOAD_OPTIONS,
+  OPTIONS,
+  VectorCache,
+  adoptNative,
+  isVectorCache,
+  nativeOf,
+  readPath,
+  requireModel,
+  toFloatArray,
+};

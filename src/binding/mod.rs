@@ -10,6 +10,7 @@ mod file_lock;
 mod replies;
 mod scorer;
 mod trace;
+mod trace_memory;
 mod turns;
 mod vector_cache;
 

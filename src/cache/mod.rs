@@ -8,6 +8,7 @@ mod moment;
 pub mod novelty;
 mod scaled;
 mod scan;
+pub mod traces;
 
 use std::{
     ops::Range,

@@ -16,10 +16,10 @@ use crate::{
 /// A novelty memory that several threads share.
 pub type SharedCache = Mutex<VectorCache>;
 
-/// Locks a shared cache. A panic elsewhere cannot leave a cache half changed in a way that matters, so a
+/// Locks a shared memory. A panic elsewhere cannot leave a memory half changed in a way that matters, so a
 /// poisoned lock is taken all the same.
-pub fn lock(cache: &SharedCache) -> MutexGuard<'_, VectorCache> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn lock<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How much of a trace's text is compared.

@@ -77,6 +77,18 @@ impl Several {
         Some(Self { count, best })
     }
 
+    /// Whether a vector at `index` can be collected if its similarity is at most `bound`, whatever the order in which vectors are
+    /// offered.
+    #[inline]
+    pub(super) fn can_win_at(&self, index: usize, bound: f64) -> bool {
+        let worst = self.best.peek().filter(|_| self.best.len() == self.count);
+        let most = Rank(Found {
+            similarity: bound,
+            index,
+        });
+        worst.is_none_or(|Reverse(worst)| most > *worst)
+    }
+
     /// The vectors, the most similar first.
     pub(super) fn into_sorted(self) -> impl Iterator<Item = Found> {
         let sorted = self.best.into_sorted_vec().into_iter();

@@ -7,7 +7,6 @@ mod values;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    rc::Rc,
     sync::{Arc, Mutex, MutexGuard},
     time::{Instant, SystemTime},
 };
@@ -23,7 +22,6 @@ use napi_derive::napi;
 use super::{
     call::NativeCall,
     error::{Result, throw},
-    replies::Replies,
 };
 use crate::{
     cache::novelty::{SharedCache, lock},
@@ -34,11 +32,12 @@ use crate::{
     error::{self, Error},
 };
 use files::{Load, NativeSnapshot};
-use queue::CallQueue;
-use told::Told;
 use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 
 pub use values::{NativeModelIdentity, NativeStoredNeighbour};
+
+pub(super) use queue::CallQueue;
+pub(super) use told::Told;
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
@@ -119,35 +118,16 @@ impl NativeVectorCache {
         self.told.as_ref().map_or(Ok(()), |told| told.tell(env, bytes))
     }
 
-    /// Has `act` work on the cache away from the event loop, after the calls made before; the promise is settled after those
-    /// of theirs. It is not done for a call that was cancelled by then.
+    /// [`CallQueue::enqueue`] for the cache.
     fn enqueue<'env, T: ToNapiValue + Send + 'static>(
         &self,
         env: &'env Env,
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
-        let call = call.map(NativeCall::share).unwrap_or_default();
-        let cache = Arc::clone(&self.cache);
         let told = self.told.clone();
-        let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
-        self.queue.push(env, move || {
-            let done = without_panic(|| {
-                let mut cache = lock(&cache);
-                if !call.complete() {
-                    return Err(Error::Aborted);
-                }
-                let result = act(&mut cache, Instant::now())?;
-                Ok((result, cache.bytes()))
-            });
-            ticket.settle_with(move |env| {
-                let (result, bytes) = done?;
-                let telling = told.map_or(Ok(()), |told| told.tell(*env, bytes));
-                telling.map_err(|error| Error::Internal(error.reason.to_string()))?;
-                Ok::<_, Error>(result)
-            });
-        })?;
-        Ok(promise)
+        self.queue
+            .enqueue(env, call, told, &self.cache, VectorCache::bytes, act)
     }
 }
 

@@ -2,17 +2,27 @@
 
 use std::{
     collections::VecDeque,
+    rc::Rc,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
 };
 
-use napi::{Env, Task};
+use napi::{
+    Env, Task,
+    bindgen_prelude::{Object, ToNapiValue},
+};
 
-use crate::binding::error::Result;
+use super::{told::Told, without_panic};
+use crate::{
+    binding::{call::NativeCall, error::Result, replies::Replies},
+    cache::novelty::lock,
+    error::{self, Error},
+};
 
 /// Calls on a cache that are worked on away from the event loop, one after another in the order in which they were made.
 /// The thread pool begins tasks in any order, so a task is not a call: one task does the work of all calls that wait.
 #[derive(Default)]
-pub(super) struct CallQueue(Mutex<Calls>);
+pub(in crate::binding) struct CallQueue(Mutex<Calls>);
 
 #[derive(Default)]
 struct Calls {
@@ -22,8 +32,41 @@ struct Calls {
 }
 
 impl CallQueue {
+    /// Has `act` work on a memory away from the event loop, after the calls made before; the promise is settled after those of
+    /// theirs, and `told` hears how many bytes the memory has then. It is not done for a call that was cancelled by then.
+    pub(in crate::binding) fn enqueue<'env, M: Send + 'static, T: ToNapiValue + Send + 'static>(
+        self: &Arc<Self>,
+        env: &'env Env,
+        call: Option<&NativeCall>,
+        told: Option<Arc<Told>>,
+        memory: &Arc<Mutex<M>>,
+        bytes: fn(&M) -> usize,
+        act: impl FnOnce(&mut M, Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let call = call.map(NativeCall::share).unwrap_or_default();
+        let memory = Arc::clone(memory);
+        let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
+        self.push(env, move || {
+            let done = without_panic(|| {
+                let mut memory = lock(&memory);
+                if !call.complete() {
+                    return Err(Error::Aborted);
+                }
+                let result = act(&mut memory, Instant::now())?;
+                Ok((result, bytes(&memory)))
+            });
+            ticket.settle_with(move |env| {
+                let (result, bytes) = done?;
+                let telling = told.map_or(Ok(()), |told| told.tell(*env, bytes));
+                telling.map_err(|error| Error::Internal(error.reason.to_string()))?;
+                Ok::<_, Error>(result)
+            });
+        })?;
+        Ok(promise)
+    }
+
     /// Appends the work of a call, and has a task do it.
-    pub(super) fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) -> Result<()> {
         let mut calls = self.lock();
         calls.waiting.push_back(Box::new(work));
         if !calls.has_worker {

@@ -12,14 +12,14 @@ const WORTH_TELLING: usize = 1024 * 1024;
 /// The bytes of a cache that the JavaScript engine knows to be held by an object, so that it collects garbage in time. Only
 /// the thread of the engine changes it.
 #[derive(Default)]
-pub(super) struct Told(AtomicUsize);
+pub(in crate::binding) struct Told(AtomicUsize);
 
 /// The bytes of a [`Told`] whose object was collected.
 const COLLECTED: usize = usize::MAX;
 
 impl Told {
     /// Tells the engine how many bytes are held, unless that differs by less than [`WORTH_TELLING`] from what it was told.
-    pub(super) fn tell(&self, env: Env, bytes: usize) -> Result<()> {
+    pub(in crate::binding) fn tell(&self, env: Env, bytes: usize) -> Result<()> {
         let told = self.0.load(Ordering::Relaxed);
         // A call may end after the object was collected.
         if told != COLLECTED && (bytes == 0 || bytes.abs_diff(told) >= WORTH_TELLING) {
@@ -29,7 +29,7 @@ impl Told {
     }
 
     /// Tells the engine that the object is gone, and with it the cache.
-    pub(super) fn forget(&self, env: Env) -> Result<()> {
+    pub(in crate::binding) fn forget(&self, env: Env) -> Result<()> {
         self.replace(env, self.0.load(Ordering::Relaxed), 0)?;
         self.0.store(COLLECTED, Ordering::Relaxed);
         Ok(())

@@ -4,7 +4,7 @@ use std::{io::Read, time::Duration};
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
-use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live};
+use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live, traces};
 use crate::cache::{ModelIdentity, Origin};
 
 pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
@@ -20,16 +20,12 @@ pub(super) const LENGTH_BYTES: usize = 8;
 const MOST_HEADER_BYTES: u64 = 64 * 1024;
 
 /// The largest bound of a cache: JavaScript gives it, whose numbers are exact integers up to here.
-const LARGEST_NUMBER: usize = (1 << 53) - 1;
+pub(super) const LARGEST_NUMBER: usize = (1 << 53) - 1;
 
-/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
-pub(super) fn tensors(
-    vectors: usize,
-    dimensions: usize,
-    label_bytes: usize,
-) -> Option<Vec<(String, TensorInfo)>> {
+/// Tensors that lie one after another. `None` when they have more bytes than can be counted.
+pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(String, TensorInfo)>> {
     let mut end = 0usize;
-    let mut tensor = |name: &str, dtype: Dtype, shape: &[usize]| {
+    let tensor = |&(name, dtype, shape): &(&str, Dtype, &[usize])| {
         let elements = shape
             .iter()
             .try_fold(1, |product: usize, &n| product.checked_mul(n))?;
@@ -42,84 +38,80 @@ pub(super) fn tensors(
         };
         Some((name.to_owned(), info))
     };
-    Some(vec![
-        tensor("added", Dtype::I64, &[vectors])?,
-        tensor("label_ends", Dtype::U64, &[vectors])?,
-        tensor("vectors", Dtype::F32, &[vectors, dimensions])?,
-        tensor("labelled", Dtype::BOOL, &[vectors])?,
-        tensor("labels", Dtype::U8, &[label_bytes])?,
-        tensor("checksum", Dtype::U8, &[CHECKSUM_BYTES])?,
+    tensors.iter().map(tensor).collect()
+}
+
+/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
+pub(super) fn tensors(
+    vectors: usize,
+    dimensions: usize,
+    label_bytes: usize,
+) -> Option<Vec<(String, TensorInfo)>> {
+    in_order(&[
+        ("added", Dtype::I64, &[vectors]),
+        ("label_ends", Dtype::U64, &[vectors]),
+        ("vectors", Dtype::F32, &[vectors, dimensions]),
+        ("labelled", Dtype::BOOL, &[vectors]),
+        ("labels", Dtype::U8, &[label_bytes]),
+        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
     ])
 }
 
-/// The size, the bounds and the origin of a cache, as the header of its file gives them.
-pub(super) struct Contents {
-    pub(super) vectors: usize,
-    pub(super) dimensions: usize,
-    pub(super) label_bytes: usize,
+/// What the header of a file says about what it holds.
+pub(super) struct About {
     pub(super) max_elements: usize,
     pub(super) time_to_live: Option<Duration>,
     pub(super) origin: Origin,
 }
 
-impl Contents {
-    /// Reads the header of a file of `length` bytes. A number in it that the length contradicts is an error, so that no
-    /// memory is taken for vectors that the file cannot hold.
-    pub(super) fn read(
-        input: &mut HashedInput<impl Read>,
-        length: u64,
-    ) -> std::result::Result<Self, Unreadable> {
-        let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
-        if length < shortest {
-            return Err(damaged(format!("it has only {length} bytes")));
-        }
-        let mut header_length = [0; LENGTH_BYTES];
-        input.read(&mut header_length)?;
-        let header_length = u64::from_le_bytes(header_length);
-        if header_length > MOST_HEADER_BYTES.min(length - shortest) {
-            return Err(damaged("it does not begin as a safetensors file does"));
-        }
-        #[allow(clippy::cast_possible_truncation)] // At most MOST_HEADER_BYTES.
-        let mut header = vec![0; header_length as usize];
-        input.read(&mut header)?;
-        let header: Metadata = serde_json::from_slice(&header)
-            .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
-        let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
-        let contents = Self::of(&header)?;
-        if length != expected {
-            return Err(damaged(format!(
-                "it has {length} bytes, not the {expected} of its header"
-            )));
-        }
-        Ok(contents)
+/// Reads the header of a file of `length` bytes, of one of these versions. A number in it that the length contradicts is an
+/// error, so that no memory is taken for what the file cannot hold.
+pub(super) fn read_header(
+    input: &mut HashedInput<impl Read>,
+    length: u64,
+    versions: &[&str],
+) -> std::result::Result<(Metadata, About), Unreadable> {
+    let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
+    if length < shortest {
+        return Err(damaged(format!("it has only {length} bytes")));
     }
+    let mut header_length = [0; LENGTH_BYTES];
+    input.read(&mut header_length)?;
+    let header_length = u64::from_le_bytes(header_length);
+    if header_length > MOST_HEADER_BYTES.min(length - shortest) {
+        return Err(damaged("it does not begin as a safetensors file does"));
+    }
+    #[allow(clippy::cast_possible_truncation)] // At most MOST_HEADER_BYTES.
+    let mut header = vec![0; header_length as usize];
+    input.read(&mut header)?;
+    let header: Metadata = serde_json::from_slice(&header)
+        .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
+    let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
+    let about = About::of(&header, versions)?;
+    if length != expected {
+        return Err(damaged(format!(
+            "it has {length} bytes, not the {expected} of its header"
+        )));
+    }
+    Ok((header, about))
+}
 
-    fn of(header: &Metadata) -> std::result::Result<Self, Unreadable> {
+impl About {
+    fn of(header: &Metadata, versions: &[&str]) -> std::result::Result<Self, Unreadable> {
         let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
         if field("format") != Some(FORMAT) {
             return Err(damaged("it holds no cache"));
         }
         let version = field("version").unwrap_or("none");
-        if !READ_VERSIONS.contains(&version) {
-            let known = READ_VERSIONS.join(" or ");
-            return Err(damaged(format!("its format has version {version}, not {known}")));
-        }
-        let shape = |name| header.info(name).map(|info| &info.shape[..]);
-        let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
-            return Err(damaged("it lacks the tensors of a cache"));
-        };
-        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
-        let is_expected = |(name, expected): &(String, TensorInfo)| {
-            header.info(name).is_some_and(|info| {
-                (info.dtype, &info.shape, info.data_offsets)
-                    == (expected.dtype, &expected.shape, expected.data_offsets)
-            })
-        };
-        if !(1..=LARGEST_NUMBER).contains(&dimensions)
-            || header.tensors().len() != expected.len()
-            || !expected.iter().all(is_expected)
-        {
-            return Err(damaged("its tensors are not those of a cache"));
+        if !versions.contains(&version) {
+            let reason = match version {
+                traces::VERSION => "it holds a trace memory, not a vector cache: load it as one".to_owned(),
+                _ if READ_VERSIONS.contains(&version) => {
+                    "it holds a vector cache, not a trace memory: load it as one".to_owned()
+                }
+                _ => format!("its format has version {version}, not {}", versions.join(" or ")),
+            };
+            return Err(damaged(reason));
         }
         let max_elements = field("max_elements").and_then(|text| text.parse().ok());
         let max_elements = max_elements.filter(|max_elements| *max_elements <= LARGEST_NUMBER);
@@ -135,15 +127,66 @@ impl Contents {
                 sha256: field("model_sha256").map(Into::into),
             });
         Ok(Self {
-            vectors,
-            dimensions,
-            label_bytes,
             max_elements,
             time_to_live: milliseconds.flatten().and_then(time_to_live),
             origin: Origin {
                 model,
                 method: field("method").map(Into::into),
             },
+        })
+    }
+}
+
+/// Refuses a header unless it has exactly these tensors.
+pub(super) fn require_tensors(
+    header: &Metadata,
+    expected: &[(String, TensorInfo)],
+) -> std::result::Result<(), Unreadable> {
+    let is_expected = |(name, expected): &(String, TensorInfo)| {
+        header.info(name).is_some_and(|info| {
+            (info.dtype, &info.shape, info.data_offsets)
+                == (expected.dtype, &expected.shape, expected.data_offsets)
+        })
+    };
+    if expected.is_empty() || header.tensors().len() != expected.len() || !expected.iter().all(is_expected) {
+        return Err(damaged("its tensors are not those of a cache"));
+    }
+    Ok(())
+}
+
+/// What the header of a vector cache says.
+pub(super) struct Contents {
+    pub(super) vectors: usize,
+    pub(super) dimensions: usize,
+    pub(super) label_bytes: usize,
+    pub(super) max_elements: usize,
+    pub(super) time_to_live: Option<Duration>,
+    pub(super) origin: Origin,
+}
+
+impl Contents {
+    /// Reads the header of a vector cache in a file of `length` bytes.
+    pub(super) fn read(
+        input: &mut HashedInput<impl Read>,
+        length: u64,
+    ) -> std::result::Result<Self, Unreadable> {
+        let (header, about) = read_header(input, length, &READ_VERSIONS)?;
+        let shape = |name| header.info(name).map(|info| &info.shape[..]);
+        let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
+            return Err(damaged("it lacks the tensors of a cache"));
+        };
+        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
+        if !(1..=LARGEST_NUMBER).contains(&dimensions) {
+            return Err(damaged("its tensors are not those of a cache"));
+        }
+        require_tensors(&header, &expected)?;
+        Ok(Self {
+            vectors,
+            dimensions,
+            label_bytes,
+            max_elements: about.max_elements,
+            time_to_live: about.time_to_live,
+            origin: about.origin,
         })
     }
 }

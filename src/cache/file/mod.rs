@@ -12,12 +12,14 @@
 //! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
 //! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless vectors live for ever,
 //! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
-//! `method` by which traces became vectors. Files of version 1 have no `method`, and are otherwise the same.
+//! `method` by which traces became vectors. Files of version 1 have no `method`, and are otherwise the same. Those of
+//! version 3 hold a [trace memory](traces).
 
 mod header;
 mod snapshot;
 mod streams;
 mod temporary;
+pub mod traces;
 
 use std::{
     fs::{self, File},
@@ -79,30 +81,9 @@ impl VectorCache {
     /// # Errors
     /// [`Error::Aborted`] and those of [`VectorCache::load`].
     pub fn load_unless_cancelled(path: &Path, options: LoadOptions, call: &Call) -> Result<Self> {
-        let failed = |source: io::Error| {
-            let path = path.into();
-            if source.kind() == io::ErrorKind::NotFound {
-                return Error::CacheNotFound { path };
-            }
-            let action = "read";
-            Error::CacheIo { path, action, source }
-        };
-        // Opening a pipe would block until another process writes to it.
-        require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
-        let file = File::open(path).map_err(failed)?;
-        let length = file.metadata().map_err(failed)?.len();
-        let file = UnlessCancelled { file, call };
-        Self::read(file, length, options, Instant::now(), SystemTime::now()).map_err(
-            |failure| match failure {
-                _ if call.is_cancelled() => Error::Aborted,
-                Unreadable::Damaged(reason) => Error::CacheDamaged {
-                    path: path.into(),
-                    reason,
-                },
-                Unreadable::Io(source) => failed(source),
-                Unreadable::Other(error) => error,
-            },
-        )
+        read_file(path, call, |file, length| {
+            Self::read(file, length, options, Instant::now(), SystemTime::now())
+        })
     }
 
     /// The cache in the `length` bytes of `input`, at `now`, when the wall clock says `clock`.
@@ -127,22 +108,8 @@ impl VectorCache {
         let skipped = contents.vectors.saturating_sub(cache.options.max_elements);
         let added: Vec<i64> = input.read_values(contents.vectors)?;
         let ends: Vec<u64> = input.read_values(contents.vectors)?;
-        if let Some(index) = ends.windows(2).position(|pair| pair[0] > pair[1]) {
-            let index = index + 1;
-            return Err(damaged(format!(
-                "label_ends[{index}] is less than the one before"
-            )));
-        }
-
-        let (now, clock) = (Moment::at(now), microseconds(clock));
-        let mut latest = i64::MIN;
-        let added = added.iter().map(|&added| {
-            // Vectors stay in the order of their age, also if the clock was set back between two of them.
-            latest = latest.max(added);
-            // A time in the future means that the clock was set back; such a vector counts as added just now.
-            let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
-            now.before(Duration::from_micros(age))
-        });
+        require_ascending("label_ends", &ends)?;
+        let added = moments(&added, now, clock);
         cache.read_vectors(&mut input, added, skipped)?;
         let labels = Labels {
             labelled: input.read_values(contents.vectors)?,
@@ -203,6 +170,62 @@ impl VectorCache {
             }
             Ok(())
         })
+    }
+}
+
+/// Has `read` read the file at `path`, of so many bytes, for a call that can be cancelled until then.
+///
+/// # Errors
+/// [`Error::Aborted`], [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheIo`], [`Error::OutOfMemory`].
+fn read_file<T>(
+    path: &Path,
+    call: &Call,
+    read: impl FnOnce(UnlessCancelled<File>, u64) -> std::result::Result<T, Unreadable>,
+) -> Result<T> {
+    let failed = |source: io::Error| {
+        let path = path.into();
+        if source.kind() == io::ErrorKind::NotFound {
+            return Error::CacheNotFound { path };
+        }
+        let action = "read";
+        Error::CacheIo { path, action, source }
+    };
+    // Opening a pipe would block until another process writes to it.
+    require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    read(UnlessCancelled { file, call }, length).map_err(|failure| match failure {
+        _ if call.is_cancelled() => Error::Aborted,
+        Unreadable::Damaged(reason) => Error::CacheDamaged {
+            path: path.into(),
+            reason,
+        },
+        Unreadable::Io(source) => failed(source),
+        Unreadable::Other(error) => error,
+    })
+}
+
+/// When vectors were added, from the numbers in a file.
+fn moments(added: &[i64], now: Instant, clock: SystemTime) -> impl ExactSizeIterator<Item = Moment> {
+    let (now, clock) = (Moment::at(now), microseconds(clock));
+    let mut latest = i64::MIN;
+    added.iter().map(move |&added| {
+        // What was added stays in the order of its age, also if the clock was set back in between.
+        latest = latest.max(added);
+        // A time in the future means that the clock was set back; it counts as just now.
+        let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
+        now.before(Duration::from_micros(age))
+    })
+}
+
+/// Refuses ends of parts that lie one after another unless they are in order.
+fn require_ascending(name: &str, ends: &[u64]) -> std::result::Result<(), Unreadable> {
+    match ends.windows(2).position(|pair| pair[0] > pair[1]) {
+        None => Ok(()),
+        Some(index) => Err(damaged(format!(
+            "{name}[{}] is less than the one before",
+            index + 1
+        ))),
     }
 }
 

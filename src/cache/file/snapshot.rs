@@ -14,7 +14,7 @@ use std::{
 };
 
 use lru::LruCache;
-use safetensors::tensor::Metadata;
+use safetensors::tensor::{Metadata, TensorInfo};
 use tempfile::NamedTempFile;
 
 use super::{
@@ -43,7 +43,9 @@ pub struct Snapshot {
     number: u64,
 }
 
-static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+pub(super) const TOO_MANY_BYTES: &str = "more bytes than a file can have";
+
+pub(super) static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// The number of the snapshot that is in each file, as far as this process has saved it.
 static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
@@ -83,61 +85,7 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
     pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
-        self.replace(path, call).map_err(|source| {
-            if call.is_cancelled() {
-                return Error::Aborted;
-            }
-            Error::CacheIo {
-                path: path.into(),
-                action: "written",
-                source,
-            }
-        })
-    }
-
-    fn replace(&self, path: &Path, call: &Call) -> io::Result<()> {
-        let target = follow_links(path)?;
-        let existing = match fs::metadata(&target) {
-            Ok(existing) => {
-                // Renaming would replace a device too.
-                require_regular(&existing)?;
-                Some(existing)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
-        };
-        let directory = match target.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        temporary::remove_abandoned(directory);
-        let mut file = temporary::create(directory, existing.as_ref())?;
-        self.write(UnlessCancelled {
-            file: file.as_file_mut(),
-            call,
-        })?;
-        file.as_file().sync_all()?;
-        if !call.complete() {
-            return Err(io::Error::other(Error::Aborted));
-        }
-        self.persist(file, &target, directory)?;
-        sync_directory(directory)
-    }
-
-    /// Gives a finished file its name, unless a later snapshot has it.
-    fn persist(&self, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
-        let name = target.file_name().unwrap_or_default();
-        // Windows cannot tell the canonical name of every directory (on a RAM disk, say), and Wine none of more than 260 characters.
-        // The name only puts the saves of one file in order, so one that is merely absolute serves then.
-        let place = fs::canonicalize(directory)
-            .or_else(|_| path::absolute(directory))?
-            .join(name);
-        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
-        if saved.get(&place).is_none_or(|&number| number <= self.number) {
-            file.persist(target).map_err(|error| error.error)?;
-            saved.put(place, self.number);
-        }
-        Ok(())
+        replace_file(path, self.number, call, |output| self.write(output))
     }
 
     /// Writes the state in the format of the module.
@@ -179,38 +127,120 @@ impl Snapshot {
         output.finish()
     }
 
-    /// The header, padded with spaces: what follows is aligned.
     fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
-        let tensors = tensors(self.blocks.len(), self.options.dimensions, label_bytes)
-            .ok_or("more bytes than a file can have")?;
-        let mut metadata = HashMap::from([
-            ("format", FORMAT.into()),
-            ("version", VERSION.into()),
-            ("max_elements", self.options.max_elements.to_string()),
-            ("saved_at", microseconds(self.clock).to_string()),
-        ]);
-        if let Some(time_to_live) = self.options.time_to_live {
-            metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
-        }
-        if let Some(model) = &self.origin.model {
-            metadata.insert("model", model.model.clone());
-            metadata.insert("dtype", model.dtype.clone());
-            if let Some(sha256) = &model.sha256 {
-                metadata.insert("model_sha256", sha256.clone());
-            }
-        }
-        if let Some(method) = &self.origin.method {
-            metadata.insert("method", method.clone());
-        }
-        let metadata = metadata
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect();
-        let header = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
-        let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
-        header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
-        Ok(header)
+        let tensors =
+            tensors(self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
+        header(VERSION, tensors, &self.options, self.clock, &self.origin)
     }
+}
+
+/// Has `write` write a file, which then replaces that at `path`, unless a snapshot with a larger number is there.
+///
+/// # Errors
+/// [`Error::Aborted`], [`Error::CacheIo`]; what was at `path` is as it was.
+pub(super) fn replace_file(
+    path: &Path,
+    number: u64,
+    call: &Call,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    replace(path, number, call, write).map_err(|source| {
+        if call.is_cancelled() {
+            return Error::Aborted;
+        }
+        Error::CacheIo {
+            path: path.into(),
+            action: "written",
+            source,
+        }
+    })
+}
+
+fn replace(
+    path: &Path,
+    number: u64,
+    call: &Call,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let target = follow_links(path)?;
+    let existing = match fs::metadata(&target) {
+        Ok(existing) => {
+            // Renaming would replace a device too.
+            require_regular(&existing)?;
+            Some(existing)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let directory = match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    temporary::remove_abandoned(directory);
+    let mut file = temporary::create(directory, existing.as_ref())?;
+    write(&mut UnlessCancelled {
+        file: file.as_file_mut(),
+        call,
+    })?;
+    file.as_file().sync_all()?;
+    if !call.complete() {
+        return Err(io::Error::other(Error::Aborted));
+    }
+    persist(number, file, &target, directory)?;
+    sync_directory(directory)
+}
+
+/// Gives a finished file its name, unless a later snapshot has it.
+fn persist(number: u64, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
+    let name = target.file_name().unwrap_or_default();
+    // Windows cannot tell the canonical name of every directory (on a RAM disk, say), and Wine none of more than 260 characters.
+    // The name only puts the saves of one file in order, so one that is merely absolute serves then.
+    let place = fs::canonicalize(directory)
+        .or_else(|_| path::absolute(directory))?
+        .join(name);
+    let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+    if saved.get(&place).is_none_or(|&other| other <= number) {
+        file.persist(target).map_err(|error| error.error)?;
+        saved.put(place, number);
+    }
+    Ok(())
+}
+
+/// The header of a file, padded with spaces: what follows is aligned.
+pub(super) fn header(
+    version: &str,
+    tensors: Vec<(String, TensorInfo)>,
+    options: &Options,
+    clock: SystemTime,
+    origin: &Origin,
+) -> std::result::Result<Vec<u8>, String> {
+    let mut metadata = HashMap::from([
+        ("format", FORMAT.into()),
+        ("version", version.into()),
+        ("max_elements", options.max_elements.to_string()),
+        ("saved_at", microseconds(clock).to_string()),
+    ]);
+    if let Some(time_to_live) = options.time_to_live {
+        metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
+    }
+    if let Some(model) = &origin.model {
+        metadata.insert("model", model.model.clone());
+        metadata.insert("dtype", model.dtype.clone());
+        if let Some(sha256) = &model.sha256 {
+            metadata.insert("model_sha256", sha256.clone());
+        }
+    }
+    if let Some(method) = &origin.method {
+        metadata.insert("method", method.clone());
+    }
+    let metadata = metadata
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
+    let header = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
+    let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
+    header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+    Ok(header)
 }
 
 /// The path that `path` leads to when it is a symbolic link, also one to nothing.

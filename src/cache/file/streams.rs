@@ -8,7 +8,7 @@ use super::{CHECKSUM_BYTES, Unreadable, damaged};
 use crate::{call::Call, error::Error};
 
 /// How many bytes are written at a time.
-const BUFFER_BYTES: usize = 1024 * 1024;
+pub(super) const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Hashes what is read.
 pub(super) struct HashedInput<R> {

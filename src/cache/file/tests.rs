@@ -266,8 +266,8 @@ fn what_cannot_be_is_named() {
     };
     assert_eq!(replaced(FORMAT, "something"), "it holds no cache");
     assert_eq!(
-        replaced("\"version\":\"2\"", "\"version\":\"3\""),
-        "its format has version 3, not 1 or 2"
+        replaced("\"version\":\"2\"", "\"version\":\"4\""),
+        "its format has version 4, not 1 or 2"
     );
     assert_eq!(
         replaced("\"max_elements\":\"3\"", "\"max_elements\":\"-\""),

@@ -1,0 +1,330 @@
+'use strict';
+
+const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
+const { DIMENSIONS } = require('./embedding.js');
+const { codedError, fromAddon, localError } = require('./calls/errors.js');
+const { custom, inspectAs } = require('./inspect.js');
+const native = require('./loader.js').addon;
+const { COUNT, LOAD_OPTIONS, OPTIONS, readPath, requireModel, toFloatArray } = require('./vector-cache.js');
+
+/**
+ * @import { CallOptions, ReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions, VectorCacheLoadOptions } from '../index.js'
+ * @import { TraceMemory as Public } from '../index.js'
+ * @import { NativeSimilarTrace, NativeTraceMemory } from './binding.js'
+ */
+
+const DEFAULT_MAX_ELEMENTS = 1000;
+
+/** The options of a new memory. */
+const MEMORY_OPTIONS = { novelty: oneOf(['lexical', 'full']), ...OPTIONS };
+
+/** The options of a call with a trace, besides `signal`. */
+const TRACE_OPTIONS = { vector: (/** @type {unknown} */ value) => value };
+
+/** The novelty of a trace to an empty memory. */
+const NEUTRAL = 0.5;
+
+/**
+ * A `TraceMemory` around an existing native one.
+ *
+ * @type {(handle: NativeTraceMemory) => TraceMemory}
+ */
+let adopt;
+
+/**
+ * A bounded first-in-first-out memory of traces that tells how new another one is.
+ *
+ * @implements {Public}
+ */
+class TraceMemory {
+  /** @type {NativeTraceMemory} */
+  #native;
+
+  static {
+    adopt = (handle) => {
+      const memory = new TraceMemory({ maxElements: 0 });
+      memory.#native = handle;
+      return memory;
+    };
+  }
+
+  /**
+   * Makes an empty memory. Throws `ERR_INVALID_OPTION`.
+   *
+   * @param {TraceMemoryOptions} [options]
+   */
+  constructor(options = {}) {
+    const {
+      novelty = 'lexical',
+      maxElements = DEFAULT_MAX_ELEMENTS,
+      dimensions = DIMENSIONS,
+      ttlMs = Number.POSITIVE_INFINITY,
+    } = readOptions(options, MEMORY_OPTIONS);
+    this.#native = new native.NativeTraceMemory(novelty, maxElements, dimensions, ttlMs);
+  }
+
+  /**
+   * The memory in a file that `save` wrote. Rejects with an `ERR_CACHE_…` that says what is wrong with the file.
+   *
+   * @param {string} file
+   * @param {VectorCacheLoadOptions} [options]
+   * @returns {Promise<Public>}
+   */
+  static async load(file, options = {}) {
+    const resolved = readPath(file);
+    const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
+    throwIfAborted(signal);
+    const call = signal && new native.NativeCall();
+    const load = async () => {
+      const loaded = await fromAddon(() => native.NativeTraceMemory.load(resolved, maxElements, ttlMs, call));
+      // The embedder is not loaded for a call that nobody waits for.
+      throwIfAborted(signal);
+      if (model === 'check') {
+        await requireModel(resolved, loaded.model, (identity) => loaded.checkModel(identity));
+      }
+      return loaded;
+    };
+    return adopt(await cancellable(load, call, signal));
+  }
+
+  /**
+   * The text whose embedding a memory with `novelty: 'full'` compares. Throws `ERR_INVALID_TRACE`.
+   *
+   * @param {ReasoningTrace} trace
+   * @returns {string}
+   */
+  static digest(trace) {
+    try {
+      return native.traceDigest(trace);
+    } catch (error) {
+      throw localError(error);
+    }
+  }
+
+  /**
+   * Remembers a trace without comparing it.
+   *
+   * @param {ReasoningTrace} trace
+   * @param {TraceOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async add(trace, options) {
+    await this.#call(options, (vector, call) => this.#native.add([trace], vector, undefined, call));
+  }
+
+  /**
+   * How new a trace is, and what it is nearest to. Changes nothing.
+   *
+   * @param {ReasoningTrace} trace
+   * @param {TraceOptions} [options]
+   * @returns {Promise<TraceComparison>}
+   */
+  compare(trace, options) {
+    return this.#compare(trace, options, false);
+  }
+
+  /**
+   * Compares a trace, then remembers it: one atomic step.
+   *
+   * @param {ReasoningTrace} trace
+   * @param {TraceOptions} [options]
+   * @returns {Promise<TraceComparison>}
+   */
+  compareAndAdd(trace, options) {
+    return this.#compare(trace, options, true);
+  }
+
+  /**
+   * The `k` traces that are most similar, the most similar first.
+   *
+   * @param {ReasoningTrace} trace
+   * @param {number} [k]
+   * @param {TraceOptions} [options]
+   * @returns {Promise<SimilarTrace[]>}
+   */
+  async nearest(trace, k = 1, options) {
+    const count = requireNumber(k, 'k', COUNT);
+    const nearest = await this.#call(options, (vector, call) =>
+      this.#native.nearest(trace, count, vector, undefined, call),
+    );
+    return Array.from(nearest, shown);
+  }
+
+  /**
+   * The traces, oldest first, as they are when the iterator is made.
+   *
+   * @returns {IterableIterator<TraceMemoryEntry>}
+   */
+  [Symbol.iterator]() {
+    const [start, end] = this.#native.sequence();
+    return entries(this.#native, start, end);
+  }
+
+  /** How many traces are remembered; expired ones do not count. */
+  get size() {
+    return this.#native.size;
+  }
+
+  /** How many traces are kept. */
+  get maxElements() {
+    return this.#native.maxElements;
+  }
+
+  /** How many milliseconds a trace lives; `Infinity` for ever. */
+  get ttlMs() {
+    return this.#native.ttlMs;
+  }
+
+  /**
+   * What traces are compared by.
+   *
+   * @returns {'lexical' | 'full'}
+   */
+  get novelty() {
+    return /** @type {'lexical' | 'full'} */ (this.#native.method);
+  }
+
+  /**
+   * The model that the embeddings come from, if that is known.
+   *
+   * @returns {{ model: string, dtype: string } | null}
+   */
+  get model() {
+    const identity = this.#native.model;
+    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
+  }
+
+  /** How many bytes of memory it takes, beside labels. */
+  get bytes() {
+    return this.#native.bytes;
+  }
+
+  /** @type {import('./inspect.js').Inspect} */
+  [custom](depth, options) {
+    const { size, maxElements, ttlMs, novelty, model } = this;
+    return inspectAs('TraceMemory', { size, maxElements, ttlMs, novelty, model }, depth, options);
+  }
+
+  /**
+   * Returns the memory of expired traces, which no longer count anyway.
+   *
+   * @returns {void}
+   */
+  evictExpired() {
+    this.#native.evictExpired();
+  }
+
+  /**
+   * Forgets every trace, and the model.
+   *
+   * @returns {void}
+   */
+  clear() {
+    this.#native.clear();
+  }
+
+  /**
+   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_CACHE_IO`.
+   *
+   * @param {string} file
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async save(file, options) {
+    const resolved = readPath(file);
+    const { signal } = readCallOptions(options);
+    throwIfAborted(signal);
+    const snapshot = fromAddon(() => this.#native.snapshot());
+    const call = signal && new native.NativeCall();
+    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
+    await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
+  }
+
+  /**
+   * @param {ReasoningTrace} trace
+   * @param {TraceOptions | undefined} options
+   * @param {boolean} remember
+   * @returns {Promise<TraceComparison>}
+   */
+  async #compare(trace, options, remember) {
+    const [nearest] = await this.#call(options, (vector, call) =>
+      this.#native.compare([trace], vector, undefined, remember, call),
+    );
+    if (nearest === null) return { novelty: NEUTRAL, nearest: null };
+    return { novelty: 1 - nearest.similarity, nearest: shown(nearest) };
+  }
+
+  /**
+   * Makes a call with the options of a trace.
+   *
+   * @template T
+   * @param {TraceOptions | undefined} options
+   * @param {(vector: Float32Array | undefined, call: import('./binding.js').NativeCall | undefined) => Promise<T>} begin
+   * @returns {Promise<T>}
+   */
+  async #call(options, begin) {
+    const { vector, signal } = readTraceOptions(options, this.#native);
+    throwIfAborted(signal);
+    const call = signal && new native.NativeCall();
+    return cancellable(() => fromAddon(() => begin(vector, call)), call, signal);
+  }
+}
+
+/**
+ * @param {NativeSimilarTrace} similar
+ * @returns {SimilarTrace}
+ */
+function shown({ index, label, similarity, lexical, contained, embedded }) {
+  return {
+    index,
+    label: label ?? undefined,
+    similarity,
+    lexical,
+    contained,
+    embedded: embedded ?? undefined,
+  };
+}
+
+/**
+ * Sequence numbers make sure that no trace comes twice or out of turn, whatever happens to the memory.
+ *
+ * @param {NativeTraceMemory} handle
+ * @param {number} start
+ * @param {number} end
+ * @returns {IterableIterator<TraceMemoryEntry>}
+ */
+function* entries(handle, start, end) {
+  for (let next = start; next < end; ) {
+    const stored = handle.stored(next, end);
+    if (stored === null) return;
+    const { sequence, label, words, vector } = stored;
+    next = sequence + 1;
+    yield {
+      index: sequence - start,
+      label: label ?? undefined,
+      words: new Map(Array.from(words, ({ hash, count }) => [hash, count])),
+      // A copy, so that the array is of the caller's realm.
+      vector: vector && new Float32Array(vector),
+    };
+  }
+}
+
+/**
+ * @param {unknown} options
+ * @param {NativeTraceMemory} memory
+ */
+function readTraceOptions(options, memory) {
+  const { vector, signal } = readCallOptions(options, TRACE_OPTIONS);
+  if (memory.method === 'lexical') return { signal };
+  if (vector === undefined) {
+    throw codedError(
+      TypeError,
+      'ERR_INVALID_VECTOR',
+      "options.vector must be the embedding of TraceMemory.digest(trace) in a memory with novelty 'full'",
+    );
+  }
+  return { vector: Float32Array.from(toFloatArray(vector, 'vector', memory.dimensions)), signal };
+}
+
+module.exports = { TraceMemory };

@@ -1,0 +1,487 @@
+//! The trace memory for JavaScript.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::{Instant, SystemTime},
+};
+
+use napi::{
+    Env, Task,
+    bindgen_prelude::{AsyncTask, Float32ArraySlice, Object, ObjectFinalize, ToNapiValue, Unknown},
+};
+use napi_derive::napi;
+
+use super::{
+    call::NativeCall,
+    error::{Result, into_unknown, throw},
+    trace,
+    vector_cache::{CallQueue, NativeModelIdentity, Told, without_panic},
+};
+use crate::{
+    cache::{
+        Label, ModelIdentity, Options, Origin,
+        file::{LoadOptions, milliseconds, time_to_live, traces::TraceSnapshot},
+        novelty::{Extent, lock},
+        traces::{Method, SimilarTrace, TraceEntry, TraceMemory},
+    },
+    call::Call,
+    error::{self, Error},
+    novelty::{digest, words::Words},
+};
+
+/// The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments.
+#[napi(custom_finalize)]
+pub struct NativeTraceMemory {
+    memory: Arc<Mutex<TraceMemory>>,
+    /// What never changes: the event loop need not wait for the memory to know it.
+    method: Method,
+    bounds: Options,
+    /// What the JavaScript engine knows of the memory's size.
+    told: Arc<Told>,
+    queue: Arc<CallQueue>,
+}
+
+impl ObjectFinalize for NativeTraceMemory {
+    fn finalize(self, env: Env) -> Result<()> {
+        self.told.forget(env)
+    }
+}
+
+/// A trace that is similar to another one.
+#[napi(object)]
+pub struct NativeSimilarTrace {
+    /// How many living traces are older.
+    pub index: f64,
+    /// The `id` that it was added with.
+    pub label: Option<String>,
+    /// The similarity as one number.
+    pub similarity: f64,
+    /// The cosine of the weighted words.
+    pub lexical: f64,
+    /// Which part of the words is contained in it.
+    pub contained: f64,
+    /// The cosine of the embeddings.
+    pub embedded: Option<f64>,
+}
+
+/// A word of a stored trace.
+#[napi(object)]
+pub struct NativeStoredWord {
+    /// The XXH3-64 of the word, in 16 hexadecimal digits.
+    pub hash: String,
+    /// How much it counts.
+    pub count: f64,
+}
+
+/// What was read of traces, to be compared and remembered.
+struct Batch {
+    traces: Vec<(Words, Option<Label>)>,
+    vectors: Vec<f32>,
+    model: Option<ModelIdentity>,
+}
+
+impl Batch {
+    fn read(
+        env: &Env,
+        traces: Vec<Unknown>,
+        vectors: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+    ) -> Result<Read> {
+        let traces = traces
+            .into_iter()
+            .map(|trace| trace::read(env, trace, Some(Extent::Full)))
+            .collect::<Result<_>>()?;
+        Ok(Read {
+            traces,
+            vectors: vectors.map(|vectors| vectors.to_vec()).unwrap_or_default(),
+            model: model.map(|NativeModelIdentity { model, dtype }| ModelIdentity {
+                model,
+                dtype,
+                sha256: None,
+            }),
+        })
+    }
+
+    /// The entries, for a memory of vectors with so many dimensions.
+    fn entries(&self, dimensions: usize) -> Vec<TraceEntry<'_>> {
+        let mut vectors = self.vectors.chunks(dimensions.max(1));
+        let entries = self.traces.iter().map(|(words, label)| TraceEntry {
+            words,
+            vector: vectors.next(),
+            label: label.as_ref(),
+            model: self.model.as_ref(),
+        });
+        entries.collect()
+    }
+}
+
+/// Traces as JavaScript has handed them over, whose words are still to be taken.
+struct Read {
+    traces: Vec<crate::trace::Trace>,
+    vectors: Vec<f32>,
+    model: Option<ModelIdentity>,
+}
+
+impl Read {
+    fn take_words(self) -> Batch {
+        let words = self
+            .traces
+            .into_iter()
+            .map(|trace| (Words::of(&trace), trace.label));
+        Batch {
+            traces: words.collect(),
+            vectors: self.vectors,
+            model: self.model,
+        }
+    }
+}
+
+impl NativeTraceMemory {
+    fn own(memory: TraceMemory) -> Self {
+        Self {
+            method: memory.method(),
+            bounds: *memory.options(),
+            memory: Arc::new(Mutex::new(memory)),
+            told: Arc::default(),
+            queue: Arc::default(),
+        }
+    }
+
+    /// Has `act` work on the memory away from the event loop, after the calls made before. The words are taken there too.
+    fn enqueue<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        read: Read,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let told = Some(Arc::clone(&self.told));
+        let dimensions = self.bounds.dimensions;
+        let act = move |memory: &mut TraceMemory, now| {
+            let batch = read.take_words();
+            act(memory, &batch.entries(dimensions), now)
+        };
+        self.queue
+            .enqueue(env, call, told, &self.memory, TraceMemory::bytes, act)
+    }
+
+    /// Changes the memory, and tells the engine how many bytes are held then.
+    fn change<T>(&self, env: &Env, act: impl FnOnce(&mut TraceMemory, Instant) -> T) -> Result<T> {
+        let mut memory = lock(&self.memory);
+        let result = act(&mut memory, Instant::now());
+        let bytes = memory.bytes();
+        drop(memory);
+        self.told.tell(*env, bytes)?;
+        Ok(result)
+    }
+}
+
+#[napi]
+#[allow(clippy::cast_precision_loss)] // No memory holds or numbers 2^53 traces.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
+impl NativeTraceMemory {
+    /// An empty memory. The numbers are non-negative; with an infinite time to live no trace expires.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: &Env, method: String, max_elements: f64, dimensions: f64, ttl_ms: f64) -> Result<Self> {
+        let method = Method::from_name(&method)
+            .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
+        let options = Options {
+            max_elements: max_elements as usize,
+            dimensions: (dimensions as usize).max(1),
+            time_to_live: time_to_live(ttl_ms),
+        };
+        Ok(Self::own(TraceMemory::new(method, options)))
+    }
+
+    /// Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
+    /// each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
+    /// with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
+    pub fn compare<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown[]")] traces: Vec<Unknown>,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+        remember: bool,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let read = Batch::read(env, traces, vectors, model)?;
+        self.enqueue(env, read, call, move |memory, entries, now| {
+            let nearest = if remember {
+                memory.compare_and_add_batch(entries, now)?
+            } else {
+                let compare = |entry: &TraceEntry| memory.compare(*entry, now);
+                entries.iter().map(compare).collect::<error::Result<_>>()?
+            };
+            let shown = |nearest: Option<SimilarTrace>| nearest.map(NativeSimilarTrace::from);
+            Ok(nearest.into_iter().map(shown).collect::<Vec<_>>())
+        })
+    }
+
+    /// Remembers traces without comparing them: all or none.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown[]")] traces: Vec<Unknown>,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let read = Batch::read(env, traces, vectors, model)?;
+        self.enqueue(env, read, call, |memory, entries, now| {
+            memory.add_batch(entries, now)
+        })
+    }
+
+    /// The most similar traces, the most similar first.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
+    pub fn nearest<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown,
+        count: f64,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vector: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let read = Batch::read(env, vec![trace], vector, model)?;
+        self.enqueue(env, read, call, move |memory, entries, now| {
+            let Some(entry) = entries.first() else {
+                return Ok(Vec::new());
+            };
+            let nearest = memory.nearest(*entry, count as usize, now)?;
+            Ok(nearest.into_iter().map(NativeSimilarTrace::from).collect())
+        })
+    }
+
+    /// The oldest living trace whose sequence number is in this range.
+    #[napi(
+        catch_unwind,
+        ts_return_type = "{ sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null"
+    )]
+    pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
+        let stored = lock(&self.memory).stored(start as u64..end as u64, Instant::now());
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
+        let words: Vec<_> = stored
+            .words
+            .iter()
+            .map(|word| NativeStoredWord {
+                hash: format!("{:016x}", word.hash),
+                count: word.count.value(),
+            })
+            .collect();
+        let mut object = Object::new(env)?;
+        object.set("sequence", stored.sequence as f64)?;
+        object.set("label", stored.label.as_deref())?;
+        object.set("words", words)?;
+        if let Some(vector) = stored.vector {
+            object.set("vector", Float32ArraySlice::copy_from(env, vector)?)?;
+        }
+        Ok(Some(object))
+    }
+
+    /// The sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
+    #[napi(catch_unwind, ts_return_type = "[number, number]")]
+    pub fn sequence(&self) -> Vec<f64> {
+        let sequence = lock(&self.memory).sequence(Instant::now());
+        vec![sequence.start as f64, sequence.end as f64]
+    }
+
+    /// How many traces live.
+    #[napi(getter, catch_unwind)]
+    pub fn size(&self) -> f64 {
+        lock(&self.memory).len(Instant::now()) as f64
+    }
+
+    /// What traces are compared by.
+    #[napi(getter, catch_unwind)]
+    pub fn method(&self) -> String {
+        self.method.name().into()
+    }
+
+    /// How many traces are kept.
+    #[napi(getter, catch_unwind)]
+    pub fn max_elements(&self) -> f64 {
+        self.bounds.max_elements as f64
+    }
+
+    /// The length of every embedding.
+    #[napi(getter, catch_unwind)]
+    pub fn dimensions(&self) -> f64 {
+        self.bounds.dimensions as f64
+    }
+
+    /// How long a trace lives; infinity for ever.
+    #[napi(getter, catch_unwind)]
+    pub fn ttl_ms(&self) -> f64 {
+        self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
+    }
+
+    /// The model that the embeddings come from, if that was said.
+    #[napi(getter, catch_unwind)]
+    pub fn model(&self) -> Option<NativeModelIdentity> {
+        lock(&self.memory).model().cloned().map(Into::into)
+    }
+
+    /// Throws if traces with embeddings of this model do not compare with those here.
+    #[napi(catch_unwind)]
+    pub fn check_model(&self, env: &Env, model: NativeModelIdentity) -> Result<()> {
+        let origin = Origin {
+            model: Some(ModelIdentity {
+                model: model.model,
+                dtype: model.dtype,
+                sha256: None,
+            }),
+            method: None,
+        };
+        let checked = lock(&self.memory).check_origin(&origin, Instant::now());
+        checked.map_err(|error| throw(env, &error))
+    }
+
+    /// How many bytes the memory takes, beside labels.
+    #[napi(getter, catch_unwind)]
+    pub fn bytes(&self) -> f64 {
+        lock(&self.memory).bytes() as f64
+    }
+
+    /// Forgets expired traces.
+    #[napi(catch_unwind)]
+    pub fn evict_expired(&self, env: &Env) -> Result<()> {
+        self.change(env, TraceMemory::evict_expired)
+    }
+
+    /// Forgets every trace.
+    #[napi(catch_unwind)]
+    pub fn clear(&self, env: &Env) -> Result<()> {
+        self.change(env, |memory, _| memory.clear())
+    }
+
+    /// The state of the memory, to be saved.
+    #[napi(catch_unwind)]
+    pub fn snapshot(&self) -> NativeTraceSnapshot {
+        let mut memory = lock(&self.memory);
+        NativeTraceSnapshot {
+            snapshot: Some(memory.snapshot(Instant::now(), SystemTime::now())),
+        }
+    }
+
+    /// The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
+    pub fn load(
+        path: String,
+        max_elements: Option<f64>,
+        ttl_ms: Option<f64>,
+        call: Option<&NativeCall>,
+    ) -> AsyncTask<LoadTraces> {
+        AsyncTask::new(LoadTraces {
+            call: call.map(NativeCall::share).unwrap_or_default(),
+            path: path.into(),
+            options: LoadOptions {
+                max_elements: max_elements.map(|number| number as usize),
+                time_to_live: ttl_ms.map(time_to_live),
+            },
+        })
+    }
+}
+
+/// The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
+#[napi(catch_unwind)]
+pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
+    Ok(digest::of(&trace::read(env, trace, Some(Extent::Full))?))
+}
+
+/// The state of a memory at one moment.
+#[napi]
+pub struct NativeTraceSnapshot {
+    snapshot: Option<TraceSnapshot>,
+}
+
+#[napi]
+impl NativeTraceSnapshot {
+    /// Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn save(
+        &mut self,
+        env: &Env,
+        path: String,
+        call: Option<&NativeCall>,
+    ) -> Result<AsyncTask<SaveTraces>> {
+        let snapshot = self.snapshot.take().ok_or_else(|| {
+            let message = "a snapshot was saved twice";
+            throw(env, &Error::Internal(message.into()))
+        })?;
+        Ok(AsyncTask::new(SaveTraces {
+            snapshot,
+            path: path.into(),
+            call: call.map(NativeCall::share).unwrap_or_default(),
+        }))
+    }
+}
+
+/// Writing a file, away from the event loop.
+pub struct SaveTraces {
+    snapshot: TraceSnapshot,
+    path: PathBuf,
+    call: Arc<Call>,
+}
+
+impl Task for SaveTraces {
+    type Output = error::Result<()>;
+    type JsValue = ();
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(without_panic(|| {
+            self.snapshot.save_unless_cancelled(&self.path, &self.call)
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, saved: Self::Output) -> Result<()> {
+        saved.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
+    }
+}
+
+/// Reading a file, away from the event loop.
+pub struct LoadTraces {
+    path: PathBuf,
+    options: LoadOptions,
+    call: Arc<Call>,
+}
+
+impl Task for LoadTraces {
+    type Output = error::Result<TraceMemory>;
+    type JsValue = NativeTraceMemory;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(without_panic(|| {
+            TraceMemory::load_unless_cancelled(&self.path, self.options, &self.call)
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<NativeTraceMemory> {
+        let memory = loaded.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        let bytes = memory.bytes();
+        let memory = NativeTraceMemory::own(memory);
+        memory.told.tell(env, bytes)?;
+        Ok(memory)
+    }
+}
+
+impl From<SimilarTrace> for NativeSimilarTrace {
+    #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+    fn from(similar: SimilarTrace) -> Self {
+        let similarity = similar.similarity;
+        Self {
+            index: similar.index as f64,
+            label: similar.label.map(|label| label.to_string()),
+            similarity: similarity.value(),
+            lexical: similarity.lexical,
+            contained: similarity.contained,
+            embedded: similarity.embedded,
+        }
+    }
+}

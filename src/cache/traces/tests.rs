@@ -1,0 +1,534 @@
+use super::*;
+use crate::{
+    novelty::{self, words::MOST_WORDS},
+    trace::tests::with_texts,
+};
+use proptest::prelude::*;
+use std::time::Duration;
+
+const DIMENSIONS: usize = 6;
+
+fn memory(method: Method, max_elements: usize, ttl_ms: Option<u64>) -> TraceMemory {
+    TraceMemory::new(
+        method,
+        Options {
+            max_elements,
+            dimensions: DIMENSIONS,
+            time_to_live: ttl_ms.map(Duration::from_millis),
+        },
+    )
+}
+
+/// What is remembered of a trace, for the tests.
+#[derive(Debug, Clone, PartialEq)]
+struct Sketch {
+    words: Words,
+    vector: Vec<f32>,
+}
+
+impl Sketch {
+    fn of(objective: &str, contents: &[&str]) -> Self {
+        let words = Words::of(&with_texts(objective, contents));
+        let mut vector = vec![0.5; DIMENSIONS];
+        for word in words.iter() {
+            let shift = word.hash % (DIMENSIONS as u64);
+            vector[usize::try_from(shift).unwrap()] += word.count.value() as f32 * 0.1;
+        }
+        Self { words, vector }
+    }
+
+    fn entry(&self) -> TraceEntry<'_> {
+        TraceEntry {
+            words: &self.words,
+            vector: Some(&self.vector),
+            label: None,
+            model: None,
+        }
+    }
+}
+
+/// Traces of words of which some are in most traces, some in several and some in one.
+fn sketches(most: usize) -> impl Strategy<Value = Vec<Sketch>> {
+    let word = prop_oneof![
+        5 => (0u32..4).prop_map(|number| format!("common{number}")),
+        3 => (0u32..40).prop_map(|number| format!("several{number}")),
+        1 => any::<u16>().prop_map(|number| format!("rare{number}")),
+    ];
+    let step = prop::collection::vec(word, 0..12).prop_map(|words| words.join(" "));
+    let trace = (
+        prop::collection::vec(step, 0..5),
+        prop::array::uniform6(-1.0f32..1.0),
+    );
+    let trace = trace.prop_map(|(steps, vector)| {
+        let steps: Vec<_> = steps.iter().map(String::as_str).collect();
+        Sketch {
+            words: Words::of(&with_texts("", &steps)),
+            vector: vector.to_vec(),
+        }
+    });
+    // The same trace may come again.
+    (
+        prop::collection::vec(trace, 1..most),
+        prop::collection::vec(any::<prop::sample::Index>(), 0..most),
+    )
+        .prop_map(|(mut traces, again)| {
+            let more: Vec<_> = again.iter().map(|index| index.get(&traces).clone()).collect();
+            traces.extend(more);
+            traces
+        })
+}
+
+/// Similarities to each of `held`, from the definition.
+fn similarities(method: Method, held: &[Sketch], query: &Sketch) -> Vec<Similarity> {
+    let traces_with = |hash| {
+        held.iter()
+            .filter(|sketch| sketch.words.iter().any(|word| word.hash == hash))
+            .count()
+    };
+    let project = projection(held);
+    let own = project(&query.vector);
+    let compare = |sketch: &Sketch| {
+        let (lexical, contained) = novelty::compare(&query.words, &sketch.words, held.len(), traces_with);
+        let other = project(&sketch.vector);
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let norms = (dot(&own, &own) * dot(&other, &other)).sqrt();
+        let cosine = if norms > 0.0 {
+            (dot(&own, &other) / norms).max(0.0)
+        } else {
+            0.0
+        };
+        Similarity {
+            lexical,
+            contained,
+            embedded: (method == Method::Full).then_some(cosine),
+        }
+    };
+    held.iter().map(compare).collect()
+}
+
+/// P, from its definition, in double precision.
+fn projection(held: &[Sketch]) -> impl Fn(&[f32]) -> Vec<f64> {
+    let wide = |vector: &[f32]| vector.iter().copied().map(f64::from).collect::<Vec<_>>();
+    let mut mean = vec![0.0; DIMENSIONS];
+    let mut direction = vec![0.0; DIMENSIONS];
+    if held.len() >= 3 {
+        for sketch in held {
+            for (sum, x) in mean.iter_mut().zip(&sketch.vector) {
+                *sum += f64::from(*x) / held.len() as f64;
+            }
+        }
+        let centred: Vec<Vec<f64>> = held
+            .iter()
+            .map(|sketch| {
+                wide(&sketch.vector)
+                    .iter()
+                    .zip(&mean)
+                    .map(|(x, m)| x - m)
+                    .collect()
+            })
+            .collect();
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let farthest = centred
+            .iter()
+            .max_by(|a, b| dot(a, a).total_cmp(&dot(b, b)))
+            .unwrap();
+        if dot(farthest, farthest) > 1e-12 {
+            direction.clone_from(farthest);
+            for _ in 0..8 {
+                let mut next = vec![0.0; DIMENSIONS];
+                for row in &centred {
+                    let along = dot(row, &direction);
+                    for (sum, x) in next.iter_mut().zip(row) {
+                        *sum += along * x;
+                    }
+                }
+                let norm = dot(&next, &next).sqrt();
+                direction = next.iter().map(|x| x / norm).collect();
+            }
+        }
+    }
+    move |vector| {
+        let all: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+        let centred: Vec<f64> = vector.iter().zip(&mean).map(|(&x, m)| f64::from(x) - m).collect();
+        let along: f64 = centred.iter().zip(&direction).map(|(x, d)| x * d).sum();
+        let left: Vec<f64> = centred
+            .iter()
+            .zip(&direction)
+            .map(|(x, d)| x - along * d)
+            .collect();
+        let squared: f64 = left.iter().map(|x| x * x).sum();
+        // What is left of it is mostly rounding errors.
+        if squared > 1e-4 * all {
+            left
+        } else {
+            vec![0.0; DIMENSIONS]
+        }
+    }
+}
+
+fn bits(found: &[SimilarTrace]) -> Vec<(u64, u64, Option<u64>)> {
+    let bits = |found: &SimilarTrace| {
+        let Similarity {
+            lexical,
+            contained,
+            embedded,
+        } = found.similarity;
+        (lexical.to_bits(), contained.to_bits(), embedded.map(f64::to_bits))
+    };
+    found.iter().map(bits).collect()
+}
+
+fn novelty_of(memory: &mut TraceMemory, sketch: &Sketch) -> f64 {
+    novelty(memory.compare(sketch.entry(), Instant::now()).unwrap().as_ref())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
+
+    /// Whatever the bounds leave out, the result is that of comparing with all.
+    #[test]
+    fn words_are_compared_exactly(traces in sketches(120), capacity in 1usize..200, count in 1usize..40) {
+        let now = Instant::now();
+        let mut memory = memory(Method::Lexical, capacity, None);
+        for (index, trace) in traces.iter().enumerate() {
+            let held = &traces[index.saturating_sub(capacity)..index];
+            if index % 7 == 0 || index + 3 > traces.len() {
+                let mut expected: Vec<_> = similarities(Method::Lexical, held, trace).into_iter().enumerate().collect();
+                expected.sort_by(|(_, a), (_, b)| b.value().total_cmp(&a.value()));
+                expected.truncate(count);
+                let found = memory.nearest(trace.entry(), count, now).unwrap();
+                let found: Vec<_> = found.into_iter().map(|found| (found.index, found.similarity)).collect();
+                prop_assert_eq!(&found, &expected);
+                // One alone takes another way.
+                let first = memory.compare(trace.entry(), now).unwrap();
+                prop_assert_eq!(first.map(|first| (first.index, first.similarity)), expected.first().copied());
+            }
+            memory.add(trace.entry(), now).unwrap();
+        }
+    }
+
+    #[test]
+    fn embeddings_are_compared_too(traces in sketches(60), capacity in 1usize..100, count in 1usize..10) {
+        let now = Instant::now();
+        let mut memory = memory(Method::Full, capacity, None);
+        for (index, trace) in traces.iter().enumerate() {
+            if index % 5 == 0 {
+                let held = &traces[index.saturating_sub(capacity)..index];
+                let expected = similarities(Method::Full, held, trace);
+                let mut values: Vec<_> = expected.iter().map(Similarity::value).collect();
+                values.sort_by(|a, b| b.total_cmp(a));
+                let found = memory.nearest(trace.entry(), count, now).unwrap();
+                prop_assert_eq!(found.len(), count.min(held.len()));
+                for (found, value) in found.iter().zip(values) {
+                    let similarity = expected[found.index];
+                    prop_assert_eq!(found.similarity.lexical, similarity.lexical);
+                    prop_assert_eq!(found.similarity.contained, similarity.contained);
+                    // A vector of which next to nothing is left may count as one of which nothing is.
+                    prop_assert!((found.similarity.embedded.unwrap() - similarity.embedded.unwrap()).abs() < 2e-3
+                        || similarity.embedded == Some(0.0) || found.similarity.embedded == Some(0.0));
+                    prop_assert!((found.similarity.value() - value).abs() < 1e-3 + 0.3);
+                }
+                let all = memory.nearest(trace.entry(), held.len(), now).unwrap();
+                prop_assert!(all.is_sorted_by(|a, b| a.similarity.value() >= b.similarity.value()));
+                prop_assert_eq!(&all[..found.len()], &found);
+                let first = memory.compare(trace.entry(), now).unwrap();
+                prop_assert_eq!(first.as_ref(), all.first());
+            }
+            memory.add(trace.entry(), now).unwrap();
+        }
+    }
+
+    #[test]
+    fn no_bit_depends_on_the_order_or_on_what_was_forgotten(
+        traces in sketches(60),
+        junk in sketches(60),
+        rotation in 0usize..120,
+        queries in sketches(6),
+    ) {
+        let now = Instant::now();
+        let rotation = rotation % traces.len();
+        for method in [Method::Lexical, Method::Full] {
+            let mut plain = memory(method, 1_000, None);
+            let mut other = memory(method, traces.len(), None);
+            for trace in &traces {
+                plain.add(trace.entry(), now).unwrap();
+            }
+            for trace in traces.iter().chain(&junk) {
+                other.compare_and_add(trace.entry(), now).unwrap();
+            }
+            for trace in traces.iter().cycle().skip(rotation).take(traces.len()) {
+                other.add(trace.entry(), now).unwrap();
+            }
+            for query in queries.iter().chain(traces.iter().take(5)) {
+                let found = |memory: &mut TraceMemory| {
+                    let mut all = bits(&memory.nearest(query.entry(), traces.len(), now).unwrap());
+                    all.sort_unstable();
+                    all
+                };
+                prop_assert_eq!(found(&mut plain), found(&mut other));
+                prop_assert_eq!(novelty_of(&mut plain, query).to_bits(), novelty_of(&mut other, query).to_bits());
+            }
+        }
+    }
+
+    #[test]
+    fn a_remembered_trace_is_not_new(traces in sketches(40)) {
+        let now = Instant::now();
+        for method in [Method::Lexical, Method::Full] {
+            let mut memory = memory(method, 1_000, None);
+            for (index, trace) in traces.iter().enumerate() {
+                memory.add(trace.entry(), now).unwrap();
+                for known in [trace, &traces[index / 2]] {
+                    prop_assert_eq!(novelty_of(&mut memory, known), 0.0);
+                }
+            }
+        }
+    }
+
+    /// The bounds of lengths stay bounds, whatever comes and goes.
+    #[test]
+    fn lengths_are_at_least_what_is_rated(traces in sketches(150), capacity in 1usize..60) {
+        let now = Instant::now();
+        let mut memory = memory(Method::Lexical, capacity, None);
+        for trace in &traces {
+            memory.add(trace.entry(), now).unwrap();
+            let query = Query::new(&trace.words, &memory.terms, memory.held.len());
+            for (held, rating) in memory.held.iter().zip(&memory.ratings) {
+                let mut squared = 0.0;
+                for &HeldWord { term, count } in &held.words {
+                    squared += (count.value() * (query.logarithm - memory.terms.get(term).logarithm)).powi(2);
+                }
+                let least = rating.least_length(query.logarithm);
+                prop_assert!(least <= squared.sqrt() + 1e-9, "{} {}", least, squared.sqrt());
+                let slack = 2.0 * (rate::DRIFT + 2e-3) * rating.root;
+                prop_assert!(least >= squared.sqrt() - slack - 1e-9, "{} {}", least, squared.sqrt());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_empty_memory_says_half() {
+    for method in [Method::Lexical, Method::Full] {
+        let mut memory = memory(method, 10, None);
+        let sketch = Sketch::of("a b", &["c"]);
+        assert_eq!(novelty_of(&mut memory, &sketch), 0.5);
+        let first = memory.compare_and_add(sketch.entry(), Instant::now()).unwrap();
+        assert_eq!(first, None);
+        assert_eq!(novelty_of(&mut memory, &sketch), 0.0);
+        memory.clear();
+        assert_eq!(novelty_of(&mut memory, &sketch), 0.5);
+    }
+}
+
+#[test]
+fn traces_without_words_are_alike_and_unlike_others() {
+    let mut memory = memory(Method::Lexical, 10, None);
+    let (empty, other) = (Sketch::of(" ...", &["", "!"]), Sketch::of("a", &["b c"]));
+    memory.add(other.entry(), Instant::now()).unwrap();
+    assert_eq!(novelty_of(&mut memory, &empty), 1.0);
+    memory.add(empty.entry(), Instant::now()).unwrap();
+    assert_eq!(novelty_of(&mut memory, &empty), 0.0);
+    assert_eq!(novelty_of(&mut memory, &Sketch::of("d", &[])), 1.0);
+    assert_eq!(novelty_of(&mut memory, &other), 0.0);
+}
+
+#[test]
+fn the_oldest_leave_by_number_and_by_age() {
+    let start = Instant::now();
+    let sketches: Vec<_> = (0..5)
+        .map(|number| Sketch::of(&format!("word{number}"), &[]))
+        .collect();
+    let mut bounded = memory(Method::Full, 2, None);
+    for (index, sketch) in sketches.iter().enumerate() {
+        let label: Label = index.to_string().into();
+        let entry = TraceEntry {
+            label: Some(&label),
+            ..sketch.entry()
+        };
+        bounded.add(entry, start).unwrap();
+    }
+    assert_eq!(bounded.sequence(start), 3..5);
+    let found = bounded.nearest(sketches[4].entry(), 9, start).unwrap();
+    let labels: Vec<_> = found.iter().map(|found| found.label.as_deref()).collect();
+    assert_eq!(labels, [Some("4"), Some("3")]);
+    assert_eq!(found[0].index, 1);
+    let stored = bounded.stored(0..9, start).unwrap();
+    assert_eq!((stored.sequence, stored.label.as_deref()), (3, Some("3")));
+    assert_eq!(
+        (&stored.words, stored.vector.as_ref()),
+        (&sketches[3].words, Some(&sketches[3].vector))
+    );
+    assert_eq!(bounded.stored(0..3, start), None);
+
+    let mut mortal = memory(Method::Lexical, 10, Some(10));
+    mortal.add(sketches[0].entry(), start).unwrap();
+    mortal
+        .add(sketches[1].entry(), start + Duration::from_millis(5))
+        .unwrap();
+    assert_eq!(mortal.len(start + Duration::from_millis(9)), 2);
+    assert_eq!(mortal.len(start + Duration::from_millis(10)), 1);
+    assert_eq!(
+        mortal
+            .compare(sketches[0].entry(), start + Duration::from_millis(15))
+            .unwrap(),
+        None
+    );
+    assert_eq!(
+        mortal
+            .terms
+            .find(sketches[1].words[0].hash)
+            .map(|(place, _)| place),
+        None
+    );
+
+    let mut none = memory(Method::Lexical, 0, None);
+    none.add(sketches[0].entry(), start).unwrap();
+    assert!(none.is_empty(start));
+}
+
+#[test]
+fn slots_are_numbered_anew() {
+    let now = Instant::now();
+    let mut memory = memory(Method::Full, 7, None);
+    let sketches: Vec<_> = (0..1_000)
+        .map(|number| Sketch::of(&format!("word{number} same"), &[]))
+        .collect();
+    for (index, sketch) in sketches.iter().enumerate() {
+        memory.add(sketch.entry(), now).unwrap();
+        assert_eq!(novelty_of(&mut memory, sketch), 0.0);
+        let found = memory
+            .compare(sketches[index.saturating_sub(6)].entry(), now)
+            .unwrap()
+            .unwrap();
+        assert_eq!((found.index, found.similarity.value()), (0, 1.0));
+    }
+    assert!(memory.base > 0);
+    assert_eq!(memory.sequence(now), 993..1_000);
+}
+
+#[test]
+fn after_an_error_nothing_has_changed() {
+    let now = Instant::now();
+    let mut memory = memory(Method::Full, 10, None);
+    let sketch = Sketch::of("a", &["b"]);
+    let model = |dtype: &str| ModelIdentity {
+        model: "test".into(),
+        dtype: dtype.into(),
+        sha256: None,
+    };
+    let (single, quantized) = (model("fp32"), model("q8"));
+    let good = TraceEntry {
+        model: Some(&single),
+        ..sketch.entry()
+    };
+    let long: Label = "x".repeat(2_000).into();
+    let bad = [
+        (TraceEntry { vector: None, ..good }, "ERR_INVALID_VECTOR"),
+        (
+            TraceEntry {
+                vector: Some(&[f32::NAN; DIMENSIONS]),
+                ..good
+            },
+            "ERR_INVALID_VECTOR",
+        ),
+        (
+            TraceEntry {
+                label: Some(&long),
+                ..good
+            },
+            "ERR_INVALID_LABEL",
+        ),
+        (
+            TraceEntry {
+                model: Some(&quantized),
+                ..good
+            },
+            "ERR_CACHE_OTHER_MODEL",
+        ),
+    ];
+    for (entry, code) in bad {
+        for entries in [&[good, entry][..], &[good, good, entry]] {
+            assert_eq!(
+                memory.compare_and_add_batch(entries, now).unwrap_err().code(),
+                code
+            );
+            assert_eq!(memory.add_batch(entries, now).unwrap_err().code(), code);
+            assert!(memory.is_empty(now));
+        }
+    }
+    memory.add(good, now).unwrap();
+    assert_eq!(memory.model(), Some(&single));
+    assert_eq!(
+        memory.compare(bad[3].0, now).unwrap_err().code(),
+        "ERR_CACHE_OTHER_MODEL"
+    );
+    let origin = Origin {
+        model: None,
+        method: Some("prefix".into()),
+    };
+    assert_eq!(
+        memory.check_origin(&origin, now).unwrap_err().code(),
+        "ERR_CACHE_OTHER_METHOD"
+    );
+}
+
+#[test]
+fn each_of_a_batch_is_compared_with_those_before() {
+    let sketch = Sketch::of("a", &["b"]);
+    let mut memory = memory(Method::Lexical, 10, None);
+    let found = memory
+        .compare_and_add_batch(&[sketch.entry(), sketch.entry()], Instant::now())
+        .unwrap();
+    assert_eq!(found[0], None);
+    assert_eq!(novelty(found[1].as_ref()), 0.0);
+}
+
+#[test]
+fn words_tell_what_is_shared_and_what_is_new() {
+    let now = Instant::now();
+    let mut memory = memory(Method::Lexical, 10, None);
+    for text in ["flight seattle", "flight boston", "hotel boston"] {
+        memory.add(Sketch::of(text, &[]).entry(), now).unwrap();
+    }
+    let query = Sketch::of("flight seattle tomorrow", &["flight"]);
+    let nearest = memory.compare(query.entry(), now).unwrap().unwrap();
+    let shares = memory.word_shares(&query.words, nearest.index, now);
+    assert_eq!(shares.len(), 3);
+    let sum = |part: fn(&WordShare) -> f64| shares.iter().map(part).sum::<f64>();
+    assert!((sum(|share| share.lexical) - nearest.similarity.lexical).abs() < 1e-12);
+    assert!((sum(|share| share.weight) - 1.0).abs() < 1e-12);
+    assert!(
+        (sum(|share| if share.shared { share.weight } else { 0.0 }) - nearest.similarity.contained).abs()
+            < 1e-12
+    );
+    let new: Vec<_> = shares.iter().filter(|share| !share.shared).collect();
+    assert_eq!((new.len(), new[0].traces), (1, 0));
+    assert_eq!(memory.word_shares(&query.words, 3, now), []);
+}
+
+#[test]
+fn a_trace_takes_few_bytes() {
+    let now = Instant::now();
+    for (method, most) in [(Method::Lexical, 6_400), (Method::Full, 8_400)] {
+        let mut memory = TraceMemory::new(
+            method,
+            Options {
+                max_elements: 2_000,
+                ..Options::default()
+            },
+        );
+        let text: String = (0..MOST_WORDS).map(|number| format!("word{number} ")).collect();
+        let sketch = Sketch::of(&text, &[]);
+        let vector = vec![0.25; 384];
+        for _ in 0..400 {
+            let entry = TraceEntry {
+                vector: Some(&vector),
+                ..sketch.entry()
+            };
+            memory.add(entry, now).unwrap();
+        }
+        // With as many words as a trace can have, which others have too.
+        assert!(memory.bytes() / 400 <= most, "{}", memory.bytes() / 400);
+    }
+}
