@@ -27,6 +27,9 @@ const PREFIX = 2_600;
 
 const SETS = ['tau-airline', 'hotpot'];
 
+/** @type {WeakMap<ReasoningTrace, Map<string, number>>} */
+const frequencies = new WeakMap();
+
 await runScript(main);
 
 async function main() {
@@ -333,9 +336,6 @@ function compareByFrequency(memory, queries) {
   });
 }
 
-/** @type {WeakMap<ReasoningTrace, Map<string, number>>} */
-const frequencies = new WeakMap();
-
 /** @param {ReasoningTrace} trace */
 function frequenciesOf(trace) {
   let counts = frequencies.get(trace);
@@ -373,7 +373,9 @@ function shuffled(values, random) {
 }
 
 /** @param {number[]} values */
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+function mean(values) {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
 
 /**
  * How often a number of `larger` is larger than one of `smaller`.

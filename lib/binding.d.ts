@@ -93,6 +93,56 @@ export declare class NativeSnapshot {
   save(path: string, call?: NativeCall | undefined | null): Promise<void>
 }
 
+/** The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments. */
+export declare class NativeTraceMemory {
+  /** An empty memory. The numbers are non-negative; with an infinite time to live no trace expires. */
+  constructor(method: string, maxElements: number, dimensions: number, ttlMs: number)
+  /**
+   * Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
+   * each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
+   * with `ERR_ABORTED` if the call was cancelled.
+   */
+  compare(traces: unknown[], vectors: Float32Array | undefined, model: NativeModelIdentity | undefined | null, remember: boolean, call?: NativeCall | undefined | null): Promise<(NativeSimilarTrace | null)[]>
+  /** Remembers traces without comparing them: all or none. */
+  add(traces: unknown[], vectors?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<void>
+  /** The most similar traces, the most similar first. */
+  nearest(trace: unknown, count: number, vector?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<NativeSimilarTrace[]>
+  /** The oldest living trace whose sequence number is in this range. */
+  stored(start: number, end: number): { sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null
+  /** The sequence numbers of the living traces: that of the oldest, and one more than that of the newest. */
+  sequence(): [number, number]
+  /** How many traces live. */
+  get size(): number
+  /** What traces are compared by. */
+  get method(): string
+  /** How many traces are kept. */
+  get maxElements(): number
+  /** The length of every embedding. */
+  get dimensions(): number
+  /** How long a trace lives; infinity for ever. */
+  get ttlMs(): number
+  /** The model that the embeddings come from, if that was said. */
+  get model(): NativeModelIdentity | null
+  /** Throws if traces with embeddings of this model do not compare with those here. */
+  checkModel(model: NativeModelIdentity): void
+  /** How many bytes the memory takes, beside labels. */
+  get bytes(): number
+  /** Forgets expired traces. */
+  evictExpired(): void
+  /** Forgets every trace. */
+  clear(): void
+  /** The state of the memory, to be saved. */
+  snapshot(): NativeTraceSnapshot
+  /** The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeTraceMemory>
+}
+
+/** The state of a memory at one moment. */
+export declare class NativeTraceSnapshot {
+  /** Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  save(path: string, call?: NativeCall | undefined | null): Promise<void>
+}
+
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
 export declare class NativeVectorCache {
   /** An empty cache. The numbers are non-negative; with an infinite time to live no vector expires. */
@@ -339,12 +389,36 @@ export interface NativeRedaction {
   count: number
 }
 
+/** A trace that is similar to another one. */
+export interface NativeSimilarTrace {
+  /** How many living traces are older. */
+  index: number
+  /** The `id` that it was added with. */
+  label?: string
+  /** The similarity as one number. */
+  similarity: number
+  /** The cosine of the weighted words. */
+  lexical: number
+  /** Which part of the words is contained in it. */
+  contained: number
+  /** The cosine of the embeddings. */
+  embedded?: number
+}
+
 /** What a store has nearest to a vector. */
 export interface NativeStoredNeighbour {
   /** Its label. */
   label: string | null
   /** The cosine similarity. */
   similarity: number
+}
+
+/** A word of a stored trace. */
+export interface NativeStoredWord {
+  /** The XXH3-64 of the word, in 16 hexadecimal digits. */
+  hash: string
+  /** How much it counts. */
+  count: number
 }
 
 /** The sequence numbers of the living vectors. */
@@ -360,6 +434,9 @@ export declare function stop(): void
 
 /** The failure of an embedder that is present but broken; told once per process. */
 export declare function takeWarning(): Warning | null
+
+/** The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`. */
+export declare function traceDigest(trace: unknown): string
 
 /** The version that the addon was built as. */
 export declare function version(): string

@@ -10,6 +10,8 @@ const UNSPACED = /[\p{scx=Han}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p
 const DIGEST = 1_900;
 /** The rounds of power iteration that make the direction which P removes. */
 const ROUNDS = 8;
+/** An embedding of which P leaves less than this part has no direction. */
+const SHORTEST = 0.01;
 
 /** @param {Trace} trace */
 const piecesOf = (trace) => [trace.task.objective, ...trace.steps.map(({ content }) => content ?? '')];
@@ -115,11 +117,13 @@ function projectionOf(vectors) {
     if (norm === 0) break;
     direction = next.map((x) => x / norm);
   }
-  if (dot(direction, direction) === 0) return (vector) => minus(vector, mean);
+  const isDirection = dot(direction, direction) > 0;
   return (vector) => {
     const own = minus(vector, mean);
-    const along = dot(own, direction);
-    return own.map((x, index) => x - along * direction[index]);
+    const along = isDirection ? dot(own, direction) : 0;
+    const left = own.map((x, index) => x - along * direction[index]);
+    // What is left of it is mostly rounding errors.
+    return dot(left, left) > SHORTEST ** 2 * dot(vector, vector) ? left : left.map(() => 0);
   };
 }
 

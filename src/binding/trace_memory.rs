@@ -103,9 +103,10 @@ impl Batch {
         })
     }
 
-    /// The entries, for a memory of vectors with so many dimensions.
-    fn entries(&self, dimensions: usize) -> Vec<TraceEntry<'_>> {
-        let mut vectors = self.vectors.chunks(dimensions.max(1));
+    /// The entries. The memory refuses vectors of a wrong length.
+    fn entries(&self) -> Vec<TraceEntry<'_>> {
+        let length = self.vectors.len() / self.traces.len().max(1);
+        let mut vectors = self.vectors.chunks(length.max(1));
         let entries = self.traces.iter().map(|(words, label)| TraceEntry {
             words,
             vector: vectors.next(),
@@ -157,10 +158,9 @@ impl NativeTraceMemory {
         act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
         let told = Some(Arc::clone(&self.told));
-        let dimensions = self.bounds.dimensions;
         let act = move |memory: &mut TraceMemory, now| {
             let batch = read.take_words();
-            act(memory, &batch.entries(dimensions), now)
+            act(memory, &batch.entries(), now)
         };
         self.queue
             .enqueue(env, call, told, &self.memory, TraceMemory::bytes, act)
