@@ -13,6 +13,7 @@ import type * as scoring from '../lib/scoring.js';
 import type * as conformance from '../lib/store/conformance.js';
 import type * as local from '../lib/store/local.js';
 import type * as postgres from '../lib/store/postgres/store.js';
+import type * as traceMemory from '../lib/trace-memory.js';
 import type * as vectorCache from '../lib/vector-cache.js';
 import type * as declaredPgvector from '../pgvector.js';
 import type * as declaredPii from '../pii.js';
@@ -52,6 +53,7 @@ function same<A, B>(_: Same<A, B>): void {}
 
 same<Shape<typeof scorer.Scorer>, Shape<typeof declared.Scorer>>(true);
 same<Shape<typeof vectorCache.VectorCache>, Shape<typeof declared.VectorCache>>(true);
+same<Shape<typeof traceMemory.TraceMemory>, Shape<typeof declared.TraceMemory>>(true);
 same<Shape<typeof local.LocalStore>, Shape<typeof declared.LocalStore>>(true);
 same<Shape<typeof embedder.Embedder>, Shape<typeof declared.Embedder>>(true);
 // The command hands its constructor a driver as well, which is not for users.
@@ -78,7 +80,15 @@ same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true)
 // The names of each entry point, all of which are checked above.
 same<
   keyof typeof declared,
-  | ('Scorer' | 'VectorCache' | 'LocalStore' | 'Embedder' | 'configureEmbedder' | 'embedderStatus')
+  | (
+      | 'Scorer'
+      | 'TraceMemory'
+      | 'VectorCache'
+      | 'LocalStore'
+      | 'Embedder'
+      | 'configureEmbedder'
+      | 'embedderStatus'
+    )
   | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
   | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace')
 >(true);

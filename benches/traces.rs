@@ -27,7 +27,7 @@ impl Random {
     }
 
     fn below(&mut self, count: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(count) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(count)) >> 64) as u64
     }
 
     /// Between 0 and 1.
@@ -38,7 +38,7 @@ impl Random {
 
 /// A word's hash, and a common word's share of the traces that have it.
 fn hash(kind: u64, number: u64) -> u64 {
-    (kind << 56 | number)
+    ((kind << 56) | number)
         .wrapping_mul(0x9E37_79B9_7F4A_7C15)
         .rotate_left(29)
         .wrapping_mul(0xBF58_476D_1CE4_E5B9)
@@ -86,7 +86,7 @@ fn memories(criterion: &mut Criterion) {
                 ..Options::default()
             };
             let mut memory = TraceMemory::new(method, options);
-            let mut entry =
+            let entry =
                 |random: &mut Random, topic| (words(random, 2 * topics, topic), vector(random, topic));
             for _ in 0..size {
                 let topic = random.below(topics);

@@ -73,6 +73,14 @@ impl Count {
         const BIAS: u64 = 1023 + Count::LEAST as u64 - 32;
         f64::from_bits((u64::from(self.0) << (52 - Self::FRACTION)) + (BIAS << 52))
     }
+
+    /// The count in single precision, which holds it exactly.
+    #[must_use]
+    #[inline]
+    pub fn single(self) -> f32 {
+        const BIAS: u32 = 127 + Count::LEAST - 32;
+        f32::from_bits((u32::from(self.0) << (23 - Self::FRACTION)) + (BIAS << 23))
+    }
 }
 
 /// A word of a trace.
@@ -355,6 +363,10 @@ mod tests {
                 (value / expected - 1.0).abs() <= 1.0 / 4096.0,
                 "{units} {value} {expected}"
             );
+        }
+        for code in 0..=u16::MAX {
+            let count = Count::from_code(code);
+            assert_eq!(f64::from(count.single()), count.value());
         }
         assert_eq!(Count::of_units(1 << 32).value(), 1.0);
         assert_eq!(Count::of_units(u64::MAX).code(), u16::MAX);

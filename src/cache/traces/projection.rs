@@ -93,7 +93,7 @@ impl Projection {
         if sample.last.is_none() {
             self.make(sample, vectors);
             self.lengths.clear();
-            sample.last = sample.keys.iter().take(SAMPLE).last().copied();
+            sample.last = sample.keys.iter().take(SAMPLE).next_back().copied();
             self.first = sequence.start;
         }
         // Those that were forgotten, and those that came.

@@ -260,9 +260,8 @@ fn bounds(
             cursor.postings = later;
             for posting in here {
                 let sum = &mut bounds[(posting.slot - start_slot) as usize];
-                #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
-                let value = posting.count.value() as f32;
-                sum.lexical += cursor.factor * value;
+                let count = posting.count;
+                sum.lexical += cursor.factor * count.single();
                 sum.contained += cursor.weight;
             }
         }
