@@ -15,7 +15,8 @@ use unicode_script::{Script, UnicodeScript};
 use crate::trace::Trace;
 
 /// The most words that are kept of a trace: those with the largest counts, and of equal ones those with the smallest hashes.
-/// The largest of 100 traces of an agent with tools has 660 words. Fewer than about 400 would cost accuracy.
+/// Of 100 traces of an agent with tools the largest has 421 words, of 314 logs of questions one has 641. With 256 no figure changed
+/// by more than .002, with 128 AUC fell by .017.
 pub const MOST_WORDS: usize = 480;
 
 /// How many characters of a word [`texts`] shows.
