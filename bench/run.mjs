@@ -5,6 +5,7 @@
 //   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
 //   npm run bench -- --markdown          the table as in docs/benchmarks.md
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
+//   KNOWLEDGEPULSE_KERNEL=avx2 npm run bench   as on a processor that has no more than these instructions
 //
 // Each side has a process of its own, and only one is busy at a time. Before anything is timed, the sides
 // must agree.
@@ -66,8 +67,9 @@ function readOptions() {
 }
 
 async function loadSections() {
-  const [scoring, search, clean, files, formats, alone, startUp, footprint] = await Promise.all([
+  const [scoring, engines, search, clean, files, formats, alone, startUp, footprint] = await Promise.all([
     import('./rows/scoring.mjs'),
+    import('./rows/engines.mjs'),
     import('./rows/search.mjs'),
     import('./rows/clean.mjs'),
     import('./rows/files.mjs'),
@@ -78,6 +80,7 @@ async function loadSections() {
   ]);
   return [
     scoring.scoring,
+    engines.engines,
     search.search,
     clean.clean,
     files.files,
@@ -94,14 +97,25 @@ async function loadSections() {
  * @param {{ only: string, quick: boolean }} options
  */
 function makeBench({ only, quick }) {
+  const kernel = findKernel();
   return {
     quick,
+    kernel,
+    // Whether the targets are those for the widest instructions, or those for AVX2.
+    wide: kernel === 'avx512-vnni',
     bun: findBun(),
     usearchProblem: findUsearchProblem(),
     rounds: (/** @type {number} */ full, /** @type {number} */ few) => (quick ? few : full),
     say: (/** @type {string} */ what) => console.error(`measuring: ${what} …`),
     wants: (/** @type {string} */ name) => name.toLowerCase().includes(only.toLowerCase()),
   };
+}
+
+/** The kernel that int8 computes with here. */
+function findKernel() {
+  const code = "require('.').embedderStatus().then(({ kernel }) => console.log(kernel))";
+  const env = { ...process.env, KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_DTYPE: 'q8' };
+  return execFileSync(process.execPath, ['--eval', code], { cwd: root, env, encoding: 'utf8' }).trim();
 }
 
 /** The Bun of the development dependencies, if there is one for this platform. */
@@ -126,7 +140,7 @@ function findUsearchProblem() {
 }
 
 /** @param {Bench} bench */
-function describeMachine({ bun }) {
+function describeMachine({ bun, kernel }) {
   const bunVersion = bun && execFileSync(bun, ['--version'], { encoding: 'utf8' }).trim();
   return [
     os.cpus()[0]?.model.trim() ?? 'unknown processor',
@@ -134,6 +148,7 @@ function describeMachine({ bun }) {
     `${os.type()} ${os.release()} ${os.arch()}`,
     `Node.js ${process.versions.node}`,
     bunVersion ? `Bun ${bunVersion}` : 'no Bun',
+    `kernel ${kernel}`,
   ].join(', ');
 }
 

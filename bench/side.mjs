@@ -8,10 +8,12 @@ import { fileURLToPath } from 'node:url';
 /** Thread pools may spin for a while after their work, and would slow down the next side. */
 const PAUSE_MS = 30;
 
-/** The environment without the package's variables: what a shell sets must not decide what is compared. */
+/** What a shell may set: which traces are scored, and which instructions a processor is taken to have. */
+const KEPT = ['KNOWLEDGEPULSE_TRACES', 'KNOWLEDGEPULSE_KERNEL'];
+
+/** The environment without the package's other variables: what a shell sets must not decide what is compared. */
 function neutralEnvironment() {
-  const isOurs = (/** @type {string} */ name) =>
-    name.startsWith('KNOWLEDGEPULSE_') && name !== 'KNOWLEDGEPULSE_TRACES';
+  const isOurs = (/** @type {string} */ name) => name.startsWith('KNOWLEDGEPULSE_') && !KEPT.includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
 }
 

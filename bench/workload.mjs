@@ -15,7 +15,7 @@ import { generator } from './random.mjs';
  * What {@link makeTrace} makes a trace of.
  *
  * @typedef {object} Description
- * @property {'real' | 'long' | 'grown' | 'short'} kind
+ * @property {'real' | 'long' | 'grown' | 'short' | 'sentence' | 'passage'} kind
  * @property {number} [index]
  * @property {number} [megabytes]
  * @property {number} [cut]
@@ -29,6 +29,7 @@ const examples = readTraces(path.join(root, 'examples', 'traces.jsonl'));
 const real = fs.existsSync(sharedTraces) ? readTraces(sharedTraces) : examples;
 const long = real.filter((trace) => textOf(trace).length >= LONG_TEXT);
 const short = makeShort();
+const sentence = makeTestTrace({ objective: 'Find out why the invoice was not sent', steps: [] });
 
 /** Where the real traces come from, for the report. */
 export const tracesName = real === examples ? 'examples/traces.jsonl' : path.basename(sharedTraces);
@@ -41,6 +42,8 @@ export const tracesName = real === examples ? 'examples/traces.jsonl' : path.bas
  * - `{ kind: 'grown', megabytes, cut }`: a long one whose steps say so much more; `cut` shortens each step to
  *   that many characters, for a side that would read all of it
  * - `{ kind: 'short' }`: five steps of a sentence or two
+ * - `{ kind: 'sentence' }`: an objective of some 15 tokens, and no steps
+ * - `{ kind: 'passage', index }`: a piece of 50 to 250 tokens of a long one
  *
  * `run` goes into the text: another run is another text, so that no side can remember the answer.
  *
@@ -61,8 +64,20 @@ export function makeTrace({ kind, index = 0, megabytes, cut, run }) {
  */
 function select(kind, index) {
   if (kind === 'short') return short;
+  if (kind === 'sentence') return sentence;
+  if (kind === 'passage') return passage(index);
   const traces = kind === 'real' ? real : long;
   return traces[index % traces.length];
+}
+
+/**
+ * From 200 to 1,000 characters; the lengths of the pieces that follow one another differ.
+ *
+ * @param {number} index
+ */
+function passage(index) {
+  const text = textOf(long[index % long.length]);
+  return makeTestTrace({ objective: text.slice(1000, 1200 + ((index * 7) % 32) * 25), steps: [] });
 }
 
 /**

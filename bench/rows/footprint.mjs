@@ -5,7 +5,7 @@ import { assertScores, DTYPES, forDtypes, load, missing, ORACLE, withScorers } f
 
 const MEMORY = forDtypes((dtype) => `memory after 100 traces, ${dtype}`);
 const IDLE = forDtypes((dtype) => `idle CPU after 100 traces, ${dtype}`);
-const MEMORY_TARGETS = { fp32: atMost(0.65, 'x'), q8: atMost(0.4, 'x') };
+const MEMORY_TARGETS = { fp32: atMost(0.5, 'x'), q8: atMost(0.3, 'x') };
 
 const TRACES = Array.from({ length: 100 }, (_, index) => ({ kind: 'real', index }));
 const IDLE_MS = 2000;
@@ -69,7 +69,7 @@ export async function footprint(bench) {
       ours: summarize(idle[dtype]),
       against: ORACLE,
       theirs: summarize(idle[ORACLE]),
-      target: below(1, ' %'),
+      target: below(0.1, ' %'),
     });
   }
 }

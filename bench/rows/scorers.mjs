@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-import { modelDirectory } from '../../__test__/support/paths.js';
+import { modelDirectory, ONNXRUNTIME } from '../../__test__/support/paths.js';
 import { Side, withSides } from '../side.mjs';
 
 export const ORACLE = 'transformers.js';
@@ -41,17 +41,35 @@ export function missing(dtype) {
 const FIRST = { kind: 'short' };
 
 /**
+ * What the side is called that computes `dtype` with our second engine.
+ *
+ * @param {Dtype} dtype
+ */
+export const onOnnxRuntime = (dtype) => `${dtype} on ONNX Runtime`;
+
+/**
+ * What a side computes with.
+ *
+ * @param {string} name
+ */
+const dtypeOf = (name) => /** @type {Dtype} */ (name.split(' ', 1)[0]);
+
+/**
  * Runs `use` with the sides that score and there are, each in a fresh process: the oracle last, so that the
- * others are compared with it side by side.
+ * others are compared with it side by side. `bothEngines` adds a side for each dtype on ONNX Runtime.
  *
  * @template T
  * @param {(sides: Side[]) => Promise<T>} use
+ * @param {{ bothEngines?: boolean }} [options]
  */
-export function withScorers(use) {
-  const ours = DTYPES.filter(isBuilt).map(
-    (dtype) => new Side(dtype, 'ours.mjs', { env: { KNOWLEDGEPULSE_MODEL_DIR: MODELS[dtype] } }),
-  );
-  return withSides([...ours, new Side(ORACLE, 'oracle.mjs')], use);
+export function withScorers(use, { bothEngines = false } = {}) {
+  const built = DTYPES.filter(isBuilt);
+  /** @returns {Side} */
+  const side = (/** @type {string} */ name, /** @type {Dtype} */ dtype, /** @type {object} */ env) =>
+    new Side(name, 'ours.mjs', { env: { ...env, KNOWLEDGEPULSE_MODEL_DIR: MODELS[dtype] } });
+  const ours = built.map((dtype) => side(dtype, dtype, { KNOWLEDGEPULSE_ENGINE: 'builtin' }));
+  const others = bothEngines ? built.map((dtype) => side(onOnnxRuntime(dtype), dtype, ONNXRUNTIME)) : [];
+  return withSides([...ours, ...others, new Side(ORACLE, 'oracle.mjs')], use);
 }
 
 /**
@@ -74,12 +92,15 @@ export async function load(sides) {
 }
 
 /**
- * @param {string} dtype
+ * @param {string} name
  * @param {import('../../index.js').EmbedderStatus} status
  */
-function checkStatus(dtype, status) {
+function checkStatus(name, status) {
+  const dtype = dtypeOf(name);
   if (!status.available) throw new Error(`no embedder for ${dtype}: ${status.reason}`);
   if (status.dtype !== dtype) throw new Error(`expected a model in ${dtype}, got ${status.dtype}`);
+  const engine = name === dtype ? 'builtin' : 'onnxruntime';
+  if (status.engine !== engine) throw new Error(`expected the engine ${engine}, got ${status.engine}`);
 }
 
 /**
@@ -109,7 +130,7 @@ export async function assertAgreement(sides, traces, forOracle = traces) {
 export function assertScores(sides, scores) {
   const expected = scores[sides.findIndex((side) => side.name === ORACLE)];
   for (const [index, { name }] of sides.entries()) {
-    if (name !== ORACLE) assertClose(name, scores[index], expected, TOLERANCES[/** @type {Dtype} */ (name)]);
+    if (name !== ORACLE) assertClose(name, scores[index], expected, TOLERANCES[dtypeOf(name)]);
   }
 }
 

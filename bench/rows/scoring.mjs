@@ -132,9 +132,11 @@ async function latencies(sides, rounds, perTurn, kind) {
  * @param {Side[]} sides
  * @param {Bench} bench
  */
-async function measureReal(sides, { rounds }) {
+async function measureReal(sides, { rounds, wide }) {
   const samples = await latencies(sides, rounds(40, 8), 2, 'long');
-  const targets = { fp32: atMost(0.95, 'x'), q8: atMost(0.62, 'x', 0.5) };
+  const targets = wide
+    ? { fp32: atMost(0.7, 'x', 0.6), q8: atMost(0.3, 'x', 0.22) }
+    : { fp32: atMost(0.85, 'x'), q8: atMost(0.55, 'x') };
   return comparisons(REAL, sides, samples, { unit: 'ms', targets });
 }
 
@@ -142,9 +144,11 @@ async function measureReal(sides, { rounds }) {
  * @param {Side[]} sides
  * @param {Bench} bench
  */
-async function measureShort(sides, { rounds }) {
+async function measureShort(sides, { rounds, wide }) {
   const samples = await latencies(sides, rounds(60, 10), 8, 'short');
-  const targets = { fp32: atMost(0.8, 'x'), q8: atMost(0.6, 'x') };
+  const targets = wide
+    ? { fp32: atMost(0.75, 'x'), q8: atMost(0.25, 'x') }
+    : { fp32: atMost(0.85, 'x'), q8: atMost(0.45, 'x') };
   return comparisons(SHORT, sides, samples, { unit: 'ms', targets });
 }
 
@@ -259,7 +263,7 @@ async function measureRepeated(sides, { rounds }) {
  * @param {Side[]} sides
  * @param {Bench} bench
  */
-async function measureAll(sides, { rounds, quick }) {
+async function measureAll(sides, { rounds, quick, wide }) {
   // Fewer do for a quick look; the throughput is the same.
   const count = quick ? 25 : 100;
   /** @returns {Description[]} */
@@ -270,6 +274,8 @@ async function measureAll(sides, { rounds, quick }) {
     const { milliseconds } = await side.ask('scoreAll', { traces: traces(round) });
     return [milliseconds / count];
   });
-  const targets = { fp32: atLeast(1.2, 'x'), q8: atLeast(1.7, 'x') };
+  const targets = wide
+    ? { fp32: atLeast(1.5, 'x'), q8: atLeast(3.5, 'x') }
+    : { fp32: atLeast(1.25, 'x'), q8: atLeast(2, 'x') };
   return comparisons(ALL, sides, samples, { unit: 'ms', better: 'higher', targets });
 }

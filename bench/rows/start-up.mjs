@@ -4,7 +4,7 @@ import { atMost, comparison, unavailable } from '../measure.mjs';
 import { DTYPES, forDtypes, load, missing, ORACLE, withScorers } from './scorers.mjs';
 
 const NAMES = forDtypes((dtype) => `import to first score, ${dtype}`);
-const TARGETS = { fp32: atMost(0.55, 'x'), q8: atMost(0.3, 'x') };
+const TARGETS = { fp32: atMost(0.3, 'x'), q8: atMost(0.12, 'x') };
 
 /** @param {import('../run.mjs').Bench} bench */
 export async function startUp(bench) {

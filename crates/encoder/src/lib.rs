@@ -11,7 +11,7 @@
 //! let tokenizer = Tokenizer::from_json(&std::fs::read("tokenizer.json")?, model.shape().positions)?;
 //! let mut encoder = Encoder::new(model, Options::default())?;
 //!
-//! let tokens = tokenizer.encode("this is an example sentence")?;
+//! let tokens = tokenizer.encode("this is an example sentence");
 //! assert_eq!(tokens.ids, [101, 2023, 2003, 2019, 2742, 6251, 102]);
 //! let embedding = encoder.embed(&tokens.ids)?;
 //! assert_eq!(embedding.len(), 384);
