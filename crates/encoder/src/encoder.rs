@@ -172,16 +172,8 @@ impl Encoder {
             self.check(text.as_ref())?;
         }
         let mut embeddings = Vec::with_capacity(texts.len());
-        let mut rest = texts;
-        while !rest.is_empty() {
-            let mut tokens = 0;
-            let fitting = rest.iter().take_while(|text| {
-                tokens += text.as_ref().len();
-                tokens <= PASS
-            });
-            let (together, later) = rest.split_at(fitting.count().max(1));
+        for together in passes(texts) {
             embeddings.extend(self.pass(together)?);
-            rest = later;
         }
         Ok(embeddings)
     }
@@ -462,6 +454,21 @@ impl Segment {
             },
         }
     }
+}
+
+/// The texts of each pass.
+pub(crate) fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = texts;
+    std::iter::from_fn(move || {
+        let mut tokens = 0;
+        let fitting = rest.iter().take_while(|text| {
+            tokens += text.as_ref().len();
+            tokens <= PASS
+        });
+        let (together, later) = rest.split_at_checked(fitting.count().max(1))?;
+        rest = later;
+        Some(together)
+    })
 }
 
 /// The rows that both ranges have.

@@ -2,16 +2,22 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex},
+    mem,
+    panic::resume_unwind,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
 };
 
 use safetensors::tensor::{Dtype, TensorView, serialize};
 
 use crate::{
-    encoder::{Encoder, Options},
+    encoder::{Encoder, Options, passes},
     error::{Error, Result},
     file::TensorFile,
-    kernels::Gram,
+    kernels::{Gram, Leaf, lanes::LANES},
     model::{Dense, Model},
     source::Source,
     team::lock,
@@ -85,36 +91,24 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
             continue;
         };
         let inputs = calibration.of(stem);
-        let mut bytes = Vec::with_capacity(numbers.len());
-        let (mut scales, mut correction) = (Vec::new(), Vec::new());
         let width = tensor.shape[1];
         let input_scales = inputs.map_or_else(|| vec![1.0; width], |inputs| inputs.scales.clone());
-        for row in numbers.chunks_exact_mut(width.max(1)) {
-            if !words {
+        if !words {
+            for row in numbers.chunks_exact_mut(width.max(1)) {
                 for (number, input_scale) in row.iter_mut().zip(&input_scales) {
                     *number /= input_scale;
                 }
             }
-            let row = &*row;
-            let largest = if words { largest(row) } else { largest_pair(row) };
-            let scale = (largest / LARGEST).max(f32::MIN_POSITIVE);
-            let rounded = match inputs {
-                Some(inputs) => inputs.round(row, scale),
-                None => row
-                    .iter()
-                    .map(|number| (number / scale).round_ties_even())
-                    .collect(),
-            };
-            if let Some(inputs) = inputs {
-                let errors = row
-                    .iter()
-                    .zip(&rounded)
-                    .map(|(number, byte)| f64::from(number - byte * scale));
-                correction.push(errors.zip(&inputs.means).map(|(error, mean)| error * mean).sum());
-            }
-            #[allow(clippy::cast_possible_truncation)] // At most 127.
-            bytes.extend(rounded.iter().map(|byte| (*byte as i8).cast_unsigned()));
-            scales.push(scale);
+        }
+        let outputs: Vec<&[f32]> = numbers.chunks_exact(width.max(1)).collect();
+        let groups: Vec<&[&[f32]]> = outputs.chunks(LANES).collect();
+        let rounded = parallel(groups.len(), |group| round(groups[group], words, inputs));
+        let mut bytes = Vec::with_capacity(numbers.len());
+        let (mut scales, mut correction) = (Vec::new(), Vec::new());
+        for output in rounded.into_iter().flatten() {
+            bytes.extend(output.bytes.into_iter().map(i8::cast_unsigned));
+            scales.push(output.scale);
+            correction.push(output.correction);
         }
         // Queries, keys and values have the same inputs.
         let group = stem.strip_suffix(".query").unwrap_or(stem);
@@ -145,6 +139,83 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
     serialize(views, Some(description)).map_err(|error| Error::Unsupported(error.to_string()))
 }
 
+/// The results of `job` for each number below `count`, in their order. Every processor that is available takes the next number
+/// when it is done with one.
+fn parallel<T: Send>(count: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut results = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return results;
+            }
+            results.push((number, job(number)));
+        }
+    };
+    let mut results = thread::scope(|scope| {
+        // Fewer where the system starts no more.
+        let helpers =
+            (1..threads().min(count)).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok());
+        let helpers: Vec<_> = helpers.collect();
+        let mut results = work();
+        for helper in helpers {
+            results.extend(helper.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        results
+    });
+    results.sort_unstable_by_key(|(number, _)| *number);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+fn threads() -> usize {
+    thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The weights of an output in bytes.
+struct Output {
+    bytes: Vec<i8>,
+    scale: f32,
+    /// What rounding takes from the mean output.
+    correction: f64,
+}
+
+/// The weights of some outputs, at most [`LANES`], in bytes: to nearest, unless it is known what the inputs are like.
+fn round(outputs: &[&[f32]], words: bool, inputs: Option<&Inputs>) -> Vec<Output> {
+    let largest = if words { largest } else { largest_pair };
+    let scales = outputs
+        .iter()
+        .map(|output| (largest(output) / LARGEST).max(f32::MIN_POSITIVE));
+    let scales: Vec<f32> = scales.collect();
+    let rounded = inputs.map(|inputs| inputs.round(outputs, &scales));
+    let results = outputs
+        .iter()
+        .zip(&scales)
+        .enumerate()
+        .map(|(lane, (output, &scale))| {
+            #[allow(clippy::cast_possible_truncation)] // At most 127.
+            let bytes: Vec<i8> = match &rounded {
+                Some(rounded) => rounded.iter().map(|bytes| bytes[lane] as i8).collect(),
+                None => output
+                    .iter()
+                    .map(|number| (number / scale).round_ties_even() as i8)
+                    .collect(),
+            };
+            let errors = output
+                .iter()
+                .zip(&bytes)
+                .map(|(number, byte)| f64::from(number - f32::from(*byte) * scale));
+            let means = inputs.map_or(&[][..], |inputs| &inputs.means);
+            let correction = errors.zip(means).map(|(error, mean)| error * mean).sum();
+            Output {
+                bytes,
+                scale,
+                correction,
+            }
+        });
+    results.collect()
+}
+
 fn to_bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
@@ -163,8 +234,8 @@ fn largest_pair(row: &[f32]) -> f32 {
 
 /// What the inputs of the linear layers are like.
 struct Calibration {
-    /// Attention, output, up and down of each layer.
-    inputs: Vec<[Inputs; 4]>,
+    /// In the order of [`linear`].
+    inputs: Vec<Inputs>,
 }
 
 /// What the inputs of a linear layer are like.
@@ -173,8 +244,8 @@ struct Inputs {
     /// What each is multiplied by; all else is of the products.
     scales: Vec<f32>,
     means: Vec<f64>,
-    /// Of their covariance, damped: the lower triangle `L` of its Cholesky decomposition, each row divided by the diagonal of
-    /// its column.
+    /// Of their covariance, damped: the upper triangle of its Cholesky decomposition, each row divided by its diagonal. What is
+    /// below is nonsense.
     factor: Vec<f64>,
 }
 
@@ -183,6 +254,7 @@ struct Inputs {
 struct Sums {
     count: f64,
     sums: Vec<f64>,
+    /// Of the inputs with each other, as [`Gram`] adds them.
     products: Vec<f64>,
     /// The largest size of each input.
     peaks: Vec<f32>,
@@ -193,72 +265,106 @@ impl Calibration {
         if texts.is_empty() {
             return Ok(Self { inputs: Vec::new() });
         }
-        let model = Arc::new(Model::load(source, 1)?);
-        let mut encoder = Encoder::new(
+        let model = Arc::new(Model::load(source, threads())?);
+        let widths: Vec<usize> = linear(&model).map(Dense::inputs).collect();
+        let sums: Vec<Mutex<Sums>> = widths.iter().map(|_| Mutex::default()).collect();
+        let passes: Vec<&[Vec<u32>]> = passes(texts).collect();
+        let leaf = Encoder::new(
             Arc::clone(&model),
             Options {
                 threads: 1,
                 kernel: None,
             },
-        )?;
-        let sums: Arc<Vec<[Mutex<Sums>; 4]>> =
-            Arc::new(model.layers.iter().map(|_| Default::default()).collect());
-        let (leaf, seen, known) = (encoder.leaf(), Arc::clone(&sums), Arc::clone(&model));
-        encoder.watch(Arc::new(move |dense: &Dense, input: &[f32]| {
-            for (layer, sums) in known.layers.iter().zip(&*seen) {
-                let all = [&layer.attention, &layer.output, &layer.up, &layer.down];
-                for (other, sums) in all.into_iter().zip(sums) {
-                    if std::ptr::eq(dense, other) {
-                        lock(sums).add(input, dense.inputs(), |rows, width, sums| {
-                            leaf.run(Gram { rows, width, sums });
-                        });
-                    }
-                }
-            }
-        }));
-        encoder.embed_batch(texts)?;
-        drop(encoder);
-        let inputs = sums.iter().map(|layer| {
-            let [attention, output, up, down] = layer.each_ref().map(lock);
+        )?
+        .leaf();
+        let workers = (0..threads().min(passes.len())).map(|_| Worker::new(&model));
+        let workers: Vec<Worker> = workers.collect::<Result<_>>()?;
+        // Each thread computes a pass, then takes linear layers and adds up what all of them saw: the sums have the same order
+        // with any number of threads.
+        for passes in passes.chunks(workers.len().max(1)) {
+            let outcomes = parallel(passes.len(), |pass| {
+                lock(&workers[pass].encoder).embed_batch(passes[pass]).map(|_| ())
+            });
+            outcomes.into_iter().collect::<Result<()>>()?;
+            parallel(sums.len(), |number| {
+                let seen = workers
+                    .iter()
+                    .flat_map(|worker| mem::take(&mut *lock(&worker.seen[number])));
+                lock(&sums[number]).add(&seen.collect::<Vec<_>>(), widths[number], leaf);
+            });
+        }
+        drop(workers);
+        let inputs = parallel(sums.len(), |number| {
             // What is normalised has large inputs that are the same in every row. Those of the other two are not, and scaled
             // down they would only make their weights larger.
-            [
-                attention.finish(SMOOTHING),
-                output.finish(0.0),
-                up.finish(SMOOTHING),
-                down.finish(0.0),
-            ]
+            let smoothing = [SMOOTHING, 0.0, SMOOTHING, 0.0][number % 4];
+            mem::take(&mut *lock(&sums[number])).finish(smoothing)
         });
-        Ok(Self {
-            inputs: inputs.collect(),
-        })
+        Ok(Self { inputs })
     }
 
     /// Of the layer whose tensors begin with `stem`.
     fn of(&self, stem: &str) -> Option<&Inputs> {
         let (layer, name) = stem.strip_prefix("encoder.layer.")?.split_once('.')?;
-        let layer = self.inputs.get(layer.parse::<usize>().ok()?)?;
+        let layer = layer.parse::<usize>().ok()?;
         let position = match name {
             "attention.output.dense" => 1,
             "intermediate.dense" => 2,
             "output.dense" => 3,
             _ => 0,
         };
-        Some(&layer[position])
+        self.inputs.get(layer.checked_mul(4)? + position)
+    }
+}
+
+/// The linear layers: attention, output, up and down of each layer.
+fn linear(model: &Model) -> impl Iterator<Item = &Dense> {
+    let layers = model.layers.iter();
+    layers.flat_map(|layer| [&layer.attention, &layer.output, &layer.up, &layer.down])
+}
+
+/// The inputs of each linear layer, as they came.
+type Seen = Arc<[Mutex<Vec<Vec<f32>>>]>;
+
+/// An encoder with one thread, and the inputs of each linear layer that it has seen.
+struct Worker {
+    encoder: Mutex<Encoder>,
+    seen: Seen,
+}
+
+impl Worker {
+    fn new(model: &Arc<Model>) -> Result<Self> {
+        let options = Options {
+            threads: 1,
+            kernel: None,
+        };
+        let mut encoder = Encoder::new(Arc::clone(model), options)?;
+        let seen: Seen = linear(model).map(|_| Mutex::default()).collect();
+        let (known, rows) = (Arc::clone(model), Arc::clone(&seen));
+        encoder.watch(Arc::new(move |dense: &Dense, input: &[f32]| {
+            if let Some(number) = linear(&known).position(|other| std::ptr::eq(dense, other)) {
+                lock(&rows[number]).push(input.to_vec());
+            }
+        }));
+        Ok(Self {
+            encoder: Mutex::new(encoder),
+            seen,
+        })
     }
 }
 
 impl Sums {
-    fn add(&mut self, input: &[f32], width: usize, gram: impl Fn(&[f32], usize, &mut [f32])) {
+    /// Adds rows of `width` inputs.
+    fn add(&mut self, seen: &[Vec<f32>], width: usize, leaf: Leaf) {
         self.sums.resize(width, 0.0);
         self.products.resize(width * width, 0.0);
         self.peaks.resize(width, 0.0);
-        let mut products = vec![0.0; width * width];
-        gram(input, width, &mut products);
-        for (sum, product) in self.products.iter_mut().zip(products) {
-            *sum += f64::from(product);
-        }
-        for row in input.chunks_exact(width) {
+        leaf.run(Gram {
+            parts: seen,
+            width,
+            sums: &mut self.products,
+        });
+        for row in seen.iter().flat_map(|rows| rows.chunks_exact(width)) {
             self.count += 1.0;
             for ((sum, peak), number) in self.sums.iter_mut().zip(&mut self.peaks).zip(row) {
                 *sum += f64::from(*number);
@@ -267,17 +373,19 @@ impl Sums {
         }
     }
 
-    fn finish(&self, smoothing: f64) -> Inputs {
+    fn finish(self, smoothing: f64) -> Inputs {
         let width = self.sums.len();
         let scales = self.scales(smoothing);
         let means = self.sums.iter().zip(&scales);
         let means: Vec<f64> = means
             .map(|(sum, scale)| sum / self.count * f64::from(*scale))
             .collect();
-        let mut factor: Vec<f64> = self.products.iter().map(|product| product / self.count).collect();
-        for ((row, mean), scale) in factor.chunks_exact_mut(width).zip(&means).zip(&scales) {
-            for ((product, other), other_scale) in row.iter_mut().zip(&means).zip(&scales) {
-                *product = *product * f64::from(*scale) * f64::from(*other_scale) - mean * other;
+        let mut factor = vec![0.0; width * width];
+        for (row, numbers) in factor.chunks_exact_mut(width.max(1)).enumerate() {
+            for column in row..width {
+                let product = self.products[(column / LANES * width + row) * LANES + column % LANES];
+                let scaled = product / self.count * f64::from(scales[row]) * f64::from(scales[column]);
+                numbers[column] = scaled - means[row] * means[column];
             }
         }
         #[allow(clippy::cast_precision_loss)] // A few hundred.
@@ -309,55 +417,138 @@ impl Sums {
     }
 }
 
-/// Replaces a symmetric positive matrix `A` by a lower triangle `L` with ones on its diagonal: `A = L D L'`.
+/// Replaces the upper triangle of a symmetric positive matrix `A` by that of `U` with `A = U' D U`, whose diagonal is all ones.
 fn decompose(matrix: &mut [f64], width: usize) {
-    // The upper triangle is worked on row by row, which is what lies together.
-    for pivot in 0..width {
-        let (done, rest) = matrix.split_at_mut((pivot + 1) * width);
-        let row = &done[pivot * width..];
-        let diagonal = row[pivot];
-        for (index, other) in rest.chunks_exact_mut(width).enumerate() {
-            let column = pivot + 1 + index;
-            let factor = row[column] / diagonal;
-            for (number, pivot) in other[column..].iter_mut().zip(&row[column..]) {
-                *number -= factor * pivot;
+    /// Rows that are worked on together, so that those above them are read but once.
+    const ROWS: usize = 8;
+    /// Columns that are worked on together, so that they stay in the first cache.
+    const COLUMNS: usize = 128;
+
+    for first in (0..width).step_by(ROWS) {
+        let (above, rows) = matrix.split_at_mut(first * width);
+        let rows = &mut rows[..ROWS.min(width - first) * width];
+        let factors = above.chunks_exact(width).enumerate().map(|(pivot, above)| {
+            let mut factors = [0.0; ROWS];
+            for (factor, number) in factors.iter_mut().zip(&above[first..]) {
+                *factor = number / above[pivot];
+            }
+            factors
+        });
+        let factors: Vec<[f64; ROWS]> = factors.collect();
+        for from in (first..width).step_by(COLUMNS) {
+            let columns = from..(from + COLUMNS).min(width);
+            for (above, factors) in above.chunks_exact(width).zip(&factors) {
+                for (row, factor) in rows.chunks_exact_mut(width).zip(factors) {
+                    subtract(&mut row[columns.clone()], *factor, &above[columns.clone()]);
+                }
+            }
+        }
+        // And from each other.
+        for pivot in 0..rows.len() / width {
+            let (above, below) = rows.split_at_mut((pivot + 1) * width);
+            let above = &above[pivot * width..];
+            for (index, row) in below.chunks_exact_mut(width).enumerate() {
+                let column = first + pivot + 1 + index;
+                let factor = above[column] / above[first + pivot];
+                subtract(&mut row[column..], factor, &above[column..]);
             }
         }
     }
-    for row in 0..width {
-        let diagonal = matrix[row * width + row];
-        for column in row + 1..width {
-            matrix[column * width + row] = matrix[row * width + column] / diagonal;
-            matrix[row * width + column] = 0.0;
+    for (index, row) in matrix.chunks_exact_mut(width.max(1)).enumerate() {
+        let diagonal = row[index];
+        for number in &mut row[index..] {
+            *number /= diagonal;
         }
-        matrix[row * width + row] = 1.0;
+    }
+}
+
+fn subtract(numbers: &mut [f64], factor: f64, others: &[f64]) {
+    for (number, other) in numbers.iter_mut().zip(others) {
+        *number -= factor * other;
     }
 }
 
 impl Inputs {
-    /// The bytes of an output's weights, such that their errors make up for each other in the output: each weight is rounded,
-    /// from the last to the first, to what is best after those that are rounded already.
-    fn round(&self, row: &[f32], scale: f32) -> Vec<f32> {
-        let width = row.len();
-        let mut wanted: Vec<f64> = row
-            .iter()
-            .map(|number| f64::from(*number) / f64::from(scale))
-            .collect();
-        let mut rounded = vec![0.0_f32; width];
+    /// The bytes of the weights of some outputs, such that their errors make up for each other in the output: each weight is
+    /// rounded, from the last to the first, to what is best after those that are rounded already. Of each input there is a
+    /// lane for each output.
+    fn round(&self, outputs: &[&[f32]], scales: &[f32]) -> Vec<[f32; LANES]> {
+        let width = self.means.len();
+        let mut rounded = vec![[0.0_f32; LANES]; width];
+        // What is between the bytes and what was wanted there.
+        let mut errors = vec![[0.0_f64; LANES]; width];
         for index in (0..width).rev() {
-            #[allow(clippy::cast_possible_truncation)] // Some 127.
-            let nearest = wanted[index].round_ties_even() as f32;
-            // The other of the pair, which is 0 still if it comes later.
-            let other = rounded[index ^ 1];
-            let lowest = (-LARGEST).max(-LARGEST_PAIR - other.min(0.0));
-            let byte = nearest.clamp(lowest, LARGEST.min(LARGEST_PAIR - other.max(0.0)));
-            rounded[index] = byte;
-            // What is between the byte and what was wanted here.
-            let error = f64::from(row[index]) / f64::from(scale) - f64::from(byte);
-            for (wanted, factor) in wanted[..index].iter_mut().zip(&self.factor[index * width..]) {
-                *wanted += factor * error;
+            let mut exact = [0.0; LANES];
+            for ((exact, output), scale) in exact.iter_mut().zip(outputs).zip(scales) {
+                *exact = f64::from(output[index]) / f64::from(*scale);
+            }
+            let mut wanted = exact;
+            let later = index + 1..width;
+            let factors = &self.factor[index * width..][later.clone()];
+            for (factor, errors) in factors.iter().zip(&errors[later]).rev() {
+                for (wanted, error) in wanted.iter_mut().zip(errors) {
+                    *wanted += factor * error;
+                }
+            }
+            for lane in 0..LANES {
+                #[allow(clippy::cast_possible_truncation)] // Some 127.
+                let nearest = wanted[lane].round_ties_even() as f32;
+                // The other of the pair, which is 0 still if it comes later.
+                let other = rounded[index ^ 1][lane];
+                let lowest = (-LARGEST).max(-LARGEST_PAIR - other.min(0.0));
+                let byte = nearest.clamp(lowest, LARGEST.min(LARGEST_PAIR - other.max(0.0)));
+                rounded[index][lane] = byte;
+                errors[index][lane] = exact[lane] - f64::from(byte);
             }
         }
         rounded
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decomposes_what_a_triangle_makes() {
+        // Not multiples of the blocks that it works in.
+        for width in [0, 1, 7, 13, if cfg!(miri) { 20 } else { 150 }] {
+            let upper = |row: usize, column: usize| match column {
+                _ if column < row => 0.0,
+                _ if column == row => 1.0,
+                _ => ((row * 31 + column * 17) % 23) as f64 / 230.0 - 0.05,
+            };
+            let mut matrix = vec![0.0; width * width];
+            for row in 0..width {
+                for column in 0..width {
+                    let terms = (0..width).map(|index| {
+                        let diagonal = 1.0 + (index % 5) as f64;
+                        upper(index, row) * diagonal * upper(index, column)
+                    });
+                    matrix[row * width + column] = terms.sum();
+                }
+            }
+            decompose(&mut matrix, width);
+            for row in 0..width {
+                for column in row..width {
+                    let found = matrix[row * width + column];
+                    assert!(
+                        (found - upper(row, column)).abs() < 1e-9,
+                        "{width} {row} {column}: {found}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn results_come_in_order_and_panics_come_through() {
+        assert_eq!(
+            parallel(100, |number| number * 2),
+            (0..100).map(|number| number * 2).collect::<Vec<_>>()
+        );
+        assert!(parallel(0, |number| number).is_empty());
+        let panics = std::panic::catch_unwind(|| parallel(9, |number| assert!(number < 5, "as tested")));
+        assert!(panics.is_err());
     }
 }

@@ -213,33 +213,55 @@ pub fn quantize<L: Lanes>(lanes: L, input: &[f32], scales: &[Floats], rows: &mut
     }
 }
 
-/// The product of every two columns of `rows`, each `width` long, into `sums`: `width` rows of as many.
+/// Adds to `sums` the products of every two columns of each of `parts`, whose rows are `width` long. Of each sixteen columns
+/// `sums` has `width` blocks of sixteen, the products with each column; those with later columns are the same as others, and
+/// are left out. Each part's are summed in single precision.
 #[inline(always)]
-pub fn gram<L: Lanes>(lanes: L, rows: &[f32], width: usize, sums: &mut [f32]) {
+pub fn gram<L: Lanes>(lanes: L, parts: &[Vec<f32>], width: usize, sums: &mut [f64]) {
     assert!(width > 0 && width.is_multiple_of(2 * LANES) && sums.len() == width * width);
-    let depth = rows.len() / width;
-    let mut panels = vec![Floats([0.0; LANES]); L::PANELS * depth];
     let mut products = vec![Floats([0.0; LANES]); L::PANELS * width];
-    for first in (0..width / LANES).step_by(L::PANELS) {
-        for (index, row) in rows.chunks_exact(width).enumerate() {
-            for panel in 0..L::PANELS {
-                panels[panel * depth + index]
-                    .0
-                    .copy_from_slice(&row[(first + panel) * LANES..][..LANES]);
+    let mut panels = Vec::new();
+    // The columns in rows: read as they are, with a step of 1,536 numbers, they would all have the same few places in the cache.
+    let transposed: Vec<Vec<f32>> = parts.iter().map(|rows| transpose(rows, width)).collect();
+    for (group, sums) in sums.chunks_exact_mut(L::PANELS * width * LANES).enumerate() {
+        let first = group * L::PANELS;
+        for (rows, transposed) in parts.iter().zip(&transposed) {
+            let depth = rows.len() / width;
+            panels.resize(L::PANELS * depth, Floats([0.0; LANES]));
+            for (index, row) in rows.chunks_exact(width).enumerate() {
+                for panel in 0..L::PANELS {
+                    panels[panel * depth + index]
+                        .0
+                        .copy_from_slice(&row[(first + panel) * LANES..][..LANES]);
+                }
             }
-        }
-        let columns = Rows {
-            words: rows,
-            row_step: 1,
-            word_step: width,
-            rows: width,
-            depth,
-        };
-        multiply::<L, OfFloats>(lanes, columns, (&panels, depth), (&mut products, width), false);
-        for panel in 0..L::PANELS {
-            for (row, product) in products[panel * width..][..width].iter().enumerate() {
-                sums[row * width + (first + panel) * LANES..][..LANES].copy_from_slice(&product.0);
+            let columns = Rows {
+                words: transposed,
+                row_step: depth,
+                word_step: 1,
+                rows: (first + L::PANELS) * LANES,
+                depth,
+            };
+            multiply::<L, OfFloats>(lanes, columns, (&panels, depth), (&mut products, width), false);
+            for panel in 0..L::PANELS {
+                let sums = sums[panel * width * LANES..].as_chunks_mut::<LANES>().0;
+                for (sums, products) in sums.iter_mut().zip(&products[panel * width..][..columns.rows]) {
+                    for (sum, product) in sums.iter_mut().zip(&products.0) {
+                        *sum += f64::from(*product);
+                    }
+                }
             }
         }
     }
+}
+
+fn transpose(rows: &[f32], width: usize) -> Vec<f32> {
+    let depth = rows.len() / width;
+    let mut columns = vec![0.0; depth * width];
+    for (index, row) in rows.chunks_exact(width).enumerate() {
+        for (column, number) in columns.chunks_exact_mut(depth).zip(row) {
+            column[index] = *number;
+        }
+    }
+    columns
 }

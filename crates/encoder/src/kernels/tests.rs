@@ -379,3 +379,40 @@ fn kernels_have_names_and_the_best_comes_first() {
     assert_eq!(available[0], Kernel::best());
     assert_eq!(available.last(), Some(&Kernel::Portable));
 }
+
+#[test]
+fn gram_adds_the_products_of_columns() {
+    let mut random = Random(7);
+    for (width, depths) in [(32, [1, 48]), (96, [7, 5])] {
+        let parts = depths.map(|depth| random.floats(depth * width));
+        let sums = on_all(false, width * width, |leaf, output| {
+            let mut sums = vec![1.0; width * width];
+            leaf.run(Gram {
+                parts: &parts,
+                width,
+                sums: &mut sums,
+            });
+            for (index, (output, sum)) in output.iter_mut().zip(sums).enumerate() {
+                let (row, column) = (
+                    index / LANES % width,
+                    index / LANES / width * LANES + index % LANES,
+                );
+                *output = if row <= column { sum as f32 } else { 0.0 };
+            }
+        });
+        for row in 0..width {
+            for column in row..width {
+                let rows = parts.iter().flat_map(|rows| rows.chunks_exact(width));
+                let products = rows.map(|numbers| f64::from(numbers[row]) * f64::from(numbers[column]));
+                let (exact, size) = products.fold((1.0, 1.0), |(sum, size), product| {
+                    (sum + product, size + product.abs())
+                });
+                let found = f64::from(sums[(column / LANES * width + row) * LANES + column % LANES]);
+                assert!(
+                    (found - exact).abs() <= 1e-5 * size,
+                    "{width} {row} {column}: {found} {exact}"
+                );
+            }
+        }
+    }
+}
