@@ -69,6 +69,12 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         or(a, b): __m256i => __m256i = _mm256_or_si256;
     }
 
+    #[inline(always)]
+    fn prefetch<T>(self, address: *const T) {
+        // SAFETY: A prefetch never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
+    }
+
     operations! {
         load(from: &[f32; LANES]) -> Pair =
             [_mm256_loadu_ps(from.as_ptr()), _mm256_loadu_ps(from[8..].as_ptr())];

@@ -43,6 +43,12 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
     const INTEGER_ROWS: usize = 12;
     const PANELS: usize = 2;
 
+    #[inline(always)]
+    fn prefetch<T>(self, address: *const T) {
+        // SAFETY: A prefetch never faults, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
+    }
+
     operations! {
         load(from: &[f32; LANES]) -> __m512 = _mm512_loadu_ps(from.as_ptr());
         store(vector: __m512, to: &mut [f32; LANES]) -> () = _mm512_storeu_ps(to.as_mut_ptr(), vector);

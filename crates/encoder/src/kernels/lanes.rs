@@ -81,6 +81,12 @@ pub trait Lanes: Copy {
     fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
+    /// Asks for the memory at `address` to be in the second cache soon. It may be any address: nothing happens where none is.
+    #[inline(always)]
+    fn prefetch<T>(self, address: *const T) {
+        let _ = address;
+    }
+
     /// `c` and for each lane the sum of the products of its four bytes: those of `a` are unsigned, those of `b` signed.
     /// Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more than 16 bits hold.
     fn dot_bytes(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I;

@@ -249,6 +249,8 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
             // SAFETY: `word` is less than the depth, which is the number of blocks of each panel, as asserted above.
             let block = unsafe { panels.get_unchecked(panel * panel_step + word) };
             columns[panel] = P::load(lanes, block);
+            // The panels of the next tile: where there are few rows, the loop waits for memory more than for sums.
+            lanes.prefetch(panels.as_ptr().wrapping_add((PANELS + panel) * panel_step + word));
         }
         for row in 0..ROWS {
             // SAFETY: `row` and `word` are less than those for which `fit` has found the index within the slice.
