@@ -1,6 +1,6 @@
 // `npm run test:memory`: looks for memory errors of ours with what the machine has, and says what it skips.
 //
-//   Miri               the core's unit tests in an interpreter that knows Rust's rules
+//   Miri               the core's and the encoder's unit tests in an interpreter that knows Rust's rules
 //   AddressSanitizer   the same tests compiled, with the SIMD kernels
 //   Valgrind           the addon in Node.js, with ONNX Runtime beside it
 //
@@ -14,11 +14,17 @@ import path from 'node:path';
 import { addonName, root } from './platform.mjs';
 import { runScript, setup } from './setup.mjs';
 
-/** The tests that an interpreter can run: they load no library, and no thread of theirs waits for one. */
-const PLAIN_MODULES = [
-  ...['trace::', 'score::', 'cache::', 'novelty::', 'simd::', 'error::'],
-  ...['embed::model::outline::', 'engine::queue::'],
-];
+/**
+ * The tests of each crate that an interpreter can run: they load no library, no thread of theirs waits for one, and they do not
+ * try every character there is.
+ */
+const PLAIN_MODULES = {
+  'knowledgepulse-native': [
+    ...['trace::', 'score::', 'cache::', 'novelty::', 'simd::', 'error::'],
+    ...['embed::model::outline::', 'engine::queue::'],
+  ],
+  'knowledgepulse-encoder': ['kernels::', 'team::', 'quantize::', 'tokenizer::tests::'],
+};
 
 /** @type {Record<string, { missing: () => string | null, run: () => void }>} */
 const tools = {
@@ -27,22 +33,29 @@ const tools = {
       succeeds('cargo', ['+nightly', 'miri', '--version'])
         ? null
         : 'needs `rustup toolchain install nightly --component miri,rust-src`',
-    run: () =>
-      run('cargo', ['+nightly', 'miri', 'test', '--locked', '--lib', '--', ...PLAIN_MODULES], {
-        // Files and clocks are the tests' own business. Exactness of powers of two is what the cache relies on.
-        MIRIFLAGS: '-Zmiri-disable-isolation -Zmiri-no-extra-rounding-error',
-        PROPTEST_CASES: '4',
-      }),
+    run: () => {
+      for (const [crate, modules] of Object.entries(PLAIN_MODULES)) {
+        run('cargo', ['+nightly', 'miri', 'test', '--locked', '-p', crate, '--lib', '--', ...modules], {
+          // Files and clocks are the tests' own business. Exactness of powers of two is what the cache relies on.
+          MIRIFLAGS: '-Zmiri-disable-isolation -Zmiri-no-extra-rounding-error',
+          PROPTEST_CASES: '4',
+        });
+      }
+    },
   },
   asan: {
     missing: () =>
       process.platform === 'linux' ? null : 'is set up for Linux here; `npm run fuzz` uses it on macOS too',
     run: () =>
-      run('cargo', ['test', '--locked', '--lib', '--target', host(), '--target-dir', 'target/asan'], {
-        // The compiler brings the sanitizer, but its flag is not stable yet.
-        RUSTC_BOOTSTRAP: '1',
-        RUSTFLAGS: '-Zsanitizer=address',
-      }),
+      run(
+        'cargo',
+        ['test', '--locked', '--workspace', '--lib', '--target', host(), '--target-dir', 'target/asan'],
+        {
+          // The compiler brings the sanitizer, but its flag is not stable yet.
+          RUSTC_BOOTSTRAP: '1',
+          RUSTFLAGS: '-Zsanitizer=address',
+        },
+      ),
   },
   valgrind: {
     missing: () => (succeeds('valgrind', ['--version']) ? null : 'is not installed'),
