@@ -54,11 +54,11 @@ function createReader() {
    */
   const events = new Map();
   return {
-    *read(entry) {
+    read(entry) {
       const event = objectOf(entry.value);
       if (!recognises(event)) throw new TypeError('it is no event of a session');
       const session = sessionOf(event);
-      if (session === undefined) return;
+      if (session === undefined) return [];
       const { uuid } = event;
       const hasId = typeof uuid === 'string';
       const isRepeated = hasId && events.has(uuid);
@@ -71,7 +71,7 @@ function createReader() {
       builder.size += entry.size;
       if (isRepeated) builder.leaveOut('repeated event');
       else addEvent(builder, event);
-      yield* open.overflow();
+      return open.overflow();
     },
     *end() {
       yield* open.takeAll();

@@ -148,14 +148,19 @@ function inputOf(args) {
  * @param {Record<string, unknown>} input
  */
 function renderCall(name, input) {
-  const lines = Object.entries(input).map(
-    ([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
-  return [name, ...lines].join('\n');
+  let text = name;
+  for (const key of Object.keys(input)) {
+    const value = input[key];
+    text += `\n${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`;
+  }
+  return text;
 }
 
 /** How agents call the tools of a server: by its name and theirs. */
 const MCP_TOOL = /^mcp__(.+?)__./;
+
+/** @param {string} tool */
+const serverOf = (tool) => (tool.startsWith('mcp__') ? MCP_TOOL.exec(tool)?.[1] : undefined);
 
 /** The type of a part that holds text has one of these as the name of its text. */
 const TEXT_FIELDS = ['text', 'content', 'refusal'];
@@ -178,7 +183,8 @@ class TraceBuilder {
    * @type {Map<string, { steps: number[], answered: number }>}
    */
   #calls = new Map();
-  /** @type {Set<number>} */
+  #callCount = 0;
+  /** The steps of calls that have a result. @type {Set<number>} */
   #answered = new Set();
   #firstUnanswered = 0;
   /** By the name of a tool, the number of steps there were when a call of it had failed. */
@@ -252,8 +258,9 @@ class TraceBuilder {
    * @param {ReadonlySet<string>} known
    */
   countUnknown(object, known) {
-    for (const name of Object.keys(object)) {
-      if (!known.has(name)) this.leaveOut(`field ${name}`);
+    // Makes no list of the names, of which nearly all are known: it is done for every message.
+    for (const name in object) {
+      if (!known.has(name) && Object.hasOwn(object, name)) this.leaveOut(`field ${name}`);
     }
   }
 
@@ -323,7 +330,7 @@ class TraceBuilder {
     const text = this.textOf(content);
     if (isBlank(text)) this.leaveOut('empty message');
     else if (this.#objective === undefined) this.#objective = text;
-    else this.#push({ type: 'observation', content: text });
+    else this.#add('observation', text);
   }
 
   /**
@@ -344,7 +351,7 @@ class TraceBuilder {
   event(content) {
     const text = this.textOf(content);
     if (isBlank(text)) this.leaveOut('empty message');
-    else this.#push({ type: 'observation', content: text });
+    else this.#add('observation', text);
   }
 
   /**
@@ -355,7 +362,7 @@ class TraceBuilder {
   reasoning(content) {
     const text = this.textOf(content);
     if (isBlank(text)) this.leaveOut('empty reasoning');
-    else this.#push({ type: 'thought', content: text });
+    else this.#add('thought', text);
   }
 
   /**
@@ -368,7 +375,7 @@ class TraceBuilder {
     // Beside calls there is mostly none; that is nothing to count.
     if (isBlank(text)) return;
     this.#summary = text;
-    this.#push({ type: 'thought', content: text });
+    this.#add('thought', text);
   }
 
   /**
@@ -378,16 +385,18 @@ class TraceBuilder {
    */
   call({ id, name, args, server }) {
     const tool = stringOf(name) ?? 'unknown';
-    const [, mcp = server] = MCP_TOOL.exec(tool) ?? [];
+    const mcp_server = serverOf(tool) ?? server;
     const input = inputOf(args);
     const at = this.#steps.length;
     const key = keyOf(id);
-    this.#push({
+    this.#steps.push({
+      step_id: at,
       type: 'tool_call',
       content: renderCall(tool, input),
-      tool: { name: tool, ...(mcp === undefined ? {} : { mcp_server: mcp }) },
+      tool: mcp_server === undefined ? { name: tool } : { name: tool, mcp_server },
       input,
     });
+    this.#callCount++;
     const calls = this.#calls.get(key);
     if (calls) calls.steps.push(at);
     else this.#calls.set(key, { steps: [at], answered: 0 });
@@ -403,7 +412,7 @@ class TraceBuilder {
     const isFailed = failed ?? saysFailure(text);
     const at = this.#callOf(keyOf(id));
     const call = at === undefined ? undefined : this.#steps[at];
-    this.#push({ type: isFailed ? 'error_recovery' : 'observation', content: text });
+    this.#add(isFailed ? 'error_recovery' : 'observation', text);
     if (at === undefined || call === undefined) return;
     this.#answered.add(at);
     const name = call.tool?.name ?? '';
@@ -447,9 +456,12 @@ class TraceBuilder {
     return undefined;
   }
 
-  /** @param {Omit<Step, 'step_id'>} step */
-  #push(step) {
-    this.#steps.push({ step_id: this.#steps.length, ...step });
+  /**
+   * @param {Step['type']} type
+   * @param {string} content
+   */
+  #add(type, content) {
+    this.#steps.push({ step_id: this.#steps.length, type, content });
   }
 
   /**
@@ -476,8 +488,8 @@ class TraceBuilder {
     const success = given.success ?? this.success;
     const confidence = given.confidence ?? this.confidence;
     const known = { success: success !== undefined, confidence: confidence !== undefined };
-    const unanswered = this.#steps.filter(({ tool }, at) => tool !== undefined && !this.#answered.has(at));
-    if (unanswered.length > 0) this.leaveOut('call without a result', unanswered.length);
+    const unanswered = this.#callCount - this.#answered.size;
+    if (unanswered > 0) this.leaveOut('call without a result', unanswered);
     const objective = this.#objective ?? this.#objectiveBefore ?? '';
     const imported = { format: this.#format, known, ...this.details };
     if (this.#leftOut.size > 0) Object.assign(imported, { left_out: Object.fromEntries(this.#leftOut) });
@@ -513,12 +525,15 @@ class TraceBuilder {
    * @param {string} objective
    */
   #uuid(objective) {
-    const parts = [this.#format, ...this.ids, String(this.#steps.length), objective];
-    if (this.ids.length === 0) parts.push(...this.#steps.map(({ content }) => content ?? ''));
+    let text = '';
+    for (const part of [this.#format, ...this.ids, String(this.#steps.length), objective]) {
+      text += `${part.length}:${part}`;
+    }
+    if (this.ids.length === 0) {
+      for (const { content = '' } of this.#steps) text += `${content.length}:${content}`;
+    }
     // At once: each call of the hash costs as much as some kilobytes.
-    const hex = createHash('sha256')
-      .update(parts.map((part) => `${part.length}:${part}`).join(''))
-      .digest('hex');
+    const hex = createHash('sha256').update(text).digest('hex');
     // Version 8 of RFC 9562: made in a way of our own.
     const variant = '89ab'[Number.parseInt(hex[16], 16) & 3];
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -10,6 +10,9 @@ const MAX_OPEN = 1024;
 /** So much of the input they may hold, all together, in bytes; one of them as much as a single record may have. */
 const MAX_BYTES = 4 * DEFAULT_LIMIT;
 
+/** What nearly every record ends: it is asked for each. @type {readonly never[]} */
+const NONE = [];
+
 /** How many keys of finished traces are remembered, to tell records that come too late. */
 const MAX_FINISHED = 100_000;
 
@@ -62,13 +65,16 @@ class OpenTraces {
     return trace.value;
   }
 
-  /** Takes out the traces that are too many, those first to which nothing was added for longest. @returns {Generator<Value, void>} */
-  *overflow() {
+  /** Takes out the traces that are too many, those first to which nothing was added for longest. @returns {readonly Value[]} */
+  overflow() {
     const { maxBytes, maxOpen } = this.#limits;
+    if (this.#open.size <= maxOpen && this.#bytes <= maxBytes) return NONE;
+    const taken = [];
     for (const key of this.#open.keys()) {
-      if (this.#open.size <= maxOpen && this.#bytes <= maxBytes) return;
-      yield* this.take(key);
+      if (this.#open.size <= maxOpen && this.#bytes <= maxBytes) break;
+      taken.push(...this.take(key));
     }
+    return taken;
   }
 
   /**

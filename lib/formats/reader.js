@@ -83,6 +83,9 @@ const FORMATS = [
   require('./otel.js'),
 ];
 
+/** @type {readonly never[]} */
+const NONE = [];
+
 /** @type {readonly FormatName[]} */
 const FORMAT_NAMES = [NATIVE, ...FORMATS.map(({ name }) => name)];
 
@@ -118,30 +121,30 @@ class TraceReader {
    * What a record comes to: nothing, if its trace goes on, or several traces.
    *
    * @param {InputRecord} record
-   * @returns {Generator<Item, void>}
+   * @returns {Iterable<Item>}
    */
-  *read(record) {
+  read(record) {
     const { line, index, size, error } = record;
-    if (error !== undefined) {
-      yield { line, index, size, format: null, error };
-      return;
-    }
+    if (error !== undefined) return [{ line, index, size, format: null, error }];
     const { text, value } = record;
     let format;
     try {
       format = this.#formatOf(value);
     } catch (thrown) {
-      yield { line, index, size, format: null, error: reasonOf(thrown) };
-      return;
+      return [{ line, index, size, format: null, error: reasonOf(thrown) }];
     }
     if (format === undefined) {
       const isNative = this.#format === NATIVE || isTrace(value);
-      yield { line, index, size, format: isNative ? NATIVE : null, value, text };
-      return;
+      return [{ line, index, size, format: isNative ? NATIVE : null, value, text }];
     }
-    yield* this.#take(format.name, { line, index, size }, () =>
-      this.#readerOf(format).read({ value, line, index, size }),
-    );
+    let found;
+    try {
+      found = this.#readerOf(format).read({ value, line, index, size });
+    } catch (thrown) {
+      return [{ line, index, size, format: format.name, error: wrongOf(format.name, thrown) }];
+    }
+    // Of most records whose traces go on, nothing comes.
+    return Array.isArray(found) && found.length === 0 ? NONE : this.#take(format.name, record, found);
   }
 
   /**
@@ -151,7 +154,7 @@ class TraceReader {
    */
   *end() {
     for (const [{ name }, reader] of this.#readers) {
-      yield* this.#take(name, { line: null, index: null, size: 0 }, () => reader.end?.() ?? []);
+      yield* this.#take(name, { line: null, index: null, size: 0 }, reader.end?.() ?? NONE);
     }
     this.#readers.clear();
   }
@@ -183,35 +186,31 @@ class TraceReader {
    *
    * @param {FormatName} format
    * @param {{ line: number | null, index: number | null, size: number }} place
-   * @param {() => Iterable<TraceBuilder | TypeError>} ask
+   * @param {Iterable<TraceBuilder | TypeError>} found
    * @returns {Generator<Item, void>}
    */
-  *#take(format, place, ask) {
+  *#take(format, place, found) {
     let at = place;
     try {
-      for (const builder of ask()) {
+      for (const builder of found) {
         if (builder instanceof Error) {
-          yield { ...place, format, size: 0, error: `not ${format}: ${reasonOf(builder)}` };
+          const { line, index } = place;
+          yield { line, index, size: 0, format, error: wrongOf(format, builder) };
           continue;
         }
+        at = builder;
         const { line, index, size } = builder;
-        at = { line, index, size };
-        if (!builder.isEmpty) yield { ...at, format, ...finish(builder, this.#given) };
+        if (!builder.isEmpty) {
+          const { trace, known } = builder.finish(this.#given);
+          yield { line, index, size, format, value: trace, known };
+        }
         at = place;
       }
     } catch (thrown) {
-      yield { ...at, format, error: `not ${format}: ${reasonOf(thrown)}` };
+      const { line, index, size } = at;
+      yield { line, index, size, format, error: wrongOf(format, thrown) };
     }
   }
-}
-
-/**
- * @param {TraceBuilder} builder
- * @param {Pick<ReadOptions, 'confidence' | 'domain' | 'success'>} given
- */
-function finish(builder, given) {
-  const { trace, known } = builder.finish(given);
-  return { value: trace, known };
 }
 
 /**
@@ -224,6 +223,12 @@ function reasonOf(thrown) {
   if (thrown instanceof RangeError) return 'it is nested too deeply';
   return thrown instanceof Error ? thrown.message : 'it could not be read';
 }
+
+/**
+ * @param {FormatName} format
+ * @param {unknown} thrown
+ */
+const wrongOf = (format, thrown) => `not ${format}: ${reasonOf(thrown)}`;
 
 const OPTIONS = {
   confidence: inRange({ from: 0, to: 1 }),
