@@ -17,7 +17,7 @@ async function read(input, { sizes = [64 * 1024], ...options } = {}) {
     }
   }
   const records = [];
-  for await (const record of readRecords(chunks(), options)) records.push(record);
+  for await (const batch of readRecords(chunks(), options)) records.push(...batch);
   return records;
 }
 

@@ -372,9 +372,12 @@ class Run {
       }
     };
     const quotes = this.#options.clean === null;
-    for await (const record of readRecords(text, { quotes })) {
+    for await (const records of readRecords(text, { quotes })) {
+      for (const record of records) {
+        if (signal.aborted) break;
+        await add(reader.read(record));
+      }
       if (signal.aborted) break;
-      await add(reader.read(record));
     }
     // Interrupted, it may end in the middle of a trace.
     await add(reader.end());

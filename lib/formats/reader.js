@@ -258,8 +258,10 @@ function toTraces(input, options) {
  */
 async function* generate(input, options) {
   const reader = new TraceReader(options);
-  for await (const record of recordsOf(input)) {
-    for (const item of reader.read(record)) yield resultOf(item);
+  for await (const records of recordsOf(input)) {
+    for (const record of records) {
+      for (const item of reader.read(record)) yield resultOf(item);
+    }
   }
   for (const item of reader.end()) yield resultOf(item);
 }
@@ -281,10 +283,10 @@ function resultOf({ line, index, format, value, known, error }) {
 }
 
 /**
- * The records of an input, whatever it is.
+ * The records of an input, whatever it is, in batches.
  *
  * @param {unknown} input
- * @returns {AsyncIterable<InputRecord> | Iterable<InputRecord>}
+ * @returns {AsyncIterable<readonly InputRecord[]> | Iterable<readonly InputRecord[]>}
  */
 function recordsOf(input) {
   if (typeof input === 'string') return readRecords(bytesOf([input]));
@@ -292,8 +294,8 @@ function recordsOf(input) {
   const isStream = input !== null && typeof input === 'object' && Symbol.asyncIterator in input;
   if (isStream) return readRecords(bytesOf(/** @type {AsyncIterable<unknown>} */ (input)));
   // An array is a list of records, or one conversation, whose reader puts its messages together.
-  if (Array.isArray(input)) return input.map((value, index) => ({ line: null, index, size: 0, value }));
-  return [{ line: null, index: null, size: 0, value: input }];
+  if (Array.isArray(input)) return [input.map((value, index) => ({ line: null, index, size: 0, value }))];
+  return [[{ line: null, index: null, size: 0, value: input }]];
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];

@@ -35,7 +35,14 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  */
 
 /**
- * The values of an input. It holds one value at a time, of at most `limit` bytes. Lines end in LF, CRLF or CR.
+ * Of values that are short, those that are there already are handed over together, up to so many bytes of them: to wait for each
+ * costs as much as parsing a hundred bytes or more of it.
+ */
+const BATCH_SIZE = 64 * 1024;
+
+/**
+ * The values of an input, in batches. It holds one value at a time, of at most `limit` bytes, or several that have `BATCH_SIZE`
+ * together. Lines end in LF, CRLF or CR.
  *
  * A value that begins with `[` is an array, whose elements are the values. An object ends where its brackets are closed: others
  * may follow it on the line. Anything else is a value to the end of its line. Blank lines are skipped. After an object that its
@@ -44,7 +51,7 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  *
  * @param {AsyncIterable<Buffer>} chunks it makes LF of CR in them
  * @param {{ limit?: number, quotes?: boolean }} [options] `quotes` is whether an error may quote the input
- * @returns {AsyncGenerator<JsonRecord>}
+ * @returns {AsyncGenerator<readonly JsonRecord[]>}
  */
 async function* readRecords(chunks, { limit = DEFAULT_LIMIT, quotes = true } = {}) {
   const reader = new Reader(chunks, quotes);
@@ -53,18 +60,45 @@ async function* readRecords(chunks, { limit = DEFAULT_LIMIT, quotes = true } = {
   let badLine = null;
   for (let byte = await reader.skipBlank(); byte !== undefined; byte = await reader.skipBlank()) {
     if (byte === OPEN_ARRAY) {
-      yield* readElements(reader, limit);
+      for await (const element of readElements(reader, limit)) yield [element];
+      continue;
+    }
+    const whole = readWholeLines(reader, limit);
+    if (whole.length > 0) {
+      yield whole;
       continue;
     }
     const { line } = reader;
     const record = byte === OPEN_OBJECT ? await readObject(reader, limit) : await readRest(reader, limit);
     if (record.error === undefined) {
-      yield record;
+      yield [record];
       continue;
     }
-    if (byte === OPEN_OBJECT || line !== badLine) yield record;
+    if (byte === OPEN_OBJECT || line !== badLine) yield [record];
     badLine = reader.isInLine ? reader.line : null;
   }
+}
+
+/**
+ * The objects that take up a whole line each, as most do, as far as they are there: their ends need not be searched for.
+ *
+ * @param {Reader} reader
+ * @param {number} limit
+ */
+function readWholeLines(reader, limit) {
+  /** @type {JsonRecord[]} */
+  const records = [];
+  for (let size = 0; size < BATCH_SIZE && reader.skipBlankHere() === OPEN_OBJECT && !reader.isInLine; ) {
+    const { line } = reader;
+    const bytes = reader.peekLine();
+    if (bytes === undefined || bytes.length > limit) break;
+    const { size: length, text, value, error } = parse(bytes, limit, reader);
+    if (error !== undefined) break;
+    records.push({ line, index: null, size: length, text, value });
+    reader.skipLine(bytes.length);
+    size += length;
+  }
+  return records;
 }
 
 /**
@@ -94,15 +128,6 @@ async function readObject(reader, limit) {
     index: null,
     ...parse(bytes, limit, reader),
   });
-  // Most values take up a whole line: then their end need not be searched for.
-  const whole = reader.isInLine ? undefined : reader.peekLine();
-  if (whole !== undefined && whole.length <= limit) {
-    const alone = record(whole);
-    if (alone.error === undefined) {
-      reader.skipLine(whole.length);
-      return alone;
-    }
-  }
   const nesting = new Nesting();
   const first = await reader.readObject(limit, nesting);
   if (first === null || first === undefined || !nesting.isOpen || !reader.mayReadAgain) return record(first);
@@ -392,13 +417,20 @@ class Reader {
   /** Skips white space; returns the byte after it, which is still to be read, or undefined at the end. */
   async skipBlank() {
     for (;;) {
-      if (this.#at === this.#chunk.length && !(await this.#more())) return undefined;
+      const byte = this.skipBlankHere();
+      if (byte !== undefined || !(await this.#more())) return byte;
+    }
+  }
+
+  /** The same as far as the chunk goes. */
+  skipBlankHere() {
+    for (; this.#at < this.#chunk.length; this.#at++) {
       const byte = this.#chunk[this.#at];
       if (byte === NEWLINE) this.#beginLine();
       else if (byte !== SPACE && byte !== TAB && byte !== RETURN) return byte;
       else if (!this.isInLine) this.indentation++;
-      this.#at++;
     }
+    return undefined;
   }
 
   /**
