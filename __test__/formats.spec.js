@@ -894,7 +894,8 @@ describe('otel', () => {
           minLength: 1,
           maxLength: 8,
         }),
-        async (turns) => {
+        fc.boolean(),
+        async (turns, isReversed) => {
           const history = [];
           const spans = turns.map(([answer, order], at) => {
             history.push(said('user', order));
@@ -907,7 +908,7 @@ describe('otel', () => {
             };
             return { traceId: 't', startTimeUnixNano: `${at + 1}`, attributes: attributes(values) };
           });
-          const [trace] = await tracesOf(batch(...spans.reverse()));
+          const [trace] = await tracesOf(batch(...(isReversed ? spans.reverse() : spans)));
           expect(trace.steps.map(({ content }) => content)).toEqual(
             history.slice(1).map(({ parts }) => parts[0].content),
           );
@@ -915,6 +916,34 @@ describe('otel', () => {
       ),
       { numRuns: 50 },
     );
+  });
+
+  test('what a model is given again is read as if it were alone', async () => {
+    const said = (content) => JSON.stringify({ role: 'user', content });
+    const lists = [
+      ...['[]', '[1]', '[12]', '[1 ]', '[1 ,2]', '[1,]', '[,1]', '["]"]', '["]","a"]', '{"a":[]}'],
+      ...[`[${said('a')}]`, `[${said('a')}]x`, `[${said('a')},${said('b')}]`, `[${said('a')},]`],
+      `[${said('ab')},${said('c')}]`,
+    ];
+    const span = (json, at) => ({
+      ...{ traceId: 't', startTimeUnixNano: `${at + 1}` },
+      attributes: attributes({ 'gen_ai.input.messages': json }),
+    });
+    const saidBy = async (...spans) =>
+      (await tracesOf(batch(...spans))).flatMap(({ task, steps, metadata }) => [
+        ...[task.objective, ...steps.map(({ content }) => content)].sort(),
+        metadata.imported.left_out,
+      ]);
+    for (const first of lists) {
+      for (const second of lists) {
+        // A list that has nothing in common comes between, so that it is not compared with the first.
+        const [one, between, two] = [span(first, 0), span('[0]', 2), span(second, 1)];
+        expect([first, second, await saidBy(one, two, between)]).toEqual([
+          ...[first, second],
+          await saidBy(one, between, two),
+        ]);
+      }
+    }
   });
 
   test('attributes that are nested deeply, and spans without an id, cost an error', async () => {

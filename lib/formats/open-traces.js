@@ -24,6 +24,8 @@ const MAX_FINISHED = 100_000;
 class OpenTraces {
   /** In the order in which something was last added. @type {Map<string, { value: Value, bytes: number, order: number }>} */
   #open = new Map();
+  /** The last key of these. @type {string | undefined} */
+  #last;
   #bytes = 0;
   #begun = 0;
   /** @type {Set<string>} */
@@ -60,9 +62,22 @@ class OpenTraces {
     trace.value ??= make();
     trace.bytes += size;
     this.#bytes += size;
-    this.#open.delete(key);
-    this.#open.set(key, /** @type {{ value: Value, bytes: number, order: number }} */ (trace));
+    // Records of a trace mostly follow each other; then it is the last one already.
+    if (key !== this.#last) {
+      this.#open.delete(key);
+      this.#open.set(key, /** @type {{ value: Value, bytes: number, order: number }} */ (trace));
+      this.#last = key;
+    }
     return trace.value;
+  }
+
+  /**
+   * A trace that is open.
+   *
+   * @param {string} key
+   */
+  get(key) {
+    return this.#open.get(key)?.value;
   }
 
   /** Takes out the traces that are too many, those first to which nothing was added for longest. @returns {readonly Value[]} */
@@ -87,6 +102,7 @@ class OpenTraces {
     const trace = this.#open.get(key);
     if (trace === undefined) return;
     this.#open.delete(key);
+    if (key === this.#last) this.#last = undefined;
     this.#bytes -= trace.bytes;
     if (this.#finished.size >= MAX_FINISHED) this.#finished.clear();
     this.#finished.add(key);

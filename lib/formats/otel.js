@@ -40,9 +40,21 @@ const { OpenTraces } = require('./open-traces.js');
  * @property {unknown[]} messages that the model was given and returned, in order
  */
 
+/**
+ * Messages that a model was given, and the JSON that they were read from.
+ *
+ * @typedef {{ json: string, messages: readonly unknown[] }} MessageList
+ */
+
 /** Attributes by the beginnings of their names; the others are not kept. */
 const LOOKED_AT =
   /^(?:gen_ai\.|llm\.|tool\.|tool_call\.|openinference\.|input\.value$|output\.value$|session\.id$)/;
+
+/** Of these, messages were taken already. */
+const NOT_KEPT = /messages|\.(?:prompt|completion)\./;
+
+/** What a model was given. */
+const INPUT = 'gen_ai.input.messages';
 
 const MAX_DEPTH = 64;
 
@@ -60,6 +72,8 @@ function recognises(value) {
 class OpenTrace {
   /** @type {Span[]} */
   spans = [];
+  /** What the model was given in the span that came last, if it was JSON. @type {MessageList | undefined} */
+  input;
   framework = '';
   size = 0;
 
@@ -91,10 +105,11 @@ function createReader() {
         try {
           const id = stringOf(span.traceId);
           if (id === undefined) throw new TypeError('a span has no traceId');
-          const kept = read(span);
+          const { input, ...kept } = read(span, open.get(id)?.input);
           const trace = open.add(id, size, () => new OpenTrace(id, entry));
           trace.size += size;
           trace.framework ||= service;
+          trace.input = input ?? trace.input;
           trace.spans.push(kept);
         } catch (error) {
           failure ??= { error };
@@ -121,17 +136,20 @@ function* spansOf(resources) {
 
 /**
  * @param {Record<string, unknown>} span
- * @returns {Span}
+ * @param {MessageList | undefined} before what the model was given in an earlier span of the trace
+ * @returns {Span & { input?: MessageList }}
  */
-function read(span) {
+function read(span, before) {
   const all = attributesOf(span.attributes);
-  const messages = [
-    ...messagesOf(all),
-    ...listOf(span.events).flatMap((event) => messagesOfEvent(objectOf(event))),
-  ];
-  const attributes = new Map(
-    [...all].filter(([name]) => LOOKED_AT.test(name) && !/messages|\.(?:prompt|completion)\./.test(name)),
-  );
+  const input = listIn(all.get(INPUT), before);
+  if (input !== undefined) all.set(INPUT, input.messages);
+  const messages = messagesOf(all);
+  for (const event of listOf(span.events)) messages.push(...messagesOfEvent(objectOf(event)));
+  /** @type {Attributes} */
+  const attributes = new Map();
+  for (const [name, value] of all) {
+    if (LOOKED_AT.test(name) && !NOT_KEPT.test(name)) attributes.set(name, value);
+  }
   const { code, message } = objectOf(span.status);
   return {
     start: timeOf(span.startTimeUnixNano),
@@ -146,7 +164,30 @@ function read(span) {
     statusMessage: stringOf(message) ?? '',
     attributes,
     messages,
+    input,
   };
+}
+
+/**
+ * The list that is written in JSON. A model is mostly given again what it was given before, and more: then only what was added is
+ * parsed, and the rest are the same objects. So a run of many calls takes no more time and memory than what is said in it.
+ *
+ * @param {unknown} json
+ * @param {MessageList | undefined} before
+ * @returns {MessageList | undefined} undefined if it is something else
+ */
+function listIn(json, before) {
+  if (typeof json !== 'string') return undefined;
+  if (before !== undefined && before.messages.length > 0 && before.json.endsWith(']')) {
+    const end = before.json.length - 1;
+    if (json.startsWith(before.json.slice(0, end)) && (json[end] === ',' || json === before.json)) {
+      if (json === before.json) return before;
+      const added = parsed(`[${json.slice(end + 1)}`);
+      if (Array.isArray(added) && added.length > 0) return { json, messages: [...before.messages, ...added] };
+    }
+  }
+  const messages = parsed(json);
+  return Array.isArray(messages) ? { json, messages } : undefined;
 }
 
 /** @param {unknown} time */
@@ -195,9 +236,7 @@ function unwrap(wrapped, depth) {
  * @param {Attributes} attributes
  */
 function messagesOf(attributes) {
-  const messages = ['gen_ai.input.messages', 'gen_ai.output.messages'].flatMap((name) =>
-    listOf(parsed(attributes.get(name))),
-  );
+  const messages = [INPUT, 'gen_ai.output.messages'].flatMap((name) => listOf(parsed(attributes.get(name))));
   if (messages.length > 0) return messages;
   const flat = ['llm.input_messages', 'llm.output_messages', 'gen_ai.prompt', 'gen_ai.completion'];
   return flat.flatMap((prefix) => unflatten(attributes, prefix).map(messageOf));
@@ -304,6 +343,11 @@ function parsed(value) {
 class Heard {
   /** @type {Map<string, number>} */
   #total = new Map();
+  /** What they say, which is written once for each. @type {Map<unknown, string>} */
+  #keys = new Map();
+  /** The messages of the first span, until there is another to compare with. @type {unknown[] | undefined} */
+  #first;
+  #isAlone = true;
 
   /**
    * The messages of a span that no span before had: one that was said twice is there twice.
@@ -311,10 +355,22 @@ class Heard {
    * @param {unknown[]} messages
    */
   newOf(messages) {
+    if (this.#first === undefined) {
+      this.#first = messages;
+      return messages;
+    }
+    if (this.#isAlone) this.#count(this.#first);
+    this.#isAlone = false;
+    return this.#count(messages);
+  }
+
+  /** @param {unknown[]} messages */
+  #count(messages) {
     /** @type {Map<string, number>} */
     const seen = new Map();
     return messages.filter((message) => {
-      const key = keyOf(message);
+      const key = this.#keys.get(message) ?? keyOf(message);
+      this.#keys.set(message, key);
       const times = (seen.get(key) ?? 0) + 1;
       seen.set(key, times);
       if (times <= (this.#total.get(key) ?? 0)) return false;
@@ -388,15 +444,10 @@ class Calls {
    * @param {Record<string, unknown>} message
    */
   addMessage(builder, message) {
+    for (const call of listOf(message.tool_calls)) this.#ask(objectOf(call));
     const parts = listOf(message.parts ?? message.content).map(objectOf);
-    for (const call of [
-      ...listOf(message.tool_calls).map(objectOf),
-      ...parts.filter(({ type }) => type === 'tool_call' || type === 'tool_use'),
-    ]) {
-      const name = String(objectOf(call.function ?? call).name);
-      const asked = this.#asked.get(name);
-      if (asked) asked.push(stringOf(call.id));
-      else this.#asked.set(name, [stringOf(call.id)]);
+    for (const part of parts) {
+      if (part.type === 'tool_call' || part.type === 'tool_use') this.#ask(part);
     }
     if (message.role !== 'tool') return addMessage(builder, message);
     const left = parts.filter(
@@ -406,6 +457,14 @@ class Calls {
     if (responses) {
       if (left.length > 0) addMessage(builder, { role: 'tool', parts: left });
     } else if (!this.#take(message.tool_call_id)) addMessage(builder, message);
+  }
+
+  /** @param {Record<string, unknown>} call */
+  #ask(call) {
+    const name = String(objectOf(call.function ?? call).name);
+    const asked = this.#asked.get(name);
+    if (asked) asked.push(stringOf(call.id));
+    else this.#asked.set(name, [stringOf(call.id)]);
   }
 
   /** @param {unknown} id */
