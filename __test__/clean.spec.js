@@ -358,7 +358,12 @@ describe('cleanTrace', () => {
     ['an array', [], TypeError, 'trace must be an object, got array'],
     ['what contains itself', cyclic, TypeError, 'trace.steps[0].input.a.b must not contain itself'],
     ['a trace that contains itself', whole, TypeError, 'trace.self.self must not contain itself'],
-    ['what is too deep', { deep }, RangeError, /^trace(\.deep){256} is nested deeper than 256 levels$/],
+    [
+      'what is too deep',
+      { deep },
+      RangeError,
+      /^trace is nested deeper than 256 levels, at trace(\.deep){256}$/,
+    ],
     [
       'too many values',
       { steps: new Proxy([], { get: (_, key) => (key === 'length' ? 2 ** 32 : 1) }) },
@@ -395,7 +400,7 @@ describe('cleanTrace', () => {
         },
       },
       RangeError,
-      /levels$/,
+      /^trace is nested deeper than 256 levels, at /,
     ],
   ])('refuses %s', async (_, trace, Class, message) => {
     const error = await cleanTrace(trace).then(

@@ -215,7 +215,9 @@ class Copier {
    */
   #nested(copy) {
     if (this.#levels === MOST_LEVELS) {
-      throw this.#invalid(RangeError, `is nested deeper than ${MOST_LEVELS} levels`);
+      // The path comes last: it is long, and who shows the message may cut it.
+      const message = `trace is nested deeper than ${MOST_LEVELS} levels, at ${pathOf(this.#path)}`;
+      throw codedError(RangeError, 'ERR_INVALID_TRACE', message);
     }
     this.#levels++;
     const copied = copy();
