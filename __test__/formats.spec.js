@@ -800,6 +800,37 @@ describe('swe-agent', () => {
   });
 });
 
+describe('swe-agent without a trajectory', () => {
+  const turn = (rest) => [
+    { role: 'user', content: 'Fix app.py', agent: 'main', ...rest },
+    { role: 'assistant', content: 'x', thought: 'I look.', action: 'ls\n', agent: 'main', ...rest },
+    { role: 'user', content: 'Error: no such folder', agent: 'main', ...rest },
+    { role: 'assistant', content: 'Nothing to do.', thought: '', action: '', agent: 'main', ...rest },
+    { role: 'user', content: 'Go on.', agent: 'main', ...rest },
+  ];
+  const system = { role: 'system', content: 'prompt', agent: 'main' };
+  const steps = [
+    ['thought', 'I look.'],
+    ['tool_call', 'ls\ncommand: ls'],
+    ['error_recovery', 'Error: no such folder'],
+    ['thought', 'Nothing to do.'],
+    ['observation', 'Go on.'],
+  ];
+
+  test.each([
+    ['a run', { history: [system, ...turn()] }, { 'system message': 1 }],
+    ['a demonstration', { history: [system, ...turn({ is_demo: true })] }, { 'system message': 1 }],
+    ['a run after one', { history: [...turn({ is_demo: true }), ...turn()] }, { demonstration: 5 }],
+    ['one that was killed', { history: turn(), trajectory: [], info: {} }, undefined],
+  ])('the history of %s is the run', async (_, record, leftOut) => {
+    const [{ trace, format, known }] = await read(record);
+    expect([format, known.success]).toEqual(['swe-agent', false]);
+    expect(trace.task.objective).toBe('Fix app.py');
+    expect(stepsOf(trace)).toEqual(steps);
+    expect(trace.metadata.imported.left_out).toEqual(leftOut);
+  });
+});
+
 describe('otel', () => {
   test('spans become a trace for each trace id, in whatever order they come', async () => {
     const results = await read(streamOf('spans.jsonl'));
@@ -1148,6 +1179,101 @@ describe('what every format has in common', () => {
       ),
       { numRuns: 700 },
     );
+  });
+
+  describe.each([
+    [
+      'atif',
+      (content, ids) => [
+        {
+          ...{ schema_version: 'ATIF-v1.8', agent: {} },
+          steps: [
+            { source: 'user', message: content },
+            ...ids.map((id) => ({
+              ...{ source: 'agent', message: '' },
+              tool_calls: [{ tool_call_id: id, function_name: 'f', arguments: {} }],
+              observation: { results: [{ source_call_id: id, content: 'ok' }] },
+            })),
+          ],
+        },
+      ],
+    ],
+    [
+      'openai-chat',
+      (content, ids) => [
+        {
+          messages: [
+            { role: 'user', content },
+            ...ids.flatMap((id) => [
+              { role: 'assistant', content: '', tool_calls: [{ id, function: { name: 'f' } }] },
+              { role: 'tool', tool_call_id: id, content: 'ok' },
+            ]),
+          ],
+        },
+      ],
+    ],
+    [
+      'claude-code',
+      (content, ids, session) =>
+        [
+          ['user', content],
+          ...ids.flatMap((id) => [
+            ['assistant', [{ type: 'tool_use', id, name: 'f', input: {} }]],
+            ['user', [{ type: 'tool_result', tool_use_id: id, content: 'ok' }]],
+          ]),
+        ].map(([type, content]) => ({ type, sessionId: session, message: { role: type, content } })),
+    ],
+    [
+      'swe-agent',
+      (content, ids) => [
+        {
+          ...{ environment: 'e', info: {}, history: [{ role: 'user', content }] },
+          trajectory: [...ids.map(() => 'f'), ''].map((action) => ({ action, observation: action && 'ok' })),
+        },
+      ],
+    ],
+    [
+      'otel',
+      (content, ids, session) => {
+        const messages = [
+          { role: 'user', content },
+          ...ids.flatMap((id) => [
+            { role: 'assistant', tool_calls: [{ id, function: { name: 'f' } }] },
+            { role: 'tool', tool_call_id: id, content: 'ok' },
+          ]),
+        ];
+        // What is nested deeply cannot be written but by hand.
+        const json =
+          typeof content === 'string'
+            ? JSON.stringify(messages)
+            : `[{"role":"user","content":${'['.repeat(50_000)}${']'.repeat(50_000)}}]`;
+        const attribute = { key: 'gen_ai.input.messages', value: { stringValue: json } };
+        return [
+          { resourceSpans: [{ scopeSpans: [{ spans: [{ traceId: session, attributes: [attribute] }] }] }] },
+        ];
+      },
+    ],
+  ])('hostile records of %s', (format, make) => {
+    test('that are nested deeply cost an error, and the rest is read', async () => {
+      let deep = [];
+      for (let depth = 0; depth < 50_000; depth++) deep = [deep];
+      const found = await read([...make(deep, [], 'a'), ...make('Hello', [], 'b')]);
+      expect(found.map(({ error, trace }) => error?.message ?? trace?.task.objective).sort()).toEqual([
+        'Hello',
+        expect.stringMatching(`not ${format}: .*nested too deeply$`),
+      ]);
+    });
+
+    test('that are large, or use an id again and again, have every step', async () => {
+      const content = 'x'.repeat(2 ** 21);
+      const [{ trace }, ...others] = await read(make(content, Array(3000).fill('same'), 'a'));
+      expect(others).toEqual([]);
+      expect(trace.task.objective.length).toBe(content.length);
+      expect(trace.steps.map(({ type, content }) => `${type} ${content.split('\n')[0]}`)).toEqual(
+        Array(3000).fill(['tool_call f', 'observation ok']).flat(),
+      );
+      expect(trace.metadata.imported.left_out ?? {}).not.toHaveProperty('call without a result');
+    });
   });
 
   test('hostile values cost an error at most', async () => {

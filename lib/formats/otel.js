@@ -115,11 +115,11 @@ function createReader() {
           failure ??= { error };
         }
       }
-      for (const trace of open.overflow()) yield assemble(trace);
+      for (const trace of open.overflow()) yield assembled(trace);
       if (failure !== undefined) throw failure.error;
     },
     *end() {
-      for (const trace of open.takeAll()) yield assemble(trace);
+      for (const trace of open.takeAll()) yield assembled(trace);
     },
   };
 }
@@ -388,6 +388,22 @@ class Heard {
 function keyOf(message) {
   const { finish_reason, id, name, ...rest } = objectOf(message);
   return JSON.stringify(rest);
+}
+
+/**
+ * A trace, or what is wrong with it: others that end with it are sound.
+ *
+ * @param {OpenTrace} trace
+ */
+function assembled(trace) {
+  try {
+    return assemble(trace);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const { line } = trace.entry;
+    const which = line === null ? 'a trace' : `the trace that begins in line ${line}`;
+    return new TypeError(`${which} is nested too deeply`);
+  }
 }
 
 /** @param {OpenTrace} trace */

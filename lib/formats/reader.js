@@ -30,7 +30,7 @@ const { DEFAULT_LIMIT, readRecords } = require('./records.js');
  * @typedef {object} Reader
  * @property {(entry: Entry) => Iterable<TraceBuilder | TypeError>} read the traces that this record ends, and what is wrong with parts
  * of it; throws a `TypeError` that says what is wrong with all of it
- * @property {() => Iterable<TraceBuilder>} [end] the traces that the end of the input ends
+ * @property {() => Iterable<TraceBuilder | TypeError>} [end] the traces that the end of the input ends, and what is wrong with one
  */
 
 /**

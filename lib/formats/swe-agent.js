@@ -8,6 +8,7 @@
 // | `thought` of each of `trajectory`; `response` without one    | `thought`                                                      |
 // | `action`                                                     | `tool_call`; its first word is the tool, `input.command` all   |
 // | `observation`                                                | `observation` or `error_recovery`, by its text                 |
+// | `history`, where there is no `trajectory`, as in demonstrations | `thought`, `action` and the message after it, as above      |
 // | `execution_time`, in seconds                                 | `latency_ms` of the call                                       |
 // | `messages` of mini-SWE-agent                                 | as in `openai-chat`; a command in a code block is a call       |
 // | `info.exit_status`                                           | success: it is `submitted`, and nothing more                   |
@@ -36,10 +37,24 @@ const COMMAND = /```(?:bash|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/;
 const isMini = (record) =>
   typeof record.trajectory_format === 'string' && record.trajectory_format.startsWith('mini-swe-agent');
 
+/** @param {Record<string, unknown>} message */
+const isDemonstration = (message) => message.is_demo === true || message.message_type === 'demonstration';
+
+/**
+ * Whether a history is all there is of a run, as of demonstrations: messages that say of which agent or kind they are.
+ *
+ * @param {Record<string, unknown>} record
+ */
+function isHistory({ trajectory, history }) {
+  const first = objectOf(listOf(history)[0]);
+  const isOfAgent = 'agent' in first || 'message_type' in first || 'is_demo' in first;
+  return trajectory === undefined && typeof first.role === 'string' && isOfAgent;
+}
+
 /** @param {unknown} value */
 function recognises(value) {
   if (!isObject(value)) return false;
-  if (isMini(value)) return true;
+  if (isMini(value) || isHistory(value)) return true;
   const first = listOf(value.trajectory)[0];
   if (first === undefined)
     return Array.isArray(value.trajectory) && Array.isArray(value.history) && isObject(value.info);
@@ -74,7 +89,8 @@ function read(entry) {
   if (typeof exit_status === 'string') builder.success = exit_status.toLowerCase() === 'submitted';
   if (typeof record.instance_id === 'string') builder.details.instance_id = record.instance_id;
   if (isMini(record)) addMessages(builder, listOf(record.messages));
-  else addTurns(builder, record);
+  else if (listOf(record.trajectory).length > 0) addTurns(builder, record);
+  else addHistory(builder, listOf(record.history));
   return builder;
 }
 
@@ -84,8 +100,7 @@ function read(entry) {
  */
 function addTurns(builder, record) {
   for (const message of listOf(record.history).map(objectOf)) {
-    if (message.is_demo === true || message.message_type === 'demonstration')
-      builder.leaveOut('demonstration');
+    if (isDemonstration(message)) builder.leaveOut('demonstration');
     else if (message.role === 'system') builder.system(message.content);
     else if (message.role === 'user') {
       builder.user(message.content);
@@ -107,6 +122,36 @@ function addTurns(builder, record) {
     if (seconds !== undefined) builder.took(undefined, seconds * 1000);
     if (turn.observation !== undefined && turn.observation !== null)
       builder.result({ content: turn.observation });
+  }
+}
+
+/**
+ * The messages of a run without a trajectory. Where all are a demonstration, that is the run.
+ *
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {unknown[]} history
+ */
+function addHistory(builder, history) {
+  const messages = history.map(objectOf);
+  const isRun = messages.some((message) => message.role !== 'system' && !isDemonstration(message));
+  let isWaiting = false;
+  for (const [at, message] of messages.entries()) {
+    const { role, content } = message;
+    if (isRun && isDemonstration(message)) builder.leaveOut('demonstration');
+    else if (role === 'system') builder.system(content);
+    else if (role === 'assistant') {
+      builder.message(stringOf(message.thought) ?? content);
+      const command = builder.textOf(message.action).trim();
+      isWaiting = command !== '';
+      if (isWaiting) addCommand(builder, command);
+    } else if (role !== 'user' && role !== 'tool') {
+      throw new TypeError(`history[${at}] has a role that is not known`);
+    } else {
+      if (isWaiting) builder.result({ content });
+      else if (role === 'tool') builder.event(content);
+      else builder.user(content);
+      isWaiting = false;
+    }
   }
 }
 
