@@ -5,7 +5,8 @@
 // - reading and scoring in one process, against parsing the same records and scoring the same traces. What is left is the reader's
 //   own. By the time of all processors: it does not depend on what else the machine does.
 //
-// The target is missed. The second row, of 2,000 runs of tau-airline on a machine that was not idle (provisional): atif 1.3 times,
+// The target is missed. The first row, of 10,000 runs by processor time (provisional): atif 1.35 times, openai-chat 1.4, swe-agent
+// 1.3; of 2,000, compiling included: claude-code 3.0, otel 3.1. The second row, of 2,000 runs of tau-airline on a machine that was not idle (provisional): atif 1.3 times,
 // openai-chat 1.4, swe-agent 1.4, claude-code 2.1, otel 3.1. What was worst is gone: `result.json` was looked for once a trajectory
 // (100 µs), each step was hashed by a call of its own (30 µs) and copied twice by spreads (20 µs), records that end no trace took
 // two generators each and a wait, and each message of a span was written again to tell whether an earlier span had it. What is left
