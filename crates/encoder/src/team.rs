@@ -14,8 +14,13 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// How long a thread spins before it sleeps: about what it takes to wake one.
+/// How long a thread spins before it sleeps, or within a pass before it yields: about what it takes to wake one.
 const SPIN: Duration = Duration::from_micros(50);
+
+/// How long a thread yields to others at a barrier, after that, before it sleeps. Waking a thread of a virtual machine whose
+/// processor had halted takes up to a millisecond, and a short pass would pay it at every layer; whoever else wants the processor
+/// gets it meanwhile.
+const PATIENCE: Duration = Duration::from_millis(2);
 
 /// What all threads do, each with its number; the barrier is where they wait for each other. The first error ends the pass
 /// for all.
@@ -200,7 +205,7 @@ impl Barrier {
     pub fn wait(&self) -> Result<(), Stop> {
         let passed = self.arrive();
         let over = || self.passed.load(Ordering::SeqCst) != passed || self.broken.load(Ordering::SeqCst);
-        if !spin_until(over) {
+        if !spin_until(over) && !yield_until(over) {
             let mut guard = lock(&self.lock);
             // Whoever comes last changes `passed` and then looks for sleepers; here it is the other way round, so one of the
             // two sees the other.
@@ -266,6 +271,18 @@ fn spin_until(over: impl Fn() -> bool) -> bool {
             return false;
         }
     }
+}
+
+/// Gives the processor to others until `over`, but not for long. Returns whether it is.
+fn yield_until(over: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if over() {
+            return true;
+        }
+        thread::yield_now();
+    }
+    over()
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -336,14 +353,14 @@ mod tests {
     fn sleeping_threads_wake() {
         let mut team = Team::new(2);
         for _ in 0..3 {
-            thread::sleep(SPIN * 20);
+            thread::sleep(PATIENCE * 3);
             let job: Job = Arc::new(|number, barrier| {
                 if number == 0 {
-                    thread::sleep(SPIN * 20);
+                    thread::sleep(PATIENCE * 3);
                 }
                 barrier.wait()?;
                 if number == 1 {
-                    thread::sleep(SPIN * 20);
+                    thread::sleep(PATIENCE * 3);
                 }
                 barrier.wait()
             });
