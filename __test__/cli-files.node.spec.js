@@ -465,7 +465,9 @@ describe('--clean', () => {
       lines: [
         ...['stdin:4: not JSON', 'stdin:5: not JSON'],
         'stdin:6: not openai-chat: messages[0]: a message has a role that is not known',
-        expect.stringMatching(/^stdin:7: trace\.deep\["\[REDACTED:email\]"\]\[0\]/),
+        expect.stringMatching(
+          /^stdin:7: trace is nested deeper than 256 levels, at trace\.deep\["\[REDACTED:email\]"\]\[0\]/,
+        ),
         'stdin:8: trace.steps must be an array, got string',
       ],
     });
