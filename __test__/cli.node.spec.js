@@ -29,7 +29,8 @@ const {
   start,
   tracesOf,
 } = require('./support/kp-score.js');
-const { addon, modelDirectory, readTraces } = require('./support/paths.js');
+const { addon } = require('./support/addon.js');
+const { modelDirectory, readTraces } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory } = require('./support/scratch.js');
 

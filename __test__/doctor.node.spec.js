@@ -10,7 +10,8 @@ const { embedderStatus } = require('..');
 const { REMEDIES, render } = require('../lib/doctor/doctor.js');
 const { systemLibc } = require('../lib/installation/libc.js');
 const { version } = require('../package.json');
-const { addon, modelDirectory, root, runtimeLibrary: library } = require('./support/paths.js');
+const { addon } = require('./support/addon.js');
+const { modelDirectory, root, runtimeLibrary: library } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 

@@ -10,7 +10,8 @@ const { _getLocalCache, embedderStatus } = require('..');
 const { scoreOf } = require('./oracle/score.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
-const { ONNXRUNTIME, addon, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
+const { addon } = require('./support/addon.js');
+const { ONNXRUNTIME, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 

@@ -6,14 +6,22 @@ const path = require('node:path');
 const root = path.join(__dirname, '..', '..');
 const modelDirectory = path.join(root, 'npm', 'all-minilm-l6-v2');
 
-/** The addon that is loaded: a file, outside of compiled programs. */
-const addon = /** @type {string} */ (require('../../lib/loader.js').file);
-
-/** The ONNX Runtime that the set-up has staged for the tests: in the package of this platform, or where that carries none, here. */
-const runtimeLibrary = [path.join(root, 'target', 'onnxruntime'), path.dirname(addon)]
+/**
+ * The ONNX Runtime that the set-up has staged for the tests: where no package carries one, or in that of this platform. Undefined
+ * before the set-up.
+ */
+const runtimeLibrary = [path.join(root, 'target', 'onnxruntime'), ...platformDirectories()]
   .filter((directory) => fs.existsSync(directory))
   .flatMap((directory) => fs.readdirSync(directory).map((name) => path.join(directory, name)))
   .find((file) => /^(lib)?knowledgepulse_onnxruntime\.(so|dll|dylib)$/.test(path.basename(file)));
+
+function platformDirectories() {
+  const packages = path.join(root, 'npm');
+  const names = fs
+    .readdirSync(packages)
+    .filter((name) => name.startsWith(`${process.platform}-${process.arch}`));
+  return names.map((name) => path.join(packages, name));
+}
 
 /** What a process is told so that it computes with ONNX Runtime. */
 const ONNXRUNTIME = {
@@ -34,4 +42,4 @@ function readTraces(file) {
   return lines.filter((line) => line.trim() !== '').map((line) => JSON.parse(line));
 }
 
-module.exports = { ONNXRUNTIME, addon, modelDirectory, readTraces, root, runtimeLibrary, sharedTraces };
+module.exports = { ONNXRUNTIME, modelDirectory, readTraces, root, runtimeLibrary, sharedTraces };

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 
+import { ONNXRUNTIME } from '../../__test__/support/paths.js';
 import { root } from '../platform.mjs';
 import { run } from '../setup.mjs';
 import { attempt, Impossible, logFile, workshop } from './tools.mjs';
@@ -106,7 +107,7 @@ export function smokeChecks(platform, getRunner) {
             throw new Error(`ended with ${found.status}: ${JSON.stringify(found.result)}; see ${log}`);
           }
           requireEngine(engine, found.result.status);
-          const reference = dtype === 'q8' ? env : { ...env, KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
+          const reference = dtype === 'q8' ? env : { ...env, ...ONNXRUNTIME };
           return compareScores(found.result, hostScores(reference), engine === 'builtin', dtype);
         },
       })),
