@@ -40,6 +40,7 @@ describe('imports', () => {
     'Embedder',
     'LocalStore',
     'Scorer',
+    'TraceMemory',
     'VectorCache',
     '_getLocalCache',
     'cleanPii',
