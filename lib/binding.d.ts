@@ -87,7 +87,7 @@ export declare class NativeScorer {
   batch(call?: NativeCall | undefined | null): NativeBatch
 }
 
-/** The state of a cache at one moment. */
+/** The state of a memory at one moment. */
 export declare class NativeSnapshot {
   /** Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled. */
   save(path: string, call?: NativeCall | undefined | null): Promise<void>
@@ -132,15 +132,9 @@ export declare class NativeTraceMemory {
   /** Forgets every trace. */
   clear(): void
   /** The state of the memory, to be saved. */
-  snapshot(): NativeTraceSnapshot
+  snapshot(): NativeSnapshot
   /** The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeTraceMemory>
-}
-
-/** The state of a memory at one moment. */
-export declare class NativeTraceSnapshot {
-  /** Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled. */
-  save(path: string, call?: NativeCall | undefined | null): Promise<void>
 }
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */

@@ -1,27 +1,27 @@
 //! The trace memory for JavaScript.
 
 use std::{
-    path::PathBuf,
+    path::Path,
     sync::{Arc, Mutex},
     time::{Instant, SystemTime},
 };
 
 use napi::{
-    Env, Task,
+    Env,
     bindgen_prelude::{AsyncTask, Float32ArraySlice, Object, ObjectFinalize, ToNapiValue, Unknown},
 };
 use napi_derive::napi;
 
 use super::{
     call::NativeCall,
-    error::{Result, into_unknown, throw},
+    error::{Result, throw},
     trace,
-    vector_cache::{CallQueue, NativeModelIdentity, Told, without_panic},
+    vector_cache::{CallQueue, Load, Loadable, NativeModelIdentity, NativeSnapshot, Told},
 };
 use crate::{
     cache::{
         Label, ModelIdentity, Options, Origin,
-        file::{LoadOptions, milliseconds, time_to_live, traces::TraceSnapshot},
+        file::{LoadOptions, milliseconds, time_to_live},
         novelty::{Extent, lock},
         traces::{Method, SimilarTrace, TraceEntry, TraceMemory},
     },
@@ -95,11 +95,7 @@ impl Batch {
         Ok(Read {
             traces,
             vectors: vectors.map(|vectors| vectors.to_vec()).unwrap_or_default(),
-            model: model.map(|NativeModelIdentity { model, dtype }| ModelIdentity {
-                model,
-                dtype,
-                sha256: None,
-            }),
+            model: model.map(Into::into),
         })
     }
 
@@ -332,11 +328,7 @@ impl NativeTraceMemory {
     #[napi(catch_unwind)]
     pub fn check_model(&self, env: &Env, model: NativeModelIdentity) -> Result<()> {
         let origin = Origin {
-            model: Some(ModelIdentity {
-                model: model.model,
-                dtype: model.dtype,
-                sha256: None,
-            }),
+            model: Some(model.into()),
             method: None,
         };
         let checked = lock(&self.memory).check_origin(&origin, Instant::now());
@@ -363,11 +355,9 @@ impl NativeTraceMemory {
 
     /// The state of the memory, to be saved.
     #[napi(catch_unwind)]
-    pub fn snapshot(&self) -> NativeTraceSnapshot {
-        let mut memory = lock(&self.memory);
-        NativeTraceSnapshot {
-            snapshot: Some(memory.snapshot(Instant::now(), SystemTime::now())),
-        }
+    pub fn snapshot(&self) -> NativeSnapshot {
+        let snapshot = lock(&self.memory).snapshot(Instant::now(), SystemTime::now());
+        NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
     /// The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
@@ -377,15 +367,8 @@ impl NativeTraceMemory {
         max_elements: Option<f64>,
         ttl_ms: Option<f64>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<LoadTraces> {
-        AsyncTask::new(LoadTraces {
-            call: call.map(NativeCall::share).unwrap_or_default(),
-            path: path.into(),
-            options: LoadOptions {
-                max_elements: max_elements.map(|number| number as usize),
-                time_to_live: ttl_ms.map(time_to_live),
-            },
-        })
+    ) -> AsyncTask<Load<TraceMemory>> {
+        Load::of(path, max_elements, ttl_ms, call)
     }
 }
 
@@ -395,77 +378,16 @@ pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) 
     Ok(digest::of(&trace::read(env, trace, Some(Extent::Full))?))
 }
 
-/// The state of a memory at one moment.
-#[napi]
-pub struct NativeTraceSnapshot {
-    snapshot: Option<TraceSnapshot>,
-}
+impl Loadable for TraceMemory {
+    type Native = NativeTraceMemory;
 
-#[napi]
-impl NativeTraceSnapshot {
-    /// Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn save(
-        &mut self,
-        env: &Env,
-        path: String,
-        call: Option<&NativeCall>,
-    ) -> Result<AsyncTask<SaveTraces>> {
-        let snapshot = self.snapshot.take().ok_or_else(|| {
-            let message = "a snapshot was saved twice";
-            throw(env, &Error::Internal(message.into()))
-        })?;
-        Ok(AsyncTask::new(SaveTraces {
-            snapshot,
-            path: path.into(),
-            call: call.map(NativeCall::share).unwrap_or_default(),
-        }))
-    }
-}
-
-/// Writing a file, away from the event loop.
-pub struct SaveTraces {
-    snapshot: TraceSnapshot,
-    path: PathBuf,
-    call: Arc<Call>,
-}
-
-impl Task for SaveTraces {
-    type Output = error::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
-            self.snapshot.save_unless_cancelled(&self.path, &self.call)
-        }))
+    fn load(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
+        Self::load_unless_cancelled(path, options, call)
     }
 
-    fn resolve(&mut self, env: Env, saved: Self::Output) -> Result<()> {
-        saved.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
-    }
-}
-
-/// Reading a file, away from the event loop.
-pub struct LoadTraces {
-    path: PathBuf,
-    options: LoadOptions,
-    call: Arc<Call>,
-}
-
-impl Task for LoadTraces {
-    type Output = error::Result<TraceMemory>;
-    type JsValue = NativeTraceMemory;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
-            TraceMemory::load_unless_cancelled(&self.path, self.options, &self.call)
-        }))
-    }
-
-    fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<NativeTraceMemory> {
-        let memory = loaded.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
-        let bytes = memory.bytes();
-        let memory = NativeTraceMemory::own(memory);
+    fn hand_over(self, env: Env) -> Result<NativeTraceMemory> {
+        let bytes = self.bytes();
+        let memory = NativeTraceMemory::own(self);
         memory.told.tell(env, bytes)?;
         Ok(memory)
     }

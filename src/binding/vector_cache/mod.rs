@@ -27,15 +27,15 @@ use crate::{
     cache::novelty::{SharedCache, lock},
     cache::{
         Label, Nearest, Options, VectorCache,
-        file::{LoadOptions, milliseconds, time_to_live},
+        file::{milliseconds, time_to_live},
     },
     error::{self, Error},
 };
-use files::{Load, NativeSnapshot};
 use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 
 pub use values::{NativeModelIdentity, NativeStoredNeighbour};
 
+pub(super) use files::{Load, Loadable, NativeSnapshot};
 pub(super) use queue::CallQueue;
 pub(super) use told::Told;
 
@@ -370,9 +370,7 @@ impl NativeVectorCache {
     pub fn snapshot(&self) -> NativeSnapshot {
         let (mut cache, now) = self.lock();
         let snapshot = cache.snapshot(now, SystemTime::now());
-        NativeSnapshot {
-            snapshot: Some(snapshot),
-        }
+        NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
     /// The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
@@ -382,15 +380,8 @@ impl NativeVectorCache {
         max_elements: Option<f64>,
         ttl_ms: Option<f64>,
         call: Option<&NativeCall>,
-    ) -> AsyncTask<Load> {
-        AsyncTask::new(Load {
-            call: call.map(NativeCall::share).unwrap_or_default(),
-            path: path.into(),
-            options: LoadOptions {
-                max_elements: max_elements.map(|number| number as usize),
-                time_to_live: ttl_ms.map(time_to_live),
-            },
-        })
+    ) -> AsyncTask<Load<VectorCache>> {
+        Load::of(path, max_elements, ttl_ms, call)
     }
 }
 

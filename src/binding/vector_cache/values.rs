@@ -98,17 +98,20 @@ impl Batch {
     }
 }
 
-pub(super) fn origin(
-    NativeModelIdentity { model, dtype }: NativeModelIdentity,
-    method: Option<String>,
-) -> Origin {
+pub(super) fn origin(model: NativeModelIdentity, method: Option<String>) -> Origin {
     Origin {
-        model: Some(ModelIdentity {
+        model: Some(model.into()),
+        method,
+    }
+}
+
+impl From<NativeModelIdentity> for ModelIdentity {
+    fn from(NativeModelIdentity { model, dtype }: NativeModelIdentity) -> Self {
+        Self {
             model,
             dtype,
             sha256: None,
-        }),
-        method,
+        }
     }
 }
 
