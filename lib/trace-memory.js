@@ -2,11 +2,12 @@
 
 const { cancellable, throwIfAborted } = require('./calls/abort.js');
 const { oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
+const { COUNT, OPTIONS, loadMemory, saveMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
-const { COUNT, LOAD_OPTIONS, OPTIONS, readPath, requireModel, toFloatArray } = require('./vector-cache.js');
+const { toFloatArray } = require('./vector-cache.js');
 
 /**
  * @import { CallOptions, ReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions, VectorCacheLoadOptions } from '../index.js'
@@ -72,20 +73,10 @@ class TraceMemory {
    * @returns {Promise<Public>}
    */
   static async load(file, options = {}) {
-    const resolved = readPath(file);
-    const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
-    throwIfAborted(signal);
-    const call = signal && new native.NativeCall();
-    const load = async () => {
-      const loaded = await fromAddon(() => native.NativeTraceMemory.load(resolved, maxElements, ttlMs, call));
-      // The embedder is not loaded for a call that nobody waits for.
-      throwIfAborted(signal);
-      if (model === 'check') {
-        await requireModel(resolved, loaded.model, (identity) => loaded.checkModel(identity));
-      }
-      return loaded;
-    };
-    return adopt(await cancellable(load, call, signal));
+    const loaded = await loadMemory(native.NativeTraceMemory, file, options, (held, identity) =>
+      held.checkModel(identity),
+    );
+    return adopt(loaded);
   }
 
   /**
@@ -232,13 +223,7 @@ class TraceMemory {
    * @returns {Promise<void>}
    */
   async save(file, options) {
-    const resolved = readPath(file);
-    const { signal } = readCallOptions(options);
-    throwIfAborted(signal);
-    const snapshot = fromAddon(() => this.#native.snapshot());
-    const call = signal && new native.NativeCall();
-    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
-    await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
+    await saveMemory(this.#native, file, options);
   }
 
   /**

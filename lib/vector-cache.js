@@ -1,20 +1,11 @@
 'use strict';
 
-const path = require('node:path');
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
-const {
-  inRange,
-  invalidOption,
-  oneOf,
-  readCallOptions,
-  readOptions,
-  requireNumber,
-} = require('./calls/options.js');
-const { embedderStatus } = require('./embedder.js');
+const { readOptions, requireNumber } = require('./calls/options.js');
+const { COUNT, OPTIONS, loadMemory, saveMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
+const { codedError, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
@@ -26,26 +17,6 @@ const { describe, readFrom, readLength } = require('./calls/reading.js');
  */
 
 const DEFAULT_MAX_ELEMENTS = 1000;
-
-/** How many there are of something. */
-const COUNT = { from: 0, whole: true };
-
-/** Milliseconds; infinity for ever. */
-const DURATION = { from: 0 };
-
-/** The options of a new cache. */
-const OPTIONS = {
-  maxElements: inRange(COUNT),
-  dimensions: inRange({ from: 1, whole: true }),
-  ttlMs: inRange(DURATION),
-};
-
-/** The options of `load`, besides `signal`. */
-const LOAD_OPTIONS = {
-  maxElements: OPTIONS.maxElements,
-  ttlMs: OPTIONS.ttlMs,
-  model: oneOf(['check', 'any']),
-};
 
 /**
  * A `VectorCache` around an existing native one.
@@ -104,20 +75,10 @@ class VectorCache {
    * @returns {Promise<Public>}
    */
   static async load(file, options = {}) {
-    const resolved = readPath(file);
-    const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
-    throwIfAborted(signal);
-    const call = signal && new native.NativeCall();
-    const load = async () => {
-      const loaded = await fromAddon(() => native.NativeVectorCache.load(resolved, maxElements, ttlMs, call));
-      // An aborted call must not load the embedder.
-      throwIfAborted(signal);
-      if (model === 'check') {
-        await requireModel(resolved, loaded.model, (identity) => loaded.checkOrigin(identity));
-      }
-      return loaded;
-    };
-    return adoptNative(await cancellable(load, call, signal));
+    const loaded = await loadMemory(native.NativeVectorCache, file, options, (held, identity) =>
+      held.checkOrigin(identity),
+    );
+    return adoptNative(loaded);
   }
 
   /**
@@ -317,13 +278,7 @@ class VectorCache {
    * @returns {Promise<void>}
    */
   async save(file, options) {
-    const resolved = readPath(file);
-    const { signal } = readCallOptions(options);
-    throwIfAborted(signal);
-    const snapshot = fromAddon(() => this.#native.snapshot());
-    const call = signal && new native.NativeCall();
-    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
-    await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
+    await saveMemory(this.#native, file, options);
   }
 }
 
@@ -357,42 +312,6 @@ function nextStored(handle, start, end) {
   } catch (error) {
     throw localError(error);
   }
-}
-
-/**
- * Throws if the vectors of a cache do not compare with those of the embedder of this process, as far as that is known.
- *
- * @param {string} file where the cache was loaded from
- * @param {import('./binding.js').NativeModelIdentity | null} held the model that its vectors come from
- * @param {(identity: import('./binding.js').NativeModelIdentity) => void} check throws if those of this model do not compare
- */
-async function requireModel(file, held, check) {
-  if (held === null) return;
-  const { available, model, dtype } = await embedderStatus();
-  if (!available || model === null || dtype === null) return;
-  try {
-    check({ model, dtype });
-  } catch (error) {
-    if (codeOf(error) !== 'ERR_CACHE_OTHER_MODEL') throw localError(error);
-    // The core's message names neither the file nor the remedy.
-    throw codedError(
-      Error,
-      'ERR_CACHE_OTHER_MODEL',
-      `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
-        `${model} (${dtype}): use another file, configure the ` +
-        "embedder that this one was made with, or load it with { model: 'any' }",
-    );
-  }
-}
-
-/** @param {unknown} file */
-function readPath(file) {
-  if (typeof file !== 'string') {
-    throw invalidOption(TypeError, `path must be a string, got ${describe(file)}`);
-  }
-  if (file === '') throw invalidOption(RangeError, 'path must not be empty');
-  // The directory of the process may change before it is used.
-  return path.resolve(file);
 }
 
 const TypedArray = Object.getPrototypeOf(Float32Array);
@@ -524,14 +443,9 @@ function isVectorCache(value) {
 }
 
 module.exports = {
-  COUNT,
-  LOAD_OPTIONS,
-  OPTIONS,
   VectorCache,
   adoptNative,
   isVectorCache,
   nativeOf,
-  readPath,
-  requireModel,
   toFloatArray,
 };

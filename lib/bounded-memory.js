@@ -1,0 +1,116 @@
+'use strict';
+
+// What the memories of vectors and of traces have in common: their bounds, and their files.
+
+const path = require('node:path');
+
+const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { inRange, invalidOption, oneOf, readCallOptions } = require('./calls/options.js');
+const { embedderStatus } = require('./embedder.js');
+const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
+const native = require('./loader.js').addon;
+const { describe } = require('./calls/reading.js');
+
+/**
+ * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
+ */
+
+/** How many there are of something. */
+const COUNT = { from: 0, whole: true };
+
+/** Milliseconds; infinity for ever. */
+const DURATION = { from: 0 };
+
+/** The options of a new memory. */
+const OPTIONS = {
+  maxElements: inRange(COUNT),
+  dimensions: inRange({ from: 1, whole: true }),
+  ttlMs: inRange(DURATION),
+};
+
+/** The options of `load`, besides `signal`. */
+const LOAD_OPTIONS = {
+  maxElements: OPTIONS.maxElements,
+  ttlMs: OPTIONS.ttlMs,
+  model: oneOf(['check', 'any']),
+};
+
+/**
+ * The native memory in a file, whose model is that of the embedder unless any will do.
+ *
+ * @template {{ model: NativeModelIdentity | null }} Native
+ * @param {{ load(path: string, maxElements?: number, ttlMs?: number, call?: NativeCall): Promise<Native> }} Class
+ * @param {unknown} file
+ * @param {unknown} options
+ * @param {(loaded: Native, identity: NativeModelIdentity) => void} check throws if vectors of this model do not compare with those loaded
+ * @returns {Promise<Native>}
+ */
+async function loadMemory(Class, file, options, check) {
+  const resolved = readPath(file);
+  const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
+  throwIfAborted(signal);
+  const call = signal && new native.NativeCall();
+  const load = async () => {
+    const loaded = await fromAddon(() => Class.load(resolved, maxElements, ttlMs, call));
+    // The embedder is not loaded for a call that nobody waits for.
+    throwIfAborted(signal);
+    if (model === 'check') await requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
+    return loaded;
+  };
+  return cancellable(load, call, signal);
+}
+
+/**
+ * Writes a native memory to a file, as it is at the call.
+ *
+ * @param {{ snapshot(): NativeSnapshot }} memory
+ * @param {unknown} file
+ * @param {unknown} options
+ */
+async function saveMemory(memory, file, options) {
+  const resolved = readPath(file);
+  const { signal } = readCallOptions(options);
+  throwIfAborted(signal);
+  const snapshot = fromAddon(() => memory.snapshot());
+  const call = signal && new native.NativeCall();
+  // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
+  await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
+}
+
+/**
+ * Throws if the vectors of a memory do not compare with those of the embedder of this process, as far as that is known.
+ *
+ * @param {string} file where the memory was loaded from
+ * @param {import('./binding.js').NativeModelIdentity | null} held the model that its vectors come from
+ * @param {(identity: import('./binding.js').NativeModelIdentity) => void} check throws if those of this model do not compare
+ */
+async function requireModel(file, held, check) {
+  if (held === null) return;
+  const { available, model, dtype } = await embedderStatus();
+  if (!available || model === null || dtype === null) return;
+  try {
+    check({ model, dtype });
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_CACHE_OTHER_MODEL') throw localError(error);
+    // The core's message names neither the file nor the remedy.
+    throw codedError(
+      Error,
+      'ERR_CACHE_OTHER_MODEL',
+      `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
+        `${model} (${dtype}): use another file, configure the ` +
+        "embedder that this one was made with, or load it with { model: 'any' }",
+    );
+  }
+}
+
+/** @param {unknown} file */
+function readPath(file) {
+  if (typeof file !== 'string') {
+    throw invalidOption(TypeError, `path must be a string, got ${describe(file)}`);
+  }
+  if (file === '') throw invalidOption(RangeError, 'path must not be empty');
+  // The directory of the process may change before it is used.
+  return path.resolve(file);
+}
+
+module.exports = { COUNT, OPTIONS, loadMemory, saveMemory };
