@@ -219,17 +219,27 @@ export interface ExplainOptions extends CallOptions {
   remember?: boolean;
 }
 
+/** How a {@link Scorer} compares traces; see `novelty` in {@link ScorerOptions}. */
+export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
+
 /** Options of {@link Scorer}. */
-export interface ScorerOptions {
+export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
   /**
-   * The memory that traces are compared with; it must have 384 dimensions. Scorers may share one.
+   * The memory that traces are compared with by `novelty: 'prefix'`; it must have 384 dimensions. Scorers may share one.
    *
    * @defaultValue a new one, for 1,000 traces
    */
   cache?: VectorCache;
   /**
-   * A memory elsewhere, which other processes can share, instead of the cache. When a batch is aborted, the store keeps what it
-   * was given by then.
+   * The memory that traces are compared with by `novelty: 'lexical'` or `'full'`, made or loaded for that method; for `full` it
+   * must have 384 dimensions. Scorers may share one.
+   *
+   * @defaultValue a new one, for 1,000 traces
+   */
+  memory?: TraceMemory;
+  /**
+   * A memory elsewhere, which other processes can share, instead of the cache; only with `novelty: 'prefix'`. When a batch is
+   * aborted, the store keeps what it was given by then.
    */
   store?: NoveltyStore;
   /**
@@ -238,14 +248,15 @@ export interface ScorerOptions {
    * `reject` rejects it with the store's error. `local` compares with the cache instead; for that, the cache also remembers
    * what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail. When the store
    * answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 vectors are kept for
-   * it, in the memory of the process, so call {@link Scorer.flush} before that ends. (A trace is one vector, or with
-   * `novelty: 'full'` up to 32.) A trace that the store refuses for good is dropped, with a warning.
+   * it, in the memory of the process, so call {@link Scorer.flush} before that ends. A trace
+   * that the store refuses for good is dropped, with a warning.
    *
    * @defaultValue `'reject'`
    */
   onStoreError?: 'reject' | 'local';
   /**
-   * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds.
+   * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds. With
+   * `novelty: 'lexical'`, which needs none, it changes nothing.
    *
    * @defaultValue `'default'`, the embedder of the process
    */
@@ -256,18 +267,18 @@ export interface ScorerOptions {
    */
   weights?: Readonly<Record<string, ScoringWeights>>;
   /**
-   * How much of a trace is compared. `prefix` compares the first 512 tokens, as the SDK does. `full` compares the whole text, in up
-   * to 32 windows of up to 1,000 bytes, each of which is compared and remembered; the page
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Full novelty} has the formula.
+   * How traces are compared.
    *
-   * Give each of the two a memory of its own: a memory that was filled by one is refused by the other, because a prefix and the
-   * windows of the same trace resemble each other too little.
-   * With `full`, the members of the `cache` may wait for tenths of a second while all windows of a trace are compared with
-   * a large cache.
+   * - `prefix` compares the embeddings of the first 512 tokens, as the SDK does.
+   * - `lexical` compares the words of the whole trace. It needs no model, and neither loads one nor waits for one.
+   * - `full` compares the words of the whole trace, and the embeddings of its digest. Without a model novelty is 0.5.
+   *
+   * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Novelty} has the formulas, and tells what
+   * each of them finds. `prefix` remembers in the `cache`, the others in the `memory`.
    *
    * @defaultValue `'prefix'`
    */
-  novelty?: 'prefix' | 'full';
+  novelty?: Method;
 }
 
 /**
@@ -286,7 +297,7 @@ export interface ScorerOptions {
  * await scorer.cache.save('memory.safetensors');
  * ```
  */
-export class Scorer {
+export class Scorer<Method extends NoveltyMethod = 'prefix'> {
   /**
    * Makes a scorer. The embedder is loaded by the first call, not here. If the `cache` is being compared with, this waits for that
    * comparison.
@@ -294,13 +305,16 @@ export class Scorer {
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or if there is no such option.
    * @throws `RangeError` with the same code if an option is outside its range: a cache that does not have 384 dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache was filled by another `novelty`. With the cache of
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache or the memory is of another `novelty`. With the cache of
    * {@link defaultScorer}, which all threads share, the calls reject instead.
    */
-  constructor(options?: ScorerOptions);
+  constructor(options?: ScorerOptions<Method>);
 
-  /** The memory itself, not a copy. */
-  get cache(): VectorCache;
+  /** The memory of `novelty: 'prefix'` itself, not a copy; otherwise null. */
+  get cache(): Method extends 'prefix' ? VectorCache : null;
+
+  /** The memory of `novelty: 'lexical'` or `'full'` itself, not a copy; otherwise null. */
+  get memory(): Method extends 'prefix' ? null : TraceMemory;
 
   /** Scores a trace: see {@link evaluateValue}. */
   evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
@@ -471,15 +485,15 @@ export interface ScoreBreakdown {
   /** The rules that applied, in their order. The `after` of the last one is the score. */
   overrides: ScoreOverride[];
   /**
-   * Where the novelty comes from: a comparison with the memory (`cache` or `store`); or it is 0.5, because the memory was
+   * Where the novelty comes from: a comparison with the memory (`cache`, also for the `memory` of a scorer, or `store`); or it is 0.5, because the memory was
    * empty (`empty-cache` or `empty-store`) or because there is no embedder.
    */
   noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder';
   /** The remembered trace that this one resembles most; null if the memory was empty or there is no embedder. */
   nearest: NearestTrace | null;
-  /** How many tokens were embedded, special ones included; null without an embedder. */
+  /** How many tokens were embedded, special ones included; null where nothing was. */
   tokens: number | null;
-  /** Whether there was more text than was embedded; null without an embedder. */
+  /** Whether there was more text than was compared; null where nothing was, for want of an embedder. */
   truncated: boolean | null;
 }
 
@@ -503,15 +517,17 @@ export interface NearestTrace {
   /** Its `id`; null if that was not a string, or was longer than 1,024 bytes of UTF-8. */
   label: string | null;
   /**
-   * The cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001. With `novelty: 'full'`, the mean over the windows of
-   * the scored trace whose nearest remembered window is one of this trace.
+   * With `novelty: 'prefix'` the cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001. Otherwise the larger of
+   * 0.7 `lexical` + 0.3 `embedded` (`lexical` alone without a model) and the fourth power of `contained`, 0 to 1. Novelty is 1 minus
+   * this.
    */
   similarity: number;
-  /**
-   * The share that these windows have of the scored text, 0 to 1; always 1 without `novelty: 'full'`. For a trace without a label it
-   * is the share of one window, because it is unknown whether two windows without a label belong to the same trace.
-   */
-  share: number;
+  /** The cosine of the weighted words, 0 to 1; null with `novelty: 'prefix'`. */
+  lexical: number | null;
+  /** Which part of the scored trace's words it contains, by their weights, 0 to 1; null with `novelty: 'prefix'`. */
+  contained: number | null;
+  /** The cosine of the embedded digests, 0 to 1; null unless with `novelty: 'full'`. */
+  embedded: number | null;
 }
 
 /**

@@ -268,6 +268,14 @@ describe('scores', () => {
     expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
   });
 
+  test('--novelty lexical needs no model', async () => {
+    const found = await results(['--novelty', 'lexical', '--explain', examples], {
+      env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') },
+    });
+    expect(breakdowns(found)).toEqual(await explained(traces, { novelty: 'lexical' }));
+    expect(found.some(({ breakdown }) => breakdown.nearest !== null)).toBe(true);
+  });
+
   test('--dtype and --threads', async () => {
     const { code, stdout } = await kpScore(['--dtype', 'q8', '--threads', '1', '--format', 'json', examples]);
     expect(code).toBe(0);
@@ -846,7 +854,13 @@ describe('exit codes', () => {
     ['more than all traces', ['--top', '101%'], 'up to 100%'],
     ['two ways to select', ['--top', '1', '--threshold', '0.5'], '--threshold and --top exclude each other'],
     ['an unknown dtype', ['--dtype', 'fp16'], 'fp32 or q8'],
-    ['an unknown novelty', ['--novelty', 'some'], 'prefix or full'],
+    ['an unknown novelty', ['--novelty', 'some'], 'prefix, lexical or full'],
+    ['a model for words', ['--novelty', 'lexical', '--dtype', 'q8'], '--dtype and --novelty lexical'],
+    [
+      'words in a store',
+      ['--novelty', 'full', '--store', 'postgres://host/database'],
+      '--store and --novelty full exclude each other',
+    ],
     ['--dropped without a threshold', ['--dropped', 'x'], '--threshold'],
     ['--quiet and --verbose', ['--quiet', '--verbose'], '--verbose'],
     ['a memory without an embedder', ['--no-embedder', '--memory', 'x'], '--memory'],

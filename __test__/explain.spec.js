@@ -101,7 +101,13 @@ test('every part at once', async () => {
   expectExact(second, trace);
   expect(second.noveltyBasis).toBe('cache');
   expect(second.dimensions.novelty).toBeCloseTo(0, 6);
-  expect(second.nearest).toEqual({ label: trace.id, similarity: 1 - second.dimensions.novelty, share: 1 });
+  expect(second.nearest).toEqual({
+    label: trace.id,
+    similarity: 1 - second.dimensions.novelty,
+    lexical: null,
+    contained: null,
+    embedded: null,
+  });
 });
 
 test('opposites can need the clamp', async () => {
@@ -135,7 +141,7 @@ test('so can a similarity that rounding has taken beyond 1', async () => {
   const steps = [{ type: 'thought' }, { type: 'observation' }];
   const breakdown = await scorer.explain(makeTrace({ steps }));
   expect(breakdown.dimensions.novelty).toBeCloseTo(-0.0005, 10);
-  expect(breakdown.nearest).toEqual({ label: 'duplicate', similarity: 1.0005, share: 1 });
+  expect(breakdown.nearest).toMatchObject({ label: 'duplicate', similarity: 1.0005 });
   expect(breakdown.overrides).toEqual([{ rule: 'clamp', before: breakdown.composite, after: 0 }]);
   expect(breakdown.score).toBe(0);
 });

@@ -48,7 +48,13 @@ function ordinaryTraces(count = 400) {
     const nearest =
       i === 0
         ? null
-        : { label: `kp:trace:${Math.floor(random() ** 2 * i)}`, similarity, share: i % 5 ? 1 : 0.75 };
+        : {
+            label: `kp:trace:${Math.floor(random() ** 2 * i)}`,
+            similarity,
+            ...(i % 5
+              ? { lexical: null, contained: null, embedded: null }
+              : { lexical: similarity, contained: 0.9, embedded: i % 2 ? 0.5 : null }),
+          };
     const overrides = OVERRIDES[Math.floor(random() * OVERRIDES.length)];
     const dimensions = { complexity: random(), toolDiversity: random(), outcome: random() };
     const novelty = i === 0 ? 0.5 : 1 - similarity;

@@ -16,7 +16,20 @@ const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
-const { Scorer, VectorCache } = kp;
+const { LocalStore, Scorer, TraceMemory, VectorCache } = kp;
+
+const entryOfAnotherMethod = () => ({
+  id: 'a',
+  vectors: [new Float32Array(384).fill(1)],
+  model: { model: 'm', dtype: 'fp32' },
+  method: 'other',
+});
+
+async function cacheOfAnotherMethod() {
+  const store = new LocalStore();
+  await store.compareAndAdd(entryOfAnotherMethod());
+  return store.cache;
+}
 
 const scratch = scratchDirectory('scorer');
 
@@ -27,38 +40,41 @@ const scoreBy = (weights, trace) => new Scorer({ embedder: null, weights }).eval
 
 describe('memories', () => {
   test('each is of one novelty method', async () => {
-    const cache = new VectorCache({ maxElements: 3 });
-    // Both are made before anything is remembered.
-    const [prefix, full] = ['prefix', 'full'].map((novelty) => new Scorer({ cache, novelty }));
-    expect(cache.method).toBe(undefined);
+    const cache = await cacheOfAnotherMethod();
+    const refusal = {
+      name: 'Error',
+      code: 'ERR_CACHE_OTHER_METHOD',
+      message: expect.stringMatching(/novelty 'other'.*novelty 'prefix'.*clear it, use another/),
+    };
+    expect(() => new Scorer({ cache })).toThrow(expect.objectContaining(refusal));
+    // Without an embedder nothing is compared.
+    expect(() => new Scorer({ cache, embedder: null })).not.toThrow();
+    cache.clear();
+    const prefix = new Scorer({ cache });
     await prefix.explain(makeTrace(), { remember: false });
     expect(cache.method).toBe(undefined);
     await prefix.evaluateValue(makeTrace());
     expect(cache.method).toBe('prefix');
-    const refusal = {
-      name: 'Error',
-      code: 'ERR_CACHE_OTHER_METHOD',
-      message: expect.stringMatching(
-        /novelty 'prefix'.*novelty 'full'.*clear it, use another, or score with/,
-      ),
-    };
+    // What is filled by another method after the scorer was made is refused by its calls.
+    cache.clear();
+    await new LocalStore(cache).compareAndAdd(entryOfAnotherMethod());
     const { signal } = new AbortController();
     for (const call of [
-      () => full.evaluateValue(makeTrace()),
-      () => full.explain(makeTrace(), { remember: false }),
-      () => full.evaluateValues([makeTrace()]),
-      () => full.evaluateValues([makeTrace()], { signal }),
-      async () => new Scorer({ cache, novelty: 'full' }),
+      () => prefix.evaluateValue(makeTrace()),
+      () => prefix.explain(makeTrace(), { remember: false }),
+      () => prefix.evaluateValues([makeTrace()]),
+      () => prefix.evaluateValues([makeTrace()], { signal }),
     ]) {
-      expect(await call().catch((reason) => reason)).toMatchObject(refusal);
+      expect(await call().catch((reason) => reason)).toMatchObject({ code: 'ERR_CACHE_OTHER_METHOD' });
     }
     expect(cache.size).toBe(1);
-    // Without an embedder nothing is compared.
-    expect(() => new Scorer({ cache, novelty: 'full', embedder: null })).not.toThrow();
-    cache.clear();
-    expect(cache.method).toBe(undefined);
-    await full.evaluateValue(makeTrace());
-    expect(cache.method).toBe('full');
+    const memory = new TraceMemory({ novelty: 'lexical' });
+    expect(() => new Scorer({ memory, novelty: 'full' })).toThrow(
+      expect.objectContaining({
+        code: 'ERR_CACHE_OTHER_METHOD',
+        message: expect.stringMatching(/novelty 'lexical', not with 'full'/),
+      }),
+    );
   });
 
   test('replies come in the order of the calls, also those to invalid traces', async () => {
@@ -79,8 +95,9 @@ describe('memories', () => {
       `
       const { Worker } = require('node:worker_threads');
       const code = ({ code }) => code;
-      const full = new kp.Scorer({ cache: kp.defaultScorer.cache, novelty: 'full' });
-      await full.evaluateValue(makeTrace());
+      const store = new kp.LocalStore(kp.defaultScorer.cache);
+      const vectors = [new Float32Array(384).fill(1)];
+      await store.compareAndAdd({ id: 'a', vectors, model: { model: 'm', dtype: 'fp32' }, method: 'other' });
       const worker = new Worker(
         'const kp = require(' + JSON.stringify(${JSON.stringify(path.join(__dirname, '..'))}) + ');' +
         'const { makeTrace } = require(' + JSON.stringify(${JSON.stringify(require.resolve('./support/make-trace.js'))}) + ');' +
@@ -88,37 +105,20 @@ describe('memories', () => {
         { eval: true },
       );
       const other = await new Promise((resolve) => worker.once('message', resolve).once('error', resolve));
-      console.log(JSON.stringify([other, await kp.evaluateValue(makeTrace()).catch(code)]));
+      console.log(JSON.stringify([other.slice(0, 15), (await kp.evaluateValue(makeTrace()).catch(code)).slice(0, 15)]));
       `,
     );
-    expect(result).toEqual(['ERR_CACHE_OTHER_METHOD', 'ERR_CACHE_OTHER_METHOD']);
-  });
-
-  test('a file knows its method', async () => {
-    const file = path.join(scratch, 'full.safetensors');
-    const scorer = new Scorer({ novelty: 'full' });
-    await scorer.evaluateValues([makeTrace(), makeTrace()], {
-      signal: new AbortController().signal,
-    });
-    await scorer.cache.save(file);
-    const cache = await VectorCache.load(file);
-    expect(cache.method).toBe('full');
-    expect(() => new Scorer({ cache })).toThrow(expect.objectContaining({ code: 'ERR_CACHE_OTHER_METHOD' }));
-    expect(
-      (await new Scorer({ cache, novelty: 'full' }).explain(makeTrace())).nearest.similarity,
-    ).toBeCloseTo(1);
+    expect(result).toEqual(['ERR_CACHE_OTHER', 'ERR_CACHE_OTHER']);
   });
 
   test('vectors that were added by hand are of any method, until a trace is remembered', async () => {
     const cache = new VectorCache();
     cache.add(new Float32Array(384).fill(1), 'by hand');
-    for (const novelty of ['prefix', 'full']) {
-      const scorer = new Scorer({ cache, novelty });
-      expect((await scorer.explain(makeTrace(), { remember: false })).nearest.label).toBe('by hand');
-    }
-    await new Scorer({ cache, novelty: 'full' }).evaluateValue(makeTrace());
+    const scorer = new Scorer({ cache });
+    expect((await scorer.explain(makeTrace(), { remember: false })).nearest.label).toBe('by hand');
+    await scorer.evaluateValue(makeTrace());
     cache.add(new Float32Array(384).fill(1), 'by hand');
-    expect(cache.method).toBe('full');
+    expect(cache.method).toBe('prefix');
   });
 
   test('each scorer has its own', async () => {
@@ -317,12 +317,47 @@ describe('other options', () => {
       'options.cache must have 384 dimensions, those of an embedding, got 3',
     ],
     ['another embedder', { embedder: 'openai' }, RangeError, "options.embedder must be 'default' or null"],
-    ['another novelty', { novelty: 'half' }, RangeError, "options.novelty must be 'prefix' or 'full'"],
+    [
+      'another novelty',
+      { novelty: 'half' },
+      RangeError,
+      "options.novelty must be 'prefix', 'lexical' or 'full'",
+    ],
+    [
+      'a memory of traces for prefixes',
+      { memory: new TraceMemory() },
+      TypeError,
+      "options.memory is for novelty 'lexical' and 'full'; 'prefix' remembers in options.cache",
+    ],
+    [
+      'a cache for words',
+      { cache: new VectorCache(), novelty: 'full' },
+      TypeError,
+      "options.cache is for novelty 'prefix'; 'full' remembers in options.memory, a TraceMemory",
+    ],
+    [
+      'a store for words',
+      { store: new LocalStore(), novelty: 'lexical' },
+      TypeError,
+      "options.store is for novelty 'prefix': stores keep vectors, and 'lexical' compares words too",
+    ],
+    [
+      'a memory that is a cache',
+      { memory: new VectorCache(), novelty: 'full' },
+      TypeError,
+      'options.memory must be a TraceMemory',
+    ],
+    [
+      'a memory of other dimensions',
+      { memory: new TraceMemory({ novelty: 'full', dimensions: 3 }), novelty: 'full' },
+      RangeError,
+      'options.memory must have 384 dimensions, those of an embedding, got 3',
+    ],
     [
       'unknown options',
       { novlety: 'full' },
       TypeError,
-      'options.novlety is not an option of this call; its options are cache, embedder, novelty, onStoreError, store, weights',
+      'options.novlety is not an option of this call; its options are cache, embedder, memory, novelty, onStoreError, store, weights',
     ],
     [
       'an option that throws',
@@ -523,8 +558,9 @@ test('what is shown of the objects says what they hold', () => {
   expect(show([cache])).toBe(`[ ${shown} ]`);
   expect(show(new kp.LocalStore(cache))).toBe(`LocalStore { cache: ${shown} }`);
   expect(show(new kp.LocalStore(cache), 0)).toBe('LocalStore { cache: [VectorCache] }');
-  expect(show(new Scorer({ cache, novelty: 'full' }))).toBe(
-    `Scorer { novelty: 'full', store: undefined, cache: ${shown} }`,
+  expect(show(new Scorer({ cache }))).toBe(`Scorer { novelty: 'prefix', store: undefined, cache: ${shown} }`);
+  expect(show(new Scorer({ novelty: 'lexical' }))).toMatch(
+    /^Scorer \{ novelty: 'lexical', store: undefined, memory: TraceMemory \{/,
   );
   expect(show(new Scorer({ cache, embedder: null }))).toContain('Scorer { novelty: null,');
   expect(show(new kp.Embedder())).toBe('Embedder { dimensions: 384 }');

@@ -43,7 +43,7 @@ class WatchedStore extends LocalStore {
 
 const down = () => Object.assign(new Error('the server does not answer'), { code: 'ERR_STORE_UNAVAILABLE' });
 
-describe.each(['prefix', 'full'])('novelty %s', (novelty) => {
+describe.each(['prefix'])('novelty %s', (novelty) => {
   test('a store gives the scores and explanations of a cache', async () => {
     const store = new WatchedStore();
     const [scorer, expected] = [

@@ -15,7 +15,7 @@ const DEFAULT_THRESHOLD = 0.75;
 const FORMATS = /** @type {const} */ (['table', 'json', 'jsonl', 'csv']);
 const DTYPES = /** @type {const} */ (['fp32', 'q8']);
 const ENGINES = /** @type {const} */ (['auto', 'builtin', 'onnxruntime']);
-const NOVELTIES = /** @type {const} */ (['prefix', 'full']);
+const NOVELTIES = /** @type {const} */ (['prefix', 'lexical', 'full']);
 const ANSWERS = /** @type {const} */ (['yes', 'no']);
 const MAX_THREADS = 1024;
 
@@ -61,17 +61,18 @@ Scoring:
                        it: postgres://user@host/database; needs the package pg. A
                        password can come from PGPASSWORD
   --store-table NAME   the table there, also SCHEMA.TABLE (knowledgepulse_novelty)
-  --memory-size N      how many traces are remembered: 1000, or 32000 windows of traces
-                       with --novelty full, or what FILE was saved with; with --store
-                       100000 where it makes the table, which keeps what it was made with
-  --novelty METHOD     prefix compares the first 512 tokens, full all of a trace (prefix)
+  --memory-size N      how many traces are remembered: 1000, or what FILE was saved with;
+                       with --store 100000 where it makes the table, which keeps what it
+                       was made with
+  --novelty METHOD     prefix compares the first 512 tokens, lexical the words of the whole
+                       trace and needs no model, full both its words and a digest (prefix)
   --weights FILE       a JSON object of profiles: by domain, the weights of complexity,
                        novelty, toolDiversity and outcome
   --dtype DTYPE        which of two installed models: fp32 or q8
   --model-dir DIR      another directory with the model
   --engine ENGINE      what computes the embeddings: auto, builtin or onnxruntime (auto)
   --threads N          threads that one inference computes on
-  --no-embedder        without a model: novelty is 0.5
+  --no-embedder        without a model: novelty is 0.5, except with --novelty lexical
 
 Messages:
   --quiet              only what ends the run, no summary
@@ -301,19 +302,21 @@ function refuseContradictions(values, options) {
     }
   }
   if (options.quiet && options.verbose) throw misused('--quiet and --verbose exclude each other');
-  if (options.embedder === null) {
+  const isLexical = options.novelty === 'lexical';
+  if (options.embedder === null || isLexical) {
     const excluded = /** @type {const} */ ([
-      'dtype',
-      'engine',
-      'memory',
-      'memory-size',
-      'model-dir',
-      'store',
-      'threads',
+      ...['dtype', 'engine', 'memory', 'memory-size', 'model-dir', 'store', 'threads'],
     ]);
+    const reason = isLexical ? '--novelty lexical' : '--no-embedder';
     for (const name of excluded) {
-      if (values[name] !== undefined) throw misused(`--${name} and --no-embedder exclude each other`);
+      if (isLexical && name.startsWith('memory')) continue;
+      if (values[name] !== undefined) throw misused(`--${name} and ${reason} exclude each other`);
     }
+  }
+  if (options.store !== null && options.novelty !== 'prefix') {
+    throw misused(
+      `--store and --novelty ${options.novelty} exclude each other: a store keeps vectors, not words`,
+    );
   }
   if (options.store !== null && options.memory !== null) {
     throw misused('--store and --memory exclude each other');

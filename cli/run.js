@@ -8,6 +8,7 @@ const {
   configureEmbedder,
   embedderStatus,
   Scorer,
+  TraceMemory,
   VectorCache,
 } = require('../index.js');
 const { isNearDuplicate, resemblanceOf } = require('./report/duplicates.js');
@@ -174,6 +175,14 @@ class Run {
     return /** @type {Scorer} */ (this.#scorer);
   }
 
+  /** What the scorer remembers by itself. */
+  get #remembered() {
+    const { cache, memory } = this.#used;
+    return /** @type {import('../index.js').VectorCache | import('../index.js').TraceMemory} */ (
+      cache ?? memory
+    );
+  }
+
   get #hasFiles() {
     const { out, dropped, report, memory } = this.#options;
     return [out, dropped, report, memory].some((file) => file !== null);
@@ -222,11 +231,11 @@ class Run {
     }
     const weights = this.#readWeights();
     this.#embedder = await this.#loadEmbedder();
-    const cache = await this.#loadMemory();
+    const { cache, memory } = await this.#loadMemory();
     await this.#connect();
     const store = this.#connection?.store;
     try {
-      this.#scorer = new Scorer({ cache, store, embedder: this.#options.embedder, novelty, weights });
+      this.#scorer = new Scorer({ cache, memory, store, embedder: this.#options.embedder, novelty, weights });
     } catch (thrown) {
       const error = /** @type {SystemError} */ (thrown);
       const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory?.file : this.#options.weights;
@@ -263,7 +272,16 @@ class Run {
 
   /** @returns {Promise<import('./summary.js').Embedder>} */
   async #loadEmbedder() {
-    const { dtype, embedder, engine, memory, modelDirectory, store, threads, verbose } = this.#options;
+    const { dtype, embedder, engine, memory, modelDirectory, novelty, store, threads, verbose } =
+      this.#options;
+    if (novelty === 'lexical') {
+      return {
+        available: false,
+        dtype: null,
+        isNeeded: false,
+        reason: '--novelty lexical compares words alone',
+      };
+    }
     if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
     configureEmbedder({ dtype, engine, modelDirectory, threads });
     const status = await embedderStatus();
@@ -284,23 +302,32 @@ class Run {
     return status;
   }
 
-  /** What is remembered from earlier runs; undefined if that is nothing. */
+  /**
+   * What is remembered from earlier runs, as the options of a scorer; empty if that is nothing.
+   *
+   * @returns {Promise<import('../index.js').ScorerOptions<any>>}
+   */
   async #loadMemory() {
-    const { memory: file, memorySize: maxElements } = this.#options;
-    let cache;
+    const { memory: file, memorySize: maxElements, novelty } = this.#options;
+    /** @type {import('../index.js').ScorerOptions<any> | undefined} */
+    let loaded;
     if (file !== null) {
       await requireRoomFor(file);
       this.#lock = new FileLock(file);
       try {
-        cache = await VectorCache.load(file, { maxElements });
+        loaded =
+          novelty === 'prefix'
+            ? { cache: await VectorCache.load(file, { maxElements }) }
+            : { memory: await TraceMemory.load(file, { maxElements }) };
       } catch (thrown) {
         const error = /** @type {SystemError} */ (thrown);
         if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, adviceOn(error));
       }
-      this.#memory = { file, before: cache?.size ?? 0, after: null };
+      this.#memory = { file, before: (loaded?.cache ?? loaded?.memory)?.size ?? 0, after: null };
     }
-    // Otherwise the scorer knows best how large it should be.
-    return cache ?? (maxElements === undefined ? undefined : new VectorCache({ maxElements }));
+    if (loaded !== undefined) return loaded;
+    if (novelty === 'prefix') return { cache: new VectorCache({ maxElements }) };
+    return { memory: new TraceMemory({ maxElements, novelty }) };
   }
 
   async #connect() {
@@ -531,7 +558,7 @@ class Run {
    */
   async #record(scored, { success, excerpt, text, redactions }, kept) {
     const { breakdown } = scored;
-    const isRepeated = isNearDuplicate(resemblanceOf(breakdown, this.#options.novelty));
+    const isRepeated = isNearDuplicate(resemblanceOf(breakdown));
     const result = { ...scored, kept, isNearDuplicate: isRepeated };
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
@@ -612,7 +639,7 @@ class Run {
     const { memory } = this.#options;
     if (memory === null) return;
     try {
-      await this.#used.cache.save(memory);
+      await this.#remembered.save(memory);
     } catch (error) {
       throw new CommandError(EXIT.file, messageOf(error));
     }
@@ -631,7 +658,7 @@ class Run {
    * @param {boolean} isWritten
    */
   async #sizeOfMemory(isWritten) {
-    if (this.#connection === null) return isWritten ? this.#used.cache.size : (this.#memory?.before ?? 0);
+    if (this.#connection === null) return isWritten ? this.#remembered.size : (this.#memory?.before ?? 0);
     return this.#connection.store.size().catch(() => null);
   }
 

@@ -20,13 +20,14 @@ const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 const { StoreWithFallback } = require('./store/fallback.js');
 const { explainByStore } = require('./store/scoring.js');
+const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /**
- * @import { AbortSignalLike, BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyStore, ReadonlyReasoningTrace,
+ * @import { AbortSignalLike, BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyMethod, NoveltyStore, ReadonlyReasoningTrace,
  *   ScoreBreakdown, ScorerOptions } from '../index.js'
- * @import { Scorer as PublicScorer, VectorCache as PublicCache } from '../index.js'
- * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer, NativeVectorCache } from './binding.js'
+ * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
+ * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer } from './binding.js'
  */
 
 /**
@@ -41,17 +42,20 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /** @typedef {import('./store/scoring.js').Found} Found */
 
-/** The default capacity where a trace is remembered by up to 32 windows: as many traces as the SDK remembers. */
-const FULL_MAX_ELEMENTS = 32_000;
-
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
- * @implements {PublicScorer}
+ * @template {NoveltyMethod} [Method='prefix']
+ * @implements {PublicScorer<Method>}
  */
 class Scorer {
   #native;
-  #cache;
+  /**
+   * What is remembered: by `novelty: 'prefix'` vectors, else traces.
+   *
+   * @type {PublicCache | PublicMemory}
+   */
+  #memory;
   /** How traces are compared, and the store: only to be shown. */
   #shown;
   /**
@@ -64,35 +68,51 @@ class Scorer {
   /**
    * Makes a scorer; nothing is loaded yet. Throws `ERR_INVALID_OPTION`.
    *
-   * @param {ScorerOptions} [options]
+   * @param {ScorerOptions<Method>} [options]
    */
   constructor(options = {}) {
     const given = readOptions(options, OPTIONS);
-    const { novelty: extent = 'prefix', store, onStoreError = 'reject', weights: profiles = [] } = given;
-    const { cache = new VectorCache(extent === 'full' ? { maxElements: FULL_MAX_ELEMENTS } : {}) } = given;
-    // Without an embedder nothing is compared.
-    const novelty = given.embedder === null ? undefined : extent;
-    this.#cache = cache;
-    this.#shown = { novelty: novelty ?? null, store };
-    if (store !== undefined && novelty !== undefined) {
-      this.#store = new StoreWithFallback(store, cache, onStoreError);
+    const { novelty = 'prefix', store, onStoreError = 'reject', weights: profiles = [] } = given;
+    requireFitting(novelty, given);
+    // Without an embedder nothing is compared but words.
+    const compares = given.embedder !== null || novelty === 'lexical';
+    if (novelty === 'prefix') {
+      const { cache = new VectorCache() } = given;
+      this.#memory = cache;
+      if (store !== undefined && compares) this.#store = new StoreWithFallback(store, cache, onStoreError);
+      const memory = compares ? nativeOf(cache) : undefined;
+      this.#native = fromAddon(() => new native.NativeScorer(profiles, memory));
+    } else {
+      const { memory = new TraceMemory({ novelty }) } = given;
+      this.#memory = memory;
+      const traces = compares ? nativeOfTraces(memory) : undefined;
+      this.#native = fromAddon(() => new native.NativeScorer(profiles, undefined, traces));
     }
-    const memory = /** @type {NativeVectorCache} */ (nativeOf(cache));
-    this.#native = fromAddon(() => new native.NativeScorer(memory, profiles, novelty));
+    this.#shown = { novelty: compares ? novelty : null, store };
   }
 
   /**
-   * The memory: the live one, not a copy.
+   * The memory with `novelty: 'prefix'`: the live one, not a copy; otherwise null.
    *
-   * @returns {PublicCache}
+   * @returns {Method extends 'prefix' ? PublicCache : null}
    */
   get cache() {
-    return this.#cache;
+    return /** @type {any} */ (isVectorCache(this.#memory) ? this.#memory : null);
+  }
+
+  /**
+   * The memory with `novelty: 'lexical'` or `'full'`: the live one, not a copy; otherwise null.
+   *
+   * @returns {Method extends 'prefix' ? null : PublicMemory}
+   */
+  get memory() {
+    return /** @type {any} */ (isTraceMemory(this.#memory) ? this.#memory : null);
   }
 
   /** @type {import('./inspect.js').Inspect} */
   [custom](depth, options) {
-    return inspectAs('Scorer', { ...this.#shown, cache: this.#cache }, depth, options);
+    const { cache, memory } = this;
+    return inspectAs('Scorer', { ...this.#shown, ...(cache ? { cache } : { memory }) }, depth, options);
   }
 
   /**
@@ -364,7 +384,13 @@ function toBreakdown(found) {
     composite: found.composite,
     overrides: Array.from(overrides, ({ rule, before, after }) => ({ rule, before, after })),
     noveltyBasis: found.noveltyBasis,
-    nearest: nearest && { label: nearest.label, similarity: nearest.similarity, share: nearest.share },
+    nearest: nearest && {
+      label: nearest.label,
+      similarity: nearest.similarity,
+      lexical: nearest.lexical,
+      contained: nearest.contained,
+      embedded: nearest.embedded,
+    },
     tokens: found.tokens,
     truncated: found.truncated,
   };
@@ -417,6 +443,49 @@ function readCache(cache, path) {
 }
 
 /**
+ * @param {unknown} memory
+ * @param {string} path
+ * @returns {PublicMemory}
+ */
+function readMemory(memory, path) {
+  if (!isTraceMemory(memory)) throw invalidOption(TypeError, `${path} must be a TraceMemory`);
+  const dimensions = nativeOfTraces(memory)?.dimensions;
+  if (memory.novelty === 'full' && dimensions !== DIMENSIONS) {
+    const message = `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${dimensions}`;
+    throw invalidOption(RangeError, message);
+  }
+  return memory;
+}
+
+/**
+ * Throws unless the memory is one for this method.
+ *
+ * @param {'prefix' | 'lexical' | 'full'} novelty
+ * @param {{ cache?: PublicCache, memory?: PublicMemory, store?: NoveltyStore }} given
+ */
+function requireFitting(novelty, { cache, memory, store }) {
+  if (novelty === 'prefix') {
+    if (memory === undefined) return;
+    const message = "options.memory is for novelty 'lexical' and 'full'; 'prefix' remembers in options.cache";
+    throw invalidOption(TypeError, message);
+  }
+  if (cache !== undefined) {
+    const message = `options.cache is for novelty 'prefix'; '${novelty}' remembers in options.memory, a TraceMemory`;
+    throw invalidOption(TypeError, message);
+  }
+  if (store !== undefined) {
+    const message = `options.store is for novelty 'prefix': stores keep vectors, and '${novelty}' compares words too`;
+    throw invalidOption(TypeError, message);
+  }
+  if (memory !== undefined && memory.novelty !== novelty) {
+    const message =
+      `options.memory compares with novelty '${memory.novelty}', not with '${novelty}': ` +
+      `use another, or score with novelty '${memory.novelty}'`;
+    throw codedError(Error, 'ERR_CACHE_OTHER_METHOD', message);
+  }
+}
+
+/**
  * The profiles for the addon, which checks that the weights add up.
  *
  * @param {unknown} weights
@@ -450,7 +519,8 @@ function readProfiles(weights, path) {
 const OPTIONS = {
   cache: readCache,
   embedder: readEmbedder,
-  novelty: oneOf(['prefix', 'full']),
+  memory: readMemory,
+  novelty: oneOf(['prefix', 'lexical', 'full']),
   onStoreError: oneOf(['reject', 'local']),
   store: readStore,
   weights: readProfiles,

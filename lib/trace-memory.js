@@ -32,6 +32,12 @@ const NEUTRAL = 0.5;
  * @type {(handle: NativeTraceMemory) => TraceMemory}
  */
 let adopt;
+/**
+ * The native one of a `TraceMemory`; undefined for anything else.
+ *
+ * @type {(value: unknown) => NativeTraceMemory | undefined}
+ */
+let nativeOfTraces;
 
 /**
  * A bounded first-in-first-out memory of traces that tells how new another one is.
@@ -48,6 +54,8 @@ class TraceMemory {
       memory.#native = handle;
       return memory;
     };
+    nativeOfTraces = (value) =>
+      typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
   }
 
   /**
@@ -312,4 +320,12 @@ function readTraceOptions(options, memory) {
   return { vector: Float32Array.from(toFloatArray(vector, 'vector', memory.dimensions)), signal };
 }
 
-module.exports = { TraceMemory };
+/**
+ * @param {unknown} value
+ * @returns {value is Public}
+ */
+function isTraceMemory(value) {
+  return nativeOfTraces(value) !== undefined;
+}
+
+module.exports = { TraceMemory, isTraceMemory, nativeOfTraces };

@@ -121,10 +121,7 @@ export function duplicatesSection(report) {
     return section(title, finding('There was no embedder, so near-duplicates could not be looked for.'));
   }
   const similarity = decimal(duplicates.similarity);
-  const isWhole = report.noveltyMode === 'full';
-  const criterion = isWhole
-    ? `a novelty of ${decimal(1 - duplicates.similarity)} or less: nothing in them is new`
-    : `a similarity of ${similarity} or more to an earlier one`;
+  const criterion = `a similarity of ${similarity} or more to an earlier one`;
   if (duplicates.count === 0) return section(title, finding(`No trace has ${criterion}.`));
   const { groups, groupCount } = duplicates;
   /** @param {Group[]} some */

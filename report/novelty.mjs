@@ -222,10 +222,10 @@ function captionOf({ noveltyMode, duplicates, truncated, count: scored, novelty 
     duplicates.count > 0 && 'Near-duplicates lie in the shaded band at the bottom.',
   ];
   const longer = `${integer(truncated)} of ${count(scored, 'trace')}`;
-  if (noveltyMode === 'full') {
+  if (noveltyMode !== 'prefix') {
     sentences.push(
-      'The whole text of the traces was compared.',
-      truncated > 0 && `Of ${longer}, only a sample of it was.`,
+      'The words of the whole text of the traces were compared.',
+      truncated > 0 && `${longer} had more text than is read.`,
     );
   } else {
     sentences.push(

@@ -124,20 +124,28 @@ function contributionBar(breakdown, width) {
  * What novelty rests on, in words.
  *
  * @param {Breakdown} breakdown
- * @param {boolean} isWhole
  */
-function nearestInWords({ noveltyBasis, nearest, truncated }, isWhole) {
-  const compared = isWhole ? 'a sample' : 'the beginning';
-  const rest = truncated ? ` Only ${compared} of its text was compared.` : '';
+function nearestInWords({ noveltyBasis, nearest, truncated }) {
+  const rest = truncated ? ' Only the beginning of its text was compared.' : '';
   if (noveltyBasis === 'no-embedder')
     return ['Not compared with others: novelty is 0.5 without an embedder.'];
   if (nearest === null) return [`Compared with nothing: the memory was empty, where novelty is 0.5.${rest}`];
-  const over = nearest.share < 1 ? ` over ${percent(nearest.share, 1)} of the text` : '';
   return [
     'Nearest remembered: ',
     nearest.label === null ? 'a trace without an id' : foreign(nearest.label, { class: 'mono' }),
-    `, similarity ${decimal(nearest.similarity)}${over}.${rest}`,
+    `, similarity ${decimal(nearest.similarity)}${partsInWords(nearest)}.${rest}`,
   ];
+}
+
+/**
+ * What the similarity by words is made of.
+ *
+ * @param {NonNullable<Breakdown['nearest']>} nearest
+ */
+function partsInWords({ lexical, contained, embedded }) {
+  if (lexical === null || contained === null) return '';
+  const digest = embedded === null ? '' : `, digest ${decimal(embedded)}`;
+  return ` (words ${decimal(lexical)}${digest}; ${percent(contained, 1)} of the words, by weight, are in it)`;
 }
 
 /** @param {Breakdown} breakdown */
@@ -179,7 +187,7 @@ function traceItem(trace, report) {
       foreign(place(trace, report.sourceCount)),
       ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
     ),
-    element('p', { class: 'meta' }, ...nearestInWords(breakdown, report.noveltyMode === 'full')),
+    element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
     more('Values and weights', figuresTable(breakdown)),
   );
 }

@@ -33,6 +33,7 @@ const {
   Embedder,
   LocalStore,
   Scorer,
+  TraceMemory,
   VectorCache,
   _getLocalCache,
   configureEmbedder,
@@ -124,7 +125,7 @@ const caches = [
   [new VectorCache({ dimensions: 2 ** 40 }), 1000],
 ];
 
-/** Those for `novelty: 'full'`: the others are filled with prefixes, which do not compare. */
+/** Those for scorers with another `novelty`, which refuse a cache. */
 const cachesOfFull = caches.map(([{ maxElements, dimensions, ttlMs }, most]) => [
   new VectorCache({ maxElements, dimensions, ttlMs }),
   most,
@@ -133,9 +134,9 @@ const cachesOfFull = caches.map(([{ maxElements, dimensions, ttlMs }, most]) => 
 const scorers = [
   defaultScorer,
   new Scorer({ cache: caches[1][0] }),
-  new Scorer({ cache: new VectorCache({ maxElements: 40, ttlMs: 20 }), novelty: 'full' }),
+  new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }), novelty: 'lexical' }),
   new Scorer({ embedder: null }),
-  new Scorer({ store: new FailingStore(), novelty: 'full' }),
+  new Scorer({ store: new FailingStore() }),
   new Scorer({ store: new FailingStore(), onStoreError: 'local' }),
 ];
 /** Those before have no store, which may fail. */

@@ -78,13 +78,10 @@ describeWithPostgres('kp-score --store', () => {
     expect(maxElements).toBe(2);
   });
 
-  test('a table of another novelty method is refused, and stays as it was', async () => {
-    const args = ['--store', url(), '--store-table', 'prefixes'];
-    expect((await score(...args)).code).toBe(0);
-    const { code, stderr, results } = await score(...args, '--novelty', 'full');
-    expect({ code, results }).toEqual({ code: 3, results: [] });
-    expect(stderr).toMatch(/another novelty method.*'prefix'.*'full'/);
-    expect(await context.store({ table: 'prefixes' }).size()).toBe(3);
+  test('words are not compared with a store', async () => {
+    const { code, stderr } = await score('--store', url(), '--novelty', 'full');
+    expect(code).toBe(2);
+    expect(stderr).toContain('--store and --novelty full exclude each other');
   });
 
   test('a name that cannot be a table is told by the option', async () => {

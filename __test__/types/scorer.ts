@@ -20,11 +20,11 @@ import {
 declare const signal: AbortSignalLike;
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
-const options: ScorerOptions = {
+const options: ScorerOptions<'prefix'> = {
   cache: new VectorCache(),
   embedder: null,
   weights: { legal: equal },
-  novelty: 'full',
+  novelty: 'prefix',
 };
 
 export async function use(trace: ReasoningTrace): Promise<number> {

@@ -109,7 +109,7 @@ class ReportCollector {
    * @param {object} options
    * @param {number} options.threshold traces that score as much or more are kept
    * @param {string[]} options.sources the names of what is read
-   * @param {'prefix' | 'full'} options.novelty
+   * @param {'prefix' | 'lexical' | 'full'} options.novelty
    * @param {'fp32' | 'q8' | null} options.dtype null without an embedder
    * @param {string} options.version of this package
    */
@@ -165,7 +165,7 @@ class ReportCollector {
     tally(this.#bases, breakdown.noveltyBasis.replace(/cache|store/, 'memory'));
 
     const nearest = breakdown.nearest && {
-      ...pick(breakdown.nearest, ['similarity', 'share']),
+      ...pick(breakdown.nearest, ['similarity', 'lexical', 'contained', 'embedded']),
       label: nameOf(breakdown.nearest.label),
     };
     const listed = {
@@ -178,7 +178,7 @@ class ReportCollector {
       score,
       excerpt: excerptOf(excerpt, EXCERPT_LENGTH),
     };
-    this.#duplicates.add(listed, nearest, resemblanceOf(breakdown, this.#about.noveltyMode));
+    this.#duplicates.add(listed, nearest, resemblanceOf(breakdown));
     /** @returns {ListedBreakdown} */
     const full = () => ({
       ...listed,

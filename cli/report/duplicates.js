@@ -2,7 +2,7 @@
 
 // Groups of near-duplicates: traces that are linked by their nearest remembered trace.
 
-/** From this cosine similarity on, two traces count as near-duplicates. */
+/** From this similarity on, two traces count as near-duplicates. */
 const SIMILARITY = 0.95;
 
 /**
@@ -10,12 +10,9 @@ const SIMILARITY = 0.95;
  * embedder.
  *
  * @param {import('../..').ScoreBreakdown} breakdown
- * @param {'prefix' | 'full'} novelty
  */
-function resemblanceOf({ dimensions, nearest }, novelty) {
-  if (nearest === null) return null;
-  // Of a whole text, each part has its own nearest trace.
-  return novelty === 'full' ? 1 - dimensions.novelty : nearest.similarity;
+function resemblanceOf({ nearest }) {
+  return nearest === null ? null : nearest.similarity;
 }
 
 /**

@@ -43,19 +43,22 @@ function explainByStore(store, embed, remember, call, signal) {
 async function score(store, embedding, remember, call, signal) {
   // The embeddings come in the order of the calls, and so the questions do.
   const embedded = await embedding;
-  const { vectors } = embedded;
-  if (vectors === null) return embedded.score([]);
-  // An embedded trace with vectors always has a model.
+  const { vector } = embedded;
+  if (vector === null) return embedded.score(null);
+  // An embedded trace with a vector always has a model.
   const { model, dtype } = /** @type {NativeModelIdentity} */ (embedded.model);
   const entry = {
     id: embedded.id,
-    // Copies, so that the arrays and the object are of the caller's realm.
-    vectors: Array.from(vectors, (vector) => new Float32Array(vector)),
+    // A copy, so that the array and the object are of the caller's realm.
+    vectors: [new Float32Array(vector)],
     model: { model, dtype },
     method: embedded.method ?? undefined,
   };
-  const { comparison, isLocal } = await store.ask(entry, remember, call, signal);
-  const breakdown = fromAddon(() => embedded.score(comparison));
+  const {
+    comparison: [nearest],
+    isLocal,
+  } = await store.ask(entry, remember, call, signal);
+  const breakdown = fromAddon(() => embedded.score(nearest));
   return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[breakdown.noveltyBasis] };
 }
 

@@ -53,10 +53,14 @@ pub struct NativeOverride {
 pub struct NativeNearest {
     /// Its label.
     pub label: Option<String>,
-    /// The cosine similarity.
+    /// The similarity as one number.
     pub similarity: f64,
-    /// The share of the text.
-    pub share: f64,
+    /// The cosine of the weighted words, by a memory of traces.
+    pub lexical: Option<f64>,
+    /// Which part of the words is contained in it, by a memory of traces.
+    pub contained: Option<f64>,
+    /// The cosine of the embedded digests, by a memory of traces with embeddings.
+    pub embedded: Option<f64>,
 }
 
 impl From<Breakdown> for NativeBreakdown {
@@ -103,9 +107,13 @@ impl From<Breakdown> for NativeBreakdown {
             nearest: novelty.nearest.map(|nearest| NativeNearest {
                 label: nearest.label.map(|label| label.to_string()),
                 similarity: nearest.similarity,
-                share: nearest.share,
+                lexical: nearest.parts.map(|parts| parts.lexical),
+                contained: nearest.parts.map(|parts| parts.contained),
+                embedded: nearest.parts.and_then(|parts| parts.embedded),
             }),
-            tokens: reading.map(|reading| u32::try_from(reading.tokens).unwrap_or(u32::MAX)),
+            tokens: reading
+                .and_then(|reading| reading.tokens)
+                .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),
             truncated: reading.map(|reading| reading.truncated),
         }
     }

@@ -20,15 +20,16 @@ use super::{
     error::{Result, throw},
     replies::{Replies, Ticket},
     trace,
+    trace_memory::NativeTraceMemory,
     turns::{Places, Turns},
     vector_cache::{NativeModelIdentity, NativeStoredNeighbour, NativeVectorCache},
 };
 use crate::{
     cache,
-    cache::novelty::{Extent, Memory, Novelty, SharedCache, lock},
+    cache::novelty::{Memory, Novelty, PREFIX, SharedCache, lock},
     cache::{Label, Origin},
     call::Call,
-    engine::{Embeddings, Request},
+    engine::{EmbeddedText, Reply, Request},
     error::{self, Error},
     score::weights::{Profile, Profiles, Weights},
     score::{self, Breakdown, Scorer, Summary},
@@ -67,14 +68,14 @@ pub struct NativeScorer {
 
 #[napi]
 impl NativeScorer {
-    /// A scorer with the SDK's profiles, and `profiles` besides or instead. Throws for invalid weights, and for a
-    /// cache that was filled by another method.
+    /// A scorer with the SDK's profiles, and `profiles` besides or instead, that compares with one of these memories, or with none
+    /// of them. Throws for invalid weights, and for a cache that was filled by another method.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: &Env,
-        cache: &NativeVectorCache,
         profiles: Vec<NativeProfile>,
-        #[napi(ts_arg_type = "'prefix' | 'full' | undefined")] extent: Option<String>,
+        cache: Option<&NativeVectorCache>,
+        traces: Option<&NativeTraceMemory>,
     ) -> Result<Self> {
         let mut known = Profiles::default();
         for profile in profiles {
@@ -88,28 +89,25 @@ impl NativeScorer {
                 .set(profile.name, weights)
                 .map_err(|error| throw(env, &error))?;
         }
-        let scorer = Scorer {
-            cache: cache.share(),
-            profiles: known,
-            extent: extent.map(|extent| match extent.as_str() {
-                "full" => Extent::Full,
-                _ => Extent::Prefix,
-            }),
-        };
         // The model is not known before it is loaded, so each comparison checks that. The memory of the process is not
         // checked here either: other threads fill it too, and loading the package makes a scorer with it, which must not
         // throw.
-        if !cache.is_shared() {
+        if let Some(cache) = cache.filter(|cache| !cache.is_shared()) {
             let origin = Origin {
                 model: None,
-                method: scorer.method(),
+                method: Some(PREFIX.into()),
             };
-            let checked = lock(&scorer.cache).check_origin(&origin, Instant::now());
+            let checked = lock(&cache.share()).check_origin(&origin, Instant::now());
             checked.map_err(|error| throw(env, &error))?;
         }
+        let memory = cache.map(|cache| Memory::of_vectors(cache.share()));
+        let bounds = cache.map(NativeVectorCache::bounds).unwrap_or_default();
         let calls = Calls {
-            scorer,
-            bounds: cache.bounds(),
+            scorer: Scorer {
+                memory: memory.or_else(|| traces.map(NativeTraceMemory::share)),
+                profiles: known,
+            },
+            bounds,
             turns: Turns::default(),
             places: Places::default(),
             replies: Replies::of(env)?,
@@ -181,12 +179,11 @@ impl NativeScorer {
     /// A call of many traces. With `call` the memory keeps them only once they are committed.
     #[napi(catch_unwind)]
     pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
-        let extent = self.calls.scorer.extent;
-        let draft = call.and(extent).map(|_| Memory::draft_of(self.calls.bounds));
+        let memory = call.and(self.calls.scorer.memory.as_ref());
         NativeBatch {
             calls: Rc::clone(&self.calls),
             call: call.map(NativeCall::share),
-            draft: RefCell::new(draft),
+            drafted: RefCell::new(memory.map(|memory| memory.with_draft(self.calls.bounds))),
             number: Cell::new(None),
         }
     }
@@ -198,9 +195,9 @@ impl NativeScorer {
 pub struct NativeBatch {
     calls: Rc<Calls>,
     call: Option<Arc<Call>>,
-    /// What it would add to the memory, until it is closed: the object lives on as garbage, of whose size the JavaScript
-    /// engine knows nothing.
-    draft: RefCell<Option<Arc<SharedCache>>>,
+    /// The memory with what the batch would add to it, until it is closed: the object lives on as garbage, of whose size the
+    /// JavaScript engine knows nothing.
+    drafted: RefCell<Option<Memory>>,
     /// Its number among the scorer's batches, once it has begun.
     number: Cell<Option<u64>>,
 }
@@ -255,12 +252,17 @@ impl NativeBatch {
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn commit<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
         let (ticket, promise) = self.calls.promise(env)?;
-        let memory = Memory {
-            cache: Arc::clone(&self.calls.scorer.cache),
-            draft: self.draft.borrow().clone(),
-        };
         let call = self.call.clone().unwrap_or_default();
-        ENGINE.commit(memory, call, Box::new(move |committed| ticket.settle(committed)));
+        let reply: Reply<error::Result<()>> = Box::new(move |committed| ticket.settle(committed));
+        match self.drafted.borrow().clone() {
+            Some(memory) => ENGINE.commit(memory, call, reply),
+            // A scorer that compares nothing remembers nothing.
+            None => reply(if call.complete() {
+                Ok(())
+            } else {
+                Err(Error::Aborted)
+            }),
+        }
         // The calls that have waited are handed in right behind the commit.
         self.close();
         Ok(promise)
@@ -269,7 +271,7 @@ impl NativeBatch {
     /// Lets the calls after the batch go on, and forgets what was not committed.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.draft.take();
+        self.drafted.take();
         if let Some(number) = self.number.get() {
             self.calls.turns.close(number);
         }
@@ -278,7 +280,7 @@ impl NativeBatch {
     fn part(&self, call: Option<Arc<Call>>) -> Part {
         Part {
             call,
-            draft: self.draft.borrow().clone(),
+            drafted: self.drafted.borrow().clone(),
             of_batch: true,
         }
     }
@@ -287,7 +289,8 @@ impl NativeBatch {
 /// Where a trace belongs: to a call of its own or to a batch.
 struct Part {
     call: Option<Arc<Call>>,
-    draft: Option<Arc<SharedCache>>,
+    /// The memory with the batch's draft, if it has one.
+    drafted: Option<Memory>,
     of_batch: bool,
 }
 
@@ -295,7 +298,7 @@ impl Part {
     fn call(call: Option<&NativeCall>) -> Self {
         Self {
             call: call.map(NativeCall::share),
-            draft: None,
+            drafted: None,
             of_batch: false,
         }
     }
@@ -304,7 +307,7 @@ impl Part {
 /// A scorer, and what is under way.
 struct Calls {
     scorer: Scorer,
-    /// The bounds of its cache, which never change: the event loop need not wait for the cache to know them.
+    /// The bounds of its memory of vectors, which never change: the event loop need not wait for the cache to know them.
     bounds: cache::Options,
     turns: Turns,
     places: Places,
@@ -313,14 +316,12 @@ struct Calls {
 
 impl Calls {
     fn request(&self, env: &Env, trace: Unknown, remember: bool, part: &Part) -> Result<Request> {
-        let extent = self.scorer.extent.filter(|_| ENGINE.wants_text());
-        let trace = trace::read(env, trace, extent)?;
+        let memory = part.drafted.as_ref().or(self.scorer.memory.as_ref());
+        let wanted = memory.filter(|memory| ENGINE.can_compare(Some(memory)));
+        let trace = trace::read(env, trace, wanted.map(Memory::extent))?;
         Ok(Request {
-            summary: self.scorer.summarize(&trace),
-            memory: self.scorer.extent.map(|_| Memory {
-                cache: Arc::clone(&self.scorer.cache),
-                draft: part.draft.clone(),
-            }),
+            summary: self.scorer.summarize(trace),
+            memory: memory.cloned(),
             remember,
             call: part.call.clone(),
         })
@@ -351,7 +352,7 @@ impl Calls {
 
     fn embed<'env>(&self, env: &'env Env, trace: Unknown<'env>, part: &Part) -> Result<Object<'env>> {
         let request = self.request(env, trace, true, part)?;
-        // The texts are left out, because there can be many.
+        // The text is left out, because it can be long.
         let Summary {
             features,
             profile,
@@ -360,12 +361,12 @@ impl Calls {
         } = &request.summary;
         let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
         let (ticket, promise) = self.promise(env)?;
-        let reply = Box::new(move |embeddings: error::Result<Option<Embeddings>>| {
-            ticket.settle(embeddings.map(|embeddings| EmbeddedTrace {
+        let reply = Box::new(move |embedded: error::Result<Option<EmbeddedText>>| {
+            ticket.settle(embedded.map(|embedded| EmbeddedTrace {
                 features,
                 profile,
                 label,
-                embeddings,
+                embedded,
             }));
         });
         self.enter(part, move || ENGINE.embed_trace(request, reply));
@@ -379,8 +380,8 @@ impl Calls {
         let (ticket, promise) = self.promise(env)?;
         let reply = move || ticket.settle::<_, Error>(Ok(()));
         // A scorer that compares nothing does not wait for those that do.
-        match self.scorer.extent {
-            Some(_) => self.enter(part, || ENGINE.after_others(Box::new(|()| reply()))),
+        match self.scorer.memory.clone() {
+            Some(memory) => self.enter(part, move || ENGINE.after_others(&memory, Box::new(|()| reply()))),
             None => self.enter(part, reply),
         }
         Ok(Either::A(promise))
@@ -404,13 +405,13 @@ impl Calls {
     }
 }
 
-/// A trace whose texts were embedded.
+/// A trace whose text was embedded.
 #[napi]
 pub struct EmbeddedTrace {
     features: Features,
     profile: Arc<Profile>,
     label: Option<Label>,
-    embeddings: Option<Embeddings>,
+    embedded: Option<EmbeddedText>,
 }
 
 #[napi]
@@ -421,46 +422,38 @@ impl EmbeddedTrace {
         self.label.as_ref().map(ToString::to_string)
     }
 
-    /// Its embeddings; null without an embedder.
-    #[napi(getter, catch_unwind, ts_return_type = "Float32Array[] | null")]
-    pub fn vectors(&self) -> Option<Vec<Components>> {
-        let copies = |embeddings: &Embeddings| -> Vec<Components> {
-            let weighted = embeddings.weighted.iter();
-            weighted
-                .map(|weighted| Components(weighted.embedding.clone()))
-                .collect()
-        };
-        self.embeddings.as_ref().map(copies)
+    /// Its embedding; null without an embedder.
+    #[napi(getter, catch_unwind, ts_return_type = "Float32Array | null")]
+    pub fn vector(&self) -> Option<Components> {
+        let embedded = self.embedded.as_ref()?;
+        Some(Components(embedded.embedding.clone()))
     }
 
-    /// The model that they are of.
+    /// The model that it is of.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
-        let embeddings = self.embeddings.as_ref()?;
-        embeddings.origin.model.clone().map(Into::into)
+        self.embedded.as_ref()?.origin.model.clone().map(Into::into)
     }
 
-    /// The name of the method by which the trace became them.
+    /// The name of the method by which the trace became a vector.
     #[napi(getter, catch_unwind, ts_return_type = "string | null")]
     pub fn method(&self) -> Option<String> {
-        self.embeddings.as_ref()?.origin.method.clone()
+        self.embedded.as_ref()?.origin.method.clone()
     }
 
-    /// Scores the trace by what each of its embeddings is nearest to; null stands for an empty memory.
+    /// Scores the trace by what its embedding is nearest to; null stands for an empty memory.
     #[napi(catch_unwind)]
     pub fn score(
         &self,
-        #[napi(ts_arg_type = "({ label: string | null, similarity: number } | null)[]")] neighbours: Vec<
-            Option<NativeStoredNeighbour>,
+        #[napi(ts_arg_type = "{ label: string | null, similarity: number } | null")] neighbour: Option<
+            NativeStoredNeighbour,
         >,
     ) -> NativeBreakdown {
-        let novelty = self.embeddings.as_ref().map_or(Novelty::NEUTRAL, |embeddings| {
-            let neighbours = neighbours
-                .into_iter()
-                .map(|neighbour| neighbour.map(|found| (found.label.map(Into::into), found.similarity)));
+        let novelty = self.embedded.as_ref().map_or(Novelty::NEUTRAL, |embedded| {
+            let neighbour = neighbour.map(|found| (found.label.map(Into::into), found.similarity));
             Novelty {
-                reading: Some(embeddings.reading),
-                ..Novelty::of_neighbours(&embeddings.weighted, neighbours)
+                reading: Some(embedded.reading),
+                ..Novelty::of_neighbour(neighbour)
             }
         });
         score::score(&self.features, &self.profile, novelty).into()

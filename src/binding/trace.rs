@@ -224,7 +224,7 @@ impl<'env> Reader<'env> {
         match self.extent {
             None => Ok(String::new()),
             Some(Extent::Prefix) => self.prefix(string),
-            Some(Extent::Full) => self.whole(string),
+            Some(Extent::Whole) => self.whole(string),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::{
     cache::{
         Label, ModelIdentity, Options, Origin,
         file::{LoadOptions, milliseconds, time_to_live},
-        novelty::{Extent, lock},
+        novelty::{Extent, Memory, lock},
         traces::{Method, SimilarTrace, TraceEntry, TraceMemory},
     },
     call::Call,
@@ -90,7 +90,7 @@ impl Batch {
     ) -> Result<Read> {
         let traces = traces
             .into_iter()
-            .map(|trace| trace::read(env, trace, Some(Extent::Full)))
+            .map(|trace| trace::read(env, trace, Some(Extent::Whole)))
             .collect::<Result<_>>()?;
         Ok(Read {
             traces,
@@ -160,6 +160,11 @@ impl NativeTraceMemory {
         };
         self.queue
             .enqueue(env, call, told, &self.memory, TraceMemory::bytes, act)
+    }
+
+    /// The memory itself.
+    pub(super) fn share(&self) -> Memory {
+        Memory::of_traces(Arc::clone(&self.memory), self.method)
     }
 
     /// Changes the memory, and tells the engine how many bytes are held then.
@@ -375,7 +380,7 @@ impl NativeTraceMemory {
 /// The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
 #[napi(catch_unwind)]
 pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
-    Ok(digest::of(&trace::read(env, trace, Some(Extent::Full))?))
+    Ok(digest::of(&trace::read(env, trace, Some(Extent::Whole))?))
 }
 
 impl Loadable for TraceMemory {

@@ -66,7 +66,7 @@ pub(super) fn encode(vector: &Scaled, codes: &mut impl Extend<Codes>) -> CodeInf
 }
 
 /// A query with fifteen bits for each component.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct CodedQuery {
     pub(super) planes: Vec<CodePlanes>,
     /// The step divided by the query's norm.

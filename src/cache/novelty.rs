@@ -6,15 +6,22 @@ use std::{
 };
 
 use crate::{
-    cache::{Entry, Label, Neighbour, Options, Origin, VectorCache},
+    cache::{
+        Entry, Label, Options, Origin, VectorCache,
+        traces::{self, Method, SimilarTrace, TraceEntry, TraceMemory, draft::TraceDraft},
+    },
     embed::Embedding,
     error::Result,
     fault,
+    novelty::{Similarity, words::Words},
     score::dimensions::NEUTRAL_NOVELTY,
 };
 
-/// A novelty memory that several threads share.
+/// A memory of vectors that several threads share.
 pub type SharedCache = Mutex<VectorCache>;
+
+/// A memory of traces that several threads share.
+pub type SharedTraces = Mutex<TraceMemory>;
 
 /// Locks a shared memory. A panic elsewhere cannot leave a memory half changed in a way that matters, so a
 /// poisoned lock is taken all the same.
@@ -27,20 +34,12 @@ pub fn lock<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
 pub enum Extent {
     /// The first 512 tokens, as the SDK does.
     Prefix,
-    /// All of it, in [windows](crate::trace::windows).
-    Full,
+    /// All of it.
+    Whole,
 }
 
-impl Extent {
-    /// The name under which a memory records that its vectors are of this extent.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prefix => "prefix",
-            Self::Full => "full",
-        }
-    }
-}
+/// The name of the method of a memory of vectors: each is the embedding of a trace's first 512 tokens.
+pub const PREFIX: &str = "prefix";
 
 /// What a novelty rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +61,7 @@ pub struct Novelty {
     pub basis: Basis,
     /// The remembered trace that is nearest.
     pub nearest: Option<Nearest>,
-    /// How much text was embedded; `None` without an embedder.
+    /// How much text was read; `None` where an embedder is missing.
     pub reading: Option<Reading>,
 }
 
@@ -76,193 +75,247 @@ impl Novelty {
     };
 }
 
-/// The remembered trace that is nearest to most of a text.
+/// The remembered trace that is nearest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Nearest {
     /// Its label, if it has one.
     pub label: Option<Label>,
-    /// The cosine similarity, -1 to 1 within 1e-6: the mean over the windows that it is nearest to.
+    /// How similar it is: by a memory of vectors the cosine similarity, -1 to 1 within 1e-6; by a memory of traces
+    /// [`Similarity::value`].
     pub similarity: f64,
-    /// The share of the text that it is nearest to: 1, unless the whole text is compared in windows.
-    pub share: f64,
+    /// What the similarity is made of, by a memory of traces.
+    pub parts: Option<Similarity>,
 }
 
-/// How much of a text was embedded.
+/// How much of a text was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// The tokens that were embedded, special ones included.
-    pub tokens: usize,
+    /// The tokens that were embedded, special ones included; `None` where nothing was.
+    pub tokens: Option<usize>,
     /// Whether some of the text was left out.
     pub truncated: bool,
 }
 
-/// An embedding, and how much it counts among those of a trace.
+/// A memory to compare with, and what a batch that may yet be taken back would add to it: that counts as newer than all that is
+/// remembered.
 #[derive(Debug, Clone)]
-pub struct Weighted {
-    /// The embedding.
-    pub embedding: Box<Embedding>,
-    /// Its weight, above 0.
-    pub weight: f64,
-}
-
-/// A memory to compare with: a cache, and what a batch that may yet be taken back would add to it.
-#[derive(Debug, Clone)]
-pub struct Memory {
-    /// What is remembered.
-    pub cache: Arc<SharedCache>,
-    /// What a batch has added, which counts as newer than all of `cache`.
-    pub draft: Option<Arc<SharedCache>>,
+pub enum Memory {
+    /// Embeddings.
+    Vectors {
+        /// What is remembered.
+        cache: Arc<SharedCache>,
+        /// What a batch has added.
+        draft: Option<Arc<SharedCache>>,
+    },
+    /// Words, and by [`Method::Full`] embeddings of digests.
+    Traces {
+        /// What is remembered.
+        memory: Arc<SharedTraces>,
+        /// Its method, which never changes: nobody has to wait for the memory to know it.
+        method: Method,
+        /// What a batch has added.
+        draft: Option<Arc<Mutex<TraceDraft>>>,
+    },
 }
 
 impl Memory {
-    /// An empty draft for a batch on a cache of these bounds.
+    /// The memory `cache`, without a draft.
     #[must_use]
-    pub fn draft_of(bounds: Options) -> Arc<SharedCache> {
-        Arc::new(Mutex::new(VectorCache::new(bounds)))
+    pub fn of_vectors(cache: Arc<SharedCache>) -> Self {
+        Self::Vectors { cache, draft: None }
+    }
+
+    /// The memory `memory`, which compares by `method`, without a draft.
+    #[must_use]
+    pub fn of_traces(memory: Arc<SharedTraces>, method: Method) -> Self {
+        Self::Traces {
+            memory,
+            method,
+            draft: None,
+        }
+    }
+
+    /// This memory with an empty draft for a batch. `bounds` are those of the memory.
+    #[must_use]
+    pub fn with_draft(&self, bounds: Options) -> Self {
+        match self {
+            Self::Vectors { cache, .. } => Self::Vectors {
+                cache: Arc::clone(cache),
+                draft: Some(Arc::new(Mutex::new(VectorCache::new(bounds)))),
+            },
+            Self::Traces { memory, method, .. } => Self::Traces {
+                memory: Arc::clone(memory),
+                method: *method,
+                draft: Some(Arc::default()),
+            },
+        }
+    }
+
+    /// Whether what is added goes into a draft.
+    #[must_use]
+    pub fn has_draft(&self) -> bool {
+        match self {
+            Self::Vectors { draft, .. } => draft.is_some(),
+            Self::Traces { draft, .. } => draft.is_some(),
+        }
+    }
+
+    /// How much of a trace's text is compared.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match self {
+            Self::Vectors { .. } => Extent::Prefix,
+            Self::Traces { .. } => Extent::Whole,
+        }
+    }
+
+    /// Whether traces are embedded to be compared.
+    #[must_use]
+    pub fn needs_embedder(&self) -> bool {
+        !matches!(
+            self,
+            Self::Traces {
+                method: Method::Lexical,
+                ..
+            }
+        )
     }
 
     /// Adds the draft to what is remembered, for good.
     ///
     /// # Errors
-    /// Those of [`VectorCache::append`].
+    /// Those of [`VectorCache::append`] and [`TraceDraft::commit`].
     pub fn commit(&self, now: Instant) -> Result<()> {
-        match &self.draft {
-            Some(draft) => lock(&self.cache).append(&mut lock(draft), now),
-            None => Ok(()),
+        match self {
+            Self::Vectors {
+                cache,
+                draft: Some(draft),
+            } => lock(cache).append(&mut lock(draft), now),
+            Self::Traces {
+                memory,
+                draft: Some(draft),
+                ..
+            } => lock(draft).commit(memory, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Compares `trace` with everything remembered, then remembers it if it is to be: one atomic step.
+    ///
+    /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
+    /// a memory of traces it is that of [`traces::novelty`](crate::cache::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the
+    /// memory is empty, and [`Novelty::NEUTRAL`] without an embedding where one is compared.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`].
+    pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<Novelty> {
+        fault::point("novelty");
+        match self {
+            Self::Vectors { cache, draft } => {
+                let Some((embedding, origin)) = trace.embedding else {
+                    return Ok(Novelty::NEUTRAL);
+                };
+                let mut cache = lock(cache);
+                let mut draft = draft.as_deref().map(lock);
+                let draft = draft.as_deref_mut();
+                let entry = Entry {
+                    vectors: &[&embedding[..]],
+                    label: trace.label,
+                    origin,
+                };
+                let nearest = if trace.remember {
+                    cache.compare_and_add(draft, entry, now)?
+                } else {
+                    cache.compare(draft, entry, now)?
+                };
+                let nearest = nearest.into_iter().next().flatten();
+                Ok(Novelty::of_neighbour(
+                    nearest.map(|found| (found.label, found.similarity)),
+                ))
+            }
+            Self::Traces {
+                memory,
+                method,
+                draft,
+            } => {
+                if *method == Method::Full && trace.embedding.is_none() {
+                    return Ok(Novelty::NEUTRAL);
+                }
+                let words = trace.words;
+                let entry = TraceEntry {
+                    words,
+                    vector: trace.embedding.map(|(embedding, _)| &embedding[..]),
+                    label: trace.label,
+                    model: trace.embedding.and_then(|(_, origin)| origin.model.as_ref()),
+                };
+                let nearest = match draft {
+                    Some(draft) => lock(draft).compare(memory, entry, trace.remember, now)?,
+                    None if trace.remember => lock(memory).compare_and_add(entry, now)?,
+                    None => lock(memory).compare(entry, now)?,
+                };
+                Ok(Novelty::of_trace(nearest))
+            }
         }
     }
 }
 
-/// What is compared with a memory, and how it is to be remembered.
+/// A trace as it is compared with a memory, and how it is to be remembered.
 #[derive(Debug, Clone, Copy)]
-pub struct Comparison<'c> {
-    /// The embeddings of a trace, at least one. All are compared before the first is added.
-    pub embeddings: &'c [Weighted],
-    /// Where they come from.
-    pub origin: &'c Origin,
-    /// What the trace is remembered by.
+pub struct Compared<'c> {
+    /// Its words; a memory of vectors does not look at them.
+    pub words: &'c Words,
+    /// Its embedding, and where that comes from; `None` without an embedder.
+    pub embedding: Option<(&'c Embedding, &'c Origin)>,
+    /// What it is remembered by.
     pub label: Option<&'c Label>,
     /// Whether it is remembered at all.
     pub remember: bool,
 }
 
-impl Comparison<'_> {
-    /// Compares with everything in `memory`, then adds: one atomic step.
-    ///
-    /// Novelty is the weighted mean of one minus the largest similarity of each embedding, unclamped (a negative
-    /// similarity takes it above 1), or [`NEUTRAL_NOVELTY`] when the memory is empty.
-    ///
-    /// # Errors
-    /// Those of [`VectorCache::compare_and_add`].
-    pub fn compare_and_add(&self, memory: &Memory, now: Instant) -> Result<Novelty> {
-        let mut cache = lock(&memory.cache);
-        let mut draft = memory.draft.as_deref().map(lock);
-        fault::point("novelty");
-        let vectors: Vec<&[f32]> = self
-            .embeddings
-            .iter()
-            .map(|weighted| &weighted.embedding[..])
-            .collect();
-        let entry = Entry {
-            vectors: &vectors,
-            label: self.label,
-            origin: self.origin,
-        };
-        let draft = draft.as_deref_mut();
-        let nearest = if self.remember {
-            cache.compare_and_add(draft, entry, now)?
-        } else {
-            cache.compare(draft, entry, now)?
-        };
-        let neighbours = nearest.into_iter().map(|nearest| {
-            nearest.map(
-                |Neighbour {
-                     label, similarity, ..
-                 }| (label, similarity),
-            )
-        });
-        Ok(Novelty::of_neighbours(self.embeddings, neighbours))
-    }
-}
-
 impl Novelty {
-    /// The novelty of embeddings by what each of them is nearest to in a memory elsewhere, as
-    /// [`Comparison::compare_and_add`] finds it here: a label and a similarity, or `None` if there is nothing in it.
+    const EMPTY: Self = Self {
+        basis: Basis::EmptyMemory,
+        ..Self::NEUTRAL
+    };
+
+    /// The novelty of an embedding by what it is nearest to, in a memory here or elsewhere: a label and a similarity, or `None` if
+    /// there is nothing in it.
     #[must_use]
-    pub fn of_neighbours(
-        embeddings: &[Weighted],
-        neighbours: impl IntoIterator<Item = Option<(Option<Label>, f64)>>,
-    ) -> Self {
-        let mut tally = Tally::default();
-        for (Weighted { weight, .. }, neighbour) in embeddings.iter().zip(neighbours) {
-            if let Some((label, similarity)) = neighbour {
-                tally.count(label, similarity, *weight);
-            }
-        }
-        tally.novelty()
-    }
-}
-
-/// Adds up similarities by the label that they are to. Neighbours without a label may be of different traces, so each
-/// counts for itself.
-#[derive(Default)]
-struct Tally {
-    weight: f64,
-    newness: f64,
-    by_label: Vec<(Option<Label>, Share)>,
-}
-
-#[derive(Clone, Copy)]
-struct Share {
-    weight: f64,
-    similarity: f64,
-}
-
-impl Tally {
-    fn count(&mut self, label: Option<Label>, similarity: f64, weight: f64) {
-        self.weight += weight;
-        self.newness += (1.0 - similarity) * weight;
-        let share = Share {
-            weight,
-            similarity: similarity * weight,
+    pub fn of_neighbour(neighbour: Option<(Option<Label>, f64)>) -> Self {
+        let Some((label, similarity)) = neighbour else {
+            return Self::EMPTY;
         };
-        // A trace has at most 32 windows, so a linear search through their labels is fast.
-        let mut known = self.by_label.iter_mut();
-        match known.find(|(known, _)| label.is_some() && *known == label) {
-            Some((_, sum)) => {
-                sum.weight += share.weight;
-                sum.similarity += share.similarity;
-            }
-            None => self.by_label.push((label, share)),
+        Self {
+            value: 1.0 - similarity,
+            basis: Basis::Memory,
+            nearest: Some(Nearest {
+                label,
+                similarity,
+                parts: None,
+            }),
+            reading: None,
         }
     }
 
-    fn novelty(self) -> Novelty {
-        let mut nearest: Option<(Option<Label>, Share)> = None;
-        for (label, share) in self.by_label {
-            // Of equal sums, the label that came first.
-            if nearest
-                .as_ref()
-                .is_none_or(|(_, best)| share.weight > best.weight)
-            {
-                nearest = Some((label, share));
-            }
-        }
-        match nearest {
-            None => Novelty {
-                basis: Basis::EmptyMemory,
-                ..Novelty::NEUTRAL
-            },
-            Some((label, share)) => Novelty {
-                value: self.newness / self.weight,
-                basis: Basis::Memory,
-                nearest: Some(Nearest {
-                    label,
-                    similarity: share.similarity / share.weight,
-                    share: share.weight / self.weight,
-                }),
-                reading: None,
-            },
+    /// The novelty of a trace by the remembered one that is most similar.
+    #[must_use]
+    pub fn of_trace(nearest: Option<SimilarTrace>) -> Self {
+        let value = traces::novelty(nearest.as_ref());
+        let Some(SimilarTrace {
+            similarity, label, ..
+        }) = nearest
+        else {
+            return Self::EMPTY;
+        };
+        Self {
+            value,
+            basis: Basis::Memory,
+            nearest: Some(Nearest {
+                label,
+                similarity: similarity.value(),
+                parts: Some(similarity),
+            }),
+            reading: None,
         }
     }
 }
@@ -270,7 +323,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cache::ModelIdentity, embed::DIMENSIONS};
+    use crate::{cache::ModelIdentity, embed::DIMENSIONS, trace::tests::with_texts};
 
     fn origin() -> Origin {
         Origin {
@@ -279,40 +332,58 @@ mod tests {
                 dtype: "fp32".into(),
                 sha256: None,
             }),
-            method: Some(Extent::Full.name().into()),
+            method: Some(PREFIX.into()),
         }
     }
 
     fn memory() -> Memory {
-        Memory {
-            cache: Arc::default(),
-            draft: None,
+        Memory::of_vectors(Arc::default())
+    }
+
+    fn size(memory: &Memory) -> usize {
+        match memory {
+            Memory::Vectors { cache, .. } => lock(cache).len(Instant::now()),
+            Memory::Traces { memory, .. } => lock(memory).len(Instant::now()),
         }
     }
 
-    fn direction(axis: usize, sign: f32) -> Weighted {
+    fn direction(axis: usize, sign: f32) -> Box<Embedding> {
         let mut embedding = Box::new([0.0; DIMENSIONS]);
         embedding[axis] = sign;
-        Weighted {
-            embedding,
-            weight: 1.0,
-        }
+        embedding
     }
 
-    fn compare(embeddings: &[Weighted], memory: &Memory, label: &str, remember: bool) -> Novelty {
-        let comparison = Comparison {
-            embeddings,
-            origin: &origin(),
+    fn compare(embedding: &Embedding, memory: &Memory, label: &str, remember: bool) -> Novelty {
+        let compared = Compared {
+            words: &Words::default(),
+            embedding: Some((embedding, &origin())),
             label: Some(&label.into()),
             remember,
         };
-        comparison.compare_and_add(memory, Instant::now()).unwrap()
+        memory.compare_and_add(&compared, Instant::now()).unwrap()
+    }
+
+    /// Compares by words alone.
+    fn compare_words(text: &str, memory: &Memory, label: &str, remember: bool) -> Novelty {
+        let compared = Compared {
+            words: &Words::of(&with_texts(text, &[])),
+            embedding: None,
+            label: Some(&label.into()),
+            remember,
+        };
+        memory.compare_and_add(&compared, Instant::now()).unwrap()
+    }
+
+    fn lexical() -> Memory {
+        let method = Method::Lexical;
+        let memory = TraceMemory::new(method, Options::default());
+        Memory::of_traces(Arc::new(Mutex::new(memory)), method)
     }
 
     #[test]
     fn compares_then_adds() {
         let memory = memory();
-        let novelty = |axis, label| compare(&[direction(axis, 1.0)], &memory, label, true);
+        let novelty = |axis, label| compare(&direction(axis, 1.0), &memory, label, true);
         let first = novelty(0, "a");
         assert_eq!(
             (first.value, first.basis, first.nearest),
@@ -322,92 +393,117 @@ mod tests {
         assert_eq!((second.value, second.basis), (0.0, Basis::Memory));
         let nearest = second.nearest.unwrap();
         assert_eq!(
-            (nearest.label.as_deref(), nearest.similarity, nearest.share),
-            (Some("a"), 1.0, 1.0)
+            (nearest.label.as_deref(), nearest.similarity, nearest.parts),
+            (Some("a"), 1.0, None)
         );
         assert_eq!(novelty(1, "c").value, 1.0);
-        assert_eq!(lock(&memory.cache).len(Instant::now()), 3);
+        assert_eq!(size(&memory), 3);
+    }
+
+    #[test]
+    fn words_are_compared_then_added_without_an_embedding() {
+        let memory = lexical();
+        let first = compare_words("flight to Boston", &memory, "a", true);
+        assert_eq!((first.value, first.basis), (0.5, Basis::EmptyMemory));
+        let second = compare_words("Boston: TO flight", &memory, "b", true);
+        assert_eq!((second.value, second.basis), (0.0, Basis::Memory));
+        let nearest = second.nearest.unwrap();
+        assert_eq!((nearest.label.as_deref(), nearest.similarity), (Some("a"), 1.0));
+        assert_eq!(nearest.parts.map(|parts| parts.embedded), Some(None));
+        assert_eq!(compare_words("hotel", &memory, "c", false).value, 1.0);
+        assert_eq!(size(&memory), 2);
+    }
+
+    #[test]
+    fn a_full_memory_tells_nothing_without_an_embedding() {
+        let method = Method::Full;
+        let options = Options {
+            dimensions: DIMENSIONS,
+            ..Options::default()
+        };
+        let memory = Memory::of_traces(Arc::new(Mutex::new(TraceMemory::new(method, options))), method);
+        assert_eq!(compare_words("flight", &memory, "a", true), Novelty::NEUTRAL);
+        assert_eq!(size(&memory), 0);
+        compare(&direction(0, 1.0), &memory, "a", true);
+        assert_eq!(size(&memory), 1);
     }
 
     #[test]
     fn opposites_are_more_than_new() {
         let memory = memory();
-        compare(&[direction(0, 1.0)], &memory, "a", true);
-        assert_eq!(compare(&[direction(0, -1.0)], &memory, "b", true).value, 2.0);
+        compare(&direction(0, 1.0), &memory, "a", true);
+        assert_eq!(compare(&direction(0, -1.0), &memory, "b", true).value, 2.0);
     }
 
     #[test]
     fn what_is_not_to_be_remembered_is_not() {
-        let memory = memory();
-        compare(&[direction(0, 1.0)], &memory, "a", false);
-        assert!(lock(&memory.cache).is_empty(Instant::now()));
-        assert_eq!(lock(&memory.cache).model(), None);
-        assert_eq!(lock(&memory.cache).method(), None);
+        let cache: Arc<SharedCache> = Arc::default();
+        compare(
+            &direction(0, 1.0),
+            &Memory::of_vectors(Arc::clone(&cache)),
+            "a",
+            false,
+        );
+        assert!(lock(&cache).is_empty(Instant::now()));
+        assert_eq!(lock(&cache).model(), None);
+        assert_eq!(lock(&cache).method(), None);
     }
 
     #[test]
-    fn windows_count_by_their_weight_and_not_against_each_other() {
+    fn a_neighbour_from_elsewhere_makes_the_same_novelty() {
         let memory = memory();
-        let first = compare(&[direction(0, 1.0), direction(0, 1.0)], &memory, "a", true);
-        assert_eq!(first.basis, Basis::EmptyMemory);
-        compare(&[direction(1, 1.0)], &memory, "b", true);
-        let mut windows = [direction(0, 1.0), direction(1, 1.0), direction(2, 1.0)];
-        windows[1].weight = 5.0;
-        windows[2].weight = 2.0;
-        let novelty = compare(&windows, &memory, "c", true);
-        assert_eq!(novelty.value, 2.0 / 8.0);
-        let nearest = novelty.nearest.unwrap();
-        assert_eq!((nearest.label.as_deref(), nearest.similarity), (Some("b"), 1.0));
-        assert_eq!(nearest.share, 5.0 / 8.0);
-    }
-
-    #[test]
-    fn neighbours_without_a_label_are_not_taken_for_one_trace() {
-        let mut windows = [0, 1, 2, 3].map(|axis| direction(axis, 1.0));
-        windows[1].weight = 2.0;
-        let share = |labels: [Option<&str>; 4]| {
-            let neighbours = labels.map(|label| Some((label.map(Into::into), 1.0)));
-            let nearest = Novelty::of_neighbours(&windows, neighbours).nearest.unwrap();
-            (nearest.label, nearest.share)
-        };
-        assert_eq!(share([None; 4]), (None, 0.4));
-        // One labelled neighbour outweighs several unlabelled ones, of which each has a smaller sum.
-        let a = Some("a");
-        assert_eq!(share([a, None, a, a]), (a.map(Into::into), 0.6));
-    }
-
-    #[test]
-    fn neighbours_from_elsewhere_make_the_same_novelty() {
-        let memory = memory();
-        compare(&[direction(0, 1.0)], &memory, "a", true);
-        let mut windows = [direction(0, 1.0), direction(1, -1.0)];
-        windows[1].weight = 3.0;
-        let here = compare(&windows, &memory, "b", false);
-        let neighbours = [Some((Some("a".into()), 1.0)), Some((Some("a".into()), 0.0))];
-        assert_eq!(Novelty::of_neighbours(&windows, neighbours), here);
-        let empty = Novelty::of_neighbours(&windows, [None, None]);
+        compare(&direction(0, 1.0), &memory, "a", true);
+        let here = compare(&direction(0, 1.0), &memory, "b", false);
+        assert_eq!(Novelty::of_neighbour(Some((Some("a".into()), 1.0))), here);
+        let empty = Novelty::of_neighbour(None);
         assert_eq!((empty.value, empty.basis), (0.5, Basis::EmptyMemory));
     }
 
     #[test]
     fn a_draft_counts_at_once_and_stays_only_when_committed() {
-        let cache: Arc<SharedCache> = Arc::default();
-        let bounds = *lock(&cache).options();
-        let memory = Memory {
-            draft: Some(Memory::draft_of(bounds)),
-            cache,
-        };
-        compare(&[direction(0, 1.0)], &memory, "a", true);
-        assert_eq!(compare(&[direction(0, 1.0)], &memory, "b", true).value, 0.0);
-        assert!(lock(&memory.cache).is_empty(Instant::now()));
-        memory.commit(Instant::now()).unwrap();
-        assert_eq!(lock(&memory.cache).len(Instant::now()), 2);
+        let memory = memory();
+        let drafted = memory.with_draft(Options::default());
+        compare(&direction(0, 1.0), &drafted, "a", true);
+        assert_eq!(compare(&direction(0, 1.0), &drafted, "b", true).value, 0.0);
+        assert_eq!(size(&memory), 0);
+        drafted.commit(Instant::now()).unwrap();
+        assert_eq!(size(&memory), 2);
+    }
+
+    #[test]
+    fn a_draft_of_traces_compares_as_the_memory_would() {
+        let texts = [
+            "flight to boston",
+            "hotel in boston",
+            "flight home",
+            "hotel in boston",
+        ];
+        let (one, batch) = (lexical(), lexical());
+        for memory in [&one, &batch] {
+            compare_words("train to boston", memory, "first", true);
+        }
+        let drafted = batch.with_draft(Options::default());
+        for text in texts {
+            assert_eq!(
+                compare_words(text, &drafted, text, true),
+                compare_words(text, &one, text, true)
+            );
+        }
+        assert_eq!(size(&batch), 1);
+        drafted.commit(Instant::now()).unwrap();
+        assert_eq!(size(&batch), 5);
+        let ask = |memory| compare_words("flight in boston", memory, "", false);
+        assert_eq!(ask(&batch), ask(&one));
+        // What was committed is not committed again.
+        drafted.commit(Instant::now()).unwrap();
+        assert_eq!(size(&batch), 5);
     }
 
     #[test]
     fn a_memory_of_another_model_or_method_is_refused() {
-        let memory = memory();
-        compare(&[direction(0, 1.0)], &memory, "a", true);
+        let cache: Arc<SharedCache> = Arc::default();
+        let memory = Memory::of_vectors(Arc::clone(&cache));
+        compare(&direction(0, 1.0), &memory, "a", true);
         let other_model = Origin {
             model: origin().model.map(|model| ModelIdentity {
                 dtype: "q8".into(),
@@ -416,7 +512,7 @@ mod tests {
             ..origin()
         };
         let other_method = Origin {
-            method: Some(Extent::Prefix.name().into()),
+            method: Some("other".into()),
             ..origin()
         };
         for (origin, code) in [
@@ -424,17 +520,17 @@ mod tests {
             (other_method, "ERR_CACHE_OTHER_METHOD"),
         ] {
             for remember in [true, false] {
-                let comparison = Comparison {
-                    embeddings: &[direction(0, 1.0)],
-                    origin: &origin,
+                let compared = Compared {
+                    words: &Words::default(),
+                    embedding: Some((&direction(0, 1.0), &origin)),
                     label: None,
                     remember,
                 };
-                let error = comparison.compare_and_add(&memory, Instant::now()).unwrap_err();
+                let error = memory.compare_and_add(&compared, Instant::now()).unwrap_err();
                 assert_eq!(error.code(), code);
             }
         }
-        assert_eq!(lock(&memory.cache).len(Instant::now()), 1);
-        assert_eq!(lock(&memory.cache).method(), Some("full"));
+        assert_eq!(lock(&cache).len(Instant::now()), 1);
+        assert_eq!(lock(&cache).method(), Some("prefix"));
     }
 }

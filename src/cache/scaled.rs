@@ -15,7 +15,7 @@ impl Component for f64 {}
 /// changes none of their digits.
 ///
 /// The same vector gives the same bits on every machine, because nothing here depends on the features of the CPU.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Scaled {
     /// Padded with zeros.
     pub(super) components: Vec<Floats>,

@@ -2,21 +2,20 @@
 //! second takes place in the order of the calls.
 
 use std::{
-    mem::take,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
 };
 
-use super::{EmbedResult, Embeddings, Failure, Reply, Request, Shared, Status, load::Loaded};
+use super::{EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
 use crate::{
-    cache::novelty::{Comparison, Extent, Memory, Novelty, Reading, Weighted},
-    cache::{ModelIdentity, Origin},
+    cache::novelty::{Compared, Memory, Novelty, PREFIX, Reading},
+    cache::{ModelIdentity, Origin, traces::Method},
     call::Call,
     embed::{Embedded, Embedder, Lane, Tokenized},
     error::{Error, Result},
-    score::Breakdown,
-    trace::windows::Window,
+    novelty::{digest, words::Words},
+    score::{Breakdown, Source},
 };
 
 /// A call: what is to be embedded for it, side by side with what is for other calls, and what to do then.
@@ -25,37 +24,41 @@ pub(super) struct Job {
     settle: Settle,
 }
 
-/// What to do with the embeddings of an order; `None` without an embedder.
-type Settle = Box<dyn FnOnce(&Shared, Result<Option<Embeddings>>) + Send>;
+/// What to do with the embedding of an order; `None` without an embedder.
+type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>) + Send>;
 
 /// What follows the embedding, in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
 
-/// Texts to be embedded.
+/// A text to be embedded.
 struct Order {
-    texts: Vec<Window>,
-    extent: Option<Extent>,
-    /// Whether `texts` lacks some of the text.
+    source: Source,
+    /// Whether the trace lacks some of its text.
     incomplete: bool,
     call: Option<Arc<Call>>,
 }
 
 impl Order {
+    /// What is to be embedded for a request; `None` where nothing is. A text is taken out of the request, which does not need it any
+    /// more.
     fn of(request: &mut Request) -> Option<Self> {
+        let source = match &mut request.summary.source {
+            Some(Source::Prefix(_)) => request.summary.source.take(),
+            other => other.clone(),
+        };
         Some(Self {
-            texts: take(&mut request.summary.texts),
-            extent: request.summary.extent,
+            source: source.filter(Source::needs_embedder)?,
             incomplete: request.summary.incomplete,
             call: request.call.clone(),
         })
     }
 }
 
-/// A job whose texts are tokens by now.
+/// A job whose text is tokens by now.
 pub(super) struct Prepared {
     job: Job,
-    /// As long as the texts of its order; empty without one.
-    texts: Result<Vec<Tokenized>>,
+    /// That of its order; `None` without one.
+    text: Result<Option<Tokenized>>,
 }
 
 impl Job {
@@ -72,28 +75,31 @@ impl Job {
         Box::new(|shared| (self.settle)(shared, Ok(None)))
     }
 
-    /// Turns the texts into tokens, if they are still wanted.
+    /// Turns the text into tokens, if it is still wanted.
     pub(super) fn prepare(self, embedder: &Embedder) -> Prepared {
-        let texts = match &self.order {
-            None => Ok(Vec::new()),
+        let text = match &self.order {
+            None => Ok(None),
             Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
             Some(order) => guarded(|| {
-                let texts = order.texts.iter().map(|window| match order.extent {
-                    Some(Extent::Full) => embedder.tokenize_whole(&window.text),
-                    _ => embedder.tokenize(&window.text),
-                });
-                Ok(texts.collect())
+                Ok(match &order.source {
+                    Source::Prefix(text) => Some(embedder.tokenize(text)),
+                    Source::Full(trace) => Some(embedder.tokenize(&digest::of(trace))),
+                    Source::Lexical(_) => None,
+                })
             }),
         };
-        Prepared { job: self, texts }
+        Prepared { job: self, text }
     }
 }
 
 impl Prepared {
     /// How many tokens are to be embedded.
     pub(super) fn tokens(&self) -> usize {
-        let texts = self.texts.iter().flatten();
-        texts.map(Tokenized::tokens).sum()
+        self.tokenized().map_or(0, Tokenized::tokens)
+    }
+
+    fn tokenized(&self) -> Option<&Tokenized> {
+        self.text.as_ref().ok().and_then(Option::as_ref)
     }
 
     fn is_wanted(&self) -> bool {
@@ -101,29 +107,36 @@ impl Prepared {
         !is_cancelled(order.and_then(|order| order.call.as_ref()))
     }
 
-    fn settlement(self, model: &ModelIdentity, embedded: Result<Vec<Embedded>>) -> Settlement {
+    fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
         let Job { order, settle } = self.job;
-        let embeddings = order.map(|order| embedded.map(|embedded| order.embeddings(model, embedded)));
-        Box::new(|shared| settle(shared, embeddings.transpose()))
+        let text = embedded.map(|embedded| {
+            order
+                .zip(embedded)
+                .map(|(order, embedded)| order.embedded(model, embedded))
+        });
+        Box::new(|shared| settle(shared, text))
     }
 }
 
 /// Embeds for several jobs together. Where that fails, each has the error that is its own.
 pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Prepared>) -> Vec<Settlement> {
-    let together: Vec<&Tokenized> = jobs.iter().flat_map(|job| job.texts.iter().flatten()).collect();
+    let together: Vec<&Tokenized> = jobs.iter().filter_map(Prepared::tokenized).collect();
     let is_wanted = || jobs.iter().any(Prepared::is_wanted);
     let mut embedded = guarded(|| loaded.embedder.embed(lane, &together, is_wanted)).map(Vec::into_iter);
     let alone = jobs.len() == 1;
     let settle = |mut job: Prepared| {
-        let texts = std::mem::replace(&mut job.texts, Ok(Vec::new()));
-        let own = texts.and_then(|texts| match &mut embedded {
-            Ok(embedded) => Ok(embedded.take(texts.len()).collect()),
-            Err(error) if alone => Err(std::mem::replace(error, Error::Aborted)),
-            Err(_) => guarded(|| {
-                let texts: Vec<&Tokenized> = texts.iter().collect();
-                loaded.embedder.embed(lane, &texts, || job.is_wanted())
-            }),
-        });
+        let own = match std::mem::replace(&mut job.text, Ok(None)) {
+            Err(error) => Err(error),
+            Ok(None) => Ok(None),
+            Ok(Some(text)) => match &mut embedded {
+                Ok(embedded) => Ok(embedded.next()),
+                Err(error) if alone => Err(std::mem::replace(error, Error::Aborted)),
+                Err(_) => guarded(|| {
+                    let embedded = loaded.embedder.embed(lane, &[&text], || job.is_wanted())?;
+                    Ok(embedded.into_iter().next())
+                }),
+            },
+        };
         job.settlement(&loaded.identity, own)
     };
     jobs.into_iter().map(settle).collect()
@@ -139,8 +152,8 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Jo
     }
 }
 
-/// Embeds a trace. What goes wrong costs the embeddings, not the call.
-pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Embeddings>>>) -> Job {
+/// Embeds a trace. What goes wrong costs the embedding, not the call.
+pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<EmbeddedText>>>) -> Job {
     Job {
         order: Order::of(&mut request),
         settle: Box::new(|shared, embedded| {
@@ -163,17 +176,15 @@ pub(super) fn commit(memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) 
 /// Embeds a text.
 pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) -> Job {
     let order = Order {
-        texts: vec![Window::whole(text)],
-        extent: Some(Extent::Prefix),
+        source: Source::Prefix(text),
         incomplete: false,
         call,
     };
     Job {
         order: Some(order),
         settle: Box::new(|shared, embedded| {
-            let first = |embeddings: Embeddings| embeddings.weighted.into_iter().next();
-            reply(match embedded.map(|embedded| embedded.and_then(first)) {
-                Ok(Some(weighted)) => Ok(weighted.embedding),
+            reply(match embedded {
+                Ok(Some(embedded)) => Ok(embedded.embedding),
                 Err(error) => Err(Failure::from(&error)),
                 Ok(None) => Err(shared.status().failure.unwrap_or_else(|| {
                     let message = "there is no embedder, for no known reason";
@@ -198,24 +209,33 @@ pub(super) fn status(reply: Reply<Status>) -> Job {
 fn score_embedded(
     shared: &Shared,
     request: &Request,
-    embedded: Result<Option<Embeddings>>,
+    embedded: Result<Option<EmbeddedText>>,
 ) -> Result<Breakdown> {
     request.begin()?;
-    let compare = || match (embedded?, &request.memory) {
-        (Some(embedded), Some(memory)) => {
-            let comparison = Comparison {
-                embeddings: &embedded.weighted,
-                origin: &embedded.origin,
-                label: request.summary.label.as_ref(),
-                remember: request.remember,
-            };
-            let novelty = comparison.compare_and_add(memory, Instant::now())?;
-            Ok(Novelty {
-                reading: Some(embedded.reading),
-                ..novelty
-            })
-        }
-        _ => Ok(Novelty::NEUTRAL),
+    let compare = || {
+        let Some(memory) = &request.memory else {
+            return Ok(Novelty::NEUTRAL);
+        };
+        let embedded = embedded?;
+        let words = match &request.summary.source {
+            Some(Source::Lexical(trace) | Source::Full(trace)) => Words::of(trace),
+            _ => Words::default(),
+        };
+        let compared = Compared {
+            words: &words,
+            embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
+            label: request.summary.label.as_ref(),
+            remember: request.remember,
+        };
+        let novelty = memory.compare_and_add(&compared, Instant::now())?;
+        let reading = match embedded {
+            Some(text) => Some(text.reading),
+            None => (!memory.needs_embedder()).then_some(Reading {
+                tokens: None,
+                truncated: request.summary.incomplete,
+            }),
+        };
+        Ok(Novelty { reading, ..novelty })
     };
     match compare() {
         Ok(novelty) => Ok(request.score(novelty)),
@@ -229,28 +249,21 @@ fn score_embedded(
 }
 
 impl Order {
-    fn embeddings(&self, model: &ModelIdentity, embedded: Vec<Embedded>) -> Embeddings {
-        let mut reading = Reading {
-            tokens: 0,
-            truncated: self.incomplete,
+    fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
+        // A digest leaves out much, but the words that are compared beside it are those of the whole text.
+        let (method, truncated) = match self.source {
+            Source::Prefix(_) => (PREFIX, embedded.truncated || self.incomplete),
+            Source::Lexical(_) | Source::Full(_) => (Method::Full.name(), self.incomplete),
         };
-        let mut weighted = Vec::with_capacity(embedded.len());
-        for (window, embedded) in self.texts.iter().zip(embedded) {
-            reading.tokens += embedded.tokens;
-            reading.truncated |= embedded.truncated;
-            #[allow(clippy::cast_precision_loss)] // No text has 2^53 bytes.
-            let weight = window.bytes as f64;
-            weighted.push(Weighted {
-                embedding: embedded.embedding,
-                weight,
-            });
-        }
-        Embeddings {
-            weighted,
-            reading,
+        EmbeddedText {
+            reading: Reading {
+                tokens: Some(embedded.tokens),
+                truncated,
+            },
+            embedding: embedded.embedding,
             origin: Origin {
                 model: Some(model.clone()),
-                method: self.extent.map(|extent| extent.name().to_owned()),
+                method: Some(method.to_owned()),
             },
         }
     }

@@ -22,7 +22,7 @@ use once_cell::sync::OnceCell;
 
 use crate::{
     cache::Origin,
-    cache::novelty::{Memory, Novelty, Reading, Weighted},
+    cache::novelty::{Memory, Novelty, Reading},
     call::Call,
     embed::Embedding,
     error::{Error, Result},
@@ -60,7 +60,7 @@ impl Request {
     fn begin(&self) -> Result<()> {
         let Some(call) = &self.call else { return Ok(()) };
         let wanted = match &self.memory {
-            Some(Memory { draft: None, .. }) => call.complete(),
+            Some(memory) if !memory.has_draft() => call.complete(),
             _ => !call.is_cancelled(),
         };
         if wanted { Ok(()) } else { Err(Error::Aborted) }
@@ -71,14 +71,14 @@ impl Request {
     }
 }
 
-/// The embeddings of a trace.
+/// The embedding of a trace.
 #[derive(Debug)]
-pub struct Embeddings {
-    /// An embedding for each text of the trace.
-    pub weighted: Vec<Weighted>,
+pub struct EmbeddedText {
+    /// The embedding.
+    pub embedding: Box<Embedding>,
     /// How much was embedded.
     pub reading: Reading,
-    /// Where they come from.
+    /// Where it comes from.
     pub origin: Origin,
 }
 
@@ -88,6 +88,9 @@ pub struct Engine {
     options: OnceLock<Options>,
     /// Set once the inference thread runs.
     queue: OnceCell<Arc<Queue<Job>>>,
+    /// The queue of traces that are compared by their words alone, set once its thread runs. They neither load the embedder nor
+    /// wait for those that need it.
+    words: OnceCell<Arc<Queue<Job>>>,
     shared: Arc<Shared>,
 }
 
@@ -127,20 +130,20 @@ impl Engine {
         self.options.get().is_some()
     }
 
-    /// Whether the text of a trace matters: not if it is known that there is no embedder.
+    /// Whether a trace can be compared with this memory: not if that needs an embedder and it is known that there is none.
     #[must_use]
-    pub fn wants_text(&self) -> bool {
-        !self.without_embedder()
+    pub fn can_compare(&self, memory: Option<&Memory>) -> bool {
+        memory.is_some_and(|memory| !memory.needs_embedder() || !self.without_embedder())
     }
 
-    /// Scores a trace if that needs no embedding: if nothing is compared, or it is known that there is no embedder. The
-    /// calls before may still be waiting.
+    /// Scores a trace if nothing is compared, or it is known that there is no embedder where one is needed. The calls before
+    /// may still be waiting.
     ///
     /// # Errors
     /// [`Error::Aborted`].
     #[must_use]
     pub fn score_at_once(&self, request: &Request) -> Option<Result<Breakdown>> {
-        (request.memory.is_none() || self.without_embedder())
+        (!self.can_compare(request.memory.as_ref()))
             .then(|| request.begin().map(|()| request.score(Novelty::NEUTRAL)))
     }
 
@@ -150,10 +153,14 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::CacheOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
     pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
-        if request.memory.is_none() || self.needs_no_thread() {
+        let Some(memory) = request
+            .memory
+            .as_ref()
+            .filter(|memory| !self.needs_no_thread(memory))
+        else {
             return reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
-        }
-        match self.queue() {
+        };
+        match self.queue_for(memory) {
             Ok(queue) => queue.push(job::score(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
@@ -167,8 +174,12 @@ impl Engine {
     ///
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
-    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Embeddings>>>) {
-        if self.needs_no_thread() {
+    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<EmbeddedText>>>) {
+        if request
+            .memory
+            .as_ref()
+            .is_none_or(|memory| self.needs_no_thread(memory))
+        {
             return reply(Ok(None));
         }
         match self.queue() {
@@ -186,10 +197,10 @@ impl Engine {
     /// Through `reply` only: [`Error::Aborted`], or those of [`Memory::commit`].
     pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
         // Without an embedder nothing is in the draft, and there is nothing to wait for.
-        if memory.draft.is_none() || self.needs_no_thread() {
+        if !memory.has_draft() || self.needs_no_thread(&memory) {
             return reply(job::commit_unless_cancelled(&memory, &call));
         }
-        match self.queue() {
+        match self.queue_for(&memory) {
             Ok(queue) => queue.push(job::commit(memory, call, reply)),
             Err(_) => reply(job::commit_unless_cancelled(&memory, &call)),
         }
@@ -204,9 +215,14 @@ impl Engine {
         }
     }
 
-    /// Calls `reply` after all calls before.
-    pub fn after_others(&self, reply: Reply<()>) {
-        match self.queue.get() {
+    /// Calls `reply` after all calls before that compare with this memory, or one like it.
+    pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
+        let queue = if memory.needs_embedder() {
+            &self.queue
+        } else {
+            &self.words
+        };
+        match queue.get() {
             Some(queue) => queue.push(job::turn(reply)),
             // Nothing waits where no thread has been started.
             None => reply(()),
@@ -255,25 +271,38 @@ impl Engine {
     }
 
     /// Whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none
-    /// has to be to find out that there is no embedder.
-    fn needs_no_thread(&self) -> bool {
-        self.queue.get().is_none() && self.without_embedder()
+    /// has to be to find out that there is no embedder for this memory.
+    fn needs_no_thread(&self, memory: &Memory) -> bool {
+        memory.needs_embedder() && self.queue.get().is_none() && self.without_embedder()
+    }
+
+    /// The queue of the calls that compare with a memory.
+    fn queue_for(&self, memory: &Memory) -> Result<&Arc<Queue<Job>>> {
+        if memory.needs_embedder() {
+            return self.queue();
+        }
+        self.words
+            .get_or_try_init(|| self.start("knowledgepulse-words", Worker::settle_all))
     }
 
     fn queue(&self) -> Result<&Arc<Queue<Job>>> {
-        self.queue.get_or_try_init(|| {
-            let queue = Arc::new(Queue::default());
-            let worker = Worker::new(
-                self.options.get().cloned().unwrap_or_default(),
-                Arc::clone(&queue),
-                Arc::clone(&self.shared),
-            );
-            thread::Builder::new()
-                .name("knowledgepulse".into())
-                .spawn(move || worker.work())
-                .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
-            Ok(queue)
-        })
+        self.queue
+            .get_or_try_init(|| self.start("knowledgepulse", Worker::work))
+    }
+
+    /// Starts a thread that works through a queue of its own.
+    fn start(&self, name: &str, work: fn(&Worker)) -> Result<Arc<Queue<Job>>> {
+        let queue = Arc::new(Queue::default());
+        let worker = Worker::new(
+            self.options.get().cloned().unwrap_or_default(),
+            Arc::clone(&queue),
+            Arc::clone(&self.shared),
+        );
+        thread::Builder::new()
+            .name(name.into())
+            .spawn(move || work(&worker))
+            .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
+        Ok(queue)
     }
 }
 
@@ -281,22 +310,28 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::{
-        cache::novelty::{Extent, SharedCache},
+        cache::{
+            self,
+            novelty::Basis,
+            traces::{Method, TraceMemory},
+        },
         score::Scorer,
         score::weights::Profiles,
         trace::tests::with_steps,
     };
 
     fn request() -> Request {
-        let cache: Arc<SharedCache> = Arc::default();
+        request_with(Memory::of_vectors(Arc::default()))
+    }
+
+    fn request_with(memory: Memory) -> Request {
         let scorer = Scorer {
-            cache: Arc::clone(&cache),
+            memory: Some(memory),
             profiles: Profiles::default(),
-            extent: Some(Extent::Prefix),
         };
         Request {
-            summary: scorer.summarize(&with_steps(&["thought", "observation"])),
-            memory: Some(Memory { cache, draft: None }),
+            summary: scorer.summarize(with_steps(&["thought", "observation"])),
+            memory: scorer.memory,
             remember: true,
             call: None,
         }
@@ -322,6 +357,42 @@ mod tests {
         assert!(!engine.configure(Options::default()));
         let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
         assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
+        assert!(engine.queue.get().is_none());
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn words_are_compared_without_an_embedder() {
+        let engine = Engine::default();
+        assert!(engine.configure(Options {
+            model_directory: Some("/nowhere/model".into()),
+            model_configured: true,
+            ..Options::default()
+        }));
+        let method = Method::Lexical;
+        let memory = TraceMemory::new(method, cache::Options::default());
+        let memory = Memory::of_traces(Arc::new(Mutex::new(memory)), method);
+        let novelty = || {
+            let request = request_with(memory.clone());
+            assert!(engine.score_at_once(&request).is_none());
+            let (sender, receiver) = std::sync::mpsc::channel();
+            engine.score(
+                request,
+                Box::new(move |breakdown| sender.send(breakdown).unwrap()),
+            );
+            receiver.recv().unwrap().unwrap().novelty
+        };
+        assert_eq!(novelty().basis, Basis::EmptyMemory);
+        let second = novelty();
+        assert_eq!((second.basis, second.value), (Basis::Memory, 0.0));
+        assert_eq!(
+            second.reading,
+            Some(Reading {
+                tokens: None,
+                truncated: false
+            })
+        );
+        // The model was not looked for.
         assert!(engine.queue.get().is_none());
         assert!(engine.take_warning().is_none());
     }

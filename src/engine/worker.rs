@@ -50,10 +50,7 @@ impl Worker {
     pub(super) fn work(&self) {
         os::stand_back();
         let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
-            loop {
-                let (_, job) = self.queue.wait();
-                self.settle(job.without_embedder());
-            }
+            return self.settle_all();
         };
         let shares_passes = loaded.embedder.network().pass_tokens() > 0;
         let mut lanes = Vec::new();
@@ -79,6 +76,14 @@ impl Worker {
             for settlement in embed_together(&loaded, &mut *lane, jobs) {
                 self.settle(settlement);
             }
+        }
+    }
+
+    /// The life of a thread without an embedder.
+    pub(super) fn settle_all(&self) {
+        loop {
+            let (_, job) = self.queue.wait();
+            self.settle(job.without_embedder());
         }
     }
 

@@ -10,27 +10,25 @@ use std::sync::Arc;
 use self::overrides::Override;
 use crate::{
     cache::Label,
-    cache::novelty::{Extent, Novelty, SharedCache},
+    cache::novelty::{Memory, Novelty},
+    cache::traces::Method,
     score::dimensions::Dimensions,
     score::weights::{Contributions, Profile, Profiles},
     trace::Trace,
     trace::features::Features,
     trace::text,
-    trace::windows::{self, Window},
 };
 
 /// What traces are scored with.
 #[derive(Debug)]
 pub struct Scorer {
-    /// The memory that traces are compared with.
-    pub cache: Arc<SharedCache>,
+    /// The memory that traces are compared with; `None` compares nothing, and needs no embedder.
+    pub memory: Option<Memory>,
     /// The weights.
     pub profiles: Profiles,
-    /// How much of a trace's text is compared; `None` compares nothing, and needs no embedder.
-    pub extent: Option<Extent>,
 }
 
-/// Everything that is kept of a trace while its call waits. Its steps are not, because there can be many.
+/// Everything that is kept of a trace while its call waits.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// The features of the trace.
@@ -39,39 +37,50 @@ pub struct Summary {
     pub profile: Arc<Profile>,
     /// The label that the memory keeps it under.
     pub label: Option<Label>,
-    /// The texts to embed; empty without an embedder.
-    pub texts: Vec<Window>,
-    /// How much of each text is embedded; `None` without an embedder.
-    pub extent: Option<Extent>,
-    /// Whether `texts` lacks some of the trace's text.
+    /// What of it is compared; `None` where nothing is.
+    pub source: Option<Source>,
+    /// Whether the trace lacks some of its text.
     pub incomplete: bool,
 }
 
-impl Scorer {
-    /// The name of the method by which vectors are made from traces; `None` without an embedder.
-    #[must_use]
-    pub fn method(&self) -> Option<String> {
-        self.extent.map(|extent| extent.name().to_owned())
-    }
+/// What of a trace is compared. Whatever can be done later is done away from the event loop.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Its text, whose first 512 tokens are embedded. Its steps are not kept, because there can be many.
+    Prefix(String),
+    /// The trace, whose words are compared.
+    Lexical(Arc<Trace>),
+    /// The trace, whose words and digest are compared.
+    Full(Arc<Trace>),
+}
 
+impl Source {
+    /// Whether something of it is embedded.
+    #[must_use]
+    pub fn needs_embedder(&self) -> bool {
+        !matches!(self, Self::Lexical(_))
+    }
+}
+
+impl Scorer {
     /// Reduces `trace` to what computing its score needs.
     #[must_use]
-    pub fn summarize(&self, trace: &Trace) -> Summary {
-        let (texts, complete) = match self.extent {
-            None => (Vec::new(), true),
-            Some(Extent::Prefix) => (vec![Window::whole(text::of(trace))], true),
-            Some(Extent::Full) => {
-                let windows = windows::of(trace);
-                (windows.chosen, windows.complete)
-            }
-        };
+    pub fn summarize(&self, trace: Trace) -> Summary {
         Summary {
-            features: Features::of(trace),
+            features: Features::of(&trace),
             profile: Arc::clone(self.profiles.for_domain(trace.metadata.task_domain.as_deref())),
             label: trace.label.clone(),
-            texts,
-            extent: self.extent,
-            incomplete: !complete || trace.text_cut,
+            incomplete: trace.text_cut,
+            source: self.memory.as_ref().map(|memory| match memory {
+                Memory::Vectors { .. } => Source::Prefix(text::of(&trace)),
+                Memory::Traces {
+                    method: Method::Lexical,
+                    ..
+                } => Source::Lexical(Arc::new(trace)),
+                Memory::Traces {
+                    method: Method::Full, ..
+                } => Source::Full(Arc::new(trace)),
+            }),
         }
     }
 }
@@ -116,26 +125,25 @@ pub fn score(features: &Features, profile: &Arc<Profile>, novelty: Novelty) -> B
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::tests::with_steps;
-
-    fn scorer(extent: Option<Extent>) -> Scorer {
-        Scorer {
-            cache: Arc::default(),
-            profiles: Profiles::default(),
-            extent,
-        }
-    }
+    use crate::{
+        cache::{Options, traces::TraceMemory},
+        trace::tests::with_steps,
+    };
+    use std::sync::Mutex;
 
     #[test]
     fn the_parts_make_the_score() {
-        let scorer = scorer(None);
+        let scorer = Scorer {
+            memory: None,
+            profiles: Profiles::default(),
+        };
         for kinds in [
             &["thought"][..],
             &["error_recovery"; 3],
             &["thought", "tool_call"],
         ] {
             for novelty in [-0.5, 0.0, 0.25, 1.0, 2.0] {
-                let summary = scorer.summarize(&with_steps(kinds));
+                let summary = scorer.summarize(with_steps(kinds));
                 let novelty = Novelty {
                     value: novelty,
                     ..Novelty::NEUTRAL
@@ -161,15 +169,26 @@ mod tests {
     }
 
     #[test]
-    fn the_extent_decides_what_is_embedded() {
+    fn the_memory_decides_what_is_compared() {
         let mut trace = with_steps(&["thought", "observation"]);
         trace.steps[1].content = Some("content".into());
-        let texts = |extent| -> Vec<String> {
-            let texts = scorer(extent).summarize(&trace).texts;
-            texts.into_iter().map(|window| window.text).collect()
+        let source = |memory| {
+            let scorer = Scorer {
+                memory,
+                profiles: Profiles::default(),
+            };
+            scorer.summarize(trace.clone()).source
         };
-        assert_eq!(texts(None), [""; 0]);
-        assert_eq!(texts(Some(Extent::Prefix)), ["objective  content"]);
-        assert_eq!(texts(Some(Extent::Full)), ["objective", "content"]);
+        assert!(source(None).is_none());
+        let Some(Source::Prefix(text)) = source(Some(Memory::of_vectors(Arc::default()))) else {
+            panic!("another source");
+        };
+        assert_eq!(text, "objective  content");
+        let of_traces = |method| {
+            let memory = Mutex::new(TraceMemory::new(method, Options::default()));
+            source(Some(Memory::of_traces(Arc::new(memory), method)))
+        };
+        assert!(matches!(of_traces(Method::Lexical), Some(Source::Lexical(kept)) if *kept == trace));
+        assert!(matches!(of_traces(Method::Full), Some(Source::Full(kept)) if *kept == trace));
     }
 }

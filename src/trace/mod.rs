@@ -2,7 +2,6 @@
 
 pub mod features;
 pub mod text;
-pub mod windows;
 
 use crate::{
     cache::Label,

@@ -1,5 +1,6 @@
 //! The trace memory: what is remembered of traces for their [novelty](crate::novelty), oldest first out.
 
+pub mod draft;
 mod projection;
 mod rate;
 mod search;
@@ -137,7 +138,7 @@ pub(super) struct Held {
 ///
 /// Every method that depends on the time takes it as `now`. Should it go backwards, a trace counts as no older than the one
 /// added before it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct TraceMemory {
     method: Method,
     options: Options,

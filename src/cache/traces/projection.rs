@@ -64,7 +64,7 @@ impl Sample {
 }
 
 /// P, with what follows from it for each remembered embedding.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Projection {
     /// Single precision, padded with zeros.
     mean: Vec<Floats>,
@@ -200,7 +200,7 @@ impl Projection {
 }
 
 /// A query's projection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Projected {
     pub(super) components: Vec<Floats>,
     /// Its product with the mean.

@@ -106,7 +106,7 @@ impl Query {
 }
 
 /// The memory of a search, which outlives the call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
     /// Upper bounds of L and C for each trace.
     bounds: Vec<Bound>,

@@ -24,7 +24,7 @@ pub(super) struct Posting {
 }
 
 /// A word that is remembered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Term {
     pub(super) hash: u64,
     /// How many remembered traces contain it.
@@ -70,7 +70,7 @@ impl Term {
 }
 
 /// Every word that is remembered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Terms {
     terms: Vec<Term>,
     /// The places of words that were forgotten.
