@@ -591,7 +591,7 @@ describeOnce('the page of a report', () => {
       /All 40 traces score 0\.50\..*The first 10 of 40 traces, which all score the same/s,
     );
     expect(await textOf('novelty over the whole text')).toMatch(
-      /similarity 0\.\d\d over 75% of the text\. Only a sample/,
+      /similarity 0\.\d\d \(words 0\.\d\d.*by weight, are in it\)\. Only the beginning/,
     );
     expect(await textOf('a threshold between two steps')).toContain('score 0.7525 or more');
     expect(await textOf('one trace of nothing')).toContain('Weights of the profile (none)');

@@ -14,24 +14,19 @@ const arbitraries = require('./support/arbitraries.js');
 const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { runForResult } = require('./support/run-script.js');
-const { scratchDirectory } = require('./support/scratch.js');
 
 const { LocalStore, Scorer, TraceMemory, VectorCache } = kp;
 
-const entryOfAnotherMethod = () => ({
-  id: 'a',
-  vectors: [new Float32Array(384).fill(1)],
-  model: { model: 'm', dtype: 'fp32' },
-  method: 'other',
-});
+async function entryOfAnotherMethod() {
+  const { model, dtype } = await kp.embedderStatus();
+  return { id: 'a', vectors: [new Float32Array(384).fill(1)], model: { model, dtype }, method: 'other' };
+}
 
 async function cacheOfAnotherMethod() {
   const store = new LocalStore();
-  await store.compareAndAdd(entryOfAnotherMethod());
+  await store.compareAndAdd(await entryOfAnotherMethod());
   return store.cache;
 }
-
-const scratch = scratchDirectory('scorer');
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
 
@@ -57,7 +52,7 @@ describe('memories', () => {
     expect(cache.method).toBe('prefix');
     // What is filled by another method after the scorer was made is refused by its calls.
     cache.clear();
-    await new LocalStore(cache).compareAndAdd(entryOfAnotherMethod());
+    await new LocalStore(cache).compareAndAdd(await entryOfAnotherMethod());
     const { signal } = new AbortController();
     for (const call of [
       () => prefix.evaluateValue(makeTrace()),

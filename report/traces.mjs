@@ -143,8 +143,8 @@ function nearestInWords({ noveltyBasis, nearest, truncated }) {
  * @param {NonNullable<Breakdown['nearest']>} nearest
  */
 function partsInWords({ lexical, contained, embedded }) {
-  if (lexical === null || contained === null) return '';
-  const digest = embedded === null ? '' : `, digest ${decimal(embedded)}`;
+  if (typeof lexical !== 'number' || typeof contained !== 'number') return '';
+  const digest = typeof embedded !== 'number' ? '' : `, digest ${decimal(embedded)}`;
   return ` (words ${decimal(lexical)}${digest}; ${percent(contained, 1)} of the words, by weight, are in it)`;
 }
 
