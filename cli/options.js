@@ -64,8 +64,8 @@ Scoring:
   --memory-size N      how many traces are remembered: 1000, or what FILE was saved with;
                        with --store 100000 where it makes the table, which keeps what it
                        was made with
-  --novelty METHOD     prefix compares the first 512 tokens, lexical the words of the whole
-                       trace and needs no model, full both its words and a digest (prefix)
+  --novelty METHOD     prefix compares the first 512 tokens, lexical the words of the
+                       whole trace without a model, full its words and a digest (prefix)
   --weights FILE       a JSON object of profiles: by domain, the weights of complexity,
                        novelty, toolDiversity and outcome
   --dtype DTYPE        which of two installed models: fp32 or q8
