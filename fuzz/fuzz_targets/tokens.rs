@@ -66,10 +66,6 @@ fuzz_target!(|bytes: &[u8]| {
     let prefix = String::from_utf16_lossy(&prefix);
 
     let (mut expected, truncated) = naive(&whole);
-    let parts = TOKENIZER.encode_whole(&whole);
-    assert!(parts.iter().all(|part| part.len() <= MOST_TOKENS));
-    let pieces = parts.iter().flat_map(|part| &part[1..part.len() - 1]);
-    assert!(pieces.eq(&expected[1..expected.len() - 1]));
     expected.truncate(MOST_TOKENS);
     let found = TOKENIZER.encode(&whole);
     assert_eq!(found.truncated, truncated);

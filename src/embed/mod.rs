@@ -38,22 +38,6 @@ pub struct Embedded {
     pub truncated: bool,
 }
 
-/// A text as tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tokenized {
-    /// One part, or several where a text is embedded whole that is longer than a model takes.
-    parts: Vec<Vec<u32>>,
-    truncated: bool,
-}
-
-impl Tokenized {
-    /// How many tokens there are, special ones included.
-    #[must_use]
-    pub fn tokens(&self) -> usize {
-        self.parts.iter().map(Vec::len).sum()
-    }
-}
-
 /// The most tokens that are kept of a text, whatever the model's files say, because the SDK's model has 512 positions.
 pub const MOST_TOKENS: usize = 512;
 
@@ -164,41 +148,28 @@ impl Embedder {
 
     /// The first 512 tokens of `text`.
     #[must_use]
-    pub fn tokenize(&self, text: &str) -> Tokenized {
-        let Tokens { ids, truncated } = self.tokenizer.encode(text);
-        Tokenized {
-            parts: vec![ids],
-            truncated,
-        }
+    pub fn tokenize(&self, text: &str) -> Tokens {
+        self.tokenizer.encode(text)
     }
 
-    /// All tokens of `text`, in parts if there are more than 512.
-    #[must_use]
-    pub fn tokenize_whole(&self, text: &str) -> Tokenized {
-        Tokenized {
-            parts: self.tokenizer.encode_whole(text),
-            truncated: false,
-        }
-    }
-
-    /// Embeds texts on `lane`. The embedding of one that has several parts is the mean of theirs, weighted by their tokens. If
-    /// the same tokens were embedded before, the embedding of then is returned. `is_wanted` is asked before each pass.
+    /// Embeds texts on `lane`. If the same tokens were embedded before, the embedding of then is returned. `is_wanted` is asked
+    /// before each pass.
     ///
     /// # Errors
     /// [`Error::Inference`] if a text fails, or [`Error::Aborted`] if the texts are no longer wanted.
     pub fn embed(
         &self,
         lane: &mut dyn Lane,
-        texts: &[&Tokenized],
+        texts: &[&Tokens],
         is_wanted: impl Fn() -> bool,
     ) -> Result<Vec<Embedded>> {
         let mut known: HashMap<&[u32], Option<Embedding>> = HashMap::new();
         let mut missing: Vec<&[u32]> = Vec::new();
-        for part in texts.iter().flat_map(|text| &text.parts) {
-            known.entry(part).or_insert_with(|| {
-                let embedding = self.memo().get(part.as_slice()).copied();
+        for Tokens { ids, .. } in texts {
+            known.entry(ids).or_insert_with(|| {
+                let embedding = self.memo().get(ids.as_slice()).copied();
                 if embedding.is_none() {
-                    missing.push(part);
+                    missing.push(ids);
                 }
                 embedding
             });
@@ -210,28 +181,21 @@ impl Embedder {
             }
             let (pass, later) = missing.split_at(self.fitting(missing));
             fault::point("embedding");
-            for (part, embedding) in pass.iter().zip(lane.embed(pass)?) {
-                self.memo().put((*part).into(), embedding);
-                known.insert(part, Some(embedding));
+            for (ids, embedding) in pass.iter().zip(lane.embed(pass)?) {
+                self.memo().put((*ids).into(), embedding);
+                known.insert(ids, Some(embedding));
             }
             missing = later;
         }
         texts
             .iter()
-            .map(|text| {
-                let parts = text.parts.iter().map(|part| {
-                    let embedding = known.get(part.as_slice()).copied().flatten();
-                    let lost = || Error::Internal("a text was not embedded".into());
-                    Ok((part.len(), embedding.ok_or_else(lost)?))
-                });
-                let embedding = match parts.collect::<Result<Vec<_>>>()?.as_slice() {
-                    [(_, embedding)] => *embedding,
-                    embeddings => mean(embeddings)?,
-                };
+            .map(|Tokens { ids, truncated }| {
+                let embedding = known.get(ids.as_slice()).copied().flatten();
+                let lost = || Error::Internal("a text was not embedded".into());
                 Ok(Embedded {
-                    embedding: Box::new(embedding),
-                    tokens: text.tokens(),
-                    truncated: text.truncated,
+                    embedding: Box::new(embedding.ok_or_else(lost)?),
+                    tokens: ids.len(),
+                    truncated: *truncated,
                 })
             })
             .collect()
@@ -276,20 +240,6 @@ fn damaged(path: &Path, reason: String) -> Error {
     }
 }
 
-/// The mean of embeddings, each weighted by its count, scaled to length one.
-fn mean(embeddings: &[(usize, Embedding)]) -> Result<Embedding> {
-    let mut sums = [0.0_f64; DIMENSIONS];
-    for (count, embedding) in embeddings {
-        #[allow(clippy::cast_precision_loss)] // At most 512 tokens.
-        let count = *count as f64;
-        for (sum, &component) in sums.iter_mut().zip(embedding) {
-            *sum += count * f64::from(component);
-        }
-    }
-    #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
-    scaled(sums.map(|sum| sum as f32))
-}
-
 /// `vector`, scaled to length one.
 fn scaled(vector: Embedding) -> Result<Embedding> {
     let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
@@ -304,23 +254,3 @@ fn scaled(vector: Embedding) -> Result<Embedding> {
 #[cfg(test)]
 #[path = "../../crates/encoder/src/tokenizer/fixtures.rs"]
 pub(crate) mod fixtures;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mean_of_embeddings_counts_their_tokens() {
-        let direction = |axis: usize| {
-            let mut embedding = [0.0; DIMENSIONS];
-            embedding[axis] = 1.0;
-            embedding
-        };
-        let embedding = mean(&[(6, direction(0)), (8, direction(1))]).unwrap();
-        assert!((embedding[0] - 0.6).abs() < 1e-7);
-        assert!((embedding[1] - 0.8).abs() < 1e-7);
-        let opposite = direction(0).map(|x: f32| -x);
-        let error = mean(&[(1, direction(0)), (1, opposite)]).unwrap_err();
-        assert_eq!(error.code(), "ERR_INFERENCE");
-    }
-}

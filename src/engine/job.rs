@@ -8,11 +8,13 @@ use std::{
 };
 
 use super::{EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
+use knowledgepulse_encoder::Tokens;
+
 use crate::{
     cache::novelty::{Compared, Memory, Novelty, PREFIX, Reading},
     cache::{ModelIdentity, Origin, traces::Method},
     call::Call,
-    embed::{Embedded, Embedder, Lane, Tokenized},
+    embed::{Embedded, Embedder, Lane},
     error::{Error, Result},
     novelty::{digest, words::Words},
     score::{Breakdown, Source},
@@ -58,7 +60,7 @@ impl Order {
 pub(super) struct Prepared {
     job: Job,
     /// That of its order; `None` without one.
-    text: Result<Option<Tokenized>>,
+    text: Result<Option<Tokens>>,
 }
 
 impl Job {
@@ -95,10 +97,10 @@ impl Job {
 impl Prepared {
     /// How many tokens are to be embedded.
     pub(super) fn tokens(&self) -> usize {
-        self.tokenized().map_or(0, Tokenized::tokens)
+        self.tokenized().map_or(0, |text| text.ids.len())
     }
 
-    fn tokenized(&self) -> Option<&Tokenized> {
+    fn tokenized(&self) -> Option<&Tokens> {
         self.text.as_ref().ok().and_then(Option::as_ref)
     }
 
@@ -120,7 +122,7 @@ impl Prepared {
 
 /// Embeds for several jobs together. Where that fails, each has the error that is its own.
 pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Prepared>) -> Vec<Settlement> {
-    let together: Vec<&Tokenized> = jobs.iter().filter_map(Prepared::tokenized).collect();
+    let together: Vec<&Tokens> = jobs.iter().filter_map(Prepared::tokenized).collect();
     let is_wanted = || jobs.iter().any(Prepared::is_wanted);
     let mut embedded = guarded(|| loaded.embedder.embed(lane, &together, is_wanted)).map(Vec::into_iter);
     let alone = jobs.len() == 1;

@@ -106,8 +106,8 @@ impl<T> InOrder<T> {
     }
 
     /// Hands `result`, and those that waited for it, to `settle`: one after another, in the order of their
-    /// numbers. If another thread is settling this one leaves it to that, and does not wait: settling takes up to 32
-    /// scans of the memory, in which the lanes have texts to embed.
+    /// numbers. If another thread is settling this one leaves it to that, and does not wait: settling takes a scan of the
+    /// memory, in which the lanes have texts to embed.
     pub fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
         self.lock().finished.insert(number, result);
         while let Some((result, _turn)) = self.begin_turn() {

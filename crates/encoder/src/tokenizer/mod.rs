@@ -160,28 +160,6 @@ impl Tokenizer {
         self.encode_blocks(text, BLOCK_BYTES)
     }
 
-    /// Tokenizes all of `text`, in as many parts of about the same length as the maximum length makes necessary.
-    /// A text that [`Tokenizer::encode`] does not cut is one part, of the same tokens.
-    #[must_use]
-    pub fn encode_whole(&self, text: &str) -> Vec<Vec<u32>> {
-        let mut pieces = Ids {
-            tokenizer: self,
-            ids: Vec::new(),
-            most: usize::MAX,
-        };
-        self.encode_into(&mut pieces, text, BLOCK_BYTES);
-        let pieces = pieces.ids;
-        let special = [self.classification, self.separator];
-        let room = self.max_length.saturating_sub(special.len()).max(1);
-        let parts = pieces.len().div_ceil(room).max(1);
-        let length = pieces.len().div_ceil(parts).max(1);
-        let framed = |part: &[u32]| [&special[..1], part, &special[1..]].concat();
-        if pieces.is_empty() {
-            return vec![framed(&[])];
-        }
-        pieces.chunks(length).map(framed).collect()
-    }
-
     fn encode_blocks(&self, text: &str, block_bytes: usize) -> Tokens {
         let mut ids = Ids {
             tokenizer: self,
@@ -335,20 +313,6 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_text_is_cut_into_parts_of_about_the_same_length() {
-        let tokenizer = small(8);
-        let lengths = |words: usize| -> Vec<usize> {
-            let parts = tokenizer.encode_whole(&"a ".repeat(words));
-            parts.iter().map(Vec::len).collect()
-        };
-        assert_eq!(lengths(0), [2]);
-        assert_eq!(lengths(6), [8]);
-        assert_eq!(lengths(7), [6, 5]);
-        assert_eq!(lengths(13), [7, 7, 5]);
-        assert_eq!(tokenizer.encode_whole("a b"), [[2, 5, 6, 3]]);
-    }
-
-    #[test]
     fn other_tokenizers_are_refused() {
         for (json, message) in [
             ("", "EOF"),
@@ -397,22 +361,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn nothing_of_a_whole_text_is_left_out(text in nasty_text(), max_length in 3usize..40) {
-            let parts = small(max_length).encode_whole(&text);
-            let whole = small(100_000).encode(&text).ids;
-            let mut pieces = Vec::<u32>::new();
-            for part in &parts {
-                prop_assert!(part.len() <= max_length);
-                prop_assert_eq!((part[0], part[part.len() - 1]), (whole[0], whole[whole.len() - 1]));
-                pieces.extend(&part[1..part.len() - 1]);
-            }
-            prop_assert_eq!(&pieces[..], &whole[1..whole.len() - 1]);
-            // There are no more parts than necessary, which bounds the cost of a window.
-            prop_assert_eq!(parts.len(), pieces.len().div_ceil(max_length - 2).max(1));
-            prop_assert!(pieces.len() <= text.len());
-        }
-
         #[test]
         fn blocks_do_not_show(text in nasty_text(), block_bytes in 0usize..40) {
             let tokenizer = small(512);
