@@ -372,7 +372,7 @@ export interface NearestOptions extends CallOptions {
 export interface NoveltyEntry {
   /** The trace's `id`; null if that is not a string, or is longer than 1,024 bytes of UTF-8. */
   id: string | null;
-  /** The embedding of the trace, or with `novelty: 'full'` those of its windows: 1 to 32 vectors of 384 numbers each. */
+  /** What is compared and stored of the trace: one vector of 384 numbers, the embedding of its first 512 tokens. A store takes several. */
   vectors: readonly Float32Array[];
   model: VectorModel;
   /**
@@ -485,8 +485,8 @@ export interface ScoreBreakdown {
   /** The rules that applied, in their order. The `after` of the last one is the score. */
   overrides: ScoreOverride[];
   /**
-   * Where the novelty comes from: a comparison with the memory (`cache`, also for the `memory` of a scorer, or `store`); or it is 0.5, because the memory was
-   * empty (`empty-cache` or `empty-store`) or because there is no embedder.
+   * Where the novelty comes from: a comparison with the memory (`cache`, also for the `memory` of a
+   * scorer, or `store`); or it is 0.5, because the memory was empty (`empty-cache` or `empty-store`) or because there is no embedder.
    */
   noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder';
   /** The remembered trace that this one resembles most; null if the memory was empty or there is no embedder. */
@@ -634,8 +634,7 @@ export interface VectorCacheLoadOptions extends CallOptions {
  * them, so the answer is exact. It can be saved to a file and loaded again.
  *
  * A scorer compares with it away from the event loop. Meanwhile, whatever reads or changes the vectors (`add`, `size`, `nearest`,
- * iteration and so on) waits until the comparison of that trace is done. That is one scan, or up to 32 with `novelty: 'full'`; a scan
- * of 200,000 vectors takes about 10 ms.
+ * iteration and so on) waits until the comparison of that trace is done. That is one scan; of 200,000 vectors it takes about 10 ms.
  *
  * @example
  * ```ts
@@ -668,6 +667,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    * @throws `Error` with `code` `ERR_CACHE_NOT_FOUND`, as a rejection, if there is no such file.
    * @throws `Error` with `code` `ERR_CACHE_DAMAGED`, as a rejection, if the file is not what a cache was saved as. The
    * message says what is wrong.
+   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD`, as a rejection, if the file is that of a {@link TraceMemory}.
    * @throws `Error` with `code` `ERR_CACHE_OTHER_MODEL`, as a rejection, if its vectors do not compare with those of the
    * embedder: see {@link VectorCacheLoadOptions.model}.
    * @throws `Error` with `code` `ERR_CACHE_IO`, as a rejection, if the system does not let it be read.
@@ -885,7 +885,7 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
 
   /**
    * The memory in a file that {@link TraceMemory.save} wrote: its traces, labels, method, model and bounds. As {@link VectorCache.load}, with
-   * the same options and errors. A file of a {@link VectorCache} is refused with `ERR_CACHE_DAMAGED`.
+   * the same options and errors. A file of a {@link VectorCache} is refused with `ERR_CACHE_OTHER_METHOD`.
    *
    * @param path - the file; relative to the directory in which the process is at the call
    */

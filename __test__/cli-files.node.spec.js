@@ -615,18 +615,48 @@ describe('--memory', () => {
   test('of another novelty method is refused, and left as it was', async () => {
     const directory = emptyDirectory();
     const out = path.join(directory, 'out');
-    const memory = path.join(directory, 'memory');
-    await run(memory, examples);
-    const before = fs.readFileSync(memory);
-    const { code, stderr } = await kpScore(['--memory', memory, '--novelty', 'full', '--out', out, examples]);
-    expect(code).toBe(3);
-    expect(stderr).toContain(`${memory}: `);
-    expect(stderr).toMatch(
-      /novelty 'prefix'.*: use another file, or --novelty for the method that it was made with$/m,
+    const fileOf = (novelty) => path.join(directory, novelty);
+    const novelties = ['prefix', 'lexical', 'full'];
+    await Promise.all(novelties.map((novelty) => run(fileOf(novelty), '--novelty', novelty, examples)));
+    const pairs = novelties.flatMap((held) =>
+      novelties.filter((other) => other !== held).map((other) => [held, other]),
     );
-    expect(fs.existsSync(out)).toBe(false);
-    expect(fs.readFileSync(memory)).toEqual(before);
+    for (const [held, other] of pairs) {
+      const memory = fileOf(held);
+      const before = fs.readFileSync(memory);
+      const { code, stderr } = await kpScore([
+        '--memory',
+        memory,
+        '--novelty',
+        other,
+        '--out',
+        out,
+        examples,
+      ]);
+      expect(code).toBe(3);
+      expect(stderr).toContain(`kp-score: ${memory}`);
+      expect(stderr).toMatch(
+        new RegExp(
+          `novelty '${held}'.*: use another file, or --novelty for the method that it was made with$`,
+          'm',
+        ),
+      );
+      expect(fs.existsSync(out)).toBe(false);
+      expect(fs.readFileSync(memory)).toEqual(before);
+    }
   });
+
+  test.each(['lexical', 'full'])(
+    'with --novelty %s, what one run has scored is not new to the next',
+    async (novelty) => {
+      const memory = path.join(emptyDirectory(), 'memory');
+      const count = readTraces(examples).length;
+      await run(memory, '--novelty', novelty, examples);
+      const { results, summary } = await run(memory, '--novelty', novelty, examples);
+      expect(summary.memory).toEqual({ file: memory, before: count, after: 2 * count });
+      for (const { breakdown } of results) expect(breakdown.dimensions.novelty).toBe(0);
+    },
+  );
 
   test('of another model is refused, and left as it was', async () => {
     const directory = emptyDirectory();

@@ -39,7 +39,9 @@ describe('memories', () => {
     const refusal = {
       name: 'Error',
       code: 'ERR_CACHE_OTHER_METHOD',
-      message: expect.stringMatching(/novelty 'other'.*novelty 'prefix'.*clear it, use another/),
+      message: expect.stringMatching(
+        /novelty 'other'.*novelty 'prefix': use another, clear it, or score with/,
+      ),
     };
     expect(() => new Scorer({ cache })).toThrow(expect.objectContaining(refusal));
     // Without an embedder nothing is compared.

@@ -215,13 +215,14 @@ describe('a trace memory', () => {
     expect((await TraceMemory.load(file, { maxElements: 1 })).size).toBe(1);
 
     expect(await rejectionOf(VectorCache.load(file))).toMatchObject({
-      code: 'ERR_CACHE_DAMAGED',
-      message: expect.stringContaining('holds a trace memory'),
+      name: 'Error',
+      code: 'ERR_CACHE_OTHER_METHOD',
+      message: `${file} holds traces of novelty 'full', not vectors: use another file, or load it as what it holds`,
     });
     await new VectorCache().save(file);
     expect(await rejectionOf(TraceMemory.load(file))).toMatchObject({
-      code: 'ERR_CACHE_DAMAGED',
-      message: expect.stringContaining('holds a vector cache'),
+      code: 'ERR_CACHE_OTHER_METHOD',
+      message: `${file} holds vectors, not traces: use another file, or load it as what it holds`,
     });
   });
 });

@@ -72,7 +72,7 @@ const ADVICE = {
     'use another file, or --dtype or --model-dir for the model that it was made with',
   ],
   ERR_CACHE_OTHER_METHOD: [
-    ': clear it',
+    ': use another',
     'use another file, or --novelty for the method that it was made with',
   ],
 };

@@ -479,7 +479,7 @@ function requireFitting(novelty, { cache, memory, store }) {
   }
   if (memory !== undefined && memory.novelty !== novelty) {
     const message =
-      `options.memory compares with novelty '${memory.novelty}', not with '${novelty}': ` +
+      `the memory compares with novelty '${memory.novelty}', not with '${novelty}': ` +
       `use another, or score with novelty '${memory.novelty}'`;
     throw codedError(Error, 'ERR_CACHE_OTHER_METHOD', message);
   }

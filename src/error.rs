@@ -81,13 +81,23 @@ pub enum Error {
     },
     /// A cache holds vectors of another novelty method than those that it is to take.
     #[error(
-        "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': clear it, use another, or score with novelty '{held}'"
+        "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': use another, clear it, or score with novelty '{held}'"
     )]
     CacheOtherMethod {
         /// The method of the vectors in the cache.
         held: String,
         /// The other one.
         other: String,
+    },
+    /// A file holds another kind of memory than it is loaded as.
+    #[error("{path} holds {held}, not {other}: use another file, or load it as what it holds")]
+    CacheOtherKind {
+        /// The file.
+        path: PathBuf,
+        /// What it holds, with the method if that is known.
+        held: String,
+        /// What it was to hold.
+        other: &'static str,
     },
     /// No saved cache where one was looked for.
     #[error("there is no saved cache at {path}")]
@@ -235,7 +245,7 @@ impl Error {
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
             Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
             Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
-            Self::CacheOtherMethod { .. } => "ERR_CACHE_OTHER_METHOD",
+            Self::CacheOtherMethod { .. } | Self::CacheOtherKind { .. } => "ERR_CACHE_OTHER_METHOD",
             Self::CacheNotFound { .. } => "ERR_CACHE_NOT_FOUND",
             Self::CacheDamaged { .. } => "ERR_CACHE_DAMAGED",
             Self::CacheIo { .. } => "ERR_CACHE_IO",

@@ -104,14 +104,19 @@ impl About {
         }
         let version = field("version").unwrap_or("none");
         if !versions.contains(&version) {
-            let reason = match version {
-                traces::VERSION => "it holds a trace memory, not a vector cache: load it as one".to_owned(),
-                _ if READ_VERSIONS.contains(&version) => {
-                    "it holds a vector cache, not a trace memory: load it as one".to_owned()
+            let (held, other) = match version {
+                traces::VERSION => ("traces", "vectors"),
+                _ if READ_VERSIONS.contains(&version) => ("vectors", "traces"),
+                _ => {
+                    let versions = versions.join(" or ");
+                    return Err(damaged(format!(
+                        "its format has version {version}, not {versions}"
+                    )));
                 }
-                _ => format!("its format has version {version}, not {}", versions.join(" or ")),
             };
-            return Err(damaged(reason));
+            let method = field("method").map(|method| format!(" of novelty '{method}'"));
+            let held = held.to_owned() + &method.unwrap_or_default();
+            return Err(Unreadable::OtherKind { held, other });
         }
         let max_elements = field("max_elements").and_then(|text| text.parse().ok());
         let max_elements = max_elements.filter(|max_elements| *max_elements <= LARGEST_NUMBER);

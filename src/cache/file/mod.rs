@@ -71,7 +71,7 @@ impl VectorCache {
     /// length and its number of vectors justify.
     ///
     /// # Errors
-    /// [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheIo`], [`Error::OutOfMemory`].
+    /// [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`], [`Error::OutOfMemory`].
     pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
         Self::load_unless_cancelled(path, options, &Call::default())
     }
@@ -176,7 +176,8 @@ impl VectorCache {
 /// Has `read` read the file at `path`, of so many bytes, for a call that can be cancelled until then.
 ///
 /// # Errors
-/// [`Error::Aborted`], [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheIo`], [`Error::OutOfMemory`].
+/// [`Error::Aborted`], [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`],
+/// [`Error::OutOfMemory`].
 fn read_file<T>(
     path: &Path,
     call: &Call,
@@ -199,6 +200,11 @@ fn read_file<T>(
         Unreadable::Damaged(reason) => Error::CacheDamaged {
             path: path.into(),
             reason,
+        },
+        Unreadable::OtherKind { held, other } => Error::CacheOtherKind {
+            path: path.into(),
+            held,
+            other,
         },
         Unreadable::Io(source) => failed(source),
         Unreadable::Other(error) => error,
@@ -291,6 +297,13 @@ fn microseconds(clock: SystemTime) -> i64 {
 pub enum Unreadable {
     /// The bytes cannot be what was written.
     Damaged(String),
+    /// They are those of another kind of memory.
+    OtherKind {
+        /// What they hold, with the method if that is known.
+        held: String,
+        /// What they were to hold.
+        other: &'static str,
+    },
     /// Reading them failed.
     Io(io::Error),
     /// Any other error, such as a lack of memory.

@@ -86,7 +86,7 @@ impl TraceMemory {
     /// The memory in the file at `path`, as old as the wall clock says.
     ///
     /// # Errors
-    /// Those of [`VectorCache::load`](crate::cache::VectorCache::load); [`Error::CacheDamaged`] also for a file of vectors alone.
+    /// Those of [`VectorCache::load`](crate::cache::VectorCache::load); [`Error::CacheOtherKind`] is for a file of vectors alone.
     pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
         Self::load_unless_cancelled(path, options, &Call::default())
     }
@@ -450,15 +450,15 @@ mod tests {
             .write(&mut vectors)
             .unwrap();
         let options = LoadOptions::default();
-        let Err(Unreadable::Damaged(reason)) =
+        let Err(Unreadable::OtherKind { held, other }) =
             VectorCache::read(&traces[..], traces.len() as u64, options, now, clock)
         else {
             panic!("a trace memory was read as a vector cache");
         };
-        assert!(reason.contains("holds a trace memory"), "{reason}");
-        let Err(Unreadable::Damaged(reason)) = read(&vectors, options, now, clock) else {
+        assert_eq!((&held[..], other), ("traces of novelty 'full'", "vectors"));
+        let Err(Unreadable::OtherKind { held, other }) = read(&vectors, options, now, clock) else {
             panic!("a vector cache was read as a trace memory");
         };
-        assert!(reason.contains("holds a vector cache"), "{reason}");
+        assert_eq!((&held[..], other), ("vectors", "traces"));
     }
 }
