@@ -304,12 +304,10 @@ function refuseContradictions(values, options) {
   if (options.quiet && options.verbose) throw misused('--quiet and --verbose exclude each other');
   const isLexical = options.novelty === 'lexical';
   if (options.embedder === null || isLexical) {
-    const excluded = /** @type {const} */ ([
-      ...['dtype', 'engine', 'memory', 'memory-size', 'model-dir', 'store', 'threads'],
-    ]);
+    const ofModel = /** @type {const} */ (['dtype', 'engine', 'model-dir', 'threads']);
+    const ofMemory = /** @type {const} */ (['memory', 'memory-size', 'store']);
     const reason = isLexical ? '--novelty lexical' : '--no-embedder';
-    for (const name of excluded) {
-      if (isLexical && name.startsWith('memory')) continue;
+    for (const name of isLexical ? ofModel : [...ofModel, ...ofMemory]) {
       if (values[name] !== undefined) throw misused(`--${name} and ${reason} exclude each other`);
     }
   }

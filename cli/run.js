@@ -274,14 +274,8 @@ class Run {
   async #loadEmbedder() {
     const { dtype, embedder, engine, memory, modelDirectory, novelty, store, threads, verbose } =
       this.#options;
-    if (novelty === 'lexical') {
-      return {
-        available: false,
-        dtype: null,
-        isNeeded: false,
-        reason: '--novelty lexical compares words alone',
-      };
-    }
+    // Words need none, so there is no reason to tell.
+    if (novelty === 'lexical') return { available: false, dtype: null, reason: null };
     if (embedder === null) return { available: false, dtype: null, reason: '--no-embedder' };
     configureEmbedder({ dtype, engine, modelDirectory, threads });
     const status = await embedderStatus();
@@ -291,7 +285,9 @@ class Run {
       if (asked || memory !== null || store !== null) {
         throw new CommandError(EXIT.file, `there is no embedder: ${status.reason}`);
       }
-      this.#messages.warning(`there is no embedder, so novelty is 0.5 throughout: ${status.reason}`);
+      this.#messages.warning(
+        `there is no embedder, so novelty is 0.5 throughout (--novelty lexical needs none): ${status.reason}`,
+      );
     }
     if (verbose) {
       this.#messages.note(`model: ${status.modelDirectory}`);

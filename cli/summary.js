@@ -33,7 +33,7 @@ const DOMAIN_LENGTH = 100;
  * @property {Array<{ file: string, traces: number | null }>} written null where traces are not counted
  */
 
-/** @typedef {Partial<EmbedderStatus> & Pick<EmbedderStatus, 'available' | 'dtype' | 'reason'> & { isNeeded?: boolean }} Embedder */
+/** @typedef {Partial<EmbedderStatus> & Pick<EmbedderStatus, 'available' | 'dtype' | 'reason'>} Embedder where nothing is to be embedded, the reason is null */
 
 /**
  * Where the memory is kept, and how many vectors it held before the run and holds after it; null where that is not known.
@@ -241,20 +241,11 @@ function unknownWords({ unknownSuccess, unknownConfidence }) {
 }
 
 /** @param {Embedder} embedder */
-function embedderWords({
-  available,
-  dtype,
-  engine,
-  isNeeded = true,
-  kernel,
-  model,
-  reason,
-  runtimeVersion,
-  threads,
-}) {
+function embedderWords({ available, dtype, engine, kernel, model, reason, runtimeVersion, threads }) {
   if (!available) {
-    const effect = isNeeded ? ', so novelty is 0.5 throughout' : '';
-    return `none${effect}: ${printable(reason ?? '')}`;
+    return reason === null
+      ? 'none: words alone are compared'
+      : `none, so novelty is 0.5 throughout: ${printable(reason)}`;
   }
   const computes = engine === 'onnxruntime' ? `ONNX Runtime ${runtimeVersion}` : `built in (${kernel})`;
   return `${labelOf(model ?? '', 'a model')} (${dtype}), ${computes}, ${count(threads ?? 0, 'thread')}`;

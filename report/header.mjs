@@ -24,8 +24,9 @@ function themeSwitch() {
 }
 
 /** @param {Report} report */
-function embedderOf({ dtype, bases, count: scored }) {
+function embedderOf({ dtype, bases, count: scored, noveltyMode }) {
   const without = bases['no-embedder'] ?? 0;
+  if (noveltyMode === 'lexical') return { value: 'None', note: 'words alone are compared' };
   if (dtype === null || (scored > 0 && without === scored))
     return { value: 'None', note: 'novelty is 0.5 throughout' };
   const precision = { fp32: 'full precision', q8: '8-bit weights' }[dtype] ?? '';
@@ -53,7 +54,7 @@ export function header(report, threshold) {
     keptNote.textContent = `${integer(number)} kept, ${integer(scored - number)} dropped`;
   });
   const embedder = embedderOf(report);
-  const compared = embedder.value !== 'None' && scored > 0;
+  const compared = (report.bases['no-embedder'] ?? 0) < scored;
   /**
    * @param {string} title
    * @param {string} value
