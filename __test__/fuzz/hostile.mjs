@@ -126,10 +126,12 @@ const caches = [
 ];
 
 /** Those for scorers with another `novelty`, which refuse a cache. */
-const cachesOfFull = caches.map(([{ maxElements, dimensions, ttlMs }, most]) => [
-  new VectorCache({ maxElements, dimensions, ttlMs }),
-  most,
-]);
+const memories = [
+  new TraceMemory(),
+  new TraceMemory({ maxElements: 8, ttlMs: 1 }),
+  new TraceMemory({ novelty: 'full', maxElements: 100 }),
+  new TraceMemory({ novelty: 'full', dimensions: 4 }),
+];
 
 const scorers = [
   defaultScorer,
@@ -263,7 +265,7 @@ async function makeScorer({ name, make }) {
   current = description;
   let scorer;
   try {
-    scorer = new Scorer(make(cachesOfFull, caches));
+    scorer = new Scorer(make(caches, memories));
   } catch (error) {
     return check(faultOfError('options', error), description);
   }

@@ -223,13 +223,14 @@ const weights = fc.oneof(
   },
 );
 
-/** The options of a new scorer; `make` takes the caches that there are for `novelty: 'full'`, and for others. */
+/** The options of a new scorer; `make` takes the caches and the memories of traces that there are. */
 export const scorerOptions = fc.oneof(
   { weight: 1, arbitrary: value },
   {
     weight: 8,
     arbitrary: fc
       .record({
+        fits: fc.nat({ max: 4 }).map((number) => number > 0),
         cache: fc.oneof(
           {
             weight: 6,
@@ -239,7 +240,16 @@ export const scorerOptions = fc.oneof(
           },
           { weight: 1, arbitrary: value },
         ),
-        novelty: option([undefined, 'prefix', 'full']),
+        memory: fc.oneof(
+          {
+            weight: 6,
+            arbitrary: fc
+              .nat({ max: 4 })
+              .map((index) => ({ name: `memory ${index}`, make: (_, memories) => memories[index] })),
+          },
+          { weight: 1, arbitrary: value },
+        ),
+        novelty: option([undefined, 'prefix', 'lexical', 'full']),
         embedder: option([undefined, null, 'default']),
         onStoreError: option([undefined, 'reject', 'local']),
         store: fc.oneof(
@@ -248,15 +258,15 @@ export const scorerOptions = fc.oneof(
         ),
         weights,
       })
-      .map((parts) => ({
+      .map(({ fits, ...parts }) => ({
         name: Object.entries(parts)
           .map(([key, { name }]) => `${key}: ${name}`)
           .join(', '),
-        make(cachesOfFull, caches) {
-          const { novelty } = parts;
-          const made = { novelty: novelty.make() };
-          const known = made.novelty === 'full' ? cachesOfFull : caches;
-          for (const [key, { make }] of Object.entries(parts)) if (key !== 'novelty') made[key] = make(known);
+        make(caches, memories) {
+          const made = {};
+          for (const [key, { make }] of Object.entries(parts)) made[key] = make(caches, memories);
+          // The memory of another method is refused.
+          if (fits) delete made[['lexical', 'full'].includes(made.novelty) ? 'cache' : 'memory'];
           return made;
         },
       })),

@@ -62,7 +62,13 @@ function faultOfBreakdown({
   if (sum !== composite) return `a composite of ${text(composite)} instead of ${sum}`;
   if ((overrides.at(-1)?.after ?? composite) !== score) return 'overrides that do not lead to the score';
   if (!BASES.includes(noveltyBasis)) return `a basis ${text(noveltyBasis)}`;
-  return faultOfScore(score) ?? (nearest && faultOfSimilarity(nearest.similarity));
+  return faultOfScore(score) ?? (nearest && (faultOfSimilarity(nearest.similarity) ?? faultOfParts(nearest)));
+}
+
+/** Checks what the similarity of traces is made of, where they are compared by their words. */
+function faultOfParts({ lexical, contained, embedded }) {
+  const isPart = (part) => part === null || (part >= 0 && part <= 1);
+  return [lexical, contained, embedded].every(isPart) ? null : `parts of ${[lexical, contained, embedded]}`;
 }
 
 function faultOfEmbedding(embedding) {

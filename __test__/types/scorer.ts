@@ -14,6 +14,7 @@ import {
   type ScoreOverride,
   Scorer,
   type ScorerOptions,
+  TraceMemory,
   VectorCache,
 } from '@knowledgepulse/native';
 
@@ -109,6 +110,19 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
   return scores.length + (await evaluateValues(traces)).length + (method?.length ?? 0);
 }
 
+/** What a scorer remembers in depends on how it compares. */
+export async function compareWords(trace: ReasoningTrace): Promise<number> {
+  const memory = await TraceMemory.load('traces.safetensors');
+  const lexical = new Scorer({ novelty: 'lexical', memory, embedder: null });
+  const full: Scorer<'full'> = new Scorer({ novelty: 'full' });
+  const remembered: TraceMemory = full.memory;
+  const cache: null = lexical.cache;
+  const none: null = defaultScorer.memory;
+  const { nearest } = await full.explain(trace);
+  const parts: Array<number | null | undefined> = [nearest?.lexical, nearest?.contained, nearest?.embedded];
+  return lexical.memory.size + remembered.size + parts.length + Number(cache === none);
+}
+
 // What must not compile.
 // @ts-expect-error: an unknown option
 evaluateValue({} as ReasoningTrace, { sginal: signal });
@@ -122,5 +136,7 @@ evaluateValue({} as ReasoningTrace, { remember: false });
 defaultScorer.cache = new VectorCache();
 // @ts-expect-error: weights are complete
 new Scorer({ weights: { legal: { complexity: 1 } } });
-// @ts-expect-error: there are two extents
+// @ts-expect-error: there are three methods
 new Scorer({ novelty: 'half' });
+// @ts-expect-error: words are not remembered in a cache
+new Scorer({ novelty: 'full' }).cache.size;
