@@ -9,7 +9,11 @@ const ERRORS = {
     ERR_INVALID_OPTION: [TypeError, RangeError],
     ERR_OUT_OF_MEMORY: [RangeError],
   },
-  options: { ERR_INVALID_OPTION: [TypeError, RangeError] },
+  options: {
+    ERR_INVALID_OPTION: [TypeError, RangeError],
+    // A memory of another method than that of the scorer.
+    ERR_CACHE_OTHER_METHOD: [Error],
+  },
   call: {
     ERR_INVALID_TRACE: [TypeError, RangeError],
     ERR_INVALID_TEXT: [TypeError, RangeError],
