@@ -528,6 +528,26 @@ export interface NearestTrace {
   contained: number | null;
   /** The cosine of the embedded digests, 0 to 1; null unless with `novelty: 'full'`. */
   embedded: number | null;
+  /**
+   * The words of the scored trace that this one has too and that weigh most, at most ten, the heaviest first. The weights of all shared words
+   * add up to `lexical`. Null with `novelty: 'prefix'`.
+   */
+  sharedWords: ExplainedWord[] | null;
+  /**
+   * The words of the scored trace that this one lacks, likewise. The weights of all of them add up to 1 minus `contained`. Null with
+   * `novelty: 'prefix'`.
+   */
+  newWords: ExplainedWord[] | null;
+}
+
+/** A word of a scored trace. */
+export interface ExplainedWord {
+  /** The word as it is compared: normalised, in lower case, and cut to 64 characters. */
+  word: string;
+  /** How much it weighs: see {@link NearestTrace.sharedWords} and {@link NearestTrace.newWords}. */
+  weight: number;
+  /** How many remembered traces contain it. */
+  traces: number;
 }
 
 /**

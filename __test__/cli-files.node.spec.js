@@ -492,6 +492,25 @@ describe('--clean', () => {
     expect(written[2]).toMatch(/"redactions":\{"email":6,"password":6\}/);
   });
 
+  test('tells no words of the traces as they were recorded', async () => {
+    const directory = emptyDirectory();
+    const [out, report] = ['out', 'report.html'].map((name) => path.join(directory, name));
+    const given = jsonLines([telling(1, 'hello'), telling(2, `ask ${EMAIL}`)]);
+    const args = ['--novelty', 'lexical', '--format', 'json', '--explain', '--out', out, '--report', report];
+    const run = async (...more) => {
+      const { code, stdout } = await kpScore([...args, ...more, '-'], { input: given });
+      const files = [out, report].map((file) => fs.readFileSync(file, 'utf8'));
+      return { code, nearest: JSON.parse(stdout).results[1].breakdown.nearest, texts: [...files, stdout] };
+    };
+    const [name] = EMAIL.split('@');
+    const recorded = await run();
+    expect(recorded.nearest.newWords.map(({ word }) => word)).toContain(name);
+    const { code, nearest, texts } = await run('--clean');
+    expect(code).toBe(0);
+    expect(nearest).toEqual({ ...recorded.nearest, sharedWords: null, newWords: null });
+    for (const text of texts) expect(text).not.toContain(`"${name}"`);
+  });
+
   test('cleans before traces wait for their rank', async () => {
     const directory = emptyDirectory();
     const many = jsonLines(Array.from({ length: 1000 }, (_, at) => telling(at)));

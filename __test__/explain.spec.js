@@ -107,6 +107,8 @@ test('every part at once', async () => {
     lexical: null,
     contained: null,
     embedded: null,
+    sharedWords: null,
+    newWords: null,
   });
 });
 

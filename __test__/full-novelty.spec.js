@@ -56,13 +56,32 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
       if (found === null) expect(nearest).toBe(null);
       else {
         const { label, similarity, lexical, contained, embedded = null } = found;
-        expect(nearest).toEqual({ label: label ?? null, similarity, lexical, contained, embedded });
+        expect(nearest).toMatchObject({ label: label ?? null, similarity, lexical, contained, embedded });
       }
     }
     expect(scorer.memory.size).toBe(TRACES.length);
     const { dimensions, nearest } = await scorer.explain(TRACES[2], { remember: false });
     expect([dimensions.novelty, nearest.label]).toEqual([0, 'a']);
     expect(scorer.memory.size).toBe(TRACES.length);
+  });
+
+  test('tells the words that weigh most in what is shared and in what is new', async () => {
+    const scorer = new Scorer({ novelty });
+    for (const trace of TRACES.slice(0, 2)) await scorer.evaluateValue(trace);
+    const { nearest } = await scorer.explain(
+      traceOf('g', 'The flight to Seattle was cancelled', 'The customer wants a REFUND: Seattle!'),
+    );
+    const { sharedWords, newWords, contained, lexical } = nearest;
+    const sum = (words) => words.reduce((sum, { weight }) => sum + weight, 0);
+    expect(newWords).toEqual([{ word: 'seattle', weight: expect.closeTo(1 - contained, 9), traces: 0 }]);
+    expect(sharedWords).toHaveLength(10);
+    expect(sharedWords.map(({ weight }) => weight)).toEqual(
+      sharedWords.map(({ weight }) => weight).toSorted((a, b) => b - a),
+    );
+    expect(sum(sharedWords)).toBeCloseTo(lexical, 9);
+    // What both remembered traces have weighs less.
+    expect(sharedWords.at(-1)).toMatchObject({ word: 'a', traces: 2 });
+    expect(sharedWords).toContainEqual({ word: 'refund', weight: expect.any(Number), traces: 1 });
   });
 
   test('batches score and remember as one call after another, with a signal and without', async () => {

@@ -52,8 +52,14 @@ function ordinaryTraces(count = 400) {
             label: `kp:trace:${Math.floor(random() ** 2 * i)}`,
             similarity,
             ...(i % 5
-              ? { lexical: null, contained: null, embedded: null }
-              : { lexical: similarity, contained: 0.9, embedded: i % 2 ? 0.5 : null }),
+              ? { lexical: null, contained: null, embedded: null, sharedWords: null, newWords: null }
+              : {
+                  lexical: similarity,
+                  contained: 0.9,
+                  embedded: i % 2 ? 0.5 : null,
+                  sharedWords: ['flight', 'boston'].map((word) => ({ word, weight: 0.25, traces: 2 })),
+                  newWords: [{ word: 'seattle', weight: 0.1, traces: 0 }],
+                }),
           };
     const overrides = OVERRIDES[Math.floor(random() * OVERRIDES.length)];
     const dimensions = { complexity: random(), toolDiversity: random(), outcome: random() };
@@ -591,7 +597,7 @@ describeOnce('the page of a report', () => {
       /All 40 traces score 0\.50\..*The first 10 of 40 traces, which all score the same/s,
     );
     expect(await textOf('novelty over the whole text')).toMatch(
-      /similarity 0\.\d\d \(words 0\.\d\d.*by weight, are in it\)\. Only the beginning/,
+      /similarity 0\.\d\d \(words 0\.\d\d.*by weight, are in it\)\. Only the beginning of its text was compared\.Shared: flight, bostonNew: seattle/,
     );
     expect(await textOf('a threshold between two steps')).toContain('score 0.7525 or more');
     expect(await textOf('one trace of nothing')).toContain('Weights of the profile (none)');

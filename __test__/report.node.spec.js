@@ -370,7 +370,15 @@ describe('near-duplicates', () => {
 
   test.each(['cache', 'store'])('are those of the most similar trace, in a %s', (memory) => {
     const traces = [0.5, 0.97, 0.8].map((similarity, i) => {
-      const nearest = { label: 'kp:trace:0', similarity, lexical: 0.8, contained: 0.9, embedded: null };
+      const nearest = {
+        label: 'kp:trace:0',
+        similarity,
+        lexical: 0.8,
+        contained: 0.9,
+        embedded: null,
+        sharedWords: null,
+        newWords: null,
+      };
       const compared = i === 0 ? { noveltyBasis: `empty-${memory}` } : { nearest, noveltyBasis: memory };
       return makeScored(i, { breakdown: makeBreakdown(compared) });
     });

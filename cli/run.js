@@ -491,10 +491,21 @@ class Run {
         );
       }
       await this.#add(
-        { ...result, format: format ?? NATIVE, known, id, domain, breakdown },
+        { ...result, format: format ?? NATIVE, known, id, domain, breakdown: this.#shareable(breakdown) },
         { success, excerpt, text: written, redactions },
       );
     };
+  }
+
+  /**
+   * A breakdown as it may be shown: its words are those of the trace as it was recorded, which may be personal data.
+   *
+   * @param {import('../index.js').ScoreBreakdown} breakdown
+   */
+  #shareable(breakdown) {
+    const { nearest } = breakdown;
+    if (this.#options.clean === null || nearest === null) return breakdown;
+    return { ...breakdown, nearest: { ...nearest, sharedWords: null, newWords: null } };
   }
 
   /**

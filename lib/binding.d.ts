@@ -323,6 +323,16 @@ export interface NativeEntry {
   vectors: number
 }
 
+/** A word of a scored trace. */
+export interface NativeExplainedWord {
+  /** The word after normalisation. */
+  word: string
+  /** Its part of the lexical similarity, or of what is not contained. */
+  weight: number
+  /** How many remembered traces contain it. */
+  traces: number
+}
+
 /** The model that vectors come from. */
 export interface NativeModelIdentity {
   /** Its name. */
@@ -343,6 +353,10 @@ export interface NativeNearest {
   contained: number | null
   /** The cosine of the embedded digests, by a memory of traces with embeddings. */
   embedded: number | null
+  /** The words that both have and that weigh most, by a memory of traces. */
+  sharedWords: Array<NativeExplainedWord> | null
+  /** The words that it lacks and that weigh most, by a memory of traces. */
+  newWords: Array<NativeExplainedWord> | null
 }
 
 /** A vector that is similar to a query. */

@@ -390,10 +390,17 @@ function toBreakdown(found) {
       lexical: nearest.lexical,
       contained: nearest.contained,
       embedded: nearest.embedded,
+      sharedWords: toWords(nearest.sharedWords),
+      newWords: toWords(nearest.newWords),
     },
     tokens: found.tokens,
     truncated: found.truncated,
   };
+}
+
+/** @param {import('./binding.js').NativeExplainedWord[] | null} words */
+function toWords(words) {
+  return words && Array.from(words, ({ word, weight, traces }) => ({ word, weight, traces }));
 }
 
 /** @param {number[]} numbers */

@@ -148,6 +148,29 @@ function partsInWords({ lexical, contained, embedded }) {
   return ` (words ${decimal(lexical)}${digest}; ${percent(contained, 1)} of the words, by weight, are in it)`;
 }
 
+/**
+ * The words that weigh most in the similarity; empty where none are compared.
+ *
+ * @param {Breakdown['nearest']} nearest
+ */
+function wordsOf(nearest) {
+  /** @type {Array<[title: string, words: import('../index.js').ExplainedWord[] | null | undefined]>} */
+  const lists = [
+    ['Shared: ', nearest?.sharedWords],
+    ['New: ', nearest?.newWords],
+  ];
+  return lists.map(([title, words]) =>
+    !words?.length
+      ? null
+      : element(
+          'p',
+          { class: 'meta' },
+          title,
+          ...words.flatMap(({ word }, index) => [index === 0 ? '' : ', ', foreign(word, { class: 'mono' })]),
+        ),
+  );
+}
+
 /** @param {Breakdown} breakdown */
 function figuresTable({ dimensions, weights, contributions, profile }) {
   return table(
@@ -188,6 +211,7 @@ function traceItem(trace, report) {
       ...(id === null ? [] : [' · ', foreign(id, { class: 'mono' })]),
     ),
     element('p', { class: 'meta' }, ...nearestInWords(breakdown)),
+    ...wordsOf(breakdown.nearest),
     more('Values and weights', figuresTable(breakdown)),
   );
 }

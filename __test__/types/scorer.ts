@@ -120,7 +120,8 @@ export async function compareWords(trace: ReasoningTrace): Promise<number> {
   const none: null = defaultScorer.memory;
   const { nearest } = await full.explain(trace);
   const parts: Array<number | null | undefined> = [nearest?.lexical, nearest?.contained, nearest?.embedded];
-  return lexical.memory.size + remembered.size + parts.length + Number(cache === none);
+  const words: string[] = (nearest?.newWords ?? []).map(({ word }) => word);
+  return words.length + lexical.memory.size + remembered.size + parts.length + Number(cache === none);
 }
 
 // What must not compile.

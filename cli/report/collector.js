@@ -57,6 +57,10 @@ const PLACE = '__KNOWLEDGEPULSE_REPORT__';
 
 /** @type {Array<keyof ScoreBreakdown['dimensions']>} */
 const DIMENSIONS = ['complexity', 'novelty', 'toolDiversity', 'outcome'];
+/** What is told of the nearest trace, beside its label. */
+const NEAREST = /** @type {const} */ ([
+  ...['similarity', 'lexical', 'contained', 'embedded', 'sharedWords', 'newWords'],
+]);
 /** What the page shows: multiples of the 100 steps of its slider, so that what it counts is exact. */
 const SHOWN_BINS = 1000;
 const SHOWN_DOMAIN_BINS = 200;
@@ -165,7 +169,7 @@ class ReportCollector {
     tally(this.#bases, breakdown.noveltyBasis.replace(/cache|store/, 'memory'));
 
     const nearest = breakdown.nearest && {
-      ...pick(breakdown.nearest, ['similarity', 'lexical', 'contained', 'embedded']),
+      ...pick(breakdown.nearest, NEAREST),
       label: nameOf(breakdown.nearest.label),
     };
     const listed = {

@@ -3,7 +3,8 @@
 use napi_derive::napi;
 
 use crate::{
-    cache::novelty::Basis,
+    cache::novelty::{Basis, Nearest},
+    cache::traces::explain::ExplainedWord,
     score::Breakdown,
     score::overrides::{Override, Rule},
 };
@@ -61,6 +62,48 @@ pub struct NativeNearest {
     pub contained: Option<f64>,
     /// The cosine of the embedded digests, by a memory of traces with embeddings.
     pub embedded: Option<f64>,
+    /// The words that both have and that weigh most, by a memory of traces.
+    pub shared_words: Option<Vec<NativeExplainedWord>>,
+    /// The words that it lacks and that weigh most, by a memory of traces.
+    pub new_words: Option<Vec<NativeExplainedWord>>,
+}
+
+/// A word of a scored trace.
+#[napi(object, object_from_js = false)]
+pub struct NativeExplainedWord {
+    /// The word after normalisation.
+    pub word: String,
+    /// Its part of the lexical similarity, or of what is not contained.
+    pub weight: f64,
+    /// How many remembered traces contain it.
+    pub traces: f64,
+}
+
+impl From<ExplainedWord> for NativeExplainedWord {
+    #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+    fn from(explained: ExplainedWord) -> Self {
+        Self {
+            word: explained.text,
+            weight: explained.weight,
+            traces: explained.traces as f64,
+        }
+    }
+}
+
+impl From<Nearest> for NativeNearest {
+    fn from(nearest: Nearest) -> Self {
+        let (shared, new) = nearest.words.map(|words| (words.shared, words.new)).unzip();
+        let native = |words: Vec<ExplainedWord>| words.into_iter().map(NativeExplainedWord::from).collect();
+        Self {
+            label: nearest.label.map(|label| label.to_string()),
+            similarity: nearest.similarity,
+            lexical: nearest.parts.map(|parts| parts.lexical),
+            contained: nearest.parts.map(|parts| parts.contained),
+            embedded: nearest.parts.and_then(|parts| parts.embedded),
+            shared_words: shared.map(native),
+            new_words: new.map(native),
+        }
+    }
 }
 
 impl From<Breakdown> for NativeBreakdown {
@@ -104,13 +147,7 @@ impl From<Breakdown> for NativeBreakdown {
                 Basis::EmptyMemory => "empty-cache",
                 Basis::NoEmbedder => "no-embedder",
             },
-            nearest: novelty.nearest.map(|nearest| NativeNearest {
-                label: nearest.label.map(|label| label.to_string()),
-                similarity: nearest.similarity,
-                lexical: nearest.parts.map(|parts| parts.lexical),
-                contained: nearest.parts.map(|parts| parts.contained),
-                embedded: nearest.parts.and_then(|parts| parts.embedded),
-            }),
+            nearest: novelty.nearest.map(NativeNearest::from),
             tokens: reading
                 .and_then(|reading| reading.tokens)
                 .map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX)),

@@ -141,7 +141,10 @@ impl NativeScorer {
         call: Option<&NativeCall>,
     ) -> Result<Either<NativeBreakdown, Object<'env>>> {
         let part = Part::call(call);
-        let request = self.calls.request(env, trace, remember, &part)?;
+        let request = Request {
+            explained: true,
+            ..self.calls.request(env, trace, remember, &part)?
+        };
         self.calls.score(env, request, &part, NativeBreakdown::from)
     }
 
@@ -323,6 +326,7 @@ impl Calls {
             summary: self.scorer.summarize(trace),
             memory: memory.cloned(),
             remember,
+            explained: false,
             call: part.call.clone(),
         })
     }

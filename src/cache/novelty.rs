@@ -8,7 +8,10 @@ use std::{
 use crate::{
     cache::{
         Entry, Label, Options, Origin, VectorCache,
-        traces::{self, Method, SimilarTrace, TraceEntry, TraceMemory, draft::TraceDraft},
+        traces::{
+            self, Method, SimilarTrace, TraceEntry, TraceMemory, WordShare, draft::TraceDraft,
+            explain::ExplainedWords,
+        },
     },
     embed::Embedding,
     error::Result,
@@ -85,6 +88,8 @@ pub struct Nearest {
     pub similarity: f64,
     /// What the similarity is made of, by a memory of traces.
     pub parts: Option<Similarity>,
+    /// The words that weigh most in it, if they were asked for.
+    pub words: Option<ExplainedWords>,
 }
 
 /// How much of a text was read.
@@ -204,16 +209,17 @@ impl Memory {
     ///
     /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
     /// a memory of traces it is that of [`traces::novelty`](crate::cache::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the
-    /// memory is empty, and [`Novelty::NEUTRAL`] without an embedding where one is compared.
+    /// memory is empty, and [`Novelty::NEUTRAL`] without an embedding where one is compared. If that is to be `explained`, a memory of
+    /// traces also tells what each word says about the similarity.
     ///
     /// # Errors
     /// Those of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`].
-    pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<Novelty> {
+    pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
         fault::point("novelty");
         match self {
             Self::Vectors { cache, draft } => {
                 let Some((embedding, origin)) = trace.embedding else {
-                    return Ok(Novelty::NEUTRAL);
+                    return Ok((Novelty::NEUTRAL, Vec::new()));
                 };
                 let mut cache = lock(cache);
                 let mut draft = draft.as_deref().map(lock);
@@ -229,9 +235,8 @@ impl Memory {
                     cache.compare(draft, entry, now)?
                 };
                 let nearest = nearest.into_iter().next().flatten();
-                Ok(Novelty::of_neighbour(
-                    nearest.map(|found| (found.label, found.similarity)),
-                ))
+                let nearest = nearest.map(|found| (found.label, found.similarity));
+                Ok((Novelty::of_neighbour(nearest), Vec::new()))
             }
             Self::Traces {
                 memory,
@@ -239,7 +244,7 @@ impl Memory {
                 draft,
             } => {
                 if *method == Method::Full && trace.embedding.is_none() {
-                    return Ok(Novelty::NEUTRAL);
+                    return Ok((Novelty::NEUTRAL, Vec::new()));
                 }
                 let words = trace.words;
                 let entry = TraceEntry {
@@ -248,12 +253,16 @@ impl Memory {
                     label: trace.label,
                     model: trace.embedding.and_then(|(_, origin)| origin.model.as_ref()),
                 };
-                let nearest = match draft {
-                    Some(draft) => lock(draft).compare(memory, entry, trace.remember, now)?,
-                    None if trace.remember => lock(memory).compare_and_add(entry, now)?,
-                    None => lock(memory).compare(entry, now)?,
+                let Compared {
+                    explained, remember, ..
+                } = *trace;
+                let (nearest, shares) = match draft {
+                    Some(draft) => {
+                        lock(draft).compare_and_explain(memory, entry, explained, remember, now)?
+                    }
+                    None => lock(memory).compare_and_explain(entry, explained, remember, now)?,
                 };
-                Ok(Novelty::of_trace(nearest))
+                Ok((Novelty::of_trace(nearest), shares))
             }
         }
     }
@@ -270,6 +279,8 @@ pub struct Compared<'c> {
     pub label: Option<&'c Label>,
     /// Whether it is remembered at all.
     pub remember: bool,
+    /// Whether a memory of traces is to tell what each word says about the similarity.
+    pub explained: bool,
 }
 
 impl Novelty {
@@ -292,6 +303,7 @@ impl Novelty {
                 label,
                 similarity,
                 parts: None,
+                words: None,
             }),
             reading: None,
         }
@@ -314,6 +326,7 @@ impl Novelty {
                 label,
                 similarity: similarity.value(),
                 parts: Some(similarity),
+                words: None,
             }),
             reading: None,
         }
@@ -359,8 +372,9 @@ mod tests {
             embedding: Some((embedding, &origin())),
             label: Some(&label.into()),
             remember,
+            explained: false,
         };
-        memory.compare_and_add(&compared, Instant::now()).unwrap()
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0
     }
 
     /// Compares by words alone.
@@ -370,8 +384,9 @@ mod tests {
             embedding: None,
             label: Some(&label.into()),
             remember,
+            explained: false,
         };
-        memory.compare_and_add(&compared, Instant::now()).unwrap()
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0
     }
 
     fn lexical() -> Memory {
@@ -525,6 +540,7 @@ mod tests {
                     embedding: Some((&direction(0, 1.0), &origin)),
                     label: None,
                     remember,
+                    explained: false,
                 };
                 let error = memory.compare_and_add(&compared, Instant::now()).unwrap_err();
                 assert_eq!(error.code(), code);

@@ -12,7 +12,10 @@ use knowledgepulse_encoder::Tokens;
 
 use crate::{
     cache::novelty::{Compared, Memory, Novelty, PREFIX, Reading},
-    cache::{ModelIdentity, Origin, traces::Method},
+    cache::{
+        ModelIdentity, Origin,
+        traces::{Method, explain::ExplainedWords},
+    },
     call::Call,
     embed::{Embedded, Embedder, Lane},
     error::{Error, Result},
@@ -219,17 +222,23 @@ fn score_embedded(
             return Ok(Novelty::NEUTRAL);
         };
         let embedded = embedded?;
-        let words = match &request.summary.source {
-            Some(Source::Lexical(trace) | Source::Full(trace)) => Words::of(trace),
-            _ => Words::default(),
+        let trace = match &request.summary.source {
+            Some(Source::Lexical(trace) | Source::Full(trace)) => Some(trace),
+            _ => None,
         };
+        let words = trace.map(|trace| Words::of(trace)).unwrap_or_default();
         let compared = Compared {
             words: &words,
             embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
             label: request.summary.label.as_ref(),
             remember: request.remember,
+            explained: request.explained,
         };
-        let novelty = memory.compare_and_add(&compared, Instant::now())?;
+        let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
+        // The memory need not wait for the texts of the words.
+        if let (Some(trace), Some(nearest), true) = (trace, &mut novelty.nearest, request.explained) {
+            nearest.words = Some(ExplainedWords::of(trace, &shares));
+        }
         let reading = match embedded {
             Some(text) => Some(text.reading),
             None => (!memory.needs_embedder()).then_some(Reading {

@@ -50,6 +50,8 @@ pub struct Request {
     pub memory: Option<Memory>,
     /// Whether the memory is to remember it.
     pub remember: bool,
+    /// Whether the words that weigh most in its similarity are asked for.
+    pub explained: bool,
     /// The call that it belongs to, if that can be cancelled.
     pub call: Option<Arc<Call>>,
 }
@@ -333,6 +335,7 @@ mod tests {
             summary: scorer.summarize(with_steps(&["thought", "observation"])),
             memory: scorer.memory,
             remember: true,
+            explained: false,
             call: None,
         }
     }

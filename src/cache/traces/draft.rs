@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{SimilarTrace, TraceEntry, TraceMemory};
+use super::{SimilarTrace, TraceEntry, TraceMemory, WordShare};
 use crate::{
     cache::{
         Label, ModelIdentity,
@@ -42,30 +42,31 @@ impl Added {
 }
 
 impl TraceDraft {
-    /// Compares a trace with the memory and the traces of the batch before it, then adds it to the batch if it is to be remembered.
+    /// Compares a trace with the memory and the traces of the batch before it, as [`TraceMemory::compare_and_explain`] does, then adds it to
+    /// the batch if it is to be remembered.
     /// What others add to the memory meanwhile is not compared with.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::compare_and_add`].
-    pub fn compare(
+    /// Those of [`TraceMemory::compare_and_explain`].
+    pub fn compare_and_explain(
         &mut self,
         memory: &SharedTraces,
         entry: TraceEntry,
+        explained: bool,
         remember: bool,
         now: Instant,
-    ) -> Result<Option<SimilarTrace>> {
+    ) -> Result<(Option<SimilarTrace>, Vec<WordShare>)> {
         let view = self.view.get_or_insert_with(|| lock(memory).clone());
-        if !remember {
-            return view.compare(entry, now);
+        let found = view.compare_and_explain(entry, explained, remember, now)?;
+        if remember {
+            self.added.push(Added {
+                words: entry.words.clone(),
+                vector: entry.vector.map(<[f32]>::to_vec),
+                label: entry.label.cloned(),
+                model: entry.model.cloned(),
+            });
         }
-        let nearest = view.compare_and_add(entry, now)?;
-        self.added.push(Added {
-            words: entry.words.clone(),
-            vector: entry.vector.map(<[f32]>::to_vec),
-            label: entry.label.cloned(),
-            model: entry.model.cloned(),
-        });
-        Ok(nearest)
+        Ok(found)
     }
 
     /// Adds the batch to the memory, where it counts as added now: all or nothing. The draft is empty then.

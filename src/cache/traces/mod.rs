@@ -1,6 +1,7 @@
 //! The trace memory: what is remembered of traces for their [novelty](crate::novelty), oldest first out.
 
 pub mod draft;
+pub mod explain;
 mod projection;
 mod rate;
 mod search;
@@ -271,6 +272,29 @@ impl TraceMemory {
     /// Those of [`TraceMemory::nearest`].
     pub fn compare(&mut self, entry: TraceEntry, now: Instant) -> Result<Option<SimilarTrace>> {
         Ok(self.nearest(entry, 1, now)?.pop())
+    }
+
+    /// As [`TraceMemory::compare`], and if it is to be `explained`, what each word of the trace says about the similarity. Then remembers
+    /// the trace if it is to be.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    pub fn compare_and_explain(
+        &mut self,
+        entry: TraceEntry,
+        explained: bool,
+        remember: bool,
+        now: Instant,
+    ) -> Result<(Option<SimilarTrace>, Vec<WordShare>)> {
+        let nearest = self.compare(entry, now)?;
+        let shares = match &nearest {
+            Some(nearest) if explained => self.word_shares(entry.words, nearest.index, now),
+            _ => Vec::new(),
+        };
+        if remember {
+            self.add(entry, now)?;
+        }
+        Ok((nearest, shares))
     }
 
     /// Compares a trace, then remembers it.
