@@ -175,6 +175,15 @@ describe('manifests', () => {
     expect(staged).toEqual(Object.values(PLATFORMS).map(runtimeFiles));
   });
 
+  test('no platform’s runtime is staged over that of another', async () => {
+    const names = Object.keys(PLATFORMS);
+    const folders = await evaluate(
+      'stage-runtime.mjs',
+      `${JSON.stringify(names)}.map(script.runtimeDirectory)`,
+    );
+    expect(new Set(folders).size).toBe(names.length);
+  });
+
   test('the loader tries the packages of the platform it runs on', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-loader-'));
     try {

@@ -1,5 +1,5 @@
-// Puts ONNX Runtime next to the addon of a platform whose package carries it, and into target/onnxruntime for the tests
-// elsewhere: the library of the wheel that onnxruntime.txt pins, under a file name and SONAME of our own, so that it is never
+// Puts ONNX Runtime next to the addon of a platform whose package carries it, and elsewhere into a folder of target/onnxruntime
+// for the tests: the library of the wheel that onnxruntime.txt pins, under a file name and SONAME of our own, so that it is never
 // mistaken for another package's copy in the same process, and its licences.
 //
 //   node scripts/stage-runtime.mjs [PLATFORM]
@@ -99,7 +99,18 @@ export function carriesRuntime(platform) {
  * @param {string} platform
  */
 export function runtimeDirectory(platform) {
-  return carriesRuntime(platform) ? platformDirectory(platform) : path.join(root, 'target', 'onnxruntime');
+  return carriesRuntime(platform)
+    ? platformDirectory(platform)
+    : path.join(root, 'target', 'onnxruntime', platform);
+}
+
+/**
+ * The library of `platform` where it is staged.
+ *
+ * @param {string} platform
+ */
+export function runtimePath(platform) {
+  return path.join(runtimeDirectory(platform), LIBRARIES[platform].file);
 }
 
 /**

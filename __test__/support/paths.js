@@ -10,17 +10,21 @@ const modelDirectory = path.join(root, 'npm', 'all-minilm-l6-v2');
  * The ONNX Runtime that the set-up has staged for the tests: where no package carries one, or in that of this platform. Undefined
  * before the set-up.
  */
-const runtimeLibrary = [path.join(root, 'target', 'onnxruntime'), ...platformDirectories()]
-  .filter((directory) => fs.existsSync(directory))
+const runtimeLibrary = [path.join(root, 'target', 'onnxruntime'), path.join(root, 'npm')]
+  .flatMap(platformDirectories)
   .flatMap((directory) => fs.readdirSync(directory).map((name) => path.join(directory, name)))
   .find((file) => /^(lib)?knowledgepulse_onnxruntime\.(so|dll|dylib)$/.test(path.basename(file)));
 
-function platformDirectories() {
-  const packages = path.join(root, 'npm');
-  const names = fs
-    .readdirSync(packages)
-    .filter((name) => name.startsWith(`${process.platform}-${process.arch}`));
-  return names.map((name) => path.join(packages, name));
+/**
+ * The folders in `directory` that belong to this machine's platforms.
+ *
+ * @param {string} directory
+ */
+function platformDirectories(directory) {
+  const names = fs.existsSync(directory) ? fs.readdirSync(directory) : [];
+  return names
+    .filter((name) => name.startsWith(`${process.platform}-${process.arch}`))
+    .map((name) => path.join(directory, name));
 }
 
 /** What a process is told so that it computes with ONNX Runtime. */
