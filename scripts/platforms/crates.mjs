@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import path from 'node:path';
 
 import { root } from '../platform.mjs';
+import { hostKernels } from './smoke.mjs';
 import { execute, Impossible, logFile, workshop } from './tools.mjs';
 
 /** @import { Check } from './tools.mjs' */
@@ -52,13 +53,16 @@ export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }
     ...['fp32', 'int8'].map((precision) => ({
       name: `an example that embeds in ${precision}`,
       run: () => {
-        const found = embed(precision, emulated, logFile(`${platform}-${precision}`), {
-          cargo,
-          target,
-          env: env(),
-        });
         const expected = embed(precision, emulated, logFile(`host-${precision}`));
-        return compare(found, expected, precision);
+        const kernels = emulated ? ['portable'] : hostKernels();
+        const found = kernels.map((kernel) =>
+          embed(precision, emulated, logFile(`${platform}-${precision}-${kernel}`), {
+            cargo,
+            target,
+            env: { ...env(), KNOWLEDGEPULSE_KERNEL: kernel },
+          }),
+        );
+        return `${compare(found, expected, precision)} (${kernels.join(', ')})`;
       },
     })),
   ];
@@ -117,24 +121,23 @@ function officialWeights() {
 }
 
 /**
- * @param {string[]} found
+ * @param {string[][]} found the embeddings of each kernel
  * @param {string[]} expected
  * @param {string} precision
  */
 function compare(found, expected, precision) {
-  if (found.length === 0 || found.length !== expected.length) {
-    throw new Error(`${found.length} embeddings instead of ${expected.length}`);
-  }
-  if (precision === 'int8') {
-    const other = found.filter((text, index) => text !== expected[index]).length;
-    if (other > 0)
-      throw new Error(`${other} of ${found.length} embeddings are not this machine's to the bit`);
-    return `${found.length} texts, this machine's embeddings to the bit`;
-  }
-  const [a, b] = [numbers(found), numbers(expected)];
-  const distance = Math.max(...a.map((number, index) => Math.abs(number - b[index])));
+  if (expected.length === 0) throw new Error('this machine embeds nothing');
+  const all = found.flat();
+  const reference = found.flatMap(() => expected);
+  if (all.length !== reference.length) throw new Error(`${all.length} embeddings, not ${reference.length}`);
+  const other = all.filter((text, index) => text !== reference[index]).length;
+  if (other === 0) return `${expected.length} texts, this machine's embeddings to the bit`;
+  if (precision === 'int8')
+    throw new Error(`${other} of ${all.length} embeddings are not this machine's to the bit`);
+  const [a, b] = [numbers(all), numbers(reference)];
+  const distance = a.reduce((greatest, number, index) => Math.max(greatest, Math.abs(number - b[index])), 0);
   if (!(distance <= TOLERANCE)) throw new Error(`${distance} from this machine's embeddings`);
-  return `${found.length} texts, at most ${distance.toExponential(1)} from this machine's embeddings`;
+  return `${expected.length} texts, at most ${distance.toExponential(1)} from this machine's embeddings`;
 }
 
 /** @param {string[]} texts */

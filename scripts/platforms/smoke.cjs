@@ -70,6 +70,11 @@ const cases = {
     report({ status, embeddings, scores });
   },
 
+  // As `scores`, without scoring: whether the engine can be had.
+  async status() {
+    report(await kp.embedderStatus());
+  },
+
   // Saves a memory, over another, and finds in it what was saved; in each of the directories that are named.
   async cache() {
     const results = [];
@@ -92,6 +97,24 @@ const cases = {
       });
     }
     report(results);
+  },
+
+  // The same of a memory of traces, which are compared by their words and by embeddings.
+  async traces() {
+    const [file] = args;
+    const embedder = new kp.Embedder();
+    const vector = async (/** @type {ReturnType<typeof trace>} */ value) => ({
+      vector: await embedder.embed(kp.TraceMemory.digest(value)),
+    });
+    const [first, second] = [TEXTS[0], TEXTS[1]].map(trace);
+    const memory = new kp.TraceMemory({ novelty: 'full' });
+    await memory.add({ ...first, id: 'first' }, await vector(first));
+    await memory.save(file);
+    await memory.add({ ...second, id: 'second' }, await vector(second));
+    await memory.save(file);
+    const loaded = await kp.TraceMemory.load(file);
+    const [nearest] = await loaded.nearest(second, 1, await vector(second));
+    report({ size: loaded.size, nearest });
   },
 
   async worker() {

@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 
-import { ONNXRUNTIME } from '../../__test__/support/paths.js';
-import { root } from '../platform.mjs';
+import { hostPlatform, root } from '../platform.mjs';
 import { run } from '../setup.mjs';
-import { attempt, Impossible, logFile, workshop } from './tools.mjs';
+import { runtimePath } from '../stage-runtime.mjs';
+import { attempt, logFile, workshop } from './tools.mjs';
 
 /** @import { Check } from './tools.mjs' */
 
@@ -38,7 +38,11 @@ const ONNXRUNTIME_Q8_TOLERANCE = 0.02;
 const program = path.join(root, 'scripts', 'platforms', 'smoke.cjs');
 
 /** @type {Runner} */
-const HOST = { command: process.execPath, args: [], env: { KNOWLEDGEPULSE_PACKAGE: root } };
+const HOST = {
+  command: process.execPath,
+  args: [],
+  env: { KNOWLEDGEPULSE_PACKAGE: root, KNOWLEDGEPULSE_ONNXRUNTIME: runtimePath(hostPlatform()) },
+};
 
 /**
  * Makes a project of the tarballs of a main and a platform package, with the models of the checkout; returns its directory.
@@ -69,9 +73,11 @@ export function makeProject(platform, tarballs) {
  *
  * @param {string} platform
  * @param {() => Runner & { project: string }} getRunner called once the package is there
+ * @param {{ kernels?: () => string[] }} [options] `kernels`: of the built-in engine, to compute with one after another; by default the
+ * fastest alone
  * @returns {Check[]}
  */
-export function smokeChecks(platform, getRunner) {
+export function smokeChecks(platform, getRunner, { kernels = () => [''] } = {}) {
   const log = logFile(`${platform}-smoke`);
   /**
    * @param {string} name
@@ -102,19 +108,34 @@ export function smokeChecks(platform, getRunner) {
         name: `scores: ${engine}, ${dtype}`,
         run: () => {
           const env = { KNOWLEDGEPULSE_ENGINE: engine, KNOWLEDGEPULSE_DTYPE: dtype };
-          const found = runCase('scores', env);
-          if (found.result === undefined || found.status !== 0) {
-            throw new Error(`ended with ${found.status}: ${JSON.stringify(found.result)}; see ${log}`);
-          }
-          requireEngine(engine, found.result.status);
-          const reference = dtype === 'q8' ? env : { ...env, ...ONNXRUNTIME };
-          return compareScores(found.result, hostScores(reference), engine === 'builtin', dtype);
+          const reference = dtype === 'q8' ? env : { ...env, KNOWLEDGEPULSE_ENGINE: 'onnxruntime' };
+          const compared = (engine === 'builtin' ? kernels() : ['']).map((kernel) => {
+            const { result, status } = runCase('scores', { ...env, KNOWLEDGEPULSE_KERNEL: kernel });
+            if (result === undefined || status !== 0) {
+              throw new Error(`ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
+            }
+            const { available, engine: used, kernel: usedKernel } = result.status;
+            if (!available || used !== engine || (kernel && usedKernel !== kernel)) {
+              throw new Error(`${kernel || engine} is not used: ${JSON.stringify(result.status)}`);
+            }
+            const distances = compareScores(result, hostScores(reference), engine === 'builtin', dtype);
+            return { ...distances, name: usedKernel ?? engine };
+          });
+          return describeDistances(compared);
         },
       })),
     ),
     {
       name: 'a memory: save, save over it, load, search',
       run: () => checkMemory(resultOf('cache', 0, ['plain', path.join('Erinnerung – 記憶', 'ü'), LONG])),
+    },
+    {
+      name: 'a memory of traces: the same',
+      run: () => {
+        const { size, nearest } = resultOf('traces', 0, ['traces.safetensors']);
+        if (size !== 2 || nearest.label !== 'second' || Math.abs(nearest.similarity - 1) > 1e-6)
+          throw new Error(JSON.stringify({ size, nearest }));
+      },
     },
     {
       name: 'a worker thread',
@@ -177,6 +198,9 @@ export function aloneCheck(platform, getRunner) {
 /** The small model loads sooner, and what these cases are about is the same. */
 const QUICK = { KNOWLEDGEPULSE_DTYPE: 'q8' };
 
+/** All kernels that the built-in engine has for x86-64. */
+const KERNELS = ['avx512-vnni', 'avx512', 'avx-vnni', 'avx2', 'portable'];
+
 /** Longer than the 260 characters that names have on Windows, and each part within the 255 of file systems. */
 const LONG = path.join(...['a', 'b', 'c', 'd'].map((letter) => letter.repeat(80)));
 
@@ -218,20 +242,6 @@ function readResult(file) {
   }
 }
 
-/**
- * @param {string} engine
- * @param {import('../../index.js').EmbedderStatus & { engine?: string }} status
- */
-function requireEngine(engine, status) {
-  // An addon that does not tell has ONNX Runtime alone.
-  const used = status.engine ?? 'onnxruntime';
-  if (status.available && used === engine) return;
-  if (engine === 'onnxruntime' && !status.available)
-    throw new Impossible(`no ONNX Runtime here: ${status.reason}`);
-  if (status.engine === undefined) throw new Impossible('the addon has no built-in engine');
-  throw new Error(`the engine is ${used}: ${status.reason}`);
-}
-
 /** @type {Map<string, any>} */
 const references = new Map();
 
@@ -243,13 +253,39 @@ const references = new Map();
 function hostScores(env) {
   const key = JSON.stringify(env);
   if (!references.has(key)) {
-    const cwd = mkdtempSync(path.join(workshop, 'host-'));
-    const { result } = runProgram(HOST, cwd, logFile('host-smoke'), 'scores', env, []);
-    rmSync(cwd, { recursive: true });
+    const result = hostResult('scores', env);
     if (!result?.status?.available) throw new Error(`this machine does not score: ${JSON.stringify(result)}`);
     references.set(key, result);
   }
   return references.get(key);
+}
+
+/**
+ * What a case gives on this machine.
+ *
+ * @param {string} name
+ * @param {Record<string, string>} env
+ */
+function hostResult(name, env) {
+  mkdirSync(workshop, { recursive: true });
+  const cwd = mkdtempSync(path.join(workshop, 'host-'));
+  try {
+    return runProgram(HOST, cwd, logFile('host-smoke'), name, env, []).result;
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
+}
+
+/** @type {string[] | undefined} */
+let kernelsHere;
+
+/** The kernels of the built-in engine that this machine's processor has. */
+export function hostKernels() {
+  kernelsHere ??= KERNELS.filter(
+    (kernel) => hostResult('status', { ...QUICK, KNOWLEDGEPULSE_KERNEL: kernel })?.available,
+  );
+  if (!kernelsHere.includes('portable')) throw new Error('this machine does not score');
+  return kernelsHere;
 }
 
 /**
@@ -259,18 +295,24 @@ function hostScores(env) {
  * @param {string} dtype
  */
 function compareScores(found, expected, builtin, dtype) {
-  const [embeddings, scores] = [
-    distance(found.embeddings.flat(), expected.embeddings.flat()),
-    distance(found.scores, expected.scores),
-  ];
+  const embeddings = distance(found.embeddings.flat(), expected.embeddings.flat());
+  const scores = distance(found.scores, expected.scores);
   const tolerance = dtype === 'fp32' ? FP32_TOLERANCE : builtin ? 0 : ONNXRUNTIME_Q8_TOLERANCE;
   const compared = dtype === 'fp32' || builtin ? Math.max(embeddings, scores) : scores;
-  const text = `from this machine's: embeddings ${embeddings.toExponential(1)}, scores ${scores.toExponential(1)}`;
-  if (!(compared <= tolerance)) throw new Error(`${text}; at most ${tolerance} was expected`);
+  if (!(compared <= tolerance))
+    throw new Error(`at most ${tolerance} was expected: ${JSON.stringify({ embeddings, scores })}`);
   const [first, again] = found.scores;
   // The same trace is not new the second time.
   if (!(again < first)) throw new Error(`the same trace scored ${first}, then ${again}`);
-  return text;
+  return { embeddings, scores };
+}
+
+/** @param {Array<{ name: string, embeddings: number, scores: number }>} compared */
+function describeDistances(compared) {
+  /** @param {'embeddings' | 'scores'} what */
+  const greatest = (what) => Math.max(...compared.map((distances) => distances[what])).toExponential(1);
+  const names = compared.map(({ name }) => name).join(', ');
+  return `embeddings ${greatest('embeddings')} and scores ${greatest('scores')} from this machine's (${names})`;
 }
 
 /**

@@ -6,9 +6,9 @@ import path from 'node:path';
 import { pack } from '../pack.mjs';
 import { addonName, platformDirectory, readManifest } from '../platform.mjs';
 import { npm } from '../setup.mjs';
-import { hasRuntime, runtimeFiles, stageRuntime } from '../stage-runtime.mjs';
+import { isStaged, runtimeFiles, runtimePath, stageRuntime } from '../stage-runtime.mjs';
 import { crateChecks } from './crates.mjs';
-import { aloneCheck, makeProject, smokeChecks } from './smoke.mjs';
+import { aloneCheck, hostKernels, makeProject, smokeChecks } from './smoke.mjs';
 import { debianCompiler, execute, fetchNode, installDebianPackages, logFile, workshop } from './tools.mjs';
 
 const platform = 'win32-x64';
@@ -26,10 +26,17 @@ const wine = {
   WINEPREFIX: path.join(directory, 'wine'),
   WINEDEBUG: '-all',
   WINEDLLOVERRIDES: 'mscoree,mshtml=',
-  WINEPATH: `Z:${path.join(directory, 'libraries').replaceAll('/', '\\')}`,
+  WINEPATH: inWine(path.join(directory, 'libraries')),
   // Wine says that it is Windows 7.
   NODE_SKIP_PLATFORM_CHECK: '1',
+  // The package carries none; this is for the checks of that engine.
+  KNOWLEDGEPULSE_ONNXRUNTIME: inWine(runtimePath(published)),
 };
+
+/** @param {string} file */
+function inWine(file) {
+  return `Z:${file.replaceAll('/', '\\')}`;
+}
 
 function compiler() {
   installDebianPackages(['gcc-mingw-w64-x86-64-posix', 'wine64']);
@@ -86,7 +93,7 @@ function packWithAddon() {
   const staging = path.join(directory, 'package');
   rmSync(staging, { recursive: true, force: true });
   mkdirSync(staging, { recursive: true });
-  if (hasRuntime(published)) stageRuntime(published);
+  if (!isStaged(published)) stageRuntime(published);
   const files = ['package.json', 'README.md', 'LICENSE', ...runtimeFiles(published)];
   for (const file of files)
     copyFileSync(path.join(platformDirectory(published), file), path.join(staging, file));
@@ -120,7 +127,7 @@ export default {
         runner = { command: WINE, args: [fetchNode('win32-x64')], env: wine, project };
       },
     },
-    ...smokeChecks(platform, () => runner),
+    ...smokeChecks(platform, () => runner, { kernels: hostKernels }),
     aloneCheck(platform, () => runner),
     ...crateChecks({ platform, target, env: compiler, emulated: false }),
   ],
