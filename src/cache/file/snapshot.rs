@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File},
+    fs,
     io::{self, Write},
     num::NonZeroUsize,
     path::{self, Path, PathBuf},
@@ -261,7 +261,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
 /// Has a renamed file keep its name when the power fails.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
-    match File::open(directory)?.sync_all() {
+    match fs::File::open(directory)?.sync_all() {
         // Some file systems do not support this, and need not: they write the name out with the file.
         Err(error)
             if matches!(
