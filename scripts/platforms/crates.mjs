@@ -90,7 +90,8 @@ function embed(precision, short, log, { cargo, target, env } = { cargo: 'cargo' 
   const ids = path.join(workshop, short ? 'short.ids' : 'all.ids');
   writeFileSync(ids, tokens(short ? MOST_TOKENS_EMULATED : Infinity));
   const build = target ? ['--target', target] : [];
-  const args = ['run', '--locked', '--quiet', '--release', ...build, ...ENCODER, '--example', 'embed', '--'];
+  // Compiled as the tests are, so that nothing is compiled twice: that profile optimises the encoder too.
+  const args = ['run', '--locked', '--quiet', ...build, ...ENCODER, '--example', 'embed', '--'];
   const options = precision === 'int8' ? ['--int8'] : [];
   writeFileSync(log, '');
   execute(cargo, [...args, model, ...options, ids], { env, log, minutes: 60 });
