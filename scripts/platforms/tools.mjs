@@ -49,17 +49,24 @@ export function installDebianPackages(packages) {
   const command = `apt-get install --no-install-recommends ${missing.join(' ')}`;
   if (process.getuid?.() !== 0) throw new Impossible(`needs, as root: ${command}`);
   const log = logFile('apt');
+  rmSync(log, { force: true });
   for (const architecture of new Set(missing.flatMap((name) => name.split(':').slice(1)))) {
     execute('dpkg', ['--add-architecture', architecture], { log });
   }
   const env = { DEBIAN_FRONTEND: 'noninteractive' };
   const update = attempt('apt-get', ['update'], { log, env });
-  if (update.status !== 0) throw new Impossible(`apt-get update failed: ${lastLines(log)}`);
+  if (update.status !== 0) throw new Impossible(`apt-get update failed: ${errorsOfApt(log)}`);
   const install = attempt('apt-get', ['install', '--yes', '--no-install-recommends', ...missing], {
     log,
     env,
   });
-  if (install.status !== 0) throw new Impossible(`${command} failed: ${lastLines(log)}`);
+  if (install.status !== 0) throw new Impossible(`${command} failed: ${errorsOfApt(log)}`);
+}
+
+/** @param {string} log */
+function errorsOfApt(log) {
+  const errors = readFileSync(log, 'utf8').match(/^E: .*$/gm);
+  return errors?.join('; ') ?? lastLines(log);
 }
 
 /**
