@@ -79,11 +79,12 @@ class OpenTrace {
 
   /**
    * @param {string} id
-   * @param {Entry} entry
+   * @param {Entry} place of the record that it begins in, whose value is not kept
    */
-  constructor(id, entry) {
+  constructor(id, { line, index }) {
     this.id = id;
-    this.entry = entry;
+    this.line = line;
+    this.index = index;
   }
 }
 
@@ -400,15 +401,15 @@ function assembled(trace) {
     return assemble(trace);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const { line } = trace.entry;
+    const { line } = trace;
     const which = line === null ? 'a trace' : `the trace that begins in line ${line}`;
     return new TypeError(`${which} is nested too deeply`);
   }
 }
 
 /** @param {OpenTrace} trace */
-function assemble({ id, entry, spans, framework, size }) {
-  const builder = new TraceBuilder('otel', entry);
+function assemble({ id, line, index, spans, framework, size }) {
+  const builder = new TraceBuilder('otel', { line, index });
   builder.size = size;
   builder.ids = [id];
   builder.framework = stringOf(framework);
