@@ -59,18 +59,17 @@ function createReader() {
       if (!recognises(event)) throw new TypeError('it is no event of a session');
       const session = sessionOf(event);
       if (session === undefined) return [];
-      const { uuid } = event;
-      const hasId = typeof uuid === 'string';
-      const isRepeated = hasId && events.has(uuid);
-      const key = isRepeated ? `${events.get(uuid)}` : keyOf(event, session, events);
-      if (hasId && !isRepeated) {
+      const id = stringOf(event.uuid);
+      const known = id === undefined ? undefined : events.get(id);
+      const key = known ?? keyOf(event, session, events);
+      if (id !== undefined && known === undefined) {
         if (events.size >= MAX_EVENTS) events.clear();
-        events.set(uuid, key);
+        events.set(id, key);
       }
       const builder = open.add(key, entry.size, () => begin(entry, event, session, key));
       builder.size += entry.size;
-      if (isRepeated) builder.leaveOut('repeated event');
-      else addEvent(builder, event);
+      if (known === undefined) addEvent(builder, event);
+      else builder.leaveOut('repeated event');
       return open.overflow();
     },
     *end() {
@@ -119,9 +118,10 @@ function begin(entry, event, session, key) {
  */
 function addEvent(builder, event) {
   const { type, message } = event;
-  for (const name of ['version', 'cwd', 'gitBranch']) {
-    if (!(name in builder.details)) builder.keep(name, event[name]);
-  }
+  const { details } = builder;
+  if (details.version === undefined) builder.keep('version', event.version);
+  if (details.cwd === undefined) builder.keep('cwd', event.cwd);
+  if (details.gitBranch === undefined) builder.keep('gitBranch', event.gitBranch);
   if (type === 'result') {
     if (typeof event.is_error === 'boolean') builder.success = !event.is_error;
     for (const name of ['num_turns', 'total_cost_usd', 'duration_ms', 'subtype'])
@@ -134,8 +134,7 @@ function addEvent(builder, event) {
   if (event.isCompactSummary === true) return builder.leaveOut('summary of a compaction');
   if (event.isMeta === true) return builder.leaveOut('meta message');
   if (event.isApiErrorMessage === true) return builder.leaveOut('error of the API');
-  if (typeof message.model === 'string' && !('model' in builder.details))
-    builder.keep('model', message.model);
+  if (details.model === undefined) builder.keep('model', stringOf(message.model));
   const role = stringOf(message.role) ?? type;
   addMessage(builder, {
     role,

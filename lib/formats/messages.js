@@ -44,11 +44,13 @@ const CALLS = new Set([
 
 /** Those that are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`. */
 const isResultType = (/** @type {string} */ type) =>
-  type === 'tool_call_response' || /tool_result$/.test(type) || /_call_output$/.test(type);
+  type === 'tool_call_response' || type.endsWith('tool_result') || type.endsWith('_call_output');
 
-/** Calls of the tools that OpenAI runs itself, and how each calls its tool; some come with the result. */
-const HOSTED_CALL =
-  /^(?:(?:web_search|file_search|computer|code_interpreter|image_generation|local_shell|shell|apply_patch|mcp)_call)$/;
+/** Calls of the tools that OpenAI runs itself, each named after its tool; some come with the result. */
+const HOSTED_CALLS = new Set([
+  ...['web_search_call', 'file_search_call', 'computer_call', 'code_interpreter_call', 'mcp_call'],
+  ...['image_generation_call', 'local_shell_call', 'shell_call', 'apply_patch_call'],
+]);
 
 /** Of a hosted call, what is not an argument. */
 const NO_ARGUMENTS = new Set([
@@ -83,7 +85,7 @@ function isItemType(type) {
     type === 'reasoning' ||
     CALLS.has(type) ||
     isResultType(type) ||
-    HOSTED_CALL.test(type)
+    HOSTED_CALLS.has(type)
   );
 }
 

@@ -46,9 +46,11 @@ const isDemonstration = (message) => message.is_demo === true || message.message
  * @param {Record<string, unknown>} record
  */
 function isHistory({ trajectory, history }) {
-  const first = objectOf(listOf(history)[0]);
-  const isOfAgent = 'agent' in first || 'message_type' in first || 'is_demo' in first;
-  return trajectory === undefined && typeof first.role === 'string' && isOfAgent;
+  if (trajectory !== undefined || !Array.isArray(history)) return false;
+  const first = objectOf(history[0]);
+  return (
+    typeof first.role === 'string' && ('agent' in first || 'message_type' in first || 'is_demo' in first)
+  );
 }
 
 /** @param {unknown} value */
