@@ -714,6 +714,29 @@ describe('claude-code', () => {
     expect(helper.trace.task.objective).toBe('Find the date parser');
   });
 
+  test('a published session has each step once', async () => {
+    const [trace, ...others] = await tracesOf(streamOf('published/claude-code.jsonl'));
+    expect(others).toEqual([]);
+    expect(trace.task.objective).toMatch(/^Oh, I just found out that this is not supported by Chrome/);
+    expect(trace.steps.map(({ type, tool, content }) => [type, tool?.name ?? content.slice(0, 16)])).toEqual([
+      ['thought', "I'll help you re"],
+      ['tool_call', 'Grep'],
+      ['observation', '/Users/dain/work'],
+      ['tool_call', 'ExitPlanMode'],
+      ['observation', 'User has approve'],
+      ['tool_call', 'TodoWrite'],
+      ['observation', 'Todos have been '],
+      ['tool_call', 'Edit'],
+      ['error_recovery', '<tool_use_error>'],
+      ['tool_call', 'Read'],
+      ['observation', '    95\u2192  }\n    9'],
+    ]);
+    expect(trace.metadata).toMatchObject({
+      created_at: '2025-09-29T17:07:46.135Z',
+      imported: { version: '1.0.128', gitBranch: 'main', left_out: { 'repeated event': 1 } },
+    });
+  });
+
   test('what stream-json prints says whether it succeeded', async () => {
     const session_id = 's';
     const events = [
@@ -898,6 +921,45 @@ describe('otel', () => {
     for (const { metadata } of traces) {
       expect(metadata).toMatchObject({ framework: 'weather-agent', imported: { model: 'example-1' } });
     }
+  });
+
+  test('what Pydantic AI has recorded has each step once, though users give the results of tools', async () => {
+    const traces = await tracesOf(streamOf('published/pydantic-ai.jsonl'));
+    expect(traces.map((trace) => [trace.task.objective, stepsOf(trace)])).toEqual([
+      [
+        'What is the weather in Paris and what time is it?',
+        [
+          ['thought', 'Let me check both.'],
+          ['tool_call', 'get_weather\ncity: Paris'],
+          ['tool_call', 'get_time\nzone: UTC'],
+          ['observation', 'sunny in Paris'],
+          ['observation', '{"zone":"UTC","time":"12:00"}'],
+          ['thought', 'It is sunny in Paris and 12:00 UTC.'],
+        ],
+      ],
+      ['Thanks.', [['thought', 'Anytime.']]],
+    ]);
+    expect(traces[0].steps.map(({ latency_ms }) => latency_ms !== undefined)).toEqual([
+      ...[false, true, true, false, false, false],
+    ]);
+  });
+
+  test('what OpenAI Agents have recorded has each step once, though texts are written in two ways', async () => {
+    const [trace] = await tracesOf(streamOf('published/openai-agents.jsonl'));
+    expect(trace.task.objective).toBe('Where is order A1? I want a refund.');
+    expect(stepsOf(trace)).toEqual([
+      ['thought', 'Checking.'],
+      ['tool_call', 'lookup_order\norder_id: A1'],
+      ['observation', 'order A1: shipped'],
+      ['tool_call', 'transfer_to_refunds'],
+      ['observation', '{"assistant": "Refunds"}'],
+      ['thought', 'Refund started for order A1.'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({
+      'span without messages': 7,
+      'system message': 2,
+      'tool span without a name': 1,
+    });
   });
 
   const attributes = (values) =>

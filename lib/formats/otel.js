@@ -12,6 +12,7 @@
 // | events `gen_ai.user.message`, `gen_ai.choice`, …              | messages, of older instrumentations                         |
 // | a message that an earlier span of the trace had too           | none: every call of a model repeats what was before         |
 // | `gen_ai.operation.name` `execute_tool`, or kind `TOOL`        | a call and its result, where the messages do not have them  |
+// | such a span without the name of its tool, beside messages     | none; counted: a handoff, which the messages call by a name |
 // | `status` of such a span                                       | whether the call failed                                     |
 // | duration of such a span                                       | `latency_ms` of the call                                    |
 // | `input.value`, `output.value` of the first span, without messages | `task.objective`, and a message of the agent            |
@@ -275,6 +276,7 @@ function messageOf(member) {
   );
   const calls = unflatten(fields, 'tool_calls').map(callOf);
   const ids = new Set(calls.map(({ id }) => id));
+  /** @type {Array<{ type: unknown, text: unknown }>} */
   const parts = [];
   for (const part of unflatten(fields, 'contents')) {
     const type = part['message_content.type'] ?? 'text';
@@ -282,9 +284,11 @@ function messageOf(member) {
     // OpenInference has a call of Anthropic's API in both places.
     else if (!ids.has(part['tool_call.id'])) calls.push(callOf(part));
   }
+  // A message has its only text in either way, and once more in the other when it is given again.
+  const text = parts.length === 1 && parts[0].type === 'text' ? parts[0].text : undefined;
   return {
     role: fields.get('role') ?? 'assistant',
-    content: fields.get('content') ?? parts,
+    content: fields.get('content') ?? text ?? parts,
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
     ...(fields.has('tool_call_id') ? { tool_call_id: fields.get('tool_call_id') } : {}),
   };
@@ -432,8 +436,10 @@ function assemble({ id, line, index, spans, framework, size }) {
       attributes.get('llm.model_name');
     if (!('model' in builder.details)) builder.keep('model', model);
     if (span.isRoot && span.status !== 0) builder.success = span.status === STATUS.ok;
-    if (isTool(attributes)) calls.addSpan(builder, span);
-    else if (span.messages.length > 0) {
+    if (isTool(attributes)) {
+      if (hasMessages && toolOf(attributes) === undefined) builder.leaveOut('tool span without a name');
+      else calls.addSpan(builder, span);
+    } else if (span.messages.length > 0) {
       for (const message of heard.newOf(span.messages)) {
         if (isMessage(message)) calls.addMessage(builder, message);
         else builder.leaveOut('malformed message');
@@ -449,6 +455,9 @@ const isTool = (attributes) =>
   attributes.get('gen_ai.operation.name') === 'execute_tool' ||
   attributes.get('openinference.span.kind') === 'TOOL';
 
+/** @param {Attributes} attributes */
+const toolOf = (attributes) => attributes.get('gen_ai.tool.name') ?? attributes.get('tool.name');
+
 /** Calls that both a message and a span may have, which are steps once. */
 class Calls {
   /** Those of messages that no span has had yet, by their ids and by their tools. @type {Map<string, Array<string | undefined>>} */
@@ -462,18 +471,21 @@ class Calls {
    */
   addMessage(builder, message) {
     for (const call of listOf(message.tool_calls)) this.#ask(objectOf(call));
-    const parts = listOf(message.parts ?? message.content).map(objectOf);
+    const parts = listOf(message.parts ?? message.content);
+    let hasResults = false;
+    /** Those that no span has had: all but results. @type {unknown[]} */
+    const left = [];
     for (const part of parts) {
-      if (part.type === 'tool_call' || part.type === 'tool_use') this.#ask(part);
+      const { type, id, tool_call_id } = objectOf(part);
+      if (type === 'tool_call' || type === 'tool_use') this.#ask(objectOf(part));
+      const isResult = type === 'tool_call_response';
+      hasResults ||= isResult;
+      if (!isResult || !this.#take(id ?? tool_call_id)) left.push(part);
     }
-    if (message.role !== 'tool') return addMessage(builder, message);
-    const left = parts.filter(
-      ({ type, id, tool_call_id }) => type !== 'tool_call_response' || !this.#take(id ?? tool_call_id),
-    );
-    const responses = parts.some(({ type }) => type === 'tool_call_response');
-    if (responses) {
-      if (left.length > 0) addMessage(builder, { role: 'tool', parts: left });
-    } else if (!this.#take(message.tool_call_id)) addMessage(builder, message);
+    // Results are in messages of tools, or of the user as Pydantic AI has them.
+    if (hasResults) {
+      if (left.length > 0) addMessage(builder, { role: message.role, parts: left });
+    } else if (message.role !== 'tool' || !this.#take(message.tool_call_id)) addMessage(builder, message);
   }
 
   /** @param {Record<string, unknown>} call */
@@ -496,7 +508,7 @@ class Calls {
    * @param {Span} span
    */
   addSpan(builder, { attributes, end, start, status, statusMessage }) {
-    const name = attributes.get('gen_ai.tool.name') ?? attributes.get('tool.name');
+    const name = toolOf(attributes);
     const own = stringOf(attributes.get('gen_ai.tool.call.id') ?? attributes.get('tool_call.id'));
     const asked = this.#asked.get(String(name)) ?? [];
     const at = own === undefined ? (asked.length > 0 ? 0 : -1) : asked.indexOf(own);
