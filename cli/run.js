@@ -388,22 +388,25 @@ class Run {
       confidence,
       domain,
     });
-    const add = async (/** @type {Iterable<Item>} */ items) => {
-      for (const item of items) {
-        if (signal.aborted) return;
-        await inFlight.add(item.size, await this.#begin(nameOf(source), item));
-      }
-    };
+    const name = nameOf(source);
+    const add = async (/** @type {Item} */ item) => inFlight.add(item.size, await this.#begin(name, item));
     const quotes = this.#options.clean === null;
     for await (const records of readRecords(text, { quotes })) {
       for (const record of records) {
         if (signal.aborted) break;
-        await add(reader.read(record));
+        // Most records of some formats end no trace: for them there is nothing to wait for.
+        for (const item of reader.read(record)) {
+          if (signal.aborted) break;
+          await add(item);
+        }
       }
       if (signal.aborted) break;
     }
     // Interrupted, it may end in the middle of a trace.
-    await add(reader.end());
+    for (const item of reader.end()) {
+      if (signal.aborted) break;
+      await add(item);
+    }
     if (failure !== undefined) throw failure;
   }
 
