@@ -163,7 +163,7 @@ function cellsOf(row) {
  * @param {number | undefined} value
  * @param {string | undefined} unit
  */
-function quantity(value, unit) {
+export function quantity(value, unit) {
   return value === undefined ? '' : `${digits(value)} ${unit}`;
 }
 
@@ -172,7 +172,7 @@ function quantity(value, unit) {
  *
  * @param {number} value
  */
-function digits(value) {
+export function digits(value) {
   if (value === 0) return '0';
   const decimals = 2 - Math.floor(Math.log10(Math.abs(value)));
   return value.toFixed(Math.min(4, Math.max(0, decimals)));

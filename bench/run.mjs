@@ -4,6 +4,7 @@
 //   npm run bench -- --quick             about one, with fewer rounds
 //   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
 //   npm run bench -- --markdown          the table as in docs/benchmarks.md
+//   npm run bench -- --record            keeps the ratios in bench/machines.json, and writes the table in docs/benchmarks.md
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
 //   KNOWLEDGEPULSE_KERNEL=avx2 npm run bench   as on a processor that has no more than these instructions
 //
@@ -19,6 +20,7 @@ import { parseArgs } from 'node:util';
 
 import { root } from '../scripts/platform.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
+import { record } from './machines.mjs';
 import { markdownTable, plainTable } from './measure.mjs';
 
 /** @typedef {ReturnType<typeof makeBench>} Bench */
@@ -53,6 +55,7 @@ async function main() {
   console.log(LEGEND);
   console.log(summary(shown));
   write(options.json ?? defaultFile(options), { ...report, rows: shown });
+  if (options.record) record(report, shown);
 }
 
 function readOptions() {
@@ -62,6 +65,7 @@ function readOptions() {
       markdown: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
       quick: { type: 'boolean', default: false },
+      record: { type: 'boolean', default: false },
     },
   }).values;
 }
