@@ -41,19 +41,21 @@ function resolveOptions(options) {
     ? undefined
     : (options.modelDirectory ?? fromEnvironment('KNOWLEDGEPULSE_MODEL_DIR'));
   const dtype = options.dtype ?? environmentDtype();
+  const modelDirectory = options.model
+    ? undefined
+    : directory === undefined
+      ? installedModel(dtype)
+      : path.resolve(directory);
   const configured = options.runtimePath ?? fromEnvironment('KNOWLEDGEPULSE_ONNXRUNTIME');
   const packaged = configured === undefined ? packagedRuntime() : undefined;
+  const others = () => (needsRuntime(engine, modelDirectory) ? neighboursRuntime() : undefined);
   return {
     engine: engine === 'auto' ? undefined : engine,
     ...options.model,
-    modelDirectory: options.model
-      ? undefined
-      : directory === undefined
-        ? installedModel(dtype)
-        : path.resolve(directory),
+    modelDirectory,
     // Whoever asks for a dtype and has no such package should hear of it.
     modelConfigured: directory !== undefined || dtype !== undefined || options.model !== undefined,
-    runtimeLibrary: configured === undefined ? (packaged ?? neighboursRuntime()) : path.resolve(configured),
+    runtimeLibrary: configured === undefined ? (packaged ?? others()) : path.resolve(configured),
     runtimePackaged: packaged !== undefined,
     runtimeConfigured: configured !== undefined,
     threads: options.threads ?? environmentThreads(),
@@ -244,6 +246,17 @@ function packagedRuntime() {
   const library = LIBRARY_NAMES[process.platform];
   if (addonDirectory === null || library === undefined) return undefined;
   return carriesRuntime(addonDirectory, library) ? path.join(addonDirectory, library) : undefined;
+}
+
+/**
+ * Whether only ONNX Runtime can compute the model: the built-in engine needs no library, so none is looked for.
+ *
+ * @param {Engine | undefined} engine
+ * @param {string | undefined} modelDirectory
+ */
+function needsRuntime(engine, modelDirectory) {
+  if (engine === 'builtin' || modelDirectory === undefined) return false;
+  return engine === 'onnxruntime' || !fs.existsSync(path.join(modelDirectory, 'model.safetensors'));
 }
 
 /**
