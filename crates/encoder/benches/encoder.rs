@@ -2,11 +2,21 @@
 //!
 //! `cargo bench -p knowledgepulse-encoder` needs no model: it makes one of MiniLM's sizes. Criterion's `elem/s` of the groups
 //! `fp32` and `int8` are multiplications with an addition for each second; two of them are what GFLOP/s count. The group `peak`
-//! is a loop of such instructions alone, on one thread.
+//! is a loop of such instructions alone, on one thread. In the groups `busy`, as many threads as there are processors do nothing else
+//! than keep them busy.
 
 #![allow(clippy::expect_used)] // A benchmark that cannot set up has nothing to report.
 
-use std::{collections::HashMap, hint::black_box, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    hint::black_box,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use knowledgepulse_encoder::{Encoder, Kernel, Model, Options, Source, peak, quantize};
@@ -62,6 +72,23 @@ fn weights() -> Vec<u8> {
     serialize(views, None).expect("a file")
 }
 
+/// A text of so many tokens.
+fn text(tokens: usize) -> Vec<u32> {
+    (0..tokens).map(|index| (index * 7919 % 1000) as u32).collect()
+}
+
+/// Runs `work` while threads keep all processors busy.
+fn beside_others(work: impl FnOnce()) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| while !black_box(&over).load(Ordering::Relaxed) {});
+        }
+        work();
+        over.store(true, Ordering::Relaxed);
+    });
+}
+
 /// Multiplications of a pass.
 fn multiplications(tokens: usize) -> u64 {
     let linear = tokens * (4 * HIDDEN * HIDDEN + 2 * HIDDEN * INNER);
@@ -101,7 +128,7 @@ fn main() {
                     Encoder::new(Arc::clone(&model), options).expect("a kernel of this processor");
                 let mut group = criterion.benchmark_group(name);
                 for tokens in [15, 54, 512] {
-                    let text: Vec<u32> = (0..tokens).map(|index| (index * 7919 % 1000) as u32).collect();
+                    let text = text(tokens);
                     group.throughput(Throughput::Elements(multiplications(tokens)));
                     let id = BenchmarkId::new(format!("{kernel}, {threads} threads"), tokens);
                     group.bench_function(id, |bencher| {
@@ -111,6 +138,17 @@ fn main() {
                 group.finish();
             }
         }
+        beside_others(|| {
+            let mut encoder = Encoder::new(model, Options::default()).expect("the best kernel");
+            let mut group = criterion.benchmark_group(format!("busy {name}"));
+            for tokens in [15, 54, 512] {
+                let text = text(tokens);
+                group.bench_function(BenchmarkId::from_parameter(tokens), |bencher| {
+                    bencher.iter(|| encoder.embed(black_box(&text)).expect("an embedding"));
+                });
+            }
+            group.finish();
+        });
     }
     criterion.final_summary();
 }

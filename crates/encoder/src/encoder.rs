@@ -1,7 +1,7 @@
 //! The forward pass.
 
 use std::{
-    fmt,
+    fmt, iter,
     ops::Range,
     sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
 };
@@ -12,14 +12,22 @@ use crate::{
         ByteDense, FloatAttention, FloatDense, Kernel, Leaf, Normalize, ShortAttention, ToBytes, ToShorts,
         attention::{Attention, HEAD, Part, Scratch},
         dense::{ByteRows, Epilogue},
+        tile::MAX_ROWS,
     },
-    model::{Dense, EPSILON, Model, Norm, Precision},
-    team::{Barrier, Stop, Team, lock},
+    model::{Dense, EPSILON, Layer, Model, Norm, Precision},
+    team::{Team, lock},
 };
 
 /// Rows that a thread takes through a feed-forward block at a time: its inside, 1,536 numbers for each row, then stays in
 /// the processor's second cache.
 const BLOCK: usize = 48;
+
+/// The rows of a share are a multiple of this, but for the last ones: a block of queries.
+const SHARE: usize = 32;
+
+/// A share has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So what has few
+/// tokens is computed by one thread; DESIGN.md has the figures.
+const SMALLEST_SHARE: usize = MAX_ROWS;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
 const PASS: usize = 512;
@@ -41,24 +49,25 @@ pub struct Encoder {
     kernel: Kernel,
     leaf: Leaf,
     team: Team,
-    memory: Arc<Memory>,
+    /// What each thread works in.
+    own: Arc<[Mutex<Own>]>,
+    /// As many as a pass has had at most.
+    shares: Vec<Arc<Share>>,
     watch: Option<Watch>,
 }
 
-/// What a pass works in.
-#[derive(Debug)]
-struct Memory {
-    threads: Vec<Mutex<Own>>,
-    /// Queries, keys and values, of each thread its rows. The layers alternate between the two: while one thread still reads
-    /// those of a layer, another may write those of the next.
-    attention: [Vec<RwLock<Segment>>; 2],
+/// Some rows of a pass, which one thread at a time takes through a step.
+#[derive(Debug, Default)]
+struct Share {
+    /// The state of each token.
+    states: Mutex<Vec<f32>>,
+    /// The layers alternate between the two: while some threads still read those of a layer, another may write those of the next.
+    attention: [RwLock<Segment>; 2],
 }
 
 /// What belongs to one thread.
 #[derive(Debug, Default)]
 struct Own {
-    /// The state of each of the thread's tokens.
-    states: Vec<f32>,
     context: Vec<f32>,
     inner: Vec<f32>,
     bytes: ByteRows,
@@ -66,7 +75,7 @@ struct Own {
     word: Vec<u8>,
 }
 
-/// The queries, keys and values of a thread's rows: see [`Part`].
+/// The queries, keys and values of some rows: see [`Part`].
 #[derive(Debug, Default)]
 struct Segment {
     floats: Vec<f32>,
@@ -81,13 +90,13 @@ pub(crate) type Watch = Arc<dyn Fn(&Dense, &[f32]) + Send + Sync>;
 struct Pass {
     model: Arc<Model>,
     leaf: Leaf,
-    memory: Arc<Memory>,
+    own: Arc<[Mutex<Own>]>,
     /// The tokens of all texts, one text after another.
     tokens: Vec<u32>,
     /// Where each text lies.
     texts: Vec<Range<usize>>,
-    /// The rows of each thread.
-    shares: Vec<Range<usize>>,
+    /// The shares, and the rows of each.
+    shares: Vec<(Range<usize>, Arc<Share>)>,
     watch: Option<Watch>,
 }
 
@@ -108,17 +117,13 @@ impl Encoder {
         };
         let leaf = kernel.leaf().ok_or(Error::KernelUnavailable(kernel))?;
         let team = Team::new(threads);
-        let segments = || (0..team.threads()).map(|_| RwLock::default()).collect();
-        let memory = Memory {
-            threads: (0..team.threads()).map(|_| Mutex::default()).collect(),
-            attention: [segments(), segments()],
-        };
         Ok(Self {
             model,
             kernel,
             leaf,
+            own: (0..team.threads()).map(|_| Mutex::default()).collect(),
+            shares: Vec::new(),
             team,
-            memory: Arc::new(memory),
             watch: None,
         })
     }
@@ -202,7 +207,7 @@ impl Encoder {
         let mut pass = Pass {
             model: Arc::clone(&self.model),
             leaf: self.leaf,
-            memory: Arc::clone(&self.memory),
+            own: Arc::clone(&self.own),
             tokens: Vec::new(),
             texts: Vec::with_capacity(texts.len()),
             shares: Vec::new(),
@@ -213,14 +218,17 @@ impl Encoder {
             pass.tokens.extend_from_slice(text.as_ref());
             pass.texts.push(start..pass.tokens.len());
         }
-        let (rows, threads) = (pass.tokens.len(), self.team.threads());
-        pass.shares = (0..threads)
-            .map(|thread| rows * thread / threads..rows * (thread + 1) / threads)
-            .collect();
+        let shares = shares(pass.tokens.len(), self.team.threads());
+        self.shares
+            .resize_with(self.shares.len().max(shares.len()), Arc::default);
+        pass.shares = shares.into_iter().zip(self.shares.iter().cloned()).collect();
         let pass = Arc::new(pass);
-        let job = Arc::clone(&pass);
-        self.team
-            .run(Arc::new(move |thread, barrier| job.run(thread, barrier)))?;
+        let steps = iter::repeat_n(pass.shares.len(), self.model.layers.len() + 1);
+        let work = Arc::clone(&pass);
+        self.team.run(
+            steps,
+            Box::new(move |thread, step, share| work.step(thread, step, share)),
+        )?;
         pass.texts.iter().map(|text| pass.pool(text)).collect()
     }
 }
@@ -239,48 +247,35 @@ impl fmt::Debug for Encoder {
 }
 
 impl Pass {
-    /// What each thread does: its rows through all layers. Only attention looks at the rows of others, so there is one
-    /// barrier a layer.
-    fn run(&self, thread: usize, barrier: &Barrier) -> Result<(), Stop> {
-        let own = &mut *lock(&self.memory.threads[thread]);
-        let hidden = self.model.shape().hidden;
-        own.states.resize(self.shares[thread].len() * hidden, 0.0);
-        own.context.resize(own.states.len(), 0.0);
-        self.embed(thread, own)?;
-        self.normalize(&mut own.states, &self.model.norm);
-        for (index, layer) in self.model.layers.iter().enumerate() {
-            let segments = &self.memory.attention[index % 2];
-            self.project(&layer.attention, own, &segments[thread]);
-            barrier.wait()?;
-            self.attend(thread, segments, own);
-            let Own {
-                states,
-                context,
-                inner,
-                bytes,
-                ..
-            } = own;
-            self.dense(&layer.output, context, Epilogue::Add, states, bytes);
-            self.normalize(states, &layer.attention_norm);
-            for block in states.chunks_mut(BLOCK * hidden) {
-                inner.resize(block.len() / hidden * layer.up.outputs(), 0.0);
-                self.dense(&layer.up, block, Epilogue::Gelu, inner, bytes);
-                self.dense(&layer.down, inner, Epilogue::Add, block, bytes);
-                self.normalize(block, &layer.norm);
-            }
+    /// What is done for a share. Only attention looks at the rows of others, so a step goes from a layer's attention to the
+    /// queries, keys and values of the next layer.
+    fn step(&self, thread: usize, step: usize, share: usize) -> Result<()> {
+        let own = &mut *lock(&self.own[thread]);
+        let (rows, memory) = &self.shares[share];
+        let states = &mut *lock(&memory.states);
+        if let Some(layer) = step.checked_sub(1) {
+            self.attend(layer % 2, share, own);
+            self.transform(&self.model.layers[layer], states, own);
+        } else {
+            states.resize(rows.len() * self.model.shape().hidden, 0.0);
+            self.embed(rows, states, &mut own.word)?;
+            self.normalize(states, &self.model.norm);
+        }
+        if let Some(layer) = self.model.layers.get(step) {
+            self.project(&layer.attention, states, &memory.attention[step % 2], own);
         }
         Ok(())
     }
 
-    /// Word, token type and position embeddings, added.
-    fn embed(&self, thread: usize, own: &mut Own) -> Result<()> {
+    /// Word, token type and position embeddings of `rows`, added.
+    fn embed(&self, rows: &Range<usize>, states: &mut [f32], word: &mut Vec<u8>) -> Result<()> {
         let model = &*self.model;
         let hidden = model.shape().hidden;
-        let mut states = own.states.chunks_exact_mut(hidden);
+        let mut states = states.chunks_exact_mut(hidden);
         for text in &self.texts {
-            for row in overlap(text, &self.shares[thread]) {
+            for row in overlap(text, rows) {
                 let Some(state) = states.next() else { break };
-                model.read_word(self.tokens[row], &mut own.word, state)?;
+                model.read_word(self.tokens[row], word, state)?;
                 let position = (row - text.start) * hidden;
                 let position = &model.positions[position..position + hidden];
                 for ((number, token_type), position) in state.iter_mut().zip(&model.token_type).zip(position)
@@ -292,17 +287,12 @@ impl Pass {
         Ok(())
     }
 
-    /// Queries, keys and values of the thread's rows.
-    fn project(&self, dense: &Dense, own: &mut Own, segment: &RwLock<Segment>) {
+    /// Queries, keys and values of the rows of `states`.
+    fn project(&self, dense: &Dense, states: &[f32], segment: &RwLock<Segment>, own: &mut Own) {
         let segment = &mut *segment.write().unwrap_or_else(PoisonError::into_inner);
-        segment.floats.resize(own.states.len() * 3, 0.0);
-        self.dense(
-            dense,
-            &own.states,
-            Epilogue::Store,
-            &mut segment.floats,
-            &mut own.bytes,
-        );
+        segment.floats.resize(states.len() * 3, 0.0);
+        let floats = &mut segment.floats;
+        self.dense(dense, states, Epilogue::Store, floats, &mut own.bytes);
         if self.model.precision() == Precision::Int8 {
             segment.shorts.resize(segment.floats.len(), 0);
             segment.scales.resize(segment.floats.len() / HEAD, 0.0);
@@ -314,34 +304,33 @@ impl Pass {
         }
     }
 
-    /// The context of the thread's rows, text by text.
-    fn attend(&self, thread: usize, segments: &[RwLock<Segment>], own: &mut Own) {
+    /// The context of the rows of a share, text by text.
+    fn attend(&self, segment: usize, share: usize, own: &mut Own) {
         let hidden = self.model.shape().hidden;
-        let share = &self.shares[thread];
-        let segments: Vec<RwLockReadGuard<Segment>> = segments
-            .iter()
-            .map(|segment| segment.read().unwrap_or_else(PoisonError::into_inner))
-            .collect();
+        let segments = self.shares.iter().map(|(rows, share)| {
+            let segment = share.attention[segment].read();
+            (rows, segment.unwrap_or_else(PoisonError::into_inner))
+        });
+        let segments: Vec<(&Range<usize>, RwLockReadGuard<Segment>)> = segments.collect();
+        let (share, queries) = &segments[share];
+        own.context.resize(share.len() * hidden, 0.0);
         for text in &self.texts {
-            let queries = overlap(text, share);
-            if queries.is_empty() {
+            let common = overlap(text, share);
+            if common.is_empty() {
                 continue;
             }
-            let parts: Vec<Part> = segments
-                .iter()
-                .zip(&self.shares)
-                .filter_map(|(segment, share)| {
-                    let rows = overlap(text, share);
-                    let rows = rows.start - share.start..rows.end.max(rows.start) - share.start;
-                    (!rows.is_empty()).then(|| segment.part(rows, hidden))
-                })
-                .collect();
+            let parts = segments.iter().filter_map(|(rows, segment)| {
+                let common = overlap(text, rows);
+                let common = common.start - rows.start..common.end.max(rows.start) - rows.start;
+                (!common.is_empty()).then(|| segment.part(common, hidden))
+            });
+            let parts: Vec<Part> = parts.collect();
             let attention = Attention {
                 text: &parts,
-                own: segments[thread].part(0..share.len(), hidden),
+                own: queries.part(0..share.len(), hidden),
                 hidden,
             };
-            let queries = queries.start - share.start..queries.end - share.start;
+            let queries = common.start - share.start..common.end - share.start;
             let context = &mut own.context[queries.start * hidden..queries.end * hidden];
             let scratch = &mut own.scratch;
             match self.model.precision() {
@@ -358,6 +347,25 @@ impl Pass {
                     context,
                 }),
             }
+        }
+    }
+
+    /// From the context of some rows to their states after the layer.
+    fn transform(&self, layer: &Layer, states: &mut [f32], own: &mut Own) {
+        let hidden = self.model.shape().hidden;
+        let Own {
+            context,
+            inner,
+            bytes,
+            ..
+        } = own;
+        self.dense(&layer.output, context, Epilogue::Add, states, bytes);
+        self.normalize(states, &layer.attention_norm);
+        for block in states.chunks_mut(BLOCK * hidden) {
+            inner.resize(block.len() / hidden * layer.up.outputs(), 0.0);
+            self.dense(&layer.up, block, Epilogue::Gelu, inner, bytes);
+            self.dense(&layer.down, inner, Epilogue::Add, block, bytes);
+            self.normalize(block, &layer.norm);
         }
     }
 
@@ -413,11 +421,11 @@ impl Pass {
     fn pool(&self, text: &Range<usize>) -> Result<Vec<f32>> {
         let hidden = self.model.shape().hidden;
         let mut sums = vec![0.0_f64; hidden];
-        for (own, share) in self.memory.threads.iter().zip(&self.shares) {
-            let own = lock(own);
-            for row in overlap(text, share) {
-                let state = (row - share.start) * hidden;
-                for (sum, &number) in sums.iter_mut().zip(&own.states[state..state + hidden]) {
+        for (rows, share) in &self.shares {
+            let states = lock(&share.states);
+            for row in overlap(text, rows) {
+                let state = (row - rows.start) * hidden;
+                for (sum, &number) in sums.iter_mut().zip(&states[state..state + hidden]) {
                     *sum += f64::from(number);
                 }
             }
@@ -456,10 +464,26 @@ impl Segment {
     }
 }
 
+/// The rows of the shares of a pass: large ones first, which read the weights less often, and small ones last, so that all threads
+/// finish together.
+fn shares(rows: usize, threads: usize) -> Vec<Range<usize>> {
+    let mut shares = Vec::new();
+    let mut start = 0;
+    while threads > 1 && rows - start > SHARE * threads {
+        let size = ((rows - start) / (2 * threads)).next_multiple_of(SHARE);
+        shares.push(start..start + size);
+        start += size;
+    }
+    let left = rows - start;
+    let count = (left / SMALLEST_SHARE).clamp(1, threads);
+    shares.extend((0..count).map(|share| start + left * share / count..start + left * (share + 1) / count));
+    shares
+}
+
 /// The texts of each pass.
 pub(crate) fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = texts;
-    std::iter::from_fn(move || {
+    iter::from_fn(move || {
         let mut tokens = 0;
         let fitting = rest.iter().take_while(|text| {
             tokens += text.as_ref().len();
@@ -475,4 +499,25 @@ pub(crate) fn passes<T: AsRef<[u32]>>(texts: &[T]) -> impl Iterator<Item = &[T]>
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
     let start = a.start.max(b.start);
     start..a.end.min(b.end).max(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_all_rows_in_order() {
+        for threads in [1, 2, 3, 8, 64] {
+            for rows in 1..=600 {
+                let shares = shares(rows, threads);
+                assert_eq!((shares[0].start, shares[shares.len() - 1].end), (0, rows));
+                assert!(shares.windows(2).all(|two| two[0].end == two[1].start));
+                let smallest = shares.iter().map(Range::len).min().unwrap();
+                assert!(smallest >= SMALLEST_SHARE.min(rows), "{threads} {shares:?}");
+                assert!(threads > 1 || shares.len() == 1);
+            }
+        }
+        assert_eq!(shares(15, 2).len(), 1);
+        assert_eq!(shares(54, 2), [0..27, 27..54]);
+    }
 }

@@ -1,4 +1,5 @@
-//! Threads that live as long as the encoder: they wait for a pass, spinning for microseconds and then asleep.
+//! Threads that live as long as the encoder. A pass is cut into parts that whoever is free takes, so it needs nobody: where other
+//! programs keep the processors busy, the calling thread does what its helpers do not come to.
 
 use std::{
     any::Any,
@@ -6,7 +7,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -14,32 +15,16 @@ use std::{
 
 use crate::error::{Error, Result};
 
-/// How long a thread spins before it sleeps, or within a pass before it yields: about what it takes to wake one.
-const SPIN: Duration = Duration::from_micros(50);
+/// How long a helper spins after a pass before it sleeps: a call that follows another comes within that time, and waking a thread
+/// takes from 40 µs to 2 ms in a virtual machine.
+const IDLE: Duration = Duration::from_micros(300);
 
-/// How long a thread yields to others at a barrier, after that, before it sleeps. Waking a thread of a virtual machine whose
-/// processor had halted takes up to a millisecond, and a short pass would pay it at every layer; whoever else wants the processor
-/// gets it meanwhile.
-const PATIENCE: Duration = Duration::from_millis(2);
+/// How long a thread spins within a pass, where the others are about to finish, before it sleeps. It never yields: Linux then takes
+/// a whole slice from it (since 6.18), and beside two busy processes a pass of 54 tokens took 32 ms with yields and 27 without.
+const PATIENCE: Duration = Duration::from_millis(1);
 
-/// What all threads do, each with its number; the barrier is where they wait for each other. The first error ends the pass
-/// for all.
-pub(crate) type Job = Arc<dyn Fn(usize, &Barrier) -> Result<(), Stop> + Send + Sync>;
-
-/// Why a thread leaves a pass early.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// Another thread has failed.
-    Broken,
-    /// This one has.
-    Failed(Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
+/// What is done for a part: the numbers of the thread, the step and the part. The first error ends the pass.
+pub(crate) type Work = Box<dyn Fn(usize, usize, usize) -> Result<()> + Send + Sync>;
 
 /// The thread that calls [`Team::run`] and its helpers.
 #[derive(Debug)]
@@ -48,54 +33,31 @@ pub(crate) struct Team {
     helpers: Vec<JoinHandle<()>>,
 }
 
+#[derive(Default)]
 struct Shared {
     /// Passes begun; what a helper looks at while it spins.
     begun: AtomicUsize,
     order: Mutex<Order>,
     start: Condvar,
-    /// Where the threads wait for each other within a pass.
-    barrier: Barrier,
-    /// Where all arrive at its end.
-    finish: Barrier,
-    failure: Mutex<Option<Error>>,
 }
 
 #[derive(Default)]
 struct Order {
     begun: usize,
-    job: Option<Job>,
+    pass: Option<Arc<Pass>>,
     stop: bool,
 }
 
 impl Team {
     /// A team of `threads`, or of fewer where the system starts no more.
     pub fn new(threads: usize) -> Self {
-        // The helpers must know how many they are, so they are started before the team is.
-        let (senders, helpers): (Vec<_>, Vec<_>) = (1..threads)
-            .map_while(|number| {
-                let (sender, receiver) = std::sync::mpsc::sync_channel::<Arc<Shared>>(1);
-                let helper = thread::Builder::new()
-                    .name(format!("encoder {number}"))
-                    .spawn(move || {
-                        if let Ok(shared) = receiver.recv() {
-                            shared.help(number);
-                        }
-                    });
-                Some((sender, helper.ok()?))
-            })
-            .unzip();
-        let shared = Arc::new(Shared {
-            begun: AtomicUsize::new(0),
-            order: Mutex::default(),
-            start: Condvar::new(),
-            barrier: Barrier::new(helpers.len() + 1),
-            finish: Barrier::new(helpers.len() + 1),
-            failure: Mutex::default(),
+        let shared = Arc::<Shared>::default();
+        let helpers = (1..threads).map_while(|number| {
+            let shared = Arc::clone(&shared);
+            let builder = thread::Builder::new().name(format!("encoder {number}"));
+            builder.spawn(move || shared.help(number)).ok()
         });
-        for sender in senders {
-            // A helper waits for it, so it is there.
-            let _ = sender.send(Arc::clone(&shared));
-        }
+        let helpers = helpers.collect();
         Self { shared, helpers }
     }
 
@@ -104,24 +66,26 @@ impl Team {
         self.helpers.len() + 1
     }
 
-    /// Has all threads do `job`, the calling one as number 0, and waits for them.
+    /// Has the threads do `work` for all parts of all steps, the calling one as number 0: `parts` has the number of parts of each
+    /// step. A step begins when all parts of the one before are done.
     ///
     /// # Errors
-    /// The first error of a thread; [`Error::Panicked`] if one has panicked.
-    pub fn run(&mut self, job: Job) -> Result<()> {
-        let shared = &self.shared;
-        if !self.helpers.is_empty() {
-            let mut order = lock(&shared.order);
+    /// The first error of a part; [`Error::Panicked`] if one has panicked. What was not begun before is left out.
+    pub fn run(&mut self, parts: impl IntoIterator<Item = usize>, work: Work) -> Result<()> {
+        let pass = Arc::new(Pass::new(parts, work));
+        // One part at a time needs no help.
+        if pass.steps.windows(2).any(|step| step[1] - step[0] > 1) {
+            let mut order = lock(&self.shared.order);
             order.begun = order.begun.wrapping_add(1);
-            order.job = Some(Arc::clone(&job));
-            shared.begun.store(order.begun, Ordering::Release);
-            shared.start.notify_all();
+            order.pass = Some(Arc::clone(&pass));
+            self.shared.begun.store(order.begun, Ordering::Release);
+            drop(order);
+            self.shared.start.notify_all();
         }
-        shared.work(0, &job);
-        let _ = shared.finish.wait();
-        lock(&shared.order).job = None;
-        shared.barrier.mend();
-        match lock(&shared.failure).take() {
+        pass.take_part(0);
+        pass.wait_for(pass.end());
+        lock(&self.shared.order).pass = None;
+        match lock(&pass.failure).take() {
             None => Ok(()),
             Some(error) => Err(error),
         }
@@ -133,7 +97,7 @@ impl Drop for Team {
         lock(&self.shared.order).stop = true;
         self.shared.start.notify_all();
         for helper in self.helpers.drain(..) {
-            // It catches what a job panics with.
+            // It catches what a part panics with.
             let _ = helper.join();
         }
     }
@@ -143,7 +107,7 @@ impl Shared {
     fn help(&self, number: usize) {
         let mut done = 0;
         loop {
-            spin_until(|| self.begun.load(Ordering::Acquire) != done);
+            spin_until(IDLE, || self.begun.load(Ordering::Acquire) != done);
             let mut order = lock(&self.order);
             while order.begun == done && !order.stop {
                 order = self.start.wait(order).unwrap_or_else(PoisonError::into_inner);
@@ -152,102 +116,107 @@ impl Shared {
                 return;
             }
             done = order.begun;
-            let job = order.job.clone();
+            // There is none where it comes too late.
+            let pass = order.pass.clone();
             drop(order);
-            if let Some(job) = job {
-                self.work(number, &job);
+            if let Some(pass) = pass {
+                pass.take_part(number);
             }
-            self.finish.arrive();
         }
-    }
-
-    fn work(&self, number: usize, job: &Job) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| job(number, &self.barrier)));
-        let error = match outcome {
-            Ok(Ok(()) | Err(Stop::Broken)) => return,
-            Ok(Err(Stop::Failed(error))) => error,
-            Err(panic) => Error::Panicked(message(&*panic)),
-        };
-        lock(&self.failure).get_or_insert(error);
-        self.barrier.break_up();
     }
 }
 
-/// Where threads wait until all of them are there.
-pub(crate) struct Barrier {
-    threads: usize,
-    arrived: AtomicUsize,
-    /// How often all were there.
-    passed: AtomicUsize,
-    broken: AtomicBool,
+/// Steps that follow each other, each of parts that may be done in any order and on any thread. All parts are numbered, those of the
+/// first step first.
+struct Pass {
+    work: Work,
+    /// The number of the first part of each step, and how many parts there are.
+    steps: Vec<usize>,
+    /// The part that is taken next.
+    next: AtomicUsize,
+    /// How many are done, or left out after an error.
+    done: AtomicUsize,
     sleepers: AtomicUsize,
     lock: Mutex<()>,
     wake: Condvar,
+    failure: Mutex<Option<Error>>,
 }
 
-impl Barrier {
-    fn new(threads: usize) -> Self {
+impl Pass {
+    fn new(parts: impl IntoIterator<Item = usize>, work: Work) -> Self {
+        let mut steps = vec![0];
+        let mut end = 0;
+        for parts in parts {
+            end += parts;
+            steps.push(end);
+        }
         Self {
-            threads,
-            arrived: AtomicUsize::new(0),
-            passed: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
+            work,
+            steps,
+            next: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
             sleepers: AtomicUsize::new(0),
             lock: Mutex::default(),
             wake: Condvar::new(),
+            failure: Mutex::default(),
         }
     }
 
-    /// Waits for all threads.
-    ///
-    /// # Errors
-    /// [`Stop::Broken`] if one of them has failed and will not come.
-    pub fn wait(&self) -> Result<(), Stop> {
-        let passed = self.arrive();
-        let over = || self.passed.load(Ordering::SeqCst) != passed || self.broken.load(Ordering::SeqCst);
-        if !spin_until(over) && !yield_until(over) {
-            let mut guard = lock(&self.lock);
-            // Whoever comes last changes `passed` and then looks for sleepers; here it is the other way round, so one of the
-            // two sees the other.
-            self.sleepers.fetch_add(1, Ordering::SeqCst);
-            while !over() {
-                guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+    /// How many parts there are.
+    fn end(&self) -> usize {
+        self.steps.last().copied().unwrap_or(0)
+    }
+
+    /// Does parts until none is left.
+    fn take_part(&self, thread: usize) {
+        for (step, range) in self.steps.windows(2).enumerate() {
+            let &[first, end] = range else { continue };
+            // What is not open yet nobody may take: who sleeps would keep it.
+            while self.next.load(Ordering::SeqCst) < end {
+                self.wait_for(first);
+                let taken = self
+                    .next
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |next| {
+                        (first..end).contains(&next).then_some(next + 1)
+                    });
+                let Ok(part) = taken else { break };
+                let work = || (self.work)(thread, step, part - first);
+                let outcome = catch_unwind(AssertUnwindSafe(work));
+                let outcome = outcome.unwrap_or_else(|panic| Err(Error::Panicked(message(&*panic))));
+                let mut done = 1;
+                if let Err(error) = outcome {
+                    lock(&self.failure).get_or_insert(error);
+                    let end = self.end();
+                    done += end - self.next.swap(end, Ordering::SeqCst);
+                }
+                self.finish(done);
             }
-            self.sleepers.fetch_sub(1, Ordering::SeqCst);
         }
-        if self.passed.load(Ordering::SeqCst) == passed {
-            return Err(Stop::Broken);
-        }
-        Ok(())
     }
 
-    /// Tells that this thread is there, without waiting. Returns how often all were there before.
-    fn arrive(&self) -> usize {
-        let passed = self.passed.load(Ordering::SeqCst);
-        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.threads {
-            self.arrived.store(0, Ordering::SeqCst);
-            self.passed.store(passed.wrapping_add(1), Ordering::SeqCst);
-            self.wake_all();
-        }
-        passed
-    }
-
-    fn break_up(&self) {
-        self.broken.store(true, Ordering::SeqCst);
-        self.wake_all();
-    }
-
-    /// Makes it as new, when no thread waits at it.
-    fn mend(&self) {
-        self.arrived.store(0, Ordering::SeqCst);
-        self.broken.store(false, Ordering::SeqCst);
-    }
-
-    fn wake_all(&self) {
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
+    /// Counts parts as done, and wakes those who wait for the last of a step.
+    fn finish(&self, parts: usize) {
+        let done = self.done.fetch_add(parts, Ordering::SeqCst) + parts;
+        if self.sleepers.load(Ordering::SeqCst) > 0 && self.steps.contains(&done) {
             drop(lock(&self.lock));
             self.wake.notify_all();
         }
+    }
+
+    /// Waits until so many parts are done.
+    fn wait_for(&self, parts: usize) {
+        let over = || self.done.load(Ordering::SeqCst) >= parts;
+        if spin_until(PATIENCE, over) {
+            return;
+        }
+        let mut guard = lock(&self.lock);
+        // Whoever is done last counts it and then looks for sleepers; here it is the other way round, so one of the two sees the
+        // other.
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while !over() {
+            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -257,8 +226,8 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-/// Spins until `over`, but not for long. Returns whether it is.
-fn spin_until(over: impl Fn() -> bool) -> bool {
+/// Spins until `over`, but no longer than `limit`. Returns whether it is.
+fn spin_until(limit: Duration, over: impl Fn() -> bool) -> bool {
     let mut start = None;
     loop {
         for _ in 0..64 {
@@ -267,22 +236,10 @@ fn spin_until(over: impl Fn() -> bool) -> bool {
             }
             hint::spin_loop();
         }
-        if start.get_or_insert_with(Instant::now).elapsed() > SPIN {
+        if start.get_or_insert_with(Instant::now).elapsed() > limit {
             return false;
         }
     }
-}
-
-/// Gives the processor to others until `over`, but not for long. Returns whether it is.
-fn yield_until(over: impl Fn() -> bool) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        if over() {
-            return true;
-        }
-        thread::yield_now();
-    }
-    over()
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -301,70 +258,72 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_threads_meet_at_every_barrier() {
+    fn a_step_begins_when_all_parts_of_the_one_before_are_done() {
+        const PARTS: [usize; 5] = [3, 1, 0, 7, 2];
         for threads in 1..=4 {
             let mut team = Team::new(threads);
             assert_eq!(team.threads(), threads);
             for _ in 0..if cfg!(miri) { 2 } else { 200 } {
-                let counts: Arc<[AtomicUsize; 5]> = Arc::default();
-                let seen = Arc::clone(&counts);
-                let job: Job = Arc::new(move |_, barrier| {
-                    for count in &*seen {
-                        count.fetch_add(1, Ordering::Relaxed);
-                        barrier.wait()?;
-                        assert_eq!(count.load(Ordering::Relaxed), threads);
+                let done: Arc<[AtomicUsize; PARTS.len()]> = Arc::default();
+                let seen = Arc::clone(&done);
+                let work: Work = Box::new(move |thread, step, part| {
+                    assert!(thread < threads && part < PARTS[step]);
+                    for (earlier, parts) in PARTS.iter().enumerate().take(step) {
+                        assert_eq!(seen[earlier].load(Ordering::Relaxed), *parts);
                     }
+                    seen[step].fetch_add(1, Ordering::Relaxed);
                     Ok(())
                 });
-                team.run(job).unwrap();
-                assert_eq!(counts[4].load(Ordering::Relaxed), threads);
+                team.run(PARTS, work).unwrap();
+                let done: Vec<usize> = done.iter().map(|done| done.load(Ordering::Relaxed)).collect();
+                assert_eq!(done, PARTS);
             }
         }
     }
 
     #[test]
-    fn a_thread_that_fails_or_panics_keeps_nobody_waiting() {
+    fn a_part_that_fails_or_panics_keeps_nobody_waiting() {
         let mut team = Team::new(3);
-        for bad in 0..3 {
+        for bad in 0..4 {
             for panics in [false, true] {
-                let job: Job = Arc::new(move |number, barrier| {
-                    barrier.wait()?;
-                    if number == bad {
+                let work: Work = Box::new(move |_, step, part| {
+                    assert!(step < 2, "the step before has failed");
+                    if step == 1 && part == bad {
                         if panics {
                             panic!("as tested");
                         }
-                        return Err(Stop::Failed(Error::NoTokens));
+                        return Err(Error::NoTokens);
                     }
-                    barrier.wait()?;
-                    unreachable!("one is missing");
+                    Ok(())
                 });
-                match team.run(job) {
+                match team.run([4, 4, 4], work) {
                     Err(Error::Panicked(message)) if panics => assert_eq!(message, "as tested"),
                     Err(Error::NoTokens) if !panics => {}
                     other => panic!("{other:?}"),
                 }
-                let job: Job = Arc::new(|_, barrier| barrier.wait());
-                team.run(job).unwrap();
+                team.run([4, 4], Box::new(|_, _, _| Ok(()))).unwrap();
             }
         }
     }
 
     #[test]
     fn sleeping_threads_wake() {
+        const NAP: Duration = PATIENCE.saturating_mul(3);
         let mut team = Team::new(2);
-        for _ in 0..3 {
-            thread::sleep(PATIENCE * 3);
-            let job: Job = Arc::new(|number, barrier| {
-                if number == 0 {
-                    thread::sleep(PATIENCE * 3);
+        for sleeper in 0..2 {
+            thread::sleep(NAP);
+            // Each of the two threads does a part of the first step, and one has to wait for the other.
+            let both = Arc::new(std::sync::Barrier::new(2));
+            let work: Work = Box::new(move |thread, step, _| {
+                if step == 0 {
+                    both.wait();
+                    if thread == sleeper {
+                        thread::sleep(NAP);
+                    }
                 }
-                barrier.wait()?;
-                if number == 1 {
-                    thread::sleep(PATIENCE * 3);
-                }
-                barrier.wait()
+                Ok(())
             });
-            team.run(job).unwrap();
+            team.run([2, 3], work).unwrap();
         }
     }
 }
