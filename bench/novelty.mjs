@@ -12,6 +12,7 @@ import { readTraces, sharedTraces } from '../__test__/support/paths.js';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { median } from './measure.mjs';
 import { generator } from './random.mjs';
+import { INSTALL, synonyms } from './wordnet.mjs';
 
 /** @typedef {import('../index.js').ReasoningTrace} ReasoningTrace */
 
@@ -209,6 +210,9 @@ async function main() {
       'Cyrillic letters for Latin ones': (trace) =>
         mapWords(trace, (word) => word.replaceAll('a', 'а').replaceAll('e', 'е').replaceAll('o', 'о')),
     };
+    const synonymOf = synonyms();
+    if (synonymOf) attacks['synonyms for all words that have one'] = (trace) => mapWords(trace, synonymOf);
+    else console.log(`\nparaphrases by synonyms: skipped, they need \`${INSTALL}\``);
     const names = Object.keys(methods);
     console.log(
       `\n| AUC of a near-duplicate | ${names.join(' | ')} |\n| --- |${' ---: |'.repeat(names.length)}`,

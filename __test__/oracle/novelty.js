@@ -60,7 +60,7 @@ function countsOf(trace) {
   const counts = new Map();
   for (const piece of piecesOf(trace)) {
     const distinct = new Set(wordsOf(piece));
-    for (const word of distinct) counts.set(word, (counts.get(word) ?? 0) + distinct.size ** -0.5);
+    for (const word of distinct) counts.set(word, (counts.get(word) ?? 0) + (distinct.size + 6) ** -0.5);
   }
   return counts;
 }

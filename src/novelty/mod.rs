@@ -2,8 +2,8 @@
 //!
 //! The pieces of a trace are its objective and the content of each step, and U(p) is the set of words of a piece `p` ([`words`]).
 //!
-//! - c(t) = Σ |U(p)|^-½ over the pieces `p` that contain the word `t`. So each step counts alike, and the words of a dump do
-//!   not drown those of a dialogue.
+//! - c(t) = Σ (|U(p)| + 6)^-½ over the pieces `p` that contain the word `t`. So long and short steps count nearly alike: neither the
+//!   words of a dump drown those of a dialogue, nor a few short steps all others.
 //! - w(t) = ln(M + 1) - ln(max(1, df(t))), where `M` traces are remembered and df(t) of them contain `t`.
 //! - L(q, d) = Σ c_q c_d w² / (|c_q w| |c_d w|), a cosine: [`Similarity::lexical`].
 //! - C(q, d), the sum of w(t) over the words of `q` that `d` has too, divided by that over all words of `q`:

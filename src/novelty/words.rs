@@ -23,6 +23,12 @@ pub const MOST_WORDS: usize = 480;
 /// twice as many as units are read of it. NFKC makes 18 characters of one, and a megabyte of those took seconds.
 const MOST_NORMALISED: usize = 2 << 20;
 
+/// How many words a piece is taken to have more than it has, where the counts of its words are made: see [`super`]. Without it, the words
+/// of a short piece count most, so 25 junk steps of six words made a remembered trace as new as .64 (`full`, airline's runs); with it
+/// that is .57. With 2, 4, 6, 8 and 16, AUC over 40 halves was .915, .915, .915, .914 and .913 for `full`, and .897, .897, .897, .896 and
+/// .894 for `lexical`, against .913 and .894 with 0.
+const MORE_WORDS: usize = 6;
+
 /// How many characters of a word [`texts`] shows.
 const MOST_SHOWN: usize = 64;
 
@@ -123,7 +129,7 @@ impl Words {
             hashes.dedup();
             #[allow(clippy::cast_precision_loss)] // No text has 2^53 words.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // At most 2^32.
-            let share = (UNITS / (hashes.len() as f64).sqrt()).round() as u64;
+            let share = (UNITS / ((hashes.len() + MORE_WORDS) as f64).sqrt()).round() as u64;
             shares.extend(hashes.iter().map(|&hash| (hash, share)));
         }
         shares.sort_unstable();
@@ -406,10 +412,13 @@ mod tests {
                 .find(|w| w.hash == hash_of(word))
                 .map(|w| w.count.value())
         };
-        assert_eq!(count("a"), Some(1.0));
-        let c = count("c").unwrap();
-        assert!((c - (0.5_f64.sqrt() + 0.5)).abs() < 1e-3, "{c}");
-        assert_eq!(count("d"), Some(0.5));
+        let near = |word, expected: f64| {
+            let count = count(word).unwrap();
+            assert!((count - expected).abs() < 1e-3, "{word} {count}");
+        };
+        near("a", 7_f64.powf(-0.5));
+        near("c", 8_f64.powf(-0.5) + 10_f64.powf(-0.5));
+        near("d", 10_f64.powf(-0.5));
         assert_eq!(count("g"), None);
     }
 
