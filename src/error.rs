@@ -210,6 +210,11 @@ pub enum Error {
     /// The engine failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
+    /// What a store hands over is not what was handed to it.
+    #[error(
+        "the bytes are not those of a trace or of statistics that this version of the package has packed"
+    )]
+    TraceDamaged,
     /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
     #[error("the call was aborted")]
     Aborted,
@@ -261,6 +266,7 @@ impl Error {
             Self::Tokenizer(_) => "ERR_TOKENIZER",
             Self::Inference(_) => "ERR_INFERENCE",
             Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
+            Self::TraceDamaged => "ERR_INVALID_ENTRY",
             Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",
         }

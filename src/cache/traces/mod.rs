@@ -5,6 +5,7 @@ pub mod explain;
 mod projection;
 mod rate;
 mod search;
+pub mod statistics;
 mod terms;
 
 use std::{

@@ -129,15 +129,58 @@ impl Projection {
             .filter_map(|&(_, sequence)| vectors.get(usize::try_from(sequence - start).ok()?))
             .map(|entry| &bytemuck::cast_slice(entry.components)[..dimensions])
             .collect();
+        self.make_of(&rows, dimensions);
+    }
+
+    fn make_of(&mut self, rows: &[&[f32]], dimensions: usize) {
         let (mut mean, mut direction) = (vec![0.0; dimensions], vec![0.0; dimensions]);
         if rows.len() >= FEWEST {
-            (mean, direction) = mean_and_direction(&rows, dimensions);
+            (mean, direction) = mean_and_direction(rows, dimensions);
         }
-        self.mean = grouped(&mean);
-        self.direction = grouped(&direction);
+        self.set(grouped(&mean), grouped(&direction));
+    }
+
+    fn set(&mut self, mean: Vec<Floats>, direction: Vec<Floats>) {
+        self.mean = mean;
+        self.direction = direction;
         self.mean_squared = dot(&self.mean, &self.mean);
         self.direction_squared = dot(&self.direction, &self.direction);
         self.mean_along = dot(&self.mean, &self.direction);
+    }
+
+    /// P of a memory of these embeddings, all of one length: the sample is taken from them.
+    pub(super) fn of(vectors: &[&[f32]]) -> Self {
+        let dimensions = vectors.first().map_or(0, |vector| vector.len());
+        let mut rows: Vec<_> = vectors
+            .iter()
+            .map(|vector| (Sample::hash(&padded(vector)), *vector))
+            .collect();
+        rows.sort_by_key(|&(hash, _)| hash);
+        rows.truncate(SAMPLE);
+        let rows: Vec<_> = rows.into_iter().map(|(_, vector)| vector).collect();
+        let mut projection = Self::default();
+        projection.make_of(&rows, dimensions);
+        projection
+    }
+
+    /// The P with this mean and this direction, as [`Projection::parts`] gives them.
+    pub(super) fn from_parts(mean: &[f32], direction: &[f32]) -> Self {
+        let mut projection = Self::default();
+        projection.set(padded(mean), padded(direction));
+        projection
+    }
+
+    /// The mean and the direction, padded with zeros.
+    pub(super) fn parts(&self) -> (&[f32], &[f32]) {
+        (
+            bytemuck::cast_slice(&self.mean),
+            bytemuck::cast_slice(&self.direction),
+        )
+    }
+
+    /// The length of an embedding's projection; 0 if it has no direction.
+    pub(super) fn length_of(&self, vector: &Scaled) -> f64 {
+        self.length(&vector.components, vector.inverse_norm)
     }
 
     /// The length of an embedding's projection; 0 if it has no direction.
@@ -224,6 +267,15 @@ impl Projected {
     pub(super) fn compare(&self, vector: &[Floats], length: f64) -> f64 {
         self.cosine(dot(&self.components, vector), length)
     }
+}
+
+fn padded(vector: &[f32]) -> Vec<Floats> {
+    let groups = vector.chunks(GROUP).map(|chunk| {
+        let mut group = Floats([0.0; GROUP]);
+        group.0[..chunk.len()].copy_from_slice(chunk);
+        group
+    });
+    groups.collect()
 }
 
 fn grouped(vector: &[f64]) -> Vec<Floats> {

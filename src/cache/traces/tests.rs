@@ -1,4 +1,7 @@
-use super::*;
+use super::{
+    statistics::{PackedTrace, Statistics},
+    *,
+};
 use crate::{
     novelty::{self, words::MOST_WORDS},
     trace::tests::with_texts,
@@ -204,6 +207,48 @@ proptest! {
                 prop_assert_eq!(first.map(|first| (first.index, first.similarity)), expected.first().copied());
             }
             memory.add(trace.entry(), now).unwrap();
+        }
+    }
+
+    /// By the statistics of a memory, its traces are compared as the memory itself compares them, also after a journey as bytes.
+    #[test]
+    fn statistics_compare_as_the_memory_does(traces in sketches(60), method in prop_oneof![Just(Method::Lexical), Just(Method::Full)]) {
+        let now = Instant::now();
+        let dimensions = if method == Method::Full { DIMENSIONS } else { 0 };
+        let (query, held) = traces.split_last().unwrap();
+        let pack = |sketch: &Sketch| PackedTrace {
+            words: sketch.words.clone(),
+            vector: if dimensions > 0 { sketch.vector.clone() } else { Vec::new() },
+        };
+        let mut memory = memory(method, 1000, None);
+        let mut packed = Vec::new();
+        for sketch in held {
+            memory.add(sketch.entry(), now).unwrap();
+            let mut bytes = PackedTrace::pack_words(&sketch.words);
+            let trace = pack(sketch);
+            bytes.extend(trace.vector.iter().flat_map(|x| x.to_le_bytes()));
+            prop_assert_eq!(&PackedTrace::unpack(&bytes, dimensions).unwrap(), &trace);
+            packed.push(trace);
+        }
+        let made = Statistics::of(&packed, dimensions);
+        let statistics = Statistics::from_bytes(&made.to_bytes(), dimensions).unwrap();
+        prop_assert_eq!(statistics.to_bytes(), made.to_bytes());
+        let query = pack(query);
+        let weighed = statistics.weigh(&query).unwrap();
+        let others: Vec<_> = packed.iter().map(|trace| statistics.weigh(trace).unwrap()).collect();
+        let compared = statistics.query(&weighed);
+        let found = memory.nearest(TraceEntry { words: &query.words, vector: Some(&query.vector), label: None, model: None }, 1000, now).unwrap();
+        for SimilarTrace { index, similarity, .. } in found {
+            let other = compared.compare(&others[index]);
+            prop_assert!((other.lexical - similarity.lexical).abs() < 1e-9);
+            prop_assert!((other.contained - similarity.contained).abs() < 1e-9);
+            prop_assert!((other.embedded.unwrap_or(0.0) - similarity.embedded.unwrap_or(0.0)).abs() < 1e-5);
+        }
+        // The products of the words by which both are found are at most L.
+        let sought: HashMap<u64, f64> = statistics.looked_for_by(&query.words, 1000, 1e9, 1000.0).into_iter().collect();
+        for (trace, other) in packed.iter().zip(&others) {
+            let product: f64 = statistics.found_by(&trace.words).iter().map(|(hash, weight)| weight * sought.get(hash).unwrap_or(&0.0)).sum();
+            prop_assert!(product <= compared.compare(other).lexical + 1e-9);
         }
     }
 
@@ -531,4 +576,41 @@ fn a_trace_takes_few_bytes() {
         // With as many words as a trace can have, which others have too.
         assert!(memory.bytes() / 400 <= most, "{}", memory.bytes() / 400);
     }
+}
+
+#[test]
+fn damaged_bytes_are_no_trace() {
+    let words = Words::of(&with_texts("flight to Boston", &[]));
+    let bytes = PackedTrace::pack_words(&words);
+    let unpack =
+        |bytes: &[u8], dimensions| PackedTrace::unpack(bytes, dimensions).map(|trace| trace.words.len());
+    assert_eq!(unpack(&bytes, 0).unwrap(), 3);
+    assert_eq!(unpack(&[], 0).unwrap(), 0);
+    for (bytes, dimensions) in [
+        (&bytes[..bytes.len() - 1], 0),
+        // The same word twice.
+        (&[&bytes[..10], &bytes[..10]].concat(), 0),
+        // Too short for an embedding, and one that is not finite.
+        (&bytes[..], 8),
+        (&[&bytes[..], &f32::NAN.to_le_bytes()].concat(), 1),
+    ] {
+        assert_eq!(unpack(bytes, dimensions).unwrap_err().code(), "ERR_INVALID_ENTRY");
+    }
+    let statistics = Statistics::of(&[], 0).to_bytes();
+    for (bytes, dimensions) in [(&statistics[..7], 0), (&statistics[..], 1)] {
+        assert_eq!(
+            Statistics::from_bytes(bytes, dimensions).unwrap_err().code(),
+            "ERR_INVALID_ENTRY"
+        );
+    }
+}
+
+#[test]
+fn traces_without_words_find_one_another() {
+    let statistics = Statistics::of(&[], 0);
+    let none = Words::default();
+    assert_eq!(
+        statistics.found_by(&none),
+        statistics.looked_for_by(&none, 1, 0.0, 10.0)
+    );
 }
