@@ -7,6 +7,7 @@ mod embedder;
 mod engine;
 mod error;
 mod file_lock;
+mod packed_traces;
 mod replies;
 mod scorer;
 mod trace;

@@ -9,7 +9,7 @@ use std::{
 
 use napi::{
     Env,
-    bindgen_prelude::{Either, Object, ToNapiValue, TypeName, Unknown},
+    bindgen_prelude::{Either, Object, ToNapiValue, TypeName, Uint8ArraySlice, Unknown},
 };
 use napi_derive::napi;
 
@@ -27,9 +27,12 @@ use super::{
 use crate::{
     cache,
     cache::novelty::{Memory, Novelty, PREFIX, SharedCache, lock},
-    cache::{Label, Origin},
+    cache::{
+        Label, Origin,
+        traces::{Method, statistics::PackedTrace},
+    },
     call::Call,
-    engine::{EmbeddedText, Reply, Request},
+    engine::{Comparable, EmbeddedText, Reply, Request},
     error::{self, Error},
     score::weights::{Profile, Profiles, Weights},
     score::{self, Breakdown, Scorer, Summary},
@@ -365,12 +368,12 @@ impl Calls {
         } = &request.summary;
         let (features, profile, label) = (features.clone(), Arc::clone(profile), label.clone());
         let (ticket, promise) = self.promise(env)?;
-        let reply = Box::new(move |embedded: error::Result<Option<EmbeddedText>>| {
-            ticket.settle(embedded.map(|embedded| EmbeddedTrace {
+        let reply = Box::new(move |embedded: error::Result<Option<Comparable>>| {
+            ticket.settle(embedded.map(|comparable| EmbeddedTrace {
                 features,
                 profile,
                 label,
-                embedded,
+                comparable,
             }));
         });
         self.enter(part, move || ENGINE.embed_trace(request, reply));
@@ -409,13 +412,20 @@ impl Calls {
     }
 }
 
-/// A trace whose text was embedded.
+/// A trace that was read and embedded to be compared elsewhere.
 #[napi]
 pub struct EmbeddedTrace {
     features: Features,
     profile: Arc<Profile>,
     label: Option<Label>,
-    embedded: Option<EmbeddedText>,
+    /// `None` if it cannot be compared, for want of an embedder.
+    comparable: Option<Comparable>,
+}
+
+impl EmbeddedTrace {
+    fn text(&self) -> Option<&EmbeddedText> {
+        self.comparable.as_ref()?.text.as_ref()
+    }
 }
 
 #[napi]
@@ -426,40 +436,56 @@ impl EmbeddedTrace {
         self.label.as_ref().map(ToString::to_string)
     }
 
-    /// Its embedding; null without an embedder.
+    /// The name of the method by which it is compared; null if it cannot be, for want of an embedder.
+    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
+    pub fn method(&self) -> Option<String> {
+        let comparable = self.comparable.as_ref()?;
+        match &comparable.text {
+            Some(text) => text.origin.method.clone(),
+            None => Some(Method::Lexical.name().into()),
+        }
+    }
+
+    /// Its words, packed; null where they are not compared.
+    #[napi(getter, catch_unwind, ts_return_type = "Uint8Array | null")]
+    pub fn words<'env>(&self, env: &'env Env) -> Result<Option<Uint8ArraySlice<'env>>> {
+        let words = self
+            .comparable
+            .as_ref()
+            .and_then(|comparable| comparable.words.as_ref());
+        words
+            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack_words(words)))
+            .transpose()
+    }
+
+    /// Its embedding; null where none is compared.
     #[napi(getter, catch_unwind, ts_return_type = "Float32Array | null")]
     pub fn vector(&self) -> Option<Components> {
-        let embedded = self.embedded.as_ref()?;
-        Some(Components(embedded.embedding.clone()))
+        Some(Components(self.text()?.embedding.clone()))
     }
 
     /// The model that it is of.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
-        self.embedded.as_ref()?.origin.model.clone().map(Into::into)
+        self.text()?.origin.model.clone().map(Into::into)
     }
 
-    /// The name of the method by which the trace became a vector.
-    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
-    pub fn method(&self) -> Option<String> {
-        self.embedded.as_ref()?.origin.method.clone()
-    }
-
-    /// Scores the trace by what its embedding is nearest to; null stands for an empty memory.
+    /// Scores the trace by what it is nearest to; null stands for an empty memory.
     #[napi(catch_unwind)]
     pub fn score(
         &self,
-        #[napi(ts_arg_type = "{ label: string | null, similarity: number } | null")] neighbour: Option<
-            NativeStoredNeighbour,
-        >,
+        #[napi(
+            ts_arg_type = "{ label: string | null, similarity: number, lexical?: number | null, contained?: number | null, embedded?: number | null } | null"
+        )]
+        neighbour: Option<NativeStoredNeighbour>,
     ) -> NativeBreakdown {
-        let novelty = self.embedded.as_ref().map_or(Novelty::NEUTRAL, |embedded| {
-            let neighbour = neighbour.map(|found| (found.label.map(Into::into), found.similarity));
-            Novelty {
-                reading: Some(embedded.reading),
-                ..Novelty::of_neighbour(neighbour)
-            }
-        });
+        let novelty = self
+            .comparable
+            .as_ref()
+            .map_or(Novelty::NEUTRAL, |comparable| Novelty {
+                reading: Some(comparable.reading),
+                ..neighbour.map_or(Novelty::EMPTY, NativeStoredNeighbour::novelty)
+            });
         score::score(&self.features, &self.profile, novelty).into()
     }
 }

@@ -8,7 +8,9 @@ use std::{
 
 use napi::{
     Env,
-    bindgen_prelude::{AsyncTask, Float32ArraySlice, Object, ObjectFinalize, ToNapiValue, Unknown},
+    bindgen_prelude::{
+        AsyncTask, Float32ArraySlice, Object, ObjectFinalize, ToNapiValue, Uint8ArraySlice, Unknown,
+    },
 };
 use napi_derive::napi;
 
@@ -23,7 +25,7 @@ use crate::{
         Label, ModelIdentity, Options, Origin,
         file::{LoadOptions, milliseconds, time_to_live},
         novelty::{Extent, Memory, lock},
-        traces::{Method, SimilarTrace, TraceEntry, TraceMemory},
+        traces::{Method, SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
     },
     call::Call,
     error::{self, Error},
@@ -113,6 +115,53 @@ impl Batch {
     }
 }
 
+/// A trace whose words and embedding are packed as stores keep them.
+#[napi(object, object_to_js = false)]
+pub struct NativePackedEntry<'env> {
+    /// The bytes.
+    #[napi(ts_type = "Uint8Array")]
+    pub trace: Uint8ArraySlice<'env>,
+    /// What it is remembered by.
+    pub label: Option<String>,
+}
+
+/// Packed traces, whose bytes were copied from JavaScript.
+struct Packed {
+    traces: Vec<(Vec<u8>, Option<Label>)>,
+    model: Option<ModelIdentity>,
+}
+
+impl Packed {
+    fn copy(entries: Vec<NativePackedEntry>, model: Option<NativeModelIdentity>) -> Self {
+        let entries = entries.into_iter();
+        Self {
+            traces: entries
+                .map(|entry| (entry.trace.to_vec(), entry.label.map(Into::into)))
+                .collect(),
+            model: model.map(Into::into),
+        }
+    }
+
+    fn unpack(self, method: Method, bounds: Options) -> error::Result<Batch> {
+        let dimensions = if method == Method::Full {
+            bounds.dimensions
+        } else {
+            0
+        };
+        let mut batch = Batch {
+            traces: Vec::with_capacity(self.traces.len()),
+            vectors: Vec::new(),
+            model: self.model,
+        };
+        for (bytes, label) in self.traces {
+            let PackedTrace { words, vector } = PackedTrace::unpack(&bytes, dimensions)?;
+            batch.traces.push((words, label));
+            batch.vectors.extend(vector);
+        }
+        Ok(batch)
+    }
+}
+
 /// Traces as JavaScript has handed them over, whose words are still to be taken.
 struct Read {
     traces: Vec<crate::trace::Trace>,
@@ -153,9 +202,30 @@ impl NativeTraceMemory {
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
+        self.enqueue_batch(env, move || Ok(read.take_words()), call, act)
+    }
+
+    fn enqueue_packed<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        packed: Packed,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let (method, bounds) = (self.method, self.bounds);
+        self.enqueue_batch(env, move || packed.unpack(method, bounds), call, act)
+    }
+
+    fn enqueue_batch<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        make: impl FnOnce() -> error::Result<Batch> + Send + 'static,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
         let told = Some(Arc::clone(&self.told));
         let act = move |memory: &mut TraceMemory, now| {
-            let batch = read.take_words();
+            let batch = make()?;
             act(memory, &batch.entries(), now)
         };
         self.queue
@@ -216,9 +286,62 @@ impl NativeTraceMemory {
                 let compare = |entry: &TraceEntry| memory.compare(*entry, now);
                 entries.iter().map(compare).collect::<error::Result<_>>()?
             };
-            let shown = |nearest: Option<SimilarTrace>| nearest.map(NativeSimilarTrace::from);
-            Ok(nearest.into_iter().map(shown).collect::<Vec<_>>())
+            Ok(each_shown(nearest))
         })
+    }
+
+    /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare` does, and with
+    /// `ERR_INVALID_ENTRY` for bytes that are not those of a trace.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
+    pub fn compare_and_add_packed<'env>(
+        &self,
+        env: &'env Env,
+        entries: Vec<NativePackedEntry>,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let packed = Packed::copy(entries, model);
+        self.enqueue_packed(env, packed, call, |memory, entries, now| {
+            Ok(each_shown(memory.compare_and_add_batch(entries, now)?))
+        })
+    }
+
+    /// Remembers packed traces without comparing them: all or none.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add_packed<'env>(
+        &self,
+        env: &'env Env,
+        entries: Vec<NativePackedEntry>,
+        model: Option<NativeModelIdentity>,
+    ) -> Result<Object<'env>> {
+        let packed = Packed::copy(entries, model);
+        self.enqueue_packed(env, packed, None, |memory, entries, now| {
+            memory.add_batch(entries, now)
+        })
+    }
+
+    /// The traces that are most similar to a packed one, the most similar first.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
+    pub fn nearest_packed<'env>(
+        &self,
+        env: &'env Env,
+        entry: NativePackedEntry,
+        count: f64,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let packed = Packed::copy(vec![entry], model);
+        self.enqueue_packed(env, packed, call, move |memory, entries, now| {
+            nearest_to(memory, entries, count as usize, now)
+        })
+    }
+
+    /// Resolves to how many traces live, after the calls before.
+    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
+    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
+        let none = Packed::copy(Vec::new(), None);
+        self.enqueue_packed(env, none, call, |memory, _, now| Ok(memory.len(now) as f64))
     }
 
     /// Remembers traces without comparing them: all or none.
@@ -250,11 +373,7 @@ impl NativeTraceMemory {
     ) -> Result<Object<'env>> {
         let read = Batch::read(env, vec![trace], vector, model)?;
         self.enqueue(env, read, call, move |memory, entries, now| {
-            let Some(entry) = entries.first() else {
-                return Ok(Vec::new());
-            };
-            let nearest = memory.nearest(*entry, count as usize, now)?;
-            Ok(nearest.into_iter().map(NativeSimilarTrace::from).collect())
+            nearest_to(memory, entries, count as usize, now)
         })
     }
 
@@ -381,6 +500,26 @@ impl NativeTraceMemory {
 #[napi(catch_unwind)]
 pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
     Ok(digest::of(&trace::read(env, trace, Some(Extent::Whole))?))
+}
+
+fn each_shown(nearest: Vec<Option<SimilarTrace>>) -> Vec<Option<NativeSimilarTrace>> {
+    let nearest = nearest.into_iter();
+    nearest
+        .map(|nearest| nearest.map(NativeSimilarTrace::from))
+        .collect()
+}
+
+fn nearest_to(
+    memory: &mut TraceMemory,
+    entries: &[TraceEntry],
+    count: usize,
+    now: Instant,
+) -> error::Result<Vec<NativeSimilarTrace>> {
+    let Some(entry) = entries.first() else {
+        return Ok(Vec::new());
+    };
+    let nearest = memory.nearest(*entry, count, now)?;
+    Ok(nearest.into_iter().map(NativeSimilarTrace::from).collect())
 }
 
 impl Loadable for TraceMemory {

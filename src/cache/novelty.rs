@@ -284,7 +284,8 @@ pub struct Compared<'c> {
 }
 
 impl Novelty {
-    const EMPTY: Self = Self {
+    /// The novelty to an empty memory.
+    pub const EMPTY: Self = Self {
         basis: Basis::EmptyMemory,
         ..Self::NEUTRAL
     };

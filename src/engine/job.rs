@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use super::{EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
+use super::{Comparable, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
 use knowledgepulse_encoder::Tokens;
 
 use crate::{
@@ -157,19 +157,39 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Jo
     }
 }
 
-/// Embeds a trace. What goes wrong costs the embedding, not the call.
-pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<EmbeddedText>>>) -> Job {
+/// Prepares a trace to be compared elsewhere. What goes wrong costs the comparison, not the call.
+pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        settle: Box::new(|shared, embedded| {
-            reply(match embedded {
+        settle: Box::new(move |shared, embedded| {
+            let comparable = embedded.and_then(|text| guarded(|| Ok(comparable(&request, text))));
+            reply(match comparable {
                 Err(error) if !matches!(error, Error::Aborted) => {
                     shared.warn(Failure::from(&error));
                     Ok(None)
                 }
-                embedded => embedded,
+                comparable => comparable,
             });
         }),
+    }
+}
+
+/// What of a trace is compared elsewhere; `None` if an embedding is missing.
+fn comparable(request: &Request, text: Option<EmbeddedText>) -> Option<Comparable> {
+    let (words, reading) = match (&request.summary.source, &text) {
+        (Some(Source::Lexical(trace)), _) => (Some(Words::of(trace)), lexical_reading(request)),
+        (Some(Source::Full(trace)), Some(text)) => (Some(Words::of(trace)), text.reading),
+        (_, Some(text)) => (None, text.reading),
+        (_, None) => return None,
+    };
+    Some(Comparable { words, text, reading })
+}
+
+/// How much was read of a trace whose words alone are compared.
+fn lexical_reading(request: &Request) -> Reading {
+    Reading {
+        tokens: None,
+        truncated: request.summary.incomplete,
     }
 }
 
@@ -241,10 +261,7 @@ fn score_embedded(
         }
         let reading = match embedded {
             Some(text) => Some(text.reading),
-            None => (!memory.needs_embedder()).then_some(Reading {
-                tokens: None,
-                truncated: request.summary.incomplete,
-            }),
+            None => (!memory.needs_embedder()).then(|| lexical_reading(request)),
         };
         Ok(Novelty { reading, ..novelty })
     };

@@ -26,6 +26,7 @@ use crate::{
     call::Call,
     embed::Embedding,
     error::{Error, Result},
+    novelty::words::Words,
     score::{self, Breakdown, Summary},
 };
 use job::Job;
@@ -82,6 +83,17 @@ pub struct EmbeddedText {
     pub reading: Reading,
     /// Where it comes from.
     pub origin: Origin,
+}
+
+/// What a memory elsewhere compares of a trace.
+#[derive(Debug)]
+pub struct Comparable {
+    /// Its words, where these are compared.
+    pub words: Option<Words>,
+    /// The embedding of its text or of its digest, where that is compared.
+    pub text: Option<EmbeddedText>,
+    /// How much of its text was read.
+    pub reading: Reading,
 }
 
 /// Embeds and scores, in the order in which calls are handed in. There is one in a process: it holds the embedder.
@@ -171,20 +183,20 @@ impl Engine {
         }
     }
 
-    /// Embeds the texts of a trace, after all calls before. `None` without an embedder, also for a failing one, which
-    /// [`Engine::take_warning`] tells.
+    /// Prepares a trace to be compared elsewhere, after all calls before. `None` if that needs an embedder and there is none, also for a
+    /// failing one, which [`Engine::take_warning`] tells.
     ///
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
-    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<EmbeddedText>>>) {
-        if request
+    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Comparable>>>) {
+        let Some(memory) = request
             .memory
             .as_ref()
-            .is_none_or(|memory| self.needs_no_thread(memory))
-        {
+            .filter(|memory| !self.needs_no_thread(memory))
+        else {
             return reply(Ok(None));
-        }
-        match self.queue() {
+        };
+        match self.queue_for(memory) {
             Ok(queue) => queue.push(job::embed_trace(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));

@@ -385,6 +385,6 @@ impl NativeVectorCache {
     }
 }
 
-pub(super) fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
+pub(in crate::binding) fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
 }

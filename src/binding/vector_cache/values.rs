@@ -3,8 +3,11 @@
 use napi_derive::napi;
 
 use crate::{
-    cache::{Entry, Label, ModelIdentity, Neighbour, Origin, VectorCache},
+    cache::{
+        Entry, Label, ModelIdentity, Neighbour, Origin, VectorCache, novelty::Novelty, traces::SimilarTrace,
+    },
     error::{self, Error},
+    novelty::Similarity,
 };
 
 /// An entry of a call, whose vectors come in one array.
@@ -27,13 +30,38 @@ pub struct NativeNeighbour {
     pub label: Option<String>,
 }
 
-/// What a store has nearest to a vector.
+/// What a store has nearest to a vector or a trace.
 #[napi(object, use_nullable = true)]
 pub struct NativeStoredNeighbour {
     /// Its label.
     pub label: Option<String>,
-    /// The cosine similarity.
+    /// The cosine similarity of vectors; of traces what the parts make together.
     pub similarity: f64,
+    /// The cosine of the weighted words, of traces.
+    pub lexical: Option<f64>,
+    /// Which part of the words is contained in it, of traces.
+    pub contained: Option<f64>,
+    /// The cosine of the embedded digests, of traces with embeddings.
+    pub embedded: Option<f64>,
+}
+
+impl NativeStoredNeighbour {
+    /// The novelty of what is nearest to it.
+    pub(in crate::binding) fn novelty(self) -> Novelty {
+        let label = self.label.map(Label::from);
+        match (self.lexical, self.contained) {
+            (Some(lexical), Some(contained)) => Novelty::of_trace(Some(SimilarTrace {
+                index: 0,
+                similarity: Similarity {
+                    lexical,
+                    contained,
+                    embedded: self.embedded,
+                },
+                label,
+            })),
+            _ => Novelty::of_neighbour(Some((label, self.similarity))),
+        }
+    }
 }
 
 /// The sequence numbers of the living vectors.
@@ -131,6 +159,9 @@ impl From<Neighbour> for NativeStoredNeighbour {
         Self {
             label: neighbour.label.map(|label| label.to_string()),
             similarity: neighbour.similarity,
+            lexical: None,
+            contained: None,
+            embedded: None,
         }
     }
 }
