@@ -4,18 +4,24 @@
  * @packageDocumentation
  */
 
-import type { AddOptions, NoveltyStore } from './index.js';
+import type { AddOptions, NoveltyMethod, NoveltyStore } from './index.js';
 
 /** Limits that a test needs the store to have. */
 export interface ConformanceLimits {
-  /** How many vectors the store keeps at most; a new one displaces the oldest. */
+  /** How many vectors or traces the store keeps at most; a new one displaces the oldest. */
   maxElements?: number;
-  /** After how many milliseconds a vector expires. */
+  /** After how many milliseconds a vector or trace expires. */
   ttlMs?: number;
 }
 
 /** Options of {@link noveltyStoreConformance}. */
 export interface ConformanceOptions<Store extends NoveltyStore = NoveltyStore> {
+  /**
+   * By which method the traces are compared that the store gets: `prefix` tests a store of vectors, `lexical` and `full` one of traces.
+   *
+   * @defaultValue `'prefix'`
+   */
+  novelty?: NoveltyMethod;
   /** Makes an empty store. Without `maxElements` it must have room for at least 1,000 vectors. */
   createStore(limits: ConformanceLimits): Store | Promise<Store>;
   /** Releases a store that `createStore` or `openAgain` has made. */

@@ -238,16 +238,16 @@ export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
    */
   memory?: TraceMemory;
   /**
-   * A memory elsewhere, which other processes can share, instead of the cache; only with `novelty: 'prefix'`. When a batch is
-   * aborted, the store keeps what it was given by then.
+   * A memory elsewhere, which other processes can share, instead of the cache or the memory. It must serve the `novelty`: see
+   * {@link NoveltyStore.methods}. When a batch is aborted, the store keeps what it was given by then.
    */
   store?: NoveltyStore;
   /**
    * What happens to a call when the store fails.
    *
-   * `reject` rejects it with the store's error. `local` compares with the cache instead; for that, the cache also remembers
+   * `reject` rejects it with the store's error. `local` compares with the cache or the memory instead; for that, it also remembers
    * what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail. When the store
-   * answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 vectors are kept for
+   * answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 traces are kept for
    * it, in the memory of the process, so call {@link Scorer.flush} before that ends. A trace
    * that the store refuses for good is dropped, with a warning.
    *
@@ -372,9 +372,19 @@ export interface NearestOptions extends CallOptions {
 export interface NoveltyEntry {
   /** The trace's `id`; null if that is not a string, or is longer than 1,024 bytes of UTF-8. */
   id: string | null;
-  /** What is compared and stored of the trace: one vector of 384 numbers, the embedding of its first 512 tokens. A store takes several. */
+  /**
+   * What is compared and stored of the trace. With `novelty: 'prefix'` one vector of 384 numbers, the embedding of its first 512 tokens; a
+   * store takes several. With `full` that of the digest, and with `lexical` none.
+   */
   vectors: readonly Float32Array[];
-  model: VectorModel;
+  /**
+   * With `novelty: 'lexical'` and `'full'` the words of the trace, at most 480, in the order of their hashes. Each takes ten bytes: its
+   * XXH3-64 in eight, and how much it counts in two, both little-endian; the page
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#another-store | Fleet} says how to read the count.
+   */
+  words?: Uint8Array;
+  /** The model of the vectors; null with `novelty: 'lexical'`. */
+  model: VectorModel | null;
   /**
    * The name of the method by which the vectors were made from the trace: the `novelty` of the scorer. Vectors of different methods
    * cannot be compared, so a store accepts only the first method that is named to it. An entry without a method is always accepted.
@@ -382,20 +392,32 @@ export interface NoveltyEntry {
   method?: string;
 }
 
-/** The stored vector that is nearest to another. */
+/** The stored vector that is nearest to another, or the stored trace that is most similar to another by its words. */
 export interface StoredNeighbour {
   /** The `id` of its entry. */
   label: string | null;
-  /** The cosine similarity, -1 to 1. The scorer refuses a number beyond ±1.001 with `ERR_STORE`. */
+  /**
+   * Of vectors the cosine similarity, -1 to 1; of traces what the parts make together, 0 to 1. The scorer refuses a number beyond
+   * ±1.001 with `ERR_STORE`.
+   */
   similarity: number;
+  /** For an entry with words: the cosine of the weighted words, 0 to 1. Novelty rests on these three parts. */
+  lexical?: number;
+  /** For an entry with words: which part of them the other trace contains, 0 to 1. */
+  contained?: number;
+  /** For an entry with words and a vector: the cosine of the projected vectors, 0 to 1; null without a vector. */
+  embedded?: number | null;
 }
 
-/** For each vector of an entry, the nearest vector that was stored before the entry; null if nothing was stored. */
+/**
+ * For each vector of an entry, the nearest vector that was stored before the entry; for an entry with words, one: the most similar
+ * trace. Null if nothing was stored.
+ */
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
  * A memory that a {@link Scorer} compares traces with, in place of its cache. `@knowledgepulse/native/pgvector` has one on
- * PostgreSQL. {@link LocalStore} is one on a {@link VectorCache}, and an example of how to write others.
+ * PostgreSQL. {@link LocalStore} is one on a {@link VectorCache} or a {@link TraceMemory}, and an example of how to write others.
  * `@knowledgepulse/native/conformance` has the tests that every store should pass.
  *
  * When a store fails, it rejects with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
@@ -407,6 +429,12 @@ export type NoveltyComparison = Array<StoredNeighbour | null>;
  * Every call needs a time limit of the store's own, because the scorer has none: it waits for ever for a call that never settles.
  */
 export interface NoveltyStore {
+  /**
+   * The novelty methods of the scorers that it serves; a scorer with another one refuses the store, with `ERR_STORE_OTHER_METHOD`.
+   *
+   * @defaultValue `['prefix']`, for a store of vectors
+   */
+  readonly methods?: readonly NoveltyMethod[];
   /**
    * Compares an entry with everything that was stored before it, then stores it. This is one atomic step, also between
    * processes: if two submit the same trace at once, one of them finds the other's.
@@ -424,28 +452,37 @@ export interface NoveltyStore {
     model: VectorModel,
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
-  /** How many vectors a new one would be compared with. */
+  /**
+   * The `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. A store that serves
+   * `lexical` or `full` has it.
+   */
+  nearestTraces?(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
+  /** How many vectors or traces a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 }
 
 /**
- * A {@link VectorCache} with the interface of a {@link NoveltyStore}. The cache may have other dimensions than an embedding. It takes
- * on the model and the method of the first entry.
+ * A {@link VectorCache} or a {@link TraceMemory} with the interface of a {@link NoveltyStore}. A cache may have other dimensions than an
+ * embedding, and takes on the model and the method of the first entry.
  *
  * Calls are worked on in the order in which they were made, away from the event loop, and each sees all of the calls before or
- * nothing. The cache is locked while a call is worked on, so that its own methods wait for that: ask the store instead.
+ * nothing. The memory is locked while a call is worked on, so that its own methods wait for that: ask the store instead.
  *
  * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed, and with `ERR_STORE_OTHER_MODEL` or
- * `ERR_STORE_OTHER_METHOD` if an entry has another model or method than the cache.
+ * `ERR_STORE_OTHER_METHOD` if an entry has another model or method than the memory.
  */
-export class LocalStore implements NoveltyStore {
+export class LocalStore<Memory extends VectorCache | TraceMemory = VectorCache> implements NoveltyStore {
   /**
-   * @param cache - the cache to store in; by default a new one for 1,000 vectors
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is not a `VectorCache`.
+   * @param memory - what to store in; by default a new cache for 1,000 vectors
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is neither a `VectorCache` nor a `TraceMemory`.
    */
-  constructor(cache?: VectorCache);
-  /** The cache that it stores in, itself and not a copy. */
-  get cache(): VectorCache;
+  constructor(memory?: Memory);
+  /** What it stores in, if that is a `VectorCache`: itself and not a copy; otherwise null. */
+  get cache(): Memory extends TraceMemory ? null : VectorCache;
+  /** What it stores in, if that is a `TraceMemory`: itself and not a copy; otherwise null. */
+  get memory(): Memory extends TraceMemory ? TraceMemory : null;
+  /** `prefix`, or the method of the `TraceMemory`. */
+  get methods(): NoveltyMethod[];
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
   nearest(
@@ -454,6 +491,7 @@ export class LocalStore implements NoveltyStore {
     model: VectorModel,
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
+  nearestTraces(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
   size(options?: CallOptions): Promise<number>;
 }
 

@@ -4,7 +4,8 @@
 
 const path = require('node:path');
 
-const { LocalStore, VectorCache } = require('..');
+const { LocalStore, Scorer, TraceMemory, VectorCache } = require('..');
+const { makeTrace } = require('./support/make-trace.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { scratchDirectory } = require('./support/scratch.js');
 const { randomVector } = require('./support/vectors.js');
@@ -248,5 +249,98 @@ describe('calls that are not awaited', () => {
     // The last one waits for the first, which takes far longer than to get here.
     expect(stored).toBeLessThan(others.length);
     expect(await store.size()).toBe((1 + stored) * many.length);
+  });
+});
+
+describe('words', () => {
+  const traces = ['book a flight', 'fix the build', 'book a flight to Oslo', 'Flight: BOOK a'].map(
+    (objective, index) => ({ ...makeTrace({ objective, steps: [] }), id: `kp:trace:${index}` }),
+  );
+  const novelties = async (scorer) => {
+    const breakdowns = [];
+    for (const trace of traces) breakdowns.push(await scorer.explain(trace));
+    return breakdowns.map(({ dimensions, nearest, tokens, truncated }) => ({
+      ...{ novelty: dimensions.novelty, nearest, tokens, truncated },
+    }));
+  };
+
+  test('a scorer compares by a store of traces as by a memory', async () => {
+    const expected = await novelties(new Scorer({ novelty: 'lexical' }));
+    expect(expected[3].novelty).toBe(0);
+    const memory = new TraceMemory();
+    const store = new LocalStore(memory);
+    expect({ methods: store.methods, cache: store.cache }).toEqual({ methods: ['lexical'], cache: null });
+    expect(store.memory).toBe(memory);
+    const scorer = new Scorer({ novelty: 'lexical', store });
+    expect(await novelties(scorer)).toEqual(expected);
+    expect(memory.size).toBe(4);
+    expect((await scorer.explain(traces[0], { remember: false })).nearest.label).toBe('kp:trace:0');
+    expect(memory.size).toBe(4);
+    expect(await scorer.evaluateValues(traces)).toHaveLength(4);
+    expect(memory.size).toBe(8);
+  });
+
+  test('a scorer goes on with its memory while the store fails, and the store gets the words afterwards', async () => {
+    const remembered = new TraceMemory();
+    const store = new LocalStore(remembered);
+    const working = store.compareAndAddBatch;
+    const warnings = [];
+    const { emitWarning } = process;
+    process.emitWarning = (_, { code }) => warnings.push(code);
+    try {
+      const memory = new TraceMemory();
+      const scorer = new Scorer({ novelty: 'lexical', store, memory, onStoreError: 'local' });
+      await scorer.evaluateValue(traces[0]);
+      store.compareAndAddBatch = async () => {
+        throw Object.assign(new Error('it fails'), { code: 'ERR_STORE_UNAVAILABLE' });
+      };
+      const { noveltyBasis, nearest } = await scorer.explain(traces[3]);
+      expect({ noveltyBasis, label: nearest.label, similarity: nearest.similarity }).toEqual({
+        ...{ noveltyBasis: 'cache', label: 'kp:trace:0', similarity: 1 },
+      });
+      expect([remembered.size, memory.size, warnings]).toEqual([1, 2, ['ERR_STORE_UNAVAILABLE']]);
+      store.compareAndAddBatch = working;
+      await scorer.flush();
+      expect(remembered.size).toBe(2);
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+  });
+
+  test('a scorer refuses a store that does not serve its method', () => {
+    for (const [store, novelty, served] of [
+      [new LocalStore(), 'lexical', 'prefix'],
+      [new LocalStore(new TraceMemory()), 'prefix', 'lexical'],
+      [new LocalStore(new TraceMemory()), 'full', 'lexical'],
+    ]) {
+      let error;
+      try {
+        new Scorer({ store, novelty });
+      } catch (thrown) {
+        error = thrown;
+      }
+      expect(error).toBeInstanceOf(Error);
+      expect(error.code).toBe('ERR_STORE_OTHER_METHOD');
+      expect(error.message).toBe(
+        `options.store serves novelty '${served}', not '${novelty}': use another store, or score with a novelty that it serves`,
+      );
+    }
+  });
+
+  test('an answer of a store without the parts of the similarity is refused', async () => {
+    const store = new LocalStore(new TraceMemory());
+    store.compareAndAddBatch = async (entries) => entries.map(() => [{ label: 'a', similarity: 1 }]);
+    const error = await errorOf(new Scorer({ novelty: 'lexical', store }).evaluateValue(traces[0]));
+    expect(error.code).toBe('ERR_STORE');
+    expect(error.message).toContain('lexical, contained, embedded');
+  });
+
+  test('each kind of memory refuses the questions of the other', async () => {
+    const words = { id: null, vectors: [], words: new Uint8Array(), model: null };
+    const [ofTraces, ofVectors] = [new LocalStore(new TraceMemory()), new LocalStore()];
+    for (const call of [ofTraces.nearest(randomVector(1), 1, MODEL), ofVectors.nearestTraces(words, 1)]) {
+      expect((await errorOf(call)).code).toBe('ERR_STORE_OTHER_METHOD');
+    }
+    expect(() => new LocalStore({})).toThrow('memory must be a VectorCache or a TraceMemory');
   });
 });

@@ -303,6 +303,8 @@ describe('weights', () => {
 });
 
 describe('other options', () => {
+  const method = () => {};
+  const everyMethod = { compareAndAdd: method, compareAndAddBatch: method, nearest: method, size: method };
   const refused = [
     ['null', null, TypeError, 'options must be an object, got null'],
     ['an array', [], TypeError, 'options must be an object, got array'],
@@ -334,10 +336,16 @@ describe('other options', () => {
       "options.cache is for novelty 'prefix'; 'full' remembers in options.memory, a TraceMemory",
     ],
     [
-      'a store for words',
-      { store: new LocalStore(), novelty: 'lexical' },
+      'a store of words without their method',
+      { store: { ...everyMethod, methods: ['lexical'] }, novelty: 'lexical' },
       TypeError,
-      "options.store is for novelty 'prefix': stores keep vectors, and 'lexical' compares words too",
+      'options.store.nearestTraces must be a function',
+    ],
+    [
+      'methods of a store that are no list',
+      { store: { ...everyMethod, methods: 'lexical' } },
+      TypeError,
+      'options.store.methods must be an array',
     ],
     [
       'a memory that is a cache',

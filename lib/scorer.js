@@ -85,6 +85,7 @@ class Scorer {
     } else {
       const { memory = new TraceMemory({ novelty }) } = given;
       this.#memory = memory;
+      if (store !== undefined && compares) this.#store = new StoreWithFallback(store, memory, onStoreError);
       const traces = compares ? nativeOfTraces(memory) : undefined;
       this.#native = fromAddon(() => new native.NativeScorer(profiles, undefined, traces));
     }
@@ -427,12 +428,32 @@ function readStore(store, path) {
   if (store === null || typeof store !== 'object') {
     throw invalidOption(TypeError, `${path} must be a NoveltyStore`);
   }
-  for (const method of ['compareAndAdd', 'compareAndAddBatch', 'nearest', 'size']) {
+  const methods = servedBy(store, path);
+  const isOfTraces = methods.some((method) => method !== 'prefix');
+  const forTraces = isOfTraces ? ['nearestTraces'] : [];
+  for (const method of ['compareAndAdd', 'compareAndAddBatch', 'nearest', ...forTraces, 'size']) {
     if (typeof readFrom(store, method, `${path}.${method}`, 'ERR_INVALID_OPTION') !== 'function') {
       throw invalidOption(TypeError, `${path}.${method} must be a function`);
     }
   }
   return /** @type {NoveltyStore} */ (store);
+}
+
+/**
+ * The novelty methods that a store serves: of one that does not say, that of vectors.
+ *
+ * @param {object} store
+ * @param {string} path
+ * @returns {unknown[]}
+ */
+function servedBy(store, path) {
+  const methods = readFrom(store, 'methods', `${path}.methods`, 'ERR_INVALID_OPTION');
+  if (methods === undefined) return ['prefix'];
+  if (!isArray(methods)) throw invalidOption(TypeError, `${path}.methods must be an array`);
+  const length = readLength(methods, `${path}.methods`, 'ERR_INVALID_OPTION');
+  return Array.from({ length }, (_, index) =>
+    readFrom(methods, index, `${path}.methods[${index}]`, 'ERR_INVALID_OPTION'),
+  );
 }
 
 /**
@@ -471,6 +492,13 @@ function readMemory(memory, path) {
  * @param {{ cache?: PublicCache, memory?: PublicMemory, store?: NoveltyStore }} given
  */
 function requireFitting(novelty, { cache, memory, store }) {
+  const served = store === undefined ? [novelty] : servedBy(store, 'options.store');
+  if (!served.includes(novelty)) {
+    const message =
+      `options.store serves novelty '${served.join("' and '")}', not '${novelty}': ` +
+      'use another store, or score with a novelty that it serves';
+    throw codedError(Error, 'ERR_STORE_OTHER_METHOD', message);
+  }
   if (novelty === 'prefix') {
     if (memory === undefined) return;
     const message = "options.memory is for novelty 'lexical' and 'full'; 'prefix' remembers in options.cache";
@@ -478,10 +506,6 @@ function requireFitting(novelty, { cache, memory, store }) {
   }
   if (cache !== undefined) {
     const message = `options.cache is for novelty 'prefix'; '${novelty}' remembers in options.memory, a TraceMemory`;
-    throw invalidOption(TypeError, message);
-  }
-  if (store !== undefined) {
-    const message = `options.store is for novelty 'prefix': stores keep vectors, and '${novelty}' compares words too`;
     throw invalidOption(TypeError, message);
   }
   if (memory !== undefined && memory.novelty !== novelty) {

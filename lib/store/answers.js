@@ -6,7 +6,7 @@ const { untilAborted } = require('../calls/abort.js');
 const { codedError } = require('../calls/errors.js');
 const { isArray, readFrom } = require('../calls/reading.js');
 
-/** @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js' */
+/** @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../index.js' */
 
 /**
  * Checks a store's answer, on which scores are based, and copies it, so that the store cannot change it later.
@@ -16,23 +16,33 @@ const { isArray, readFrom } = require('../calls/reading.js');
  * @returns {NoveltyComparison[]}
  */
 function readComparisons(comparisons, entries) {
-  return readList(comparisons, entries, (comparison, { vectors }) =>
-    readList(comparison, vectors, readNeighbour),
+  return readList(comparisons, entries, (comparison, { vectors, words, method }) =>
+    words === undefined
+      ? readList(comparison, vectors, readNeighbour)
+      : readList(comparison, [method], readSimilarTrace),
   );
 }
 
 /**
- * What is nearest to each vector of an entry in a store. Rejects when the signal aborts, whether or not the store heeds it.
+ * What is nearest to each vector of an entry in a store, or to its words. Rejects when the signal aborts, whether or not the store heeds it.
  *
  * @param {NoveltyStore} store
  * @param {NoveltyEntry} entry
  * @param {AbortSignal} [signal]
  */
-async function lookIn(store, { vectors, model, method }, signal) {
+async function lookIn(store, entry, signal) {
+  const { vectors, model, method } = entry;
+  if (entry.words !== undefined) {
+    const nearest = /** @type {NonNullable<NoveltyStore['nearestTraces']>} */ (store.nearestTraces);
+    const similar = await untilAborted((async () => nearest.call(store, entry, 1, { signal }))(), signal);
+    if (!isArray(similar)) throw nonsense();
+    return [readSimilarTrace(read(similar, 0) ?? null, method)];
+  }
   /** @type {NoveltyComparison} */
   const comparison = [];
   for (const vector of vectors) {
-    const looking = (async () => store.nearest(vector, 1, model, { signal, method }))();
+    const looking = (async () =>
+      store.nearest(vector, 1, /** @type {VectorModel} */ (model), { signal, method }))();
     const neighbours = await untilAborted(looking, signal);
     if (!isArray(neighbours)) throw nonsense();
     comparison.push(readNeighbour(read(neighbours, 0) ?? null));
@@ -72,6 +82,25 @@ function readNeighbour(neighbour) {
 }
 
 /**
+ * A neighbour with the parts of its similarity.
+ *
+ * @param {unknown} neighbour
+ * @param {string | undefined} method
+ * @returns {StoredNeighbour | null}
+ */
+function readSimilarTrace(neighbour, method) {
+  const found = readNeighbour(neighbour);
+  if (found === null) return null;
+  const part = (/** @type {'lexical' | 'contained' | 'embedded'} */ name) => {
+    const value = read(/** @type {object} */ (neighbour), name);
+    if (typeof value !== 'number' || !(value >= 0 && value <= MOST_SIMILARITY)) throw nonsense();
+    return Math.min(value, 1);
+  };
+  const embedded = method === 'full' ? part('embedded') : null;
+  return { ...found, lexical: part('lexical'), contained: part('contained'), embedded };
+}
+
+/**
  * @param {object} answer
  * @param {PropertyKey} key
  */
@@ -81,7 +110,8 @@ function read(answer, key) {
 
 function nonsense() {
   const message =
-    'the store must answer with a neighbour or null for each vector of each entry: { label, similarity } | null';
+    'the store must answer with a neighbour or null for each vector of each entry: { label, similarity } | null; ' +
+    'for each entry with words, one that also has the parts of the similarity: lexical, contained, embedded';
   return codedError(TypeError, 'ERR_STORE', message);
 }
 

@@ -8,8 +8,11 @@ const { setTimeout: sleep } = require('node:timers/promises');
 
 const { requireOptions } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
+const { addTraceTests } = require('./conformance-traces.js');
 
-const OPTIONS = ['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'openAgain', 'test'];
+const OPTIONS = [
+  ...['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'novelty', 'openAgain', 'test'],
+];
 /**
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
  * @import { ConformanceLimits, ConformanceOptions, ConformanceTest } from '../../conformance.js'
@@ -30,7 +33,7 @@ const TOLERANCE = 1e-6;
 function noveltyStoreConformance(options) {
   requireOptions(options, OPTIONS);
   const { createStore, destroyStore = () => {}, openAgain, limits = {}, test } = options;
-  const { isExact = true, knowsCalls = false } = options;
+  const { isExact = true, knowsCalls = false, novelty = 'prefix' } = options;
   /** @type {ConformanceTest[]} */
   const tests = [];
 
@@ -58,334 +61,338 @@ function noveltyStoreConformance(options) {
     tests.push({ name, run });
   };
 
-  add('an empty store resembles nothing', async (store) => {
-    assert.equal(await store.size(), 0);
-    assert.deepEqual(await store.nearest(vectorOf(1), 3, MODEL), []);
-    assert.deepEqual(await store.compareAndAddBatch([]), []);
-    assert.deepEqual(await store.compareAndAdd(entryOf('a', 1, 2)), [null, null]);
-    assert.equal(await store.size(), 2);
-  });
-
-  add('an entry is compared with those before it', async (store) => {
-    await store.compareAndAdd(entryOf('a', 1));
-    await store.compareAndAdd(entryOf('b', 2));
-    const [same] = await store.compareAndAdd(entryOf('c', 1));
-    assertNeighbour(same, 'a', 1);
-    const mixed = unit(vectorOf(2).map((component, index) => component + 0.1 * vectorOf(3)[index]));
-    const [similar] = await store.compareAndAdd({ id: 'd', vectors: [mixed], model: MODEL });
-    assertNeighbour(similar, 'b', dot(mixed, vectorOf(2)));
-    assert.equal(await store.size(), 4);
-  });
-
-  add('the vectors of an entry are not compared with one another', async (store) => {
-    assert.deepEqual(await store.compareAndAdd(entryOf('a', 1, 1, 1)), [null, null, null]);
-    const [first, second] = await store.compareAndAddBatch([entryOf('b', 2, 2), entryOf('c', 2, 1)]);
-    for (const neighbour of first) assertNeighbour(neighbour, 'a', dot(vectorOf(1), vectorOf(2)));
-    assertNeighbour(second[0], 'b', 1);
-    assertNeighbour(second[1], 'a', 1);
-    assert.equal(await store.size(), 7);
-  });
-
-  add('a batch is one entry after another', async (store) => {
-    const entries = Array.from({ length: 64 }, (_, index) => {
-      const vectors = Array.from({ length: 1 + (index % 3) }, (_, nth) => clusteredVector(index * 3 + nth));
-      return { id: `entry ${index}`, vectors, model: MODEL };
-    });
-    const reference = new Reference();
-    const expected = entries.map((entry) => reference.compareAndAdd(entry));
-    const comparisons = await store.compareAndAddBatch(entries.slice(0, 40));
-    for (const entry of entries.slice(40, 44)) comparisons.push(await store.compareAndAdd(entry));
-    comparisons.push(...(await store.compareAndAddBatch(entries.slice(44))));
-    assertComparisons(comparisons, expected, isExact);
-    assert.equal(await store.size(), reference.size);
-  });
-
-  add('hundreds of entries are compared as a plain loop does', async (store) => {
-    const reference = new Reference();
-    for (let from = 0; from < 640; from += 64) {
-      const entries = Array.from({ length: 64 }, (_, index) => ({
-        ...{ id: `entry ${from + index}`, vectors: [clusteredVector(from + index)], model: MODEL },
-      }));
-      const expected = entries.map((entry) => reference.compareAndAdd(entry));
-      assertComparisons(await store.compareAndAddBatch(entries), expected, isExact);
-    }
-    const query = clusteredVector(1000);
-    const found = await store.nearest(query, 10, MODEL);
-    const expected = reference.nearest(query, 10);
-    assert.equal(found.length, 10);
-    if (isExact)
-      found.forEach((neighbour, rank) => {
-        assertSimilarity(neighbour, expected[rank]);
-      });
-  });
-
-  add('nearest gives the most similar first and stores nothing', async (store) => {
-    const base = vectorOf(1);
-    const weights = [0.9, 0.1, 0.5];
-    for (const weight of weights) {
-      const vector = unit(base.map((component, index) => component + weight * vectorOf(2)[index]));
-      await store.compareAndAdd({ id: `weight ${weight}`, vectors: [vector], model: MODEL });
-    }
-    const labels = (/** @type {StoredNeighbour[]} */ found) => found.map(({ label }) => label);
-    assert.deepEqual(labels(await store.nearest(base, 2, MODEL)), ['weight 0.1', 'weight 0.5']);
-    const all = await store.nearest(base, 50, MODEL);
-    assert.deepEqual(labels(all), ['weight 0.1', 'weight 0.5', 'weight 0.9']);
-    for (const { label, similarity } of all) {
-      const weight = Number(label?.split(' ')[1]);
-      assertNear(
-        similarity,
-        dot(base, unit(base.map((component, index) => component + weight * vectorOf(2)[index]))),
-      );
-    }
-    assert.equal(await store.size(), 3);
-  });
-
-  add('labels come back as they are', async (store) => {
-    const labels = [
-      null,
-      '',
-      "'; DROP TABLE x; --",
-      '"\\{},',
-      'déjà vu 𝒳 名前',
-      'a'.repeat(1024),
-      '\n\t\u0001',
-    ];
-    const entries = labels.map((id, index) => ({ id, vectors: [vectorOf(index)], model: MODEL }));
-    await store.compareAndAddBatch(entries);
-    const comparisons = await store.compareAndAddBatch(entries);
-    assert.deepEqual(
-      comparisons.map(([neighbour]) => neighbour?.label),
-      labels,
-    );
-  });
-
-  add('of entries that are the same and come at once, one is new', async (store) => {
-    const comparisons = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => store.compareAndAdd(entryOf(`copy ${index}`, 1))),
-    );
-    assert.equal(comparisons.filter(([neighbour]) => neighbour === null).length, 1);
-    for (const [neighbour] of comparisons) if (neighbour) assertNear(neighbour.similarity, 1);
-    assert.equal(await store.size(), 20);
-  });
-
-  add('a vector may be changed after the call', async (store) => {
-    const vector = vectorOf(1).slice();
-    const adding = store.compareAndAdd({ id: 'a', vectors: [vector], model: MODEL });
-    vector.fill(0);
-    await adding;
-    const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
-    assertNeighbour(neighbour, 'a', 1);
-  });
-
-  add('vectors of another model are refused', async (store) => {
-    await store.compareAndAdd(entryOf('a', 1));
-    for (const other of [
-      { ...MODEL, model: 'other' },
-      { ...MODEL, dtype: 'q8' },
-    ]) {
-      const entry = { ...entryOf('b', 2), model: other };
-      await assert.rejects(store.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
-      await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), entry]), {
-        code: 'ERR_STORE_OTHER_MODEL',
-      });
-      await assert.rejects(store.nearest(vectorOf(1), 1, other), { code: 'ERR_STORE_OTHER_MODEL' });
-    }
-    assert.equal(await store.size(), 1);
-  });
-
-  add('vectors of another method are refused', async (store) => {
-    await store.compareAndAdd({ ...entryOf('a', 1), method: 'prefix' });
-    const other = { ...entryOf('b', 2), method: 'full' };
-    await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
-    await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), {
-      code: 'ERR_STORE_OTHER_METHOD',
-    });
-    await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { method: 'full' }), {
-      code: 'ERR_STORE_OTHER_METHOD',
-    });
-    assert.equal(await store.size(), 1);
-    // A method that is not known is compatible with every other.
-    await store.compareAndAdd(entryOf('d', 4));
-    assert.equal((await store.nearest(vectorOf(1), 5, MODEL)).length, 2);
-    assert.equal((await store.nearest(vectorOf(1), 5, MODEL, { method: 'prefix' })).length, 2);
-  });
-
-  add('the first method that is known is the one that a store is of', async (store) => {
-    await store.compareAndAdd(entryOf('a', 1));
-    // A query does not bind the store to its model.
-    await store.nearest(vectorOf(1), 1, MODEL, { method: 'prefix' });
-    await store.compareAndAddBatch([entryOf('b', 2), { ...entryOf('c', 3), method: 'full' }]);
-    const other = { ...entryOf('d', 4), method: 'prefix' };
-    await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
-    assert.equal(await store.size(), 3);
-  });
-
-  add('a batch of two methods is refused, by an empty store too', async (store) => {
-    const [prefix, full] = ['prefix', 'full'].map((method) => ({ ...entryOf(method, 1), method }));
-    await assert.rejects(store.compareAndAddBatch([prefix, full]), { code: 'ERR_STORE_OTHER_METHOD' });
-    assert.equal(await store.size(), 0);
-    // Neither is the one that the store is bound to now.
-    assert.deepEqual(await store.compareAndAdd(full), [null]);
-  });
-
-  add('a batch of two models is refused, by an empty store too', async (store) => {
-    const other = { ...entryOf('b', 2), model: { ...MODEL, dtype: 'q8' } };
-    const batch = [entryOf('a', 1), other];
-    await assert.rejects(store.compareAndAddBatch(batch), { code: 'ERR_STORE_OTHER_MODEL' });
-    assert.equal(await store.size(), 0);
-    // Neither is the one that the store is bound to now.
-    assert.deepEqual(await store.compareAndAdd(other), [null]);
-  });
-
-  add('a malformed entry is refused, and the batch with it', async (store) => {
-    const whole = entryOf('whole', 1);
-    const { vectors, ...without } = whole;
-    const wrong = [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
-    for (const broken of /** @type {NoveltyEntry[]} */ (/** @type {unknown} */ (wrong))) {
-      await assert.rejects(store.compareAndAdd(broken), Error);
-      await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
-    }
-    assert.equal(await store.size(), 0);
-    // The store may take the entry or refuse it, but only together with the rest of its batch.
-    const long = { ...whole, id: 'a'.repeat(1025) };
-    const isTaken = await store.compareAndAddBatch([whole, long]).then(
-      () => true,
-      () => false,
-    );
-    assert.equal(await store.size(), isTaken ? 2 : 0);
-  });
-
-  add('a malformed vector is refused, and the batch with it', async (store) => {
-    const broken = [
-      new Float32Array(DIMENSIONS - 1).fill(0.05),
-      vectorOf(1).map((component, index) => (index === 7 ? Number.NaN : component)),
-      vectorOf(1).map((component, index) => (index === 7 ? Number.POSITIVE_INFINITY : component)),
-    ];
-    for (const vector of broken) {
-      const entry = { id: 'broken', vectors: [vector], model: MODEL };
-      await assert.rejects(store.compareAndAdd(entry), Error);
-      await assert.rejects(store.compareAndAddBatch([entryOf('whole', 1), entry]), Error);
-    }
-    assert.equal(await store.size(), 0);
-    assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
-  });
-
-  add('a signal that has aborted stops a call before it begins', async (store) => {
-    const reason = new Error('not any more');
-    const signal = AbortSignal.abort(reason);
-    const isReason = (/** @type {unknown} */ error) => error === reason;
-    await assert.rejects(store.compareAndAdd(entryOf('a', 1), { signal }), isReason);
-    await assert.rejects(store.compareAndAddBatch([entryOf('a', 1)], { signal }), isReason);
-    await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { signal }), isReason);
-    await assert.rejects(store.size({ signal }), isReason);
-    assert.equal(await store.size(), 0);
-  });
-
-  add('a call that a signal stops has stored nothing, one that it does not stop has', async (store) => {
-    const signals = Array.from({ length: 20 }, () => new AbortController());
-    const reason = new Error('not any more');
-    const settled = Promise.allSettled(
-      signals.map(({ signal }, index) => store.compareAndAdd(entryOf(`entry ${index}`, index), { signal })),
-    );
-    for (const controller of signals) {
-      await new Promise(setImmediate);
-      controller.abort(reason);
-    }
-    const outcomes = await settled;
-    for (const outcome of outcomes) {
-      if (outcome.status === 'rejected') assert.equal(outcome.reason, reason);
-    }
-    assert.equal(await store.size(), outcomes.filter(({ status }) => status === 'fulfilled').length);
-  });
-
-  if (knowsCalls) {
-    add('a call that is made twice is stored once', async (store) => {
-      await store.compareAndAdd(entryOf('before', 1));
-      const batch = [entryOf('a', 2, 3), entryOf('b', 2)];
-      const [call, other] = [randomUUID(), randomUUID()];
-      const first = await store.compareAndAddBatch(batch, { call });
-      await store.compareAndAdd(entryOf('between', 4));
-      assertComparisons(await store.compareAndAddBatch(batch, { call }), first, isExact);
-      assert.equal(await store.size(), 5);
-      const single = await store.compareAndAdd(entryOf('c', 5), { call: other });
-      assertComparisons([await store.compareAndAdd(entryOf('c', 5), { call: other })], [single], isExact);
-      assert.equal(await store.size(), 6);
-      // The same entries under another call id count as new entries.
-      assertNeighbour((await store.compareAndAddBatch(batch, { call: randomUUID() }))[0][1], 'a', 1);
-      assert.equal(await store.size(), 9);
-    });
-
-    add('a call that is made twice at once is stored once', async (store) => {
-      const call = randomUUID();
-      const made = Array.from({ length: 4 }, () => store.compareAndAddBatch([entryOf('a', 1)], { call }));
-      for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
-      assert.equal(await store.size(), 1);
-    });
-  }
-
-  if (openAgain) {
-    add('a memory is shared by all who open it', async (store, again) => {
-      const other = await again();
-      await store.compareAndAdd(entryOf('a', 1));
-      assertNeighbour((await other.compareAndAdd(entryOf('b', 1)))[0], 'a', 1);
-      assert.equal(await store.size(), 2);
-      const entry = { ...entryOf('c', 1), model: { ...MODEL, dtype: 'q8' } };
-      await assert.rejects(other.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
-      await store.compareAndAdd({ ...entryOf('d', 2), method: 'prefix' });
-      const full = { ...entryOf('e', 3), method: 'full' };
-      await assert.rejects(other.compareAndAdd(full), { code: 'ERR_STORE_OTHER_METHOD' });
-    });
-
-    add('of entries that are the same and come at once from several, one is new', async (store, again) => {
-      const stores = [store, await again(), await again(), await again()];
-      for (let round = 0; round < 10; round++) {
-        const comparisons = await Promise.all(
-          stores.map((each, index) => each.compareAndAdd(entryOf(`${round}-${index}`, round))),
-        );
-        const news = comparisons.filter(([neighbour]) => neighbour === null || neighbour.similarity < 0.9);
-        assert.equal(news.length, 1, `round ${round}`);
-      }
-      assert.equal(await store.size(), 40);
-    });
-  }
-
-  if (limits.maxElements) {
-    add(
-      'the oldest vectors are displaced',
-      async (store) => {
-        const reference = new Reference(10);
-        const entries = Array.from({ length: 30 }, (_, index) => {
-          const vectors = Array.from({ length: 1 + (index % 4) }, (_, nth) => vectorOf((index + nth) % 12));
-          return { id: `entry ${index}`, vectors, model: MODEL };
-        });
-        const expected = entries.map((entry) => reference.compareAndAdd(entry));
-        const comparisons = await store.compareAndAddBatch(entries.slice(0, 15));
-        for (const entry of entries.slice(15)) comparisons.push(await store.compareAndAdd(entry));
-        assertComparisons(comparisons, expected, isExact);
-        assert.equal(await store.size(), 10);
-        assert.equal((await store.nearest(vectorOf(1), 50, MODEL)).length, 10);
-      },
-      { maxElements: 10 },
-    );
-  }
-
-  if (limits.ttlMs) {
-    add(
-      'vectors expire',
-      async (store) => {
-        await store.compareAndAdd(entryOf('a', 1));
-        // Longer than it has to be: the clocks are different ones.
-        await sleep(400);
-        assert.equal(await store.size(), 0);
-        assert.deepEqual(await store.nearest(vectorOf(1), 1, MODEL), []);
-        assert.deepEqual(await store.compareAndAdd(entryOf('b', 1)), [null]);
-      },
-      { ttlMs: 300 },
-    );
-  }
-
+  if (novelty === 'prefix') addVectorTests();
+  else addTraceTests(add, { ...options, novelty }, vectorOf);
   if (test !== undefined) for (const { name, run } of tests) test(name, run);
   return tests;
+
+  function addVectorTests() {
+    add('an empty store resembles nothing', async (store) => {
+      assert.equal(await store.size(), 0);
+      assert.deepEqual(await store.nearest(vectorOf(1), 3, MODEL), []);
+      assert.deepEqual(await store.compareAndAddBatch([]), []);
+      assert.deepEqual(await store.compareAndAdd(entryOf('a', 1, 2)), [null, null]);
+      assert.equal(await store.size(), 2);
+    });
+
+    add('an entry is compared with those before it', async (store) => {
+      await store.compareAndAdd(entryOf('a', 1));
+      await store.compareAndAdd(entryOf('b', 2));
+      const [same] = await store.compareAndAdd(entryOf('c', 1));
+      assertNeighbour(same, 'a', 1);
+      const mixed = unit(vectorOf(2).map((component, index) => component + 0.1 * vectorOf(3)[index]));
+      const [similar] = await store.compareAndAdd({ id: 'd', vectors: [mixed], model: MODEL });
+      assertNeighbour(similar, 'b', dot(mixed, vectorOf(2)));
+      assert.equal(await store.size(), 4);
+    });
+
+    add('the vectors of an entry are not compared with one another', async (store) => {
+      assert.deepEqual(await store.compareAndAdd(entryOf('a', 1, 1, 1)), [null, null, null]);
+      const [first, second] = await store.compareAndAddBatch([entryOf('b', 2, 2), entryOf('c', 2, 1)]);
+      for (const neighbour of first) assertNeighbour(neighbour, 'a', dot(vectorOf(1), vectorOf(2)));
+      assertNeighbour(second[0], 'b', 1);
+      assertNeighbour(second[1], 'a', 1);
+      assert.equal(await store.size(), 7);
+    });
+
+    add('a batch is one entry after another', async (store) => {
+      const entries = Array.from({ length: 64 }, (_, index) => {
+        const vectors = Array.from({ length: 1 + (index % 3) }, (_, nth) => clusteredVector(index * 3 + nth));
+        return { id: `entry ${index}`, vectors, model: MODEL };
+      });
+      const reference = new Reference();
+      const expected = entries.map((entry) => reference.compareAndAdd(entry));
+      const comparisons = await store.compareAndAddBatch(entries.slice(0, 40));
+      for (const entry of entries.slice(40, 44)) comparisons.push(await store.compareAndAdd(entry));
+      comparisons.push(...(await store.compareAndAddBatch(entries.slice(44))));
+      assertComparisons(comparisons, expected, isExact);
+      assert.equal(await store.size(), reference.size);
+    });
+
+    add('hundreds of entries are compared as a plain loop does', async (store) => {
+      const reference = new Reference();
+      for (let from = 0; from < 640; from += 64) {
+        const entries = Array.from({ length: 64 }, (_, index) => ({
+          ...{ id: `entry ${from + index}`, vectors: [clusteredVector(from + index)], model: MODEL },
+        }));
+        const expected = entries.map((entry) => reference.compareAndAdd(entry));
+        assertComparisons(await store.compareAndAddBatch(entries), expected, isExact);
+      }
+      const query = clusteredVector(1000);
+      const found = await store.nearest(query, 10, MODEL);
+      const expected = reference.nearest(query, 10);
+      assert.equal(found.length, 10);
+      if (isExact)
+        found.forEach((neighbour, rank) => {
+          assertSimilarity(neighbour, expected[rank]);
+        });
+    });
+
+    add('nearest gives the most similar first and stores nothing', async (store) => {
+      const base = vectorOf(1);
+      const weights = [0.9, 0.1, 0.5];
+      for (const weight of weights) {
+        const vector = unit(base.map((component, index) => component + weight * vectorOf(2)[index]));
+        await store.compareAndAdd({ id: `weight ${weight}`, vectors: [vector], model: MODEL });
+      }
+      const labels = (/** @type {StoredNeighbour[]} */ found) => found.map(({ label }) => label);
+      assert.deepEqual(labels(await store.nearest(base, 2, MODEL)), ['weight 0.1', 'weight 0.5']);
+      const all = await store.nearest(base, 50, MODEL);
+      assert.deepEqual(labels(all), ['weight 0.1', 'weight 0.5', 'weight 0.9']);
+      for (const { label, similarity } of all) {
+        const weight = Number(label?.split(' ')[1]);
+        assertNear(
+          similarity,
+          dot(base, unit(base.map((component, index) => component + weight * vectorOf(2)[index]))),
+        );
+      }
+      assert.equal(await store.size(), 3);
+    });
+
+    add('labels come back as they are', async (store) => {
+      const labels = [
+        null,
+        '',
+        "'; DROP TABLE x; --",
+        '"\\{},',
+        'déjà vu 𝒳 名前',
+        'a'.repeat(1024),
+        '\n\t\u0001',
+      ];
+      const entries = labels.map((id, index) => ({ id, vectors: [vectorOf(index)], model: MODEL }));
+      await store.compareAndAddBatch(entries);
+      const comparisons = await store.compareAndAddBatch(entries);
+      assert.deepEqual(
+        comparisons.map(([neighbour]) => neighbour?.label),
+        labels,
+      );
+    });
+
+    add('of entries that are the same and come at once, one is new', async (store) => {
+      const comparisons = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => store.compareAndAdd(entryOf(`copy ${index}`, 1))),
+      );
+      assert.equal(comparisons.filter(([neighbour]) => neighbour === null).length, 1);
+      for (const [neighbour] of comparisons) if (neighbour) assertNear(neighbour.similarity, 1);
+      assert.equal(await store.size(), 20);
+    });
+
+    add('a vector may be changed after the call', async (store) => {
+      const vector = vectorOf(1).slice();
+      const adding = store.compareAndAdd({ id: 'a', vectors: [vector], model: MODEL });
+      vector.fill(0);
+      await adding;
+      const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
+      assertNeighbour(neighbour, 'a', 1);
+    });
+
+    add('vectors of another model are refused', async (store) => {
+      await store.compareAndAdd(entryOf('a', 1));
+      for (const other of [
+        { ...MODEL, model: 'other' },
+        { ...MODEL, dtype: 'q8' },
+      ]) {
+        const entry = { ...entryOf('b', 2), model: other };
+        await assert.rejects(store.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
+        await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), entry]), {
+          code: 'ERR_STORE_OTHER_MODEL',
+        });
+        await assert.rejects(store.nearest(vectorOf(1), 1, other), { code: 'ERR_STORE_OTHER_MODEL' });
+      }
+      assert.equal(await store.size(), 1);
+    });
+
+    add('vectors of another method are refused', async (store) => {
+      await store.compareAndAdd({ ...entryOf('a', 1), method: 'prefix' });
+      const other = { ...entryOf('b', 2), method: 'full' };
+      await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
+      await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), {
+        code: 'ERR_STORE_OTHER_METHOD',
+      });
+      await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { method: 'full' }), {
+        code: 'ERR_STORE_OTHER_METHOD',
+      });
+      assert.equal(await store.size(), 1);
+      // A method that is not known is compatible with every other.
+      await store.compareAndAdd(entryOf('d', 4));
+      assert.equal((await store.nearest(vectorOf(1), 5, MODEL)).length, 2);
+      assert.equal((await store.nearest(vectorOf(1), 5, MODEL, { method: 'prefix' })).length, 2);
+    });
+
+    add('the first method that is known is the one that a store is of', async (store) => {
+      await store.compareAndAdd(entryOf('a', 1));
+      // A query does not bind the store to its model.
+      await store.nearest(vectorOf(1), 1, MODEL, { method: 'prefix' });
+      await store.compareAndAddBatch([entryOf('b', 2), { ...entryOf('c', 3), method: 'full' }]);
+      const other = { ...entryOf('d', 4), method: 'prefix' };
+      await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
+      assert.equal(await store.size(), 3);
+    });
+
+    add('a batch of two methods is refused, by an empty store too', async (store) => {
+      const [prefix, full] = ['prefix', 'full'].map((method) => ({ ...entryOf(method, 1), method }));
+      await assert.rejects(store.compareAndAddBatch([prefix, full]), { code: 'ERR_STORE_OTHER_METHOD' });
+      assert.equal(await store.size(), 0);
+      // Neither is the one that the store is bound to now.
+      assert.deepEqual(await store.compareAndAdd(full), [null]);
+    });
+
+    add('a batch of two models is refused, by an empty store too', async (store) => {
+      const other = { ...entryOf('b', 2), model: { ...MODEL, dtype: 'q8' } };
+      const batch = [entryOf('a', 1), other];
+      await assert.rejects(store.compareAndAddBatch(batch), { code: 'ERR_STORE_OTHER_MODEL' });
+      assert.equal(await store.size(), 0);
+      // Neither is the one that the store is bound to now.
+      assert.deepEqual(await store.compareAndAdd(other), [null]);
+    });
+
+    add('a malformed entry is refused, and the batch with it', async (store) => {
+      const whole = entryOf('whole', 1);
+      const { vectors, ...without } = whole;
+      const wrong = [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
+      for (const broken of /** @type {NoveltyEntry[]} */ (/** @type {unknown} */ (wrong))) {
+        await assert.rejects(store.compareAndAdd(broken), Error);
+        await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
+      }
+      assert.equal(await store.size(), 0);
+      // The store may take the entry or refuse it, but only together with the rest of its batch.
+      const long = { ...whole, id: 'a'.repeat(1025) };
+      const isTaken = await store.compareAndAddBatch([whole, long]).then(
+        () => true,
+        () => false,
+      );
+      assert.equal(await store.size(), isTaken ? 2 : 0);
+    });
+
+    add('a malformed vector is refused, and the batch with it', async (store) => {
+      const broken = [
+        new Float32Array(DIMENSIONS - 1).fill(0.05),
+        vectorOf(1).map((component, index) => (index === 7 ? Number.NaN : component)),
+        vectorOf(1).map((component, index) => (index === 7 ? Number.POSITIVE_INFINITY : component)),
+      ];
+      for (const vector of broken) {
+        const entry = { id: 'broken', vectors: [vector], model: MODEL };
+        await assert.rejects(store.compareAndAdd(entry), Error);
+        await assert.rejects(store.compareAndAddBatch([entryOf('whole', 1), entry]), Error);
+      }
+      assert.equal(await store.size(), 0);
+      assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
+    });
+
+    add('a signal that has aborted stops a call before it begins', async (store) => {
+      const reason = new Error('not any more');
+      const signal = AbortSignal.abort(reason);
+      const isReason = (/** @type {unknown} */ error) => error === reason;
+      await assert.rejects(store.compareAndAdd(entryOf('a', 1), { signal }), isReason);
+      await assert.rejects(store.compareAndAddBatch([entryOf('a', 1)], { signal }), isReason);
+      await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { signal }), isReason);
+      await assert.rejects(store.size({ signal }), isReason);
+      assert.equal(await store.size(), 0);
+    });
+
+    add('a call that a signal stops has stored nothing, one that it does not stop has', async (store) => {
+      const signals = Array.from({ length: 20 }, () => new AbortController());
+      const reason = new Error('not any more');
+      const settled = Promise.allSettled(
+        signals.map(({ signal }, index) => store.compareAndAdd(entryOf(`entry ${index}`, index), { signal })),
+      );
+      for (const controller of signals) {
+        await new Promise(setImmediate);
+        controller.abort(reason);
+      }
+      const outcomes = await settled;
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') assert.equal(outcome.reason, reason);
+      }
+      assert.equal(await store.size(), outcomes.filter(({ status }) => status === 'fulfilled').length);
+    });
+
+    if (knowsCalls) {
+      add('a call that is made twice is stored once', async (store) => {
+        await store.compareAndAdd(entryOf('before', 1));
+        const batch = [entryOf('a', 2, 3), entryOf('b', 2)];
+        const [call, other] = [randomUUID(), randomUUID()];
+        const first = await store.compareAndAddBatch(batch, { call });
+        await store.compareAndAdd(entryOf('between', 4));
+        assertComparisons(await store.compareAndAddBatch(batch, { call }), first, isExact);
+        assert.equal(await store.size(), 5);
+        const single = await store.compareAndAdd(entryOf('c', 5), { call: other });
+        assertComparisons([await store.compareAndAdd(entryOf('c', 5), { call: other })], [single], isExact);
+        assert.equal(await store.size(), 6);
+        // The same entries under another call id count as new entries.
+        assertNeighbour((await store.compareAndAddBatch(batch, { call: randomUUID() }))[0][1], 'a', 1);
+        assert.equal(await store.size(), 9);
+      });
+
+      add('a call that is made twice at once is stored once', async (store) => {
+        const call = randomUUID();
+        const made = Array.from({ length: 4 }, () => store.compareAndAddBatch([entryOf('a', 1)], { call }));
+        for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
+        assert.equal(await store.size(), 1);
+      });
+    }
+
+    if (openAgain) {
+      add('a memory is shared by all who open it', async (store, again) => {
+        const other = await again();
+        await store.compareAndAdd(entryOf('a', 1));
+        assertNeighbour((await other.compareAndAdd(entryOf('b', 1)))[0], 'a', 1);
+        assert.equal(await store.size(), 2);
+        const entry = { ...entryOf('c', 1), model: { ...MODEL, dtype: 'q8' } };
+        await assert.rejects(other.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
+        await store.compareAndAdd({ ...entryOf('d', 2), method: 'prefix' });
+        const full = { ...entryOf('e', 3), method: 'full' };
+        await assert.rejects(other.compareAndAdd(full), { code: 'ERR_STORE_OTHER_METHOD' });
+      });
+
+      add('of entries that are the same and come at once from several, one is new', async (store, again) => {
+        const stores = [store, await again(), await again(), await again()];
+        for (let round = 0; round < 10; round++) {
+          const comparisons = await Promise.all(
+            stores.map((each, index) => each.compareAndAdd(entryOf(`${round}-${index}`, round))),
+          );
+          const news = comparisons.filter(([neighbour]) => neighbour === null || neighbour.similarity < 0.9);
+          assert.equal(news.length, 1, `round ${round}`);
+        }
+        assert.equal(await store.size(), 40);
+      });
+    }
+
+    if (limits.maxElements) {
+      add(
+        'the oldest vectors are displaced',
+        async (store) => {
+          const reference = new Reference(10);
+          const entries = Array.from({ length: 30 }, (_, index) => {
+            const vectors = Array.from({ length: 1 + (index % 4) }, (_, nth) => vectorOf((index + nth) % 12));
+            return { id: `entry ${index}`, vectors, model: MODEL };
+          });
+          const expected = entries.map((entry) => reference.compareAndAdd(entry));
+          const comparisons = await store.compareAndAddBatch(entries.slice(0, 15));
+          for (const entry of entries.slice(15)) comparisons.push(await store.compareAndAdd(entry));
+          assertComparisons(comparisons, expected, isExact);
+          assert.equal(await store.size(), 10);
+          assert.equal((await store.nearest(vectorOf(1), 50, MODEL)).length, 10);
+        },
+        { maxElements: 10 },
+      );
+    }
+
+    if (limits.ttlMs) {
+      add(
+        'vectors expire',
+        async (store) => {
+          await store.compareAndAdd(entryOf('a', 1));
+          // Longer than it has to be: the clocks are different ones.
+          await sleep(400);
+          assert.equal(await store.size(), 0);
+          assert.deepEqual(await store.nearest(vectorOf(1), 1, MODEL), []);
+          assert.deepEqual(await store.compareAndAdd(entryOf('b', 1)), [null]);
+        },
+        { ttlMs: 300 },
+      );
+    }
+  }
 }
 
 /** The memory in plain JavaScript, in double precision. */

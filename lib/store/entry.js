@@ -2,7 +2,7 @@
 
 // Reads the arguments of a store once, and checks all of them before anything is stored.
 
-const { isFloat32Array } = require('node:util').types;
+const { isFloat32Array, isUint8Array } = require('node:util').types;
 
 const { codedError } = require('../calls/errors.js');
 const { isArray, readFrom, readLength } = require('../calls/reading.js');
@@ -11,7 +11,7 @@ const { isArray, readFrom, readLength } = require('../calls/reading.js');
 
 /** @typedef {import('../calls/errors.js').ErrorClass} ErrorClass */
 
-/** @typedef {{ model: VectorModel, method?: string }} Origin of vectors; those of different ones do not compare */
+/** @typedef {{ model: VectorModel | null, method?: string }} Origin of vectors; those of different ones do not compare */
 
 /** The longest id, in bytes of UTF-8. */
 const MAX_ID_BYTES = 1024;
@@ -19,10 +19,17 @@ const MAX_ID_BYTES = 1024;
 /** How much the length of a vector may differ from 1. Rounding to single precision makes a smaller difference. */
 const LENGTH_TOLERANCE = 1e-5;
 
+/** The bytes of a word of a trace: its hash in eight, and its count in two. */
+const WORD_BYTES = 10;
+
+/** The most words of a trace. */
+const MOST_WORDS = 480;
+
 /**
- * What the vectors of an entry must be: of this number of `dimensions`, and if `isUnit`, of length 1.
+ * What the vectors of an entry must be: of this number of `dimensions`, and if `isUnit`, of length 1. With a `method` entries have words, and
+ * a vector only with `full`.
  *
- * @typedef {{ dimensions: number, isUnit?: boolean }} Kind
+ * @typedef {{ dimensions: number, isUnit?: boolean, method?: 'lexical' | 'full' }} Kind
  */
 
 /**
@@ -33,7 +40,7 @@ const LENGTH_TOLERANCE = 1e-5;
  * @param {Kind} kind
  * @returns {NoveltyEntry}
  */
-function readEntry(entry, path, { dimensions, isUnit = false }) {
+function readEntry(entry, path, { dimensions, isUnit = false, method: expected }) {
   if (entry === null || typeof entry !== 'object') {
     throw invalidEntry(TypeError, `${path} must be an object`);
   }
@@ -48,11 +55,15 @@ function readEntry(entry, path, { dimensions, isUnit = false }) {
     throw invalidEntry(RangeError, message);
   }
   const vectors = read(entry, 'vectors', `${path}.vectors`);
-  const count = isArray(vectors) ? readLength(vectors, `${path}.vectors`, 'ERR_INVALID_ENTRY') : 0;
-  if (!isArray(vectors) || count === 0) {
-    throw invalidEntry(TypeError, `${path}.vectors must be an array of at least one`);
+  const count = isArray(vectors) ? readLength(vectors, `${path}.vectors`, 'ERR_INVALID_ENTRY') : -1;
+  const isFitting = expected === undefined ? count > 0 : count === (expected === 'full' ? 1 : 0);
+  if (!isArray(vectors) || !isFitting) {
+    const wanted = { undefined: 'of at least one', full: 'of one vector', lexical: 'without a vector' };
+    throw invalidEntry(TypeError, `${path}.vectors must be an array ${wanted[`${expected}`]}`);
   }
-  return {
+  const method = readMethod(read(entry, 'method', `${path}.method`), `${path}.method`, 'ERR_INVALID_ENTRY');
+  const model = read(entry, 'model', `${path}.model`);
+  const copy = {
     id,
     vectors: Array.from({ length: count }, (_, index) => {
       const where = `${path}.vectors[${index}]`;
@@ -62,9 +73,40 @@ function readEntry(entry, path, { dimensions, isUnit = false }) {
       }
       return vector;
     }),
-    model: readModel(read(entry, 'model', `${path}.model`), `${path}.model`),
-    method: readMethod(read(entry, 'method', `${path}.method`), `${path}.method`, 'ERR_INVALID_ENTRY'),
+    // Words are of no model.
+    model: expected === 'lexical' ? null : readModel(model, `${path}.model`),
+    method,
   };
+  if (expected === undefined) return copy;
+  if (method !== undefined && method !== expected) {
+    const message = `${path} is of novelty '${method}', and the store of novelty '${expected}'`;
+    throw codedError(Error, 'ERR_STORE_OTHER_METHOD', message);
+  }
+  return { ...copy, words: readWords(read(entry, 'words', `${path}.words`), `${path}.words`) };
+}
+
+/**
+ * A copy of the words of a trace.
+ *
+ * @param {unknown} value
+ * @param {string} path
+ */
+function readWords(value, path) {
+  if (!isUint8Array(value)) throw invalidEntry(TypeError, `${path} must be a Uint8Array`);
+  const words = new Uint8Array(value);
+  const { length } = words;
+  if (length % WORD_BYTES !== 0 || length > MOST_WORDS * WORD_BYTES) {
+    const message = `${path} must have ${WORD_BYTES} bytes for each of at most ${MOST_WORDS} words, got ${length}`;
+    throw invalidEntry(RangeError, message);
+  }
+  const view = new DataView(words.buffer);
+  let last = -1n;
+  for (let at = 0; at < length; at += WORD_BYTES) {
+    const hash = view.getBigUint64(at, true);
+    if (hash <= last) throw invalidEntry(RangeError, `${path} must be in the order of their hashes`);
+    last = hash;
+  }
+  return words;
 }
 
 /**
@@ -170,16 +212,16 @@ function requireName(value, path, code) {
 }
 
 /**
- * @param {VectorModel} one
- * @param {VectorModel} other
+ * @param {VectorModel | null} one
+ * @param {VectorModel | null} other
  */
 function isSameModel(one, other) {
-  return one.model === other.model && one.dtype === other.dtype;
+  return one?.model === other?.model && one?.dtype === other?.dtype;
 }
 
-/** @param {VectorModel} identity */
-function nameOf({ model, dtype }) {
-  return `${model} (${dtype})`;
+/** @param {VectorModel | null} identity */
+function nameOf(identity) {
+  return identity === null ? 'no model' : `${identity.model} (${identity.dtype})`;
 }
 
 /**

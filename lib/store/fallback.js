@@ -13,15 +13,16 @@ const { isPassing, isRefusal, typed, warn } = require('./failures.js');
 const { LocalStore, addEntries, requireComparable } = require('./local.js');
 
 /**
- * @import { AbortSignalLike, NoveltyComparison, NoveltyEntry, NoveltyStore, VectorCache } from '../../index.js'
- * @import { LocalStore as Local } from '../../index.js'
+ * @import { AbortSignalLike, NoveltyComparison, NoveltyEntry, NoveltyStore, TraceMemory, VectorCache } from '../../index.js'
  * @import { NativeCall } from '../binding.js'
  */
+
+/** @typedef {import('../../index.js').LocalStore<VectorCache | TraceMemory>} Local */
 
 /** The most entries that go to a store in one call. */
 const MOST_ENTRIES = 64;
 
-/** The most vectors that are kept for a store that fails, 15 MB; then the oldest are given up. */
+/** The most vectors or traces that are kept for a store that fails, 15 to 60 MB; then the oldest are given up. */
 const MOST_MISSED = 10_000;
 
 /** For how many milliseconds a store that has failed is not asked: the first number, doubled at each failure up to the second. */
@@ -92,7 +93,7 @@ class StoreWithFallback {
 
   /**
    * @param {NoveltyStore} store
-   * @param {VectorCache} cache
+   * @param {VectorCache | TraceMemory} cache
    * @param {'reject' | 'local'} onError
    */
   constructor(store, cache, onError) {
@@ -465,7 +466,7 @@ function batchOf(entries) {
 
 /** @param {Batch} batch */
 function sizeOf({ entries }) {
-  return entries.reduce((size, { vectors }) => size + vectors.length, 0);
+  return entries.reduce((size, { vectors }) => size + Math.max(1, vectors.length), 0);
 }
 
 /**

@@ -6,49 +6,76 @@ const { codedError, fromAddon } = require('../calls/errors.js');
 const { custom, inspectAs } = require('../inspect.js');
 const native = require('../loader.js').addon;
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./entry.js');
-const { VectorCache, nativeOf } = require('../vector-cache.js');
+const { packed } = require('./packed.js');
+const { isTraceMemory, nativeOfTraces } = require('../trace-memory.js');
+const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
 
 /**
- * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour,
- *   VectorModel } from '../../index.js'
+ * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore,
+ *   StoredNeighbour, TraceMemory, VectorModel } from '../../index.js'
  * @import { VectorCache as VectorCacheInterface } from '../../index.js'
- * @import { NativeCall, NativeVectorCache } from '../binding.js'
+ * @import { NativeCall, NativeSimilarTrace, NativeTraceMemory, NativeVectorCache } from '../binding.js'
  * @import { Origin } from './entry.js'
  */
 
 /**
- * A `VectorCache` as a novelty store. All its calls are atomic, and are worked on in the order in which they were made, away
+ * A `VectorCache` or a `TraceMemory` as a novelty store. All its calls are atomic, and are worked on in the order in which they were made, away
  * from the event loop.
  *
+ * @template {VectorCacheInterface | TraceMemory} [Memory=VectorCacheInterface]
  * @implements {NoveltyStore}
  */
 class LocalStore {
-  #cache;
+  /** @type {VectorCacheInterface | TraceMemory} */
+  #memory;
 
   /**
-   * Stores in a cache, by default a new one for 1,000 vectors. Throws `ERR_INVALID_OPTION`.
+   * Stores in a memory, by default a new cache for 1,000 vectors. Throws `ERR_INVALID_OPTION`.
    *
-   * @param {VectorCacheInterface} [cache]
+   * @param {Memory} [memory]
    */
-  constructor(cache = new VectorCache()) {
-    if (nativeOf(cache) === undefined) {
-      throw codedError(TypeError, 'ERR_INVALID_OPTION', 'cache must be a VectorCache');
+  constructor(memory = /** @type {any} */ (new VectorCache())) {
+    if (!isVectorCache(memory) && !isTraceMemory(memory)) {
+      throw codedError(TypeError, 'ERR_INVALID_OPTION', 'memory must be a VectorCache or a TraceMemory');
     }
-    this.#cache = cache;
+    this.#memory = memory;
   }
 
   /**
-   * The cache that it stores in: the live one, not a copy.
+   * The cache that it stores in: the live one, not a copy; null where that is a `TraceMemory`.
    *
-   * @returns {VectorCacheInterface}
+   * @returns {Memory extends TraceMemory ? null : VectorCacheInterface}
    */
   get cache() {
-    return this.#cache;
+    return /** @type {any} */ (isVectorCache(this.#memory) ? this.#memory : null);
+  }
+
+  /**
+   * The memory that it stores in: the live one, not a copy; null where that is a `VectorCache`.
+   *
+   * @returns {Memory extends TraceMemory ? TraceMemory : null}
+   */
+  get memory() {
+    return /** @type {any} */ (this.#traces);
+  }
+
+  get #traces() {
+    return isTraceMemory(this.#memory) ? this.#memory : null;
+  }
+
+  /**
+   * The methods of the scorers that it serves.
+   *
+   * @returns {NoveltyMethod[]}
+   */
+  get methods() {
+    return [this.#traces?.novelty ?? 'prefix'];
   }
 
   /** @type {import('../inspect.js').Inspect} */
   [custom](depth, options) {
-    return inspectAs('LocalStore', { cache: this.#cache }, depth, options);
+    const { cache, memory } = this;
+    return inspectAs('LocalStore', cache ? { cache } : { memory }, depth, options);
   }
 
   /**
@@ -87,7 +114,8 @@ class LocalStore {
    */
   async nearest(vector, count, model, options) {
     const { signal, method } = readCallOptions(options, { method: ofType('string') });
-    const { vector: query } = readVector(vector, 'vector', this.#cache.dimensions);
+    if (this.#traces !== null) throw otherMethod('nearest is for vectors; ask nearestTraces');
+    const { vector: query } = readVector(vector, 'vector', this.#kind.dimensions);
     const origin = {
       model: readModel(model, 'model'),
       method: readMethod(method, 'options.method', 'ERR_INVALID_OPTION'),
@@ -100,18 +128,46 @@ class LocalStore {
   }
 
   /**
-   * How many vectors are stored and compared with.
+   * The `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
+   *
+   * @param {NoveltyEntry} entry
+   * @param {number} count
+   * @param {CallOptions} [options]
+   * @returns {Promise<StoredNeighbour[]>}
+   */
+  async nearestTraces(entry, count, options) {
+    const { signal } = readCallOptions(options);
+    if (this.#traces === null) throw otherMethod('nearestTraces is for traces; ask nearest');
+    const read = readEntry(entry, 'entry', this.#kind);
+    requireNumber(count, 'count', { from: 0, whole: true });
+    const similar = await this.#askTraces(signal, (native, call) =>
+      native.nearestPacked({ trace: packed(read) }, count, read.model ?? undefined, call),
+    );
+    return Array.from(similar, neighbourOf);
+  }
+
+  /**
+   * How many vectors or traces are stored and compared with.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
    */
   async size(options) {
     const { signal } = readCallOptions(options);
+    if (this.#traces !== null) return this.#askTraces(signal, (memory, call) => memory.count(call));
     return this.#ask(signal, (cache, call) => cache.count(call));
   }
 
+  /** @returns {import('./entry.js').Kind} */
   get #kind() {
-    return { dimensions: this.#cache.dimensions };
+    const memory = this.#traces;
+    if (memory === null) return { dimensions: this.#cache.dimensions };
+    const { dimensions } = /** @type {NativeTraceMemory} */ (nativeOfTraces(memory));
+    return { dimensions, method: memory.novelty };
+  }
+
+  get #cache() {
+    return /** @type {VectorCacheInterface} */ (this.#memory);
   }
 
   /**
@@ -123,8 +179,20 @@ class LocalStore {
     throwIfAborted(signal);
     if (entries.length === 0) return [];
     const { model, method } = originOf(entries);
+    if (this.#traces !== null) {
+      const nearest = await this.#askTraces(signal, (memory, call) =>
+        memory.compareAndAddPacked(packedEntries(entries), model ?? undefined, call),
+      );
+      return Array.from(nearest, (similar) => [similar && neighbourOf(similar)]);
+    }
     const comparisons = await this.#ask(signal, (cache, call) =>
-      cache.compareAndAdd(vectorsOf(entries), countsOf(entries), model, method, call),
+      cache.compareAndAdd(
+        vectorsOf(entries),
+        countsOf(entries),
+        /** @type {VectorModel} */ (model),
+        method,
+        call,
+      ),
     );
     return Array.from(comparisons, (comparison) =>
       Array.from(comparison, (neighbour) => neighbour && copyOf(neighbour)),
@@ -141,11 +209,58 @@ class LocalStore {
    * @returns {Promise<T>}
    */
   async #ask(signal, begin) {
-    throwIfAborted(signal);
     const cache = /** @type {NativeVectorCache} */ (nativeOf(this.#cache));
-    const call = signal && new native.NativeCall();
-    return cancellable(() => asStore(fromAddon(() => begin(cache, call))), call, signal);
+    return askLater(signal, (call) => begin(cache, call));
   }
+
+  /**
+   * As `#ask`, where traces are stored.
+   *
+   * @template T
+   * @param {AbortSignalLike | undefined} signal
+   * @param {(memory: NativeTraceMemory, call: NativeCall | undefined) => Promise<T>} begin
+   * @returns {Promise<T>}
+   */
+  async #askTraces(signal, begin) {
+    const memory = /** @type {NativeTraceMemory} */ (nativeOfTraces(this.#traces));
+    return askLater(signal, (call) => begin(memory, call));
+  }
+}
+
+/**
+ * @template T
+ * @param {AbortSignalLike | undefined} signal
+ * @param {(call: NativeCall | undefined) => Promise<T>} begin
+ * @returns {T | Promise<T>}
+ */
+function askLater(signal, begin) {
+  throwIfAborted(signal);
+  const call = signal && new native.NativeCall();
+  return cancellable(() => asStore(fromAddon(() => begin(call))), call, signal);
+}
+
+/** @param {string} message */
+function otherMethod(message) {
+  return codedError(Error, 'ERR_STORE_OTHER_METHOD', message);
+}
+
+/**
+ * A similar trace of a memory as a store tells of it.
+ *
+ * @param {NativeSimilarTrace} similar
+ * @returns {StoredNeighbour}
+ */
+function neighbourOf({ label, similarity, lexical, contained, embedded }) {
+  return { label: label ?? null, similarity, lexical, contained, embedded: embedded ?? null };
+}
+
+/**
+ * Entries with words as the addon takes them.
+ *
+ * @param {readonly NoveltyEntry[]} entries
+ */
+function packedEntries(entries) {
+  return entries.map((entry) => ({ trace: packed(entry), label: entry.id ?? undefined }));
 }
 
 /**
@@ -168,7 +283,7 @@ async function asStore(reply) {
 /**
  * A copy, so that the object is of the caller's realm.
  *
- * @param {StoredNeighbour} neighbour
+ * @param {{ label: string | null, similarity: number }} neighbour
  * @returns {StoredNeighbour}
  */
 function copyOf({ label, similarity }) {
@@ -198,24 +313,34 @@ function countsOf(entries) {
 }
 
 /**
- * Adds entries of one origin to a cache, after the calls before, with nothing to compare them with.
+ * Adds entries of one origin to a memory, after the calls before, with nothing to compare them with.
  *
- * @param {VectorCacheInterface} cache
+ * @param {VectorCacheInterface | TraceMemory} memory
  * @param {readonly NoveltyEntry[]} entries
  */
-async function addEntries(cache, entries) {
+async function addEntries(memory, entries) {
   const { model, method } = originOf(entries);
-  await fromAddon(() => nativeOf(cache)?.addEntries(vectorsOf(entries), countsOf(entries), model, method));
+  if (isTraceMemory(memory)) {
+    await fromAddon(() => nativeOfTraces(memory)?.addPacked(packedEntries(entries), model ?? undefined));
+    return;
+  }
+  const identity = /** @type {VectorModel} */ (model);
+  await fromAddon(() =>
+    nativeOf(memory)?.addEntries(vectorsOf(entries), countsOf(entries), identity, method),
+  );
 }
 
 /**
- * Throws if vectors of a model and a method do not compare with those in a cache.
+ * Throws if vectors of a model and a method do not compare with those in a memory.
  *
- * @param {VectorCacheInterface} cache
+ * @param {VectorCacheInterface | TraceMemory} memory
  * @param {Origin} origin
  */
-function requireComparable(cache, { model, method }) {
-  fromAddon(() => nativeOf(cache)?.checkOrigin(model, method));
+function requireComparable(memory, { model, method }) {
+  // Words are of no model.
+  if (model === null) return;
+  if (isTraceMemory(memory)) fromAddon(() => nativeOfTraces(memory)?.checkModel(model));
+  else fromAddon(() => nativeOf(memory)?.checkOrigin(model, method));
 }
 
 module.exports = { LocalStore, addEntries, requireComparable };

@@ -6,7 +6,7 @@ const { fromAddon } = require('../calls/errors.js');
 
 /**
  * @import { AbortSignalLike, ScoreBreakdown } from '../../index.js'
- * @import { EmbeddedTrace, NativeBreakdown, NativeCall, NativeModelIdentity } from '../binding.js'
+ * @import { EmbeddedTrace, NativeBreakdown, NativeCall } from '../binding.js'
  */
 
 /**
@@ -43,22 +43,23 @@ function explainByStore(store, embed, remember, call, signal) {
 async function score(store, embedding, remember, call, signal) {
   // The embeddings come in the order of the calls, and so the questions do.
   const embedded = await embedding;
-  const { vector } = embedded;
-  if (vector === null) return embedded.score(null);
-  // An embedded trace with a vector always has a model.
-  const { model, dtype } = /** @type {NativeModelIdentity} */ (embedded.model);
+  const { vector, words, model } = embedded;
+  if (vector === null && words === null) return embedded.score(null);
+  // Copies, so that the arrays and the object are of the caller's realm.
   const entry = {
     id: embedded.id,
-    // A copy, so that the array and the object are of the caller's realm.
-    vectors: [new Float32Array(vector)],
-    model: { model, dtype },
+    vectors: vector === null ? [] : [new Float32Array(vector)],
+    ...(words === null ? {} : { words: new Uint8Array(words) }),
+    model: model && { model: model.model, dtype: model.dtype },
     method: embedded.method ?? undefined,
   };
   const {
     comparison: [nearest],
     isLocal,
   } = await store.ask(entry, remember, call, signal);
-  const breakdown = fromAddon(() => embedded.score(nearest));
+  // The addon reads all fields; a neighbour by a vector has no parts.
+  const neighbour = nearest && { lexical: null, contained: null, embedded: null, ...nearest };
+  const breakdown = fromAddon(() => embedded.score(neighbour));
   return isLocal ? breakdown : { ...breakdown, noveltyBasis: STORE_BASES[breakdown.noveltyBasis] };
 }
 

@@ -1,0 +1,572 @@
+'use strict';
+
+// What a store of traces must do: one that serves `novelty: 'lexical'` or `'full'`. Nothing here loads the addon.
+
+const assert = require('node:assert/strict');
+const { randomUUID } = require('node:crypto');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+/**
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
+ * @import { ConformanceLimits, ConformanceOptions } from '../../conformance.js'
+ */
+
+/**
+ * Adds a test of a new store.
+ *
+ * @template {NoveltyStore} Store
+ * @callback AddTest
+ * @param {string} name
+ * @param {(store: Store, again: () => Promise<Store>) => Promise<void>} body
+ * @param {ConformanceLimits} [limited]
+ * @returns {void}
+ */
+
+/** @typedef {{ hash: bigint, code: number, count: number }} Word */
+
+const MODEL = { model: 'conformance', dtype: 'fp32' };
+
+/** What the parts of a similarity may differ by from those in double precision. */
+const TOLERANCE = 1e-6;
+
+/** With so many traces every store is exact. */
+const FEW = 40;
+
+/** So many are more than a store needs to compare one by one, and fewer than a memory takes a sample of. */
+const MANY = 192;
+
+/** What the similarity that a store finds may differ by where it is not exact, in all but one of ten cases. */
+const INEXACTNESS = 0.03;
+
+/**
+ * Adds the tests of a store of traces.
+ *
+ * @template {NoveltyStore} Store
+ * @param {AddTest<Store>} add
+ * @param {ConformanceOptions<Store> & { novelty: 'lexical' | 'full' }} options
+ * @param {(seed: number) => Float32Array} vectorOf a vector of length 1, the same for the same seed
+ */
+function addTraceTests(add, options, vectorOf) {
+  const { novelty, openAgain, limits = {}, isExact = true, knowsCalls = false } = options;
+
+  /**
+   * A trace of its own, with some words that others have too.
+   *
+   * @param {string | null} id
+   * @param {number} seed
+   * @returns {NoveltyEntry}
+   */
+  const entryOf = (id, seed) => entryWith(id, wordsOf(seed), novelty === 'full' ? [vectorOf(seed)] : []);
+
+  /**
+   * @param {string | null} id
+   * @param {Word[]} words
+   * @param {Float32Array[]} vectors
+   * @returns {NoveltyEntry}
+   */
+  const entryWith = (id, words, vectors) => ({
+    ...{ id, vectors, words: bytesOf(words), method: novelty },
+    model: novelty === 'full' ? MODEL : null,
+  });
+
+  /** @param {Store} store @param {NoveltyEntry} entry @param {number} count */
+  const nearest = (store, entry, count) => {
+    assert.equal(typeof store.nearestTraces, 'function', 'the store has no method nearestTraces');
+    return /** @type {Required<NoveltyStore>} */ (/** @type {unknown} */ (store)).nearestTraces(entry, count);
+  };
+
+  add('it says which method it serves', async (store) => {
+    assert.ok(store.methods?.includes(novelty), `methods must include ${novelty}`);
+  });
+
+  add('an empty store resembles nothing', async (store) => {
+    assert.equal(await store.size(), 0);
+    assert.deepEqual(await nearest(store, entryOf('a', 1), 3), []);
+    assert.deepEqual(await store.compareAndAddBatch([]), []);
+    assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
+    assert.equal(await store.size(), 1);
+  });
+
+  add('a trace is compared with those before it', async (store) => {
+    const reference = new Reference();
+    for (const seed of [1, 2, 3, 1, 4, 2]) {
+      const entry = entryOf(`trace ${seed}`, seed);
+      const [wanted] = reference.compareAndAdd(entry);
+      assertNeighbour((await store.compareAndAdd(entry))[0], wanted);
+    }
+    const [same] = await nearest(store, entryOf(null, 3), 1);
+    assert.equal(same.label, 'trace 3');
+    for (const part of [same.similarity, same.lexical, same.contained]) assertNear(part, 1);
+    if (novelty === 'full') assertNear(same.embedded, 1);
+    else assert.equal(same.embedded ?? null, null);
+    assert.equal(await store.size(), 6);
+  });
+
+  add('a batch is one entry after another', async (store) => {
+    const entries = Array.from({ length: FEW }, (_, seed) => entryOf(`trace ${seed}`, seed % 30));
+    const reference = new Reference();
+    const expected = entries.map((entry) => reference.compareAndAdd(entry));
+    const comparisons = await store.compareAndAddBatch(entries.slice(0, 25));
+    for (const entry of entries.slice(25, 28)) comparisons.push(await store.compareAndAdd(entry));
+    comparisons.push(...(await store.compareAndAddBatch(entries.slice(28))));
+    for (const [index, [found]] of comparisons.entries()) assertNeighbour(found, expected[index][0]);
+    assert.equal(await store.size(), FEW);
+  });
+
+  add('many traces are compared as a plain loop does', async (store) => {
+    const reference = new Reference();
+    let misses = 0;
+    for (let from = 0; from < MANY; from += 32) {
+      const entries = Array.from({ length: 32 }, (_, index) =>
+        entryOf(`trace ${from + index}`, from + index),
+      );
+      const comparisons = await store.compareAndAddBatch(entries);
+      for (const [index, entry] of entries.entries()) {
+        // The plain loop takes its time.
+        if (index % 8 === 7) {
+          const [[found], [expected]] = [comparisons[index], reference.nearest(entry, 1)];
+          if (isExact) assertNeighbour(found, expected);
+          else if (Math.abs((found?.similarity ?? 0) - expected.similarity) > INEXACTNESS) misses++;
+        }
+        reference.add(entry);
+      }
+    }
+    assert.ok(
+      misses <= MANY / 80,
+      `${misses} of ${MANY / 8} similarities were off by more than ${INEXACTNESS}`,
+    );
+    for (const seed of [0, 100, MANY - 1]) {
+      const found = await nearest(store, entryOf(null, seed), 10);
+      assert.equal(found[0].label, `trace ${seed}`);
+      assertNear(found[0].similarity, 1);
+      assert.equal(found.length, 10);
+    }
+    assert.equal(await store.size(), MANY);
+  });
+
+  add('nearestTraces gives the most similar first and stores nothing', async (store) => {
+    const reference = new Reference();
+    for (let seed = 0; seed < 12; seed++) {
+      reference.compareAndAdd(entryOf(`trace ${seed}`, seed));
+      await store.compareAndAdd(entryOf(`trace ${seed}`, seed));
+    }
+    const wanted = reference.nearest(entryOf(null, 20), 12);
+    for (const count of [0, 1, 5, 50]) {
+      const found = await nearest(store, entryOf(null, 20), count);
+      assert.equal(found.length, Math.min(count, 12));
+      for (const [rank, neighbour] of found.entries())
+        assertNear(neighbour.similarity, wanted[rank].similarity);
+    }
+    assert.equal(await store.size(), 12);
+  });
+
+  add('traces without words are alike', async (store) => {
+    const without = (/** @type {string} */ id) => entryWith(id, [], novelty === 'full' ? [vectorOf(1)] : []);
+    await store.compareAndAdd(entryOf('with words', 1));
+    const [first] = await store.compareAndAdd(without('a'));
+    assertNear(first?.lexical, 0);
+    assertNear(first?.contained, 0);
+    const [second] = await store.compareAndAdd(without('b'));
+    assert.equal(second?.label, 'a');
+    assertNear(second?.similarity, 1);
+  });
+
+  add('labels come back as they are', async (store) => {
+    const labels = [
+      null,
+      '',
+      "'; DROP TABLE x; --",
+      '"\\{},',
+      'déjà vu 𝒳 名前',
+      'a'.repeat(1024),
+      '\n\t\u0001',
+    ];
+    const entries = labels.map((id, index) => entryOf(id, index));
+    await store.compareAndAddBatch(entries);
+    const comparisons = await store.compareAndAddBatch(entries);
+    assert.deepEqual(
+      comparisons.map(([neighbour]) => neighbour?.label),
+      labels,
+    );
+  });
+
+  add('of traces that are the same and come at once, one is new', async (store) => {
+    const comparisons = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => store.compareAndAdd(entryOf(`copy ${index}`, 1))),
+    );
+    assert.equal(comparisons.filter(([neighbour]) => neighbour === null).length, 1);
+    for (const [neighbour] of comparisons) if (neighbour) assertNear(neighbour.similarity, 1);
+    assert.equal(await store.size(), 20);
+  });
+
+  add('an entry may be changed after the call', async (store) => {
+    const entry = entryOf('a', 1);
+    const adding = store.compareAndAdd(entry);
+    entry.words?.fill(0);
+    for (const vector of entry.vectors) vector.slice().fill(0);
+    await adding;
+    const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
+    assertNear(neighbour?.similarity, 1);
+  });
+
+  add('entries of another method are refused', async (store) => {
+    await store.compareAndAdd(entryOf('a', 1));
+    const other = { ...entryOf('b', 2), method: 'prefix' };
+    const refused = { code: 'ERR_STORE_OTHER_METHOD' };
+    await assert.rejects(store.compareAndAdd(other), refused);
+    await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), refused);
+    await assert.rejects(async () => nearest(store, other, 1), refused);
+    assert.equal(await store.size(), 1);
+    await store.compareAndAdd({ ...entryOf('d', 4), method: undefined });
+    assert.equal(await store.size(), 2);
+  });
+
+  if (novelty === 'full') {
+    add('entries of another model are refused', async (store) => {
+      await store.compareAndAdd(entryOf('a', 1));
+      const refused = { code: 'ERR_STORE_OTHER_MODEL' };
+      for (const model of [
+        { ...MODEL, model: 'other' },
+        { ...MODEL, dtype: 'q8' },
+      ]) {
+        const other = { ...entryOf('b', 2), model };
+        await assert.rejects(store.compareAndAdd(other), refused);
+        await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), refused);
+        await assert.rejects(async () => nearest(store, other, 1), refused);
+      }
+      assert.equal(await store.size(), 1);
+    });
+  }
+
+  add('a malformed entry is refused, and the batch with it', async (store) => {
+    const whole = entryOf('whole', 1);
+    const words = /** @type {Uint8Array} */ (whole.words);
+    const { words: _, ...without } = whole;
+    const wrong = [
+      ...[null, 7, without, { ...whole, id: 7 }, { ...whole, vectors: undefined }],
+      { ...whole, vectors: novelty === 'full' ? [] : [vectorOf(1)] },
+      { ...whole, words: words.subarray(1) },
+      { ...whole, words: 'words' },
+      // The same word twice, and more words than a trace has.
+      { ...whole, words: Buffer.concat([words.subarray(0, 10), words.subarray(0, 10)]) },
+      { ...whole, words: bytesOf(Array.from({ length: 481 }, (_, index) => wordOf(BigInt(index + 1), 1))) },
+    ];
+    for (const broken of /** @type {NoveltyEntry[]} */ (/** @type {unknown} */ (wrong))) {
+      await assert.rejects(store.compareAndAdd(broken), Error);
+      await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
+    }
+    assert.equal(await store.size(), 0);
+    assert.deepEqual(await store.compareAndAdd(whole), [null]);
+  });
+
+  add('a signal that has aborted stops a call before it begins', async (store) => {
+    const reason = new Error('not any more');
+    const signal = AbortSignal.abort(reason);
+    const isReason = (/** @type {unknown} */ error) => error === reason;
+    await assert.rejects(store.compareAndAdd(entryOf('a', 1), { signal }), isReason);
+    await assert.rejects(store.compareAndAddBatch([entryOf('a', 1)], { signal }), isReason);
+    await assert.rejects(async () => store.nearestTraces?.(entryOf('a', 1), 1, { signal }), isReason);
+    assert.equal(await store.size(), 0);
+  });
+
+  add('a call that a signal stops has stored nothing, one that it does not stop has', async (store) => {
+    const signals = Array.from({ length: 10 }, () => new AbortController());
+    const reason = new Error('not any more');
+    const settled = Promise.allSettled(
+      signals.map(({ signal }, index) => store.compareAndAdd(entryOf(`trace ${index}`, index), { signal })),
+    );
+    for (const controller of signals) {
+      await new Promise(setImmediate);
+      controller.abort(reason);
+    }
+    const outcomes = await settled;
+    for (const outcome of outcomes) if (outcome.status === 'rejected') assert.equal(outcome.reason, reason);
+    assert.equal(await store.size(), outcomes.filter(({ status }) => status === 'fulfilled').length);
+  });
+
+  if (knowsCalls) {
+    add('a call that is made twice is stored once', async (store) => {
+      await store.compareAndAdd(entryOf('before', 1));
+      const batch = [entryOf('a', 2), entryOf('b', 3)];
+      const call = randomUUID();
+      const first = await store.compareAndAddBatch(batch, { call });
+      await store.compareAndAdd(entryOf('between', 4));
+      assert.deepEqual(await store.compareAndAddBatch(batch, { call }), first);
+      assert.equal(await store.size(), 4);
+      // The same entries under another call id count as new entries.
+      const [[again]] = await store.compareAndAddBatch(batch, { call: randomUUID() });
+      assert.equal(again?.label, 'a');
+      assert.equal(await store.size(), 6);
+    });
+
+    add('a call that is made twice at once is stored once', async (store) => {
+      const call = randomUUID();
+      const made = Array.from({ length: 4 }, () => store.compareAndAddBatch([entryOf('a', 1)], { call }));
+      for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
+      assert.equal(await store.size(), 1);
+    });
+  }
+
+  if (openAgain) {
+    add('a memory is shared by all who open it', async (store, again) => {
+      const other = await again();
+      await store.compareAndAdd(entryOf('a', 1));
+      const [found] = await other.compareAndAdd(entryOf('b', 1));
+      assert.equal(found?.label, 'a');
+      assertNear(found?.similarity, 1);
+      assert.equal(await store.size(), 2);
+    });
+
+    add('of traces that are the same and come at once from several, one is new', async (store, again) => {
+      const stores = [store, await again(), await again(), await again()];
+      for (let round = 0; round < 24; round++) {
+        const comparisons = await Promise.all(
+          stores.map((each, index) => each.compareAndAdd(entryOf(`${round}-${index}`, round))),
+        );
+        const news = comparisons.filter(([neighbour]) => neighbour === null || neighbour.similarity < 0.9);
+        assert.equal(news.length, 1, `round ${round}`);
+      }
+      assert.equal(await store.size(), 96);
+    });
+  }
+
+  if (limits.maxElements) {
+    add(
+      'the oldest traces are displaced',
+      async (store) => {
+        const reference = new Reference(10);
+        const entries = Array.from({ length: 30 }, (_, index) => entryOf(`trace ${index}`, index % 12));
+        const expected = entries.map((entry) => reference.compareAndAdd(entry));
+        const comparisons = await store.compareAndAddBatch(entries.slice(0, 15));
+        for (const entry of entries.slice(15)) comparisons.push(await store.compareAndAdd(entry));
+        for (const [index, [found]] of comparisons.entries()) assertNeighbour(found, expected[index][0]);
+        assert.equal(await store.size(), 10);
+        assert.equal((await nearest(store, entryOf(null, 1), 50)).length, 10);
+      },
+      { maxElements: 10 },
+    );
+  }
+
+  if (limits.ttlMs) {
+    add(
+      'traces expire',
+      async (store) => {
+        await store.compareAndAdd(entryOf('a', 1));
+        // Longer than it has to be: the clocks are different ones.
+        await sleep(400);
+        assert.equal(await store.size(), 0);
+        assert.deepEqual(await nearest(store, entryOf('b', 1), 1), []);
+        assert.deepEqual(await store.compareAndAdd(entryOf('b', 1)), [null]);
+      },
+      { ttlMs: 300 },
+    );
+  }
+}
+
+/** The measure from its definition, in double precision: docs/novelty.md has the formulas. */
+class Reference {
+  /** @type {Array<{ label: string | null, words: Map<bigint, number>, vector: Float32Array | undefined }>} */
+  #stored = [];
+  #maxElements;
+
+  constructor(maxElements = Number.POSITIVE_INFINITY) {
+    this.#maxElements = maxElements;
+  }
+
+  /**
+   * @param {NoveltyEntry} entry
+   * @returns {NoveltyComparison}
+   */
+  compareAndAdd(entry) {
+    const [nearest = null] = this.nearest(entry, 1);
+    this.add(entry);
+    return [nearest];
+  }
+
+  /** @param {NoveltyEntry} entry */
+  add(entry) {
+    this.#stored.push({ label: entry.id, words: readWords(entry), vector: entry.vectors[0] });
+    this.#stored.splice(0, Math.max(0, this.#stored.length - this.#maxElements));
+  }
+
+  /**
+   * @param {NoveltyEntry} entry
+   * @param {number} count
+   * @returns {StoredNeighbour[]}
+   */
+  nearest(entry, count) {
+    const words = readWords(entry);
+    /** @type {Map<bigint, number>} */
+    const traces = new Map();
+    for (const other of this.#stored) {
+      for (const word of other.words.keys()) traces.set(word, (traces.get(word) ?? 0) + 1);
+    }
+    const weightOf = (/** @type {bigint} */ word) =>
+      Math.log((this.#stored.length + 1) / (traces.get(word) ?? 1));
+    /**
+     * @param {Map<bigint, number>} one
+     * @param {Map<bigint, number>} other
+     */
+    const product = (one, other) =>
+      [...one].reduce((sum, [word, count]) => sum + count * (other.get(word) ?? 0) * weightOf(word) ** 2, 0);
+    const sum = (/** @type {bigint[]} */ list) => list.reduce((total, word) => total + weightOf(word), 0);
+    const project = projection(
+      this.#stored.map(({ vector }) => vector).filter((vector) => vector !== undefined),
+    );
+    const own = entry.vectors.length > 0 ? project(entry.vectors[0]) : [];
+    return this.#stored
+      .map((other) => {
+        const [lexical, contained] =
+          words.size === 0 || other.words.size === 0
+            ? Array(2).fill(words.size === other.words.size ? 1 : 0)
+            : [
+                product(words, other.words) /
+                  Math.sqrt(product(words, words) * product(other.words, other.words)),
+                sum([...words.keys()].filter((word) => other.words.has(word))) / sum([...words.keys()]),
+              ];
+        const embedded = other.vector === undefined ? null : Math.max(0, cosine(own, project(other.vector)));
+        const combined = embedded === null ? lexical : 0.7 * lexical + 0.3 * embedded;
+        return {
+          label: other.label,
+          similarity: Math.max(combined, contained ** 4),
+          lexical,
+          contained,
+          embedded,
+        };
+      })
+      .sort((a, b) => b.similarity - a.similarity)
+      .slice(0, count);
+  }
+}
+
+/**
+ * What is left of a vector without the mean of `rows` and the direction in which they differ most.
+ *
+ * @param {Float32Array[]} rows
+ * @returns {(vector: Float32Array) => number[]}
+ */
+function projection(rows) {
+  if (rows.length < 3) return (vector) => [...vector];
+  const mean = Array.from(rows[0], (_, at) => rows.reduce((sum, row) => sum + row[at] / rows.length, 0));
+  const centred = rows.map((row) => Array.from(row, (component, at) => component - mean[at]));
+  const lengths = centred.map((row) => dot(row, row));
+  let direction = centred[lengths.indexOf(Math.max(...lengths))];
+  for (let round = 0; round < 8; round++) {
+    const along = centred.map((row) => dot(row, direction));
+    const next = mean.map(() => 0);
+    for (const [index, row] of centred.entries()) {
+      for (let at = 0; at < next.length; at++) next[at] += along[index] * row[at];
+    }
+    const length = Math.sqrt(dot(next, next));
+    direction = next.map((component) => component / length);
+  }
+  return (vector) => {
+    const rest = Array.from(vector, (component, at) => component - mean[at]);
+    const along = dot(rest, direction);
+    return rest.map((component, at) => component - along * direction[at]);
+  };
+}
+
+/**
+ * @param {readonly number[]} a
+ * @param {readonly number[]} b
+ */
+function cosine(a, b) {
+  const norms = Math.sqrt(dot(a, a) * dot(b, b));
+  return norms === 0 ? 0 : dot(a, b) / norms;
+}
+
+/**
+ * @param {readonly number[]} a
+ * @param {readonly number[]} b
+ */
+function dot(a, b) {
+  let sum = 0;
+  for (let at = 0; at < a.length; at++) sum += a[at] * b[at];
+  return sum;
+}
+
+/**
+ * Words of a trace: some that most traces have, some of its topic, some that only it has.
+ *
+ * @param {number} seed
+ */
+function wordsOf(seed) {
+  const random = (/** @type {number} */ nth) =>
+    Math.abs(Math.sin(seed * 12.9898 + nth * 78.233) * 43758.5453) % 1;
+  /** @type {Map<bigint, Word>} */
+  const words = new Map();
+  const add = (/** @type {number} */ number, /** @type {number} */ nth) => {
+    // Spread as hashes are.
+    const hash = BigInt.asUintN(64, BigInt(number + 1) * 0x9e3779b97f4a7c15n);
+    words.set(hash, wordOf(hash, 0.2 + random(nth) * 3));
+  };
+  for (let nth = 0; nth < 12; nth++) if (random(nth) < 0.7) add(nth, nth);
+  for (let nth = 12; nth < 32; nth++) if (random(nth) < 0.6) add(100 + (seed % 20) * 20 + nth, nth);
+  for (let nth = 32; nth < 42; nth++) add(10_000 + seed * 10 + nth, nth);
+  return [...words.values()];
+}
+
+/**
+ * @param {bigint} hash
+ * @param {number} count
+ * @returns {Word}
+ */
+function wordOf(hash, count) {
+  const exponent = Math.floor(Math.log2(count));
+  const fraction = Math.floor((count / 2 ** exponent - 1) * 2048);
+  return { hash, code: ((exponent + 16) << 11) + fraction, count: (1 + fraction / 2048) * 2 ** exponent };
+}
+
+/** @param {Word[]} words */
+function bytesOf(words) {
+  const bytes = Buffer.alloc(words.length * 10);
+  const sorted = [...words].sort((a, b) => (a.hash < b.hash ? -1 : 1));
+  for (const [index, { hash, code }] of sorted.entries()) {
+    bytes.writeBigUInt64LE(hash, index * 10);
+    bytes.writeUInt16LE(code, index * 10 + 8);
+  }
+  return new Uint8Array(bytes);
+}
+
+/**
+ * @param {NoveltyEntry} entry
+ * @returns {Map<bigint, number>} counts by hashes
+ */
+function readWords({ words }) {
+  const bytes = Buffer.from(/** @type {Uint8Array} */ (words));
+  const count = (/** @type {number} */ code) => (1 + (code & 2047) / 2048) * 2 ** ((code >> 11) - 16);
+  return new Map(
+    Array.from({ length: bytes.length / 10 }, (_, index) => [
+      bytes.readBigUInt64LE(index * 10),
+      count(bytes.readUInt16LE(index * 10 + 8)),
+    ]),
+  );
+}
+
+/**
+ * Labels are compared only where there is no tie.
+ *
+ * @param {StoredNeighbour | null} found
+ * @param {StoredNeighbour | null} expected
+ */
+function assertNeighbour(found, expected) {
+  if (expected === null || found === null) return assert.deepEqual(found, expected);
+  assertNear(found.similarity, expected.similarity);
+  if (found.label !== expected.label) return;
+  assertNear(found.lexical, expected.lexical);
+  assertNear(found.contained, expected.contained);
+  if (expected.embedded === null) assert.equal(found.embedded ?? null, null);
+  else assertNear(found.embedded, expected.embedded);
+}
+
+/**
+ * @param {number | null | undefined} found
+ * @param {number | null | undefined} expected
+ */
+function assertNear(found, expected) {
+  const isNear = Math.abs((found ?? Number.NaN) - (expected ?? Number.NaN)) <= TOLERANCE;
+  assert.ok(isNear, `a similarity of ${found} instead of ${expected}`);
+}
+
+module.exports = { addTraceTests };
