@@ -1,5 +1,5 @@
 /**
- * A novelty memory in PostgreSQL with pgvector, for a fleet of machines.
+ * A novelty memory in PostgreSQL, for a fleet of machines.
  *
  * @packageDocumentation
  */
@@ -10,6 +10,7 @@ import type {
   NearestOptions,
   NoveltyComparison,
   NoveltyEntry,
+  NoveltyMethod,
   NoveltyStore,
   StoredNeighbour,
   VectorModel,
@@ -62,7 +63,14 @@ export interface PgVectorStoreOptions {
    */
   schema?: string;
   /**
-   * How many vectors are compared with, the newest ones: a safe integer of at least 1.
+   * How the scorers compare traces that share the table: its kind is made for that, so it cannot change. `prefix` keeps vectors and needs
+   * pgvector. `lexical` and `full` keep the words of traces, and `full` also the embeddings of their digests; they need no extension.
+   *
+   * @defaultValue `'prefix'`
+   */
+  novelty?: NoveltyMethod;
+  /**
+   * How many vectors or traces are compared with, the newest ones: a safe integer of at least 1.
    *
    * @defaultValue that of the table; 100000 for a new table
    */
@@ -74,7 +82,7 @@ export interface PgVectorStoreOptions {
    */
   ttlMs?: number;
   /**
-   * How the nearest vector is found. `exact` looks at all vectors. `hnsw` uses pgvector's approximate index, which is faster
+   * With `novelty: 'prefix'`, how the nearest vector is found. `exact` looks at all vectors. `hnsw` uses pgvector's approximate index, which is faster
    * from some ten thousand vectors on, and makes an addition slower; the page
    * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#exact-or-hnsw | Fleet} has figures.
    *
@@ -82,7 +90,7 @@ export interface PgVectorStoreOptions {
    */
   index?: 'exact' | 'hnsw';
   /**
-   * How widely an HNSW index is searched, 1 to 1000 (pgvector's `hnsw.ef_search`). A larger number finds the nearest vector more
+   * With `novelty: 'prefix'`, how widely an HNSW index is searched, 1 to 1000 (pgvector's `hnsw.ef_search`). A larger number finds the nearest vector more
    * often and takes longer.
    *
    * @defaultValue 100
@@ -107,8 +115,8 @@ export interface PgVectorStoreOptions {
 /**
  * A {@link NoveltyStore} in a table of PostgreSQL, which any number of processes can share. Comparing and adding are one round trip
  * and one atomic step; the page
- * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer, pgvector 0.5 or newer (0.8 for
- * `index: 'hnsw'`), and the package `pg`.
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer and the package `pg`, and with `novelty: 'prefix'` pgvector 0.5 or newer (0.8 for
+ * `index: 'hnsw'`). With `lexical` and `full` a call takes two round trips.
  *
  * Its calls reject with an `Error` that has one of the codes of a {@link NoveltyStore}, and the driver's error as its `cause`. They reject
  * with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options, and with `ERR_INVALID_ENTRY` or
@@ -127,6 +135,9 @@ export interface PgVectorStoreOptions {
  * ```
  */
 export class PgVectorStore implements NoveltyStore {
+  /** The `novelty` of the options: the method of the scorers that it serves. */
+  get methods(): NoveltyMethod[];
+
   /**
    * Makes a store, without a connection yet. It listens for errors of connections that wait in the pool, which would otherwise
    * end the process.
@@ -173,7 +184,10 @@ export class PgVectorStore implements NoveltyStore {
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
 
-  /** How many vectors a new one would be compared with. */
+  /** The `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. */
+  nearestTraces(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
+
+  /** How many vectors or traces a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 
   /**

@@ -863,11 +863,6 @@ describe('exit codes', () => {
     ['an unknown dtype', ['--dtype', 'fp16'], 'fp32 or q8'],
     ['an unknown novelty', ['--novelty', 'some'], 'prefix, lexical or full'],
     ['a model for words', ['--novelty', 'lexical', '--dtype', 'q8'], '--dtype and --novelty lexical'],
-    [
-      'words in a store',
-      ['--novelty', 'full', '--store', 'postgres://host/database'],
-      '--store and --novelty full exclude each other',
-    ],
     ['--dropped without a threshold', ['--dropped', 'x'], '--threshold'],
     ['--quiet and --verbose', ['--quiet', '--verbose'], '--verbose'],
     ['a memory without an embedder', ['--no-embedder', '--memory', 'x'], '--memory'],

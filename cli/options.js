@@ -311,11 +311,6 @@ function refuseContradictions(values, options) {
       if (values[name] !== undefined) throw misused(`--${name} and ${reason} exclude each other`);
     }
   }
-  if (options.store !== null && options.novelty !== 'prefix') {
-    throw misused(
-      `--store and --novelty ${options.novelty} exclude each other: a store keeps vectors, not words`,
-    );
-  }
   if (options.store !== null && options.memory !== null) {
     throw misused('--store and --memory exclude each other');
   }

@@ -327,9 +327,9 @@ class Run {
   }
 
   async #connect() {
-    const { store: url, storeTable: table, memorySize: maxElements } = this.#options;
+    const { store: url, storeTable: table, memorySize: maxElements, novelty } = this.#options;
     if (url === null) return;
-    this.#connection = await openStore({ url, table, maxElements });
+    this.#connection = await openStore({ url, table, maxElements, novelty });
     // Host and database; the password stays where it is.
     const [, place] = /^\w+:\/\/(?:[^/]*@)?([^?]*)/.exec(url) ?? ['', ''];
     this.#memory = { file: `postgres://${place}`, before: this.#connection.size, after: null };

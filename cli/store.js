@@ -9,6 +9,7 @@ const { CommandError, EXIT } = require('./errors.js');
 
 /**
  * @import { SystemError } from './errors.js'
+ * @import { NoveltyMethod } from '../index.js'
  * @import { PgVectorStore } from '../pgvector.js'
  */
 
@@ -19,11 +20,11 @@ const CONNECTIONS = 2;
  * Connects to the store at `url`, and makes its table where it is missing, but no schema. An existing table keeps its limits,
  * which are those of all who share it.
  *
- * @param {{ url: string, table: string | undefined, maxElements: number | undefined }} options `table` may have the name of its
+ * @param {{ url: string, table: string | undefined, maxElements: number | undefined, novelty: NoveltyMethod }} options `table` may have the name of its
  * schema and a dot before it
  * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
  */
-async function openStore({ url, table: named, maxElements }) {
+async function openStore({ url, table: named, maxElements, novelty }) {
   /** @type {typeof import('pg')} */
   const { Client, Pool } = requireDriver('pg');
   requireUrl(url, Client);
@@ -34,7 +35,7 @@ async function openStore({ url, table: named, maxElements }) {
   const table = named?.slice(dot + 1);
   let store;
   try {
-    store = new PgVectorStore({ pool, schema, table, maxElements });
+    store = new PgVectorStore({ pool, schema, table, maxElements, novelty });
   } catch (thrown) {
     await pool.end();
     const error = /** @type {Error} */ (thrown);
@@ -80,6 +81,8 @@ function requireUrl(url, Client) {
 /** @param {PgVectorStore} store */
 async function sizeOf(store) {
   try {
+    // How many there are does not depend on their kind, which is checked here.
+    if (!store.methods.includes('prefix')) await store.migrate();
     return await store.size();
   } catch (error) {
     if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;

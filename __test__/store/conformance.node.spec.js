@@ -2,7 +2,7 @@
 
 // Our stores pass the tests that any store must pass, and stores with a fault do not.
 
-const { LocalStore, VectorCache } = require('../..');
+const { LocalStore, TraceMemory, VectorCache } = require('../..');
 const { noveltyStoreConformance } = require('../../conformance.js');
 const { describeWithPostgres, useServer } = require('../support/store.js');
 
@@ -15,8 +15,38 @@ describe('LocalStore', () => {
   });
 });
 
+describe.each(['lexical', 'full'])('LocalStore of a TraceMemory for %s', (novelty) => {
+  noveltyStoreConformance({
+    test,
+    novelty,
+    createStore: (limits) => new LocalStore(new TraceMemory({ novelty, maxElements: 2000, ...limits })),
+    openAgain: (store) => store,
+    limits: { maxElements: true, ttlMs: true },
+  });
+});
+
 describeWithPostgres('PgVectorStore', () => {
   const { store, migrated } = useServer();
+
+  describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
+    const tables = new WeakMap();
+    let number = 0;
+    noveltyStoreConformance({
+      test,
+      novelty,
+      createStore: async (limits) => {
+        const settings = { novelty, table: `${novelty}_${++number}`, ...limits };
+        const made = await migrated(settings);
+        tables.set(made, settings);
+        return made;
+      },
+      openAgain: (made) => store(tables.get(made)),
+      destroyStore: (made) => made.close(),
+      limits: { maxElements: true, ttlMs: true },
+      isExact: false,
+      knowsCalls: true,
+    });
+  });
 
   describe.each(['exact', 'hnsw'])('index %s', (index) => {
     const tables = new WeakMap();

@@ -47,6 +47,30 @@ describeWithPostgres('kp-score --store', () => {
     expect(rows).toEqual([{ count: 6 }]);
   });
 
+  test('keeps words where these are compared, without a model', async () => {
+    const scorer = new Scorer({ novelty: 'lexical' });
+    for (const trace of traces) await scorer.evaluateValue(trace);
+    const words = ['--store', url(), '--store-table', 'words', '--novelty', 'lexical'];
+    expect((await score(...words)).code).toBe(0);
+    const { code, results } = await score(...words);
+    expect(code).toBe(0);
+    for (const [index, trace] of traces.entries()) {
+      const { nearest } = await scorer.explain(trace);
+      expect(results[index].breakdown.nearest.label).toBe(nearest.label);
+      expect(results[index].breakdown.nearest.lexical).toBeCloseTo(1, 9);
+    }
+    const { code: refused, stderr } = await score(
+      '--store',
+      url(),
+      '--store-table',
+      'words',
+      '--novelty',
+      'full',
+    );
+    expect(refused).not.toBe(0);
+    expect(stderr).toContain("are of novelty 'lexical', not of 'full'");
+  });
+
   test('other tables are other memories', async () => {
     const { code, results } = await score('--store', url(), '--store-table', 'another one');
     expect(code).toBe(0);
@@ -76,12 +100,6 @@ describeWithPostgres('kp-score --store', () => {
     expect(stderr).toContain('0 → 2 vectors');
     const { maxElements } = await context.store({ table: 'small' }).setLimits({});
     expect(maxElements).toBe(2);
-  });
-
-  test('words are not compared with a store', async () => {
-    const { code, stderr } = await score('--store', url(), '--novelty', 'full');
-    expect(code).toBe(2);
-    expect(stderr).toContain('--store and --novelty full exclude each other');
   });
 
   test('a name that cannot be a table is told by the option', async () => {

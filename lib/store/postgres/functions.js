@@ -402,8 +402,9 @@ ${names.quote};
  * Vectors expire in the order of their positions, so that nothing but the oldest has to be looked at.
  *
  * @param {Names} names
+ * @param {string} [sweepMore] a statement that deletes what else belongs to them
  */
-const sweepFunction = (names) => `
+const sweepFunction = (names, sweepMore = '') => `
 CREATE OR REPLACE FUNCTION ${names.sweep}(${EXPECTED},
   amount integer
 ) RETURNS bigint
@@ -423,7 +424,7 @@ BEGIN${checkVersion(names)}
   ) first
   WHERE leaving.position = first.position
     AND (first.position < known.next_position - known.max_elements OR first.added <= oldest);
-  GET DIAGNOSTICS deleted = ROW_COUNT;
+  GET DIAGNOSTICS deleted = ROW_COUNT;${sweepMore}
   RETURN deleted;
 END
 ${names.quote};
@@ -434,8 +435,20 @@ const SWEEP_LOCK = 0x6b706e73;
 
 /** @param {Names} names */
 const functions = (names) =>
-  [findFunction, lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction, sweepFunction]
+  [findFunction, lookFunction, lookAllFunction, addFunction, nearestFunction, sizeFunction]
     .map((make) => make(names))
+    .concat(sweepFunction(names))
     .join('');
 
-module.exports = { functions };
+module.exports = {
+  ATTRIBUTES,
+  EXPECTED,
+  OLDEST,
+  checkOrigin,
+  checkTime,
+  checkVersion,
+  findFunction,
+  functions,
+  sizeFunction,
+  sweepFunction,
+};

@@ -2,9 +2,10 @@
 
 // Makes the tables, the functions and the index of a PgVectorStore, and those of an older version into today's.
 
-const { functions } = require('./functions.js');
+const vectors = require('./functions.js');
 const schema = require('./schema.js');
-const { StatementFailure, openConnection, otherLimits, schemaError } = require('./statement.js');
+const { StatementFailure, openConnection, otherLimits, otherMethod, schemaError } = require('./statement.js');
+const traces = require('./traces-sql.js');
 
 const { SCHEMA_VERSION, quoted } = schema;
 
@@ -24,6 +25,8 @@ const OLDER_VERSION = 2;
 const OWN_COLUMNS = {
   meta: ['id', 'version', 'model', 'dtype', 'next_position'],
   table: ['position', 'added', 'embedding', 'label'],
+  words: ['word', 'position', 'weight'],
+  summary: ['id', 'position', 'data', 'making'],
 };
 
 /** The limits of a table that is made without any. */
@@ -121,19 +124,43 @@ class Migration {
           'install the version of the package that made them, or name another table',
       );
     }
-    if (found.has('table')) await this.#refuseForeign(namespace, 'table');
+    await this.#checkMethod(meta, isOlder);
+    for (const part of /** @type {const} */ (['table', ...this.#parts.tables])) {
+      if (found.has(part)) await this.#refuseForeign(namespace, part);
+    }
     await this.#checkLimits(meta);
     if (isOlder) return false;
-    const [[functions]] = await this.#query(
+    const { tables, indexes, functions } = this.#parts;
+    const [[number]] = await this.#query(
       'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
-      [quoted(namespace), schema.FUNCTIONS.map((name) => table + schema.SUFFIXES[name])],
+      [quoted(namespace), functions.map((name) => table + schema.SUFFIXES[name])],
     );
     return (
-      found.has('table') &&
-      found.has('call') &&
-      Number(functions) === schema.FUNCTIONS.length &&
+      ['table', ...tables, ...Object.keys(indexes)].every((part) => found.has(part)) &&
+      Number(number) === functions.length &&
       (index === 'exact' || found.has('hnsw'))
     );
+  }
+
+  get #parts() {
+    return schema.PARTS[this.#settings.novelty === 'prefix' ? 'vectors' : 'traces'];
+  }
+
+  /**
+   * Refuses the tables of another method: those of vectors differ from those of traces, whose method is known from the beginning.
+   *
+   * @param {string} meta
+   * @param {boolean} isOlder
+   */
+  async #checkMethod(meta, isOlder) {
+    const { novelty } = this.#settings;
+    const [[method] = [null]] = isOlder ? [] : await this.#query(`SELECT method FROM ${meta} WHERE id = 1`);
+    const isOfTraces = schema.TRACE_METHODS.includes(method);
+    if (novelty === 'prefix' ? isOfTraces : method !== novelty) {
+      throw otherMethod(
+        `the tables of ${this.#settings.table} are of novelty '${method ?? 'prefix'}', not of '${novelty}'`,
+      );
+    }
   }
 
   /**
@@ -208,9 +235,16 @@ class Migration {
    */
   async #relations(namespace) {
     const { table, index } = this.#settings;
+    const { tables, indexes } = this.#parts;
     /** @type {Record<string, string>} */
-    const names = { table, meta: table + schema.SUFFIXES.meta, call: table + schema.SUFFIXES.call };
-    if (index === 'hnsw') names.hnsw = table + schema.SUFFIXES.hnsw;
+    const methods = { ...indexes, ...(index === 'hnsw' ? { hnsw: 'hnsw' } : {}) };
+    /** @type {Record<string, string>} */
+    const names = { table };
+    for (const part of /** @type {const} */ (['meta', ...tables]))
+      names[part] = table + schema.SUFFIXES[part];
+    for (const part of Object.keys(methods)) {
+      names[part] = table + schema.SUFFIXES[/** @type {keyof typeof schema.SUFFIXES} */ (part)];
+    }
     const rows = await this.#query(
       'SELECT c.relname, c.relkind, i.indisvalid, t.relname, m.amname FROM pg_class c ' +
         'LEFT JOIN pg_index i ON i.indexrelid = c.oid LEFT JOIN pg_class t ON t.oid = i.indrelid ' +
@@ -218,13 +252,11 @@ class Migration {
       [quoted(namespace), Object.values(names)],
     );
     const found = new Map(rows.map(([name, ...what]) => [name, what]));
-    for (const [part, method] of [
-      ['call', 'btree'],
-      ['hnsw', 'hnsw'],
-    ]) {
+    for (const [part, method] of Object.entries(methods)) {
       const [kind, isValid, owner, usedMethod] = found.get(names[part]) ?? [];
       if (kind === undefined) continue;
-      if (kind !== 'i' || owner !== table || usedMethod !== method) {
+      const expected = part === 'position' ? names.words : table;
+      if (kind !== 'i' || owner !== expected || usedMethod !== method) {
         throw schemaError(
           `${names[part]} is not the index of ${table} that it should be; name another table`,
         );
@@ -239,9 +271,11 @@ class Migration {
   }
 
   async #make() {
-    const { table, index, limits } = this.#settings;
+    const { table, index, limits, novelty } = this.#settings;
     const namespace = await this.#namespace();
-    const extension = quoted(await this.#extension());
+    const isOfTraces = novelty !== 'prefix';
+    // Traces need no extension.
+    const extension = isOfTraces ? '' : quoted(await this.#extension());
     const whole = quoted(namespace, table);
     /** @type {Omit<import('./schema.js').Names, 'quote'>} */
     const others = {
@@ -252,17 +286,23 @@ class Migration {
       tableLiteral: literal(whole),
       indexName: quoted(table + schema.SUFFIXES.hnsw),
       callIndexName: quoted(table + schema.SUFFIXES.call),
+      drawIndexName: quoted(table + schema.SUFFIXES.draw),
+      positionIndexName: quoted(table + schema.SUFFIXES.position),
       ...schema.namesOf({ table, schema: namespace }),
     };
     const names = { ...others, quote: dollarQuote(Object.values(others)) };
-    await this.#query(schema.tables(names));
+    const kind = isOfTraces ? traces : { tables: schema.tables, functions: vectors.functions };
+    await this.#query(schema.metaTable(names));
+    await this.#query(kind.tables(names));
     const [[version] = []] = await this.#query(`SELECT version FROM ${names.meta} WHERE id = 1`);
     if (Number(version) === OLDER_VERSION) await this.#query(upgrade(names));
     await this.#query(schema.metaRow(names), [
       limits.maxElements ?? DEFAULT_LIMITS.maxElements,
       limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,
+      // That of vectors is decided by the first scorer that adds.
+      isOfTraces ? novelty : null,
     ]);
-    await this.#query(functions(names));
+    await this.#query(kind.functions(names));
     const relations = await this.#relations(namespace);
     if (index === 'hnsw' && !relations.has('hnsw')) await this.#query(schema.hnswIndex(names));
   }

@@ -29,6 +29,11 @@ const SUFFIXES = {
   size: '_size',
   sweep: '_sweep',
   hnsw: '_hnsw',
+  words: '_words',
+  summary: '_summary',
+  sample: '_sample',
+  draw: '_draw',
+  position: '_position',
 };
 
 /** PostgreSQL cuts longer names, after which two could be the same. */
@@ -37,28 +42,48 @@ const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => 
 /** How long a vector can live in milliseconds, six thousand years: the calendar of PostgreSQL begins in 4713 BC. */
 const MAX_TTL_MS = 2e14;
 
-/** The functions of a store, for the check that all of them exist. */
-const FUNCTIONS = /** @type {const} */ (['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep']);
+/**
+ * The tables, indexes and functions of a store beside its table and that of its row, for the check that all of them exist: of vectors, and
+ * of traces for novelty by words.
+ */
+const PARTS = /** @type {const} */ ({
+  vectors: {
+    tables: [],
+    indexes: { call: 'btree' },
+    functions: ['find', 'look', 'lookAll', 'add', 'nearest', 'size', 'sweep'],
+  },
+  traces: {
+    tables: ['words', 'summary'],
+    indexes: { call: 'btree', draw: 'btree', position: 'brin' },
+    functions: ['find', 'look', 'add', 'sample', 'size', 'sweep'],
+  },
+});
 
-/** @typedef {typeof FUNCTIONS[number]} FunctionName */
+/** The methods by which traces are compared by their words. */
+const TRACE_METHODS = ['lexical', 'full'];
+
+/** Everything that the statements call by name. */
+const CALLED = /** @type {const} */ ([
+  ...['meta', 'words', 'summary', 'find', 'look', 'lookAll', 'add', 'nearest', 'sample', 'size', 'sweep'],
+]);
 
 /**
  * What the statements call by name, quoted: what is called on every use, and what only `migrate` names.
  *
- * @typedef {Record<'meta' | FunctionName, string>} CalledNames
+ * @typedef {Record<typeof CALLED[number], string>} CalledNames
  * @typedef {CalledNames & Record<'extension' | 'extensionLiteral' | 'type' | 'table' | 'tableLiteral' | 'indexName' |
- *   'callIndexName' | 'quote', string>} Names
+ *   'callIndexName' | 'drawIndexName' | 'positionIndexName' | 'quote', string>} Names
  */
 
 /**
- * The tables.
+ * The table with the store's row.
  *
  * Positions are given out under the lock of the single row of the meta table, so they have no gaps, and are in the
  * order of the commits: the newest `n` vectors are those of the `n` highest positions.
  *
  * @param {Names} names
  */
-const tables = ({ table, meta, type, callIndexName }) => `
+const metaTable = ({ meta }) => `
 CREATE TABLE IF NOT EXISTS ${meta} (
   id integer PRIMARY KEY CHECK (id = 1),
   version integer NOT NULL,
@@ -72,6 +97,14 @@ CREATE TABLE IF NOT EXISTS ${meta} (
   ttl_ms double precision NOT NULL
 -- Every addition updates the row: room for that on its page keeps it out of the index.
 ) WITH (fillfactor = 10);
+`;
+
+/**
+ * The table of vectors.
+ *
+ * @param {Names} names
+ */
+const tables = ({ table, type, callIndexName }) => `
 CREATE TABLE IF NOT EXISTS ${table} (
   position bigint PRIMARY KEY,
   added timestamptz NOT NULL,
@@ -90,7 +123,7 @@ CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
  * @param {Pick<Names, 'meta'>} names
  */
 const metaRow = ({ meta }) =>
-  `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2) ` +
+  `INSERT INTO ${meta} (id, version, next_position, max_elements, ttl_ms, method) VALUES (1, ${SCHEMA_VERSION}, 0, $1, $2, $3) ` +
   'ON CONFLICT DO NOTHING';
 
 /**
@@ -132,22 +165,21 @@ function vectorLiteral(vector) {
  */
 function namesOf({ table, schema: named }) {
   const prefix = named === undefined ? [] : [named];
-  const entries = /** @type {const} */ (['meta', ...FUNCTIONS]).map((name) => [
-    name,
-    quoted(...prefix, table + SUFFIXES[name]),
-  ]);
+  const entries = CALLED.map((name) => [name, quoted(...prefix, table + SUFFIXES[name])]);
   return /** @type {CalledNames} */ (Object.fromEntries(entries));
 }
 
 module.exports = {
-  FUNCTIONS,
   MAX_NAME_BYTES,
   MAX_TTL_MS,
+  PARTS,
   RAISED,
   SCHEMA_VERSION,
   SUFFIXES,
+  TRACE_METHODS,
   hnswIndex,
   metaRow,
+  metaTable,
   namesOf,
   quoted,
   setLimits,

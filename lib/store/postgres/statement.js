@@ -279,6 +279,15 @@ function otherLimits(message) {
 }
 
 /**
+ * The error of tables of another method, where JavaScript finds that out before the server does.
+ *
+ * @param {string} message
+ */
+function otherMethod(message) {
+  return codedError(Error, 'ERR_STORE_OTHER_METHOD', `${MESSAGES.ERR_STORE_OTHER_METHOD}: ${message}`);
+}
+
+/**
  * The error of tables of another version, where JavaScript finds that out before the server does.
  *
  * @param {string} message
@@ -381,6 +390,7 @@ module.exports = {
   isLost,
   openConnection,
   otherLimits,
+  otherMethod,
   runStatement,
   schemaError,
   stopStatement,

@@ -25,6 +25,7 @@ const {
   MIGRATION_MESSAGES,
   isConflict,
   isLost,
+  otherMethod,
   runStatement,
   schemaError,
   stopStatement,
@@ -33,7 +34,7 @@ const {
 const { isArray } = require('../../calls/reading.js');
 
 /**
- * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour,
+ * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore, StoredNeighbour,
  *   VectorModel } from '../../../index.js'
  * @import { PgClient, PgPool, PgVectorStoreLimits, PgVectorStoreOptions } from '../../../pgvector.js'
  */
@@ -87,6 +88,12 @@ class PgVectorStore {
   #sweeper = null;
   #closed = false;
   #hasWarned = false;
+  /**
+   * What compares traces; undefined where vectors are compared.
+   *
+   * @type {InstanceType<typeof import('./traces.js').TraceTable> | undefined}
+   */
+  #traces;
 
   /**
    * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`.
@@ -98,7 +105,25 @@ class PgVectorStore {
     this.#pool = this.#settings.pool;
     this.#limits = this.#settings.limits;
     this.#names = schema.namesOf(this.#settings);
+    const { novelty } = this.#settings;
+    if (novelty !== 'prefix') {
+      // The addon is loaded only where it is needed.
+      const { TraceTable } = require('./traces.js');
+      /** @type {import('./traces.js').Ask} */
+      const ask = (text, valuesAt, signal, deadline) =>
+        this.#run({ text, valuesAt, tag: newTag() }, signal, deadline);
+      this.#traces = new TraceTable(this.#names, novelty, () => this.#expected(), ask);
+    }
     ignoreIdleErrors(this.#pool);
+  }
+
+  /**
+   * The methods of the scorers that it serves.
+   *
+   * @returns {NoveltyMethod[]}
+   */
+  get methods() {
+    return [this.#settings.novelty];
   }
 
   /**
@@ -107,8 +132,9 @@ class PgVectorStore {
    * @type {import('../../inspect.js').Inspect}
    */
   [custom](depth, options) {
-    const { schema: named, table, index, timeoutMs } = this.#settings;
-    const fields = { schema: named, table, index, ...this.#limits, timeoutMs, closed: this.#closed };
+    const { novelty, schema: named, table, index, timeoutMs } = this.#settings;
+    const kind = novelty === 'prefix' ? { index } : { novelty };
+    const fields = { schema: named, table, ...kind, ...this.#limits, timeoutMs, closed: this.#closed };
     return inspectAs('PgVectorStore', fields, depth, options);
   }
 
@@ -144,7 +170,7 @@ class PgVectorStore {
    */
   async compareAndAdd(entry, options) {
     const read = readAddOptions(options);
-    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', KIND)], read);
+    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], read);
     return comparison;
   }
 
@@ -157,7 +183,7 @@ class PgVectorStore {
    */
   async compareAndAddBatch(entries, options) {
     const { signal, call } = readAddOptions(options);
-    const read = readEntries(entries, KIND);
+    const read = readEntries(entries, this.#kind);
     if (read.length === 0) {
       throwIfAborted(signal);
       return [];
@@ -175,6 +201,7 @@ class PgVectorStore {
    * @returns {Promise<StoredNeighbour[]>}
    */
   async nearest(vector, count, model, options) {
+    if (this.#traces !== undefined) throw otherMethod('it keeps traces, not vectors; ask nearestTraces');
     const { signal, method } = readCallOptions(options, { method: ofType('string') });
     const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
     const { model: name, dtype } = readModel(model, 'model');
@@ -195,7 +222,24 @@ class PgVectorStore {
   }
 
   /**
-   * How many vectors count.
+   * The `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
+   *
+   * @param {NoveltyEntry} entry
+   * @param {number} count
+   * @param {CallOptions} [options]
+   * @returns {Promise<StoredNeighbour[]>}
+   */
+  async nearestTraces(entry, count, options) {
+    if (this.#traces === undefined) throw otherMethod('it keeps vectors, not traces; ask nearest');
+    const { signal } = readCallOptions(options);
+    const read = readEntry(entry, 'entry', this.#kind);
+    requireNumber(count, 'count', { from: 0, whole: true });
+    const amount = Math.min(count, MAX_SQL_INTEGER);
+    return this.#traces.nearest(read, amount, { signal, deadline: this.#deadline });
+  }
+
+  /**
+   * How many vectors or traces count.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -260,7 +304,16 @@ class PgVectorStore {
    * @param {ReturnType<typeof readAddOptions>} options
    */
   async #compareAndAdd(entries, { signal, call = randomUUID() }) {
-    const { model: identity, method } = originOf(entries);
+    if (this.#traces !== undefined) {
+      const storing = entries.map((entry) => ({ ...entry, id: storable(entry.id) }));
+      const times = { deadline: this.#deadline, patience: patienceFor };
+      const nearest = await this.#traces.compareAndAdd(storing, { call, signal, ...times });
+      this.#scheduleSweep();
+      return nearest.map((neighbour) => [neighbour]);
+    }
+    const { method, ...origin } = originOf(entries);
+    // Vectors are always of a model.
+    const identity = /** @type {VectorModel} */ (origin.model);
     /** @type {string[]} */
     const vectors = [];
     /** @type {Array<string | null>} */
@@ -284,9 +337,7 @@ class PgVectorStore {
       ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       ...[efSearch, patienceFor(remaining)],
     ];
-    // A tag for each attempt, not for the call: the cancellation of this attempt may arrive late, and must not stop the next.
-    const tag = `knowledgepulse ${randomUUID()}`;
-    const rows = await this.#run({ text, valuesAt, tag }, signal);
+    const rows = await this.#run({ text, valuesAt, tag: newTag() }, signal);
     this.#scheduleSweep();
     const found = rows.map(([similarity, label]) =>
       similarity === null
@@ -294,6 +345,17 @@ class PgVectorStore {
         : { label: /** @type {string | null} */ (label), similarity: Number(similarity) },
     );
     return entries.map((entry) => found.splice(0, entry.vectors.length));
+  }
+
+  /** @returns {import('../entry.js').Kind} */
+  get #kind() {
+    const { novelty } = this.#settings;
+    return novelty === 'prefix' ? KIND : { ...KIND, method: novelty };
+  }
+
+  /** When a call that begins now has to end, by `performance.now()`. */
+  get #deadline() {
+    return performance.now() + this.#settings.timeoutMs;
   }
 
   /** The first parameters of every function: the version and the limits that this store expects. */
@@ -312,7 +374,7 @@ class PgVectorStore {
    * @param {AbortSignalLike | undefined} signal
    */
   #ask(text, values, signal) {
-    return this.#run({ text, valuesAt: () => values, tag: `knowledgepulse ${randomUUID()}` }, signal);
+    return this.#run({ text, valuesAt: () => values, tag: newTag() }, signal);
   }
 
   /**
@@ -321,11 +383,11 @@ class PgVectorStore {
    *
    * @param {{ text: string, valuesAt: (remaining: number) => unknown[], tag: string }} statement
    * @param {AbortSignalLike | undefined} signal
+   * @param {number} [deadline]
    */
-  async #run({ text, valuesAt, tag }, signal) {
+  async #run({ text, valuesAt, tag }, signal, deadline = this.#deadline) {
     throwIfAborted(signal);
     this.#refuseClosed();
-    const deadline = performance.now() + this.#settings.timeoutMs;
     const statement = { text, valuesAt: (/** @type {number} */ now) => valuesAt(deadline - now), tag };
     let lost = 0;
     for (let conflicts = 0; ; ) {
@@ -386,6 +448,9 @@ class PgVectorStore {
   }
 }
 
+/** A tag for each statement, not for the call: its cancellation may arrive late, and must not stop the next. */
+const newTag = () => `knowledgepulse ${randomUUID()}`;
+
 const ignore = () => {};
 const MAX_EF_SEARCH = 1000;
 
@@ -427,6 +492,7 @@ const OPTIONS = {
   pool: readPool,
   table: nameOf(schema.MAX_NAME_BYTES),
   schema: nameOf(63),
+  novelty: oneOf(['prefix', 'lexical', 'full']),
   index: oneOf(['exact', 'hnsw']),
   efSearch: inRange({ from: 1, to: MAX_EF_SEARCH, whole: true }),
   timeoutMs: inRange({ from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }),
@@ -439,11 +505,20 @@ function readSettings(options) {
     throw invalidOption(TypeError, 'options must be an object with a pool');
   }
   const given = readOptions(options, OPTIONS);
-  const { pool = readPool(undefined, 'options.pool'), index = 'exact', efSearch = 100 } = given;
+  const { pool = readPool(undefined, 'options.pool'), novelty = 'prefix' } = given;
+  for (const name of /** @type {const} */ (['index', 'efSearch'])) {
+    if (novelty === 'prefix' || given[name] === undefined) continue;
+    throw invalidOption(
+      TypeError,
+      `options.${name} is for novelty 'prefix': '${novelty}' has an index of its own`,
+    );
+  }
+  const { index = 'exact', efSearch = 100 } = given;
   const { table = 'knowledgepulse_novelty', maxElements = null, ttlMs = null } = given;
   const { timeoutMs = 5000, sweepIntervalMs = 60_000 } = given;
   return {
     pool,
+    novelty,
     index,
     table,
     schema: given.schema,

@@ -1,0 +1,151 @@
+'use strict';
+
+// The store in PostgreSQL of traces: what is particular to it. conformance.node.spec.js has what all stores do.
+
+const { LocalStore, Scorer, TraceMemory } = require('../..');
+const { makeTrace } = require('../support/make-trace.js');
+const { MODEL, clusteredVector, describeWithPostgres, rejection, useServer } = require('../support/store.js');
+
+/** Words of a small world: some in most traces, some in those of a kind, some in one. */
+function traceOf(seed) {
+  const steps = Array.from({ length: 6 }, (_, step) => ({
+    type: 'thought',
+    content: `please check the order${(seed * 7 + step) % 40} of user${seed % 50} topic${seed % 23}a${step} item${seed}x${step}`,
+  }));
+  return {
+    ...makeTrace({ objective: `topic${seed % 23} for user${seed % 50}`, steps }),
+    id: `kp:trace:${seed}`,
+  };
+}
+
+describeWithPostgres('PgVectorStore of traces', () => {
+  const { migrated, pool, store } = useServer();
+
+  test('needs no extension', async () => {
+    await migrated({ novelty: 'lexical', table: 'plain' });
+    await migrated({ novelty: 'full', table: 'plain_full' });
+    const { rows } = await pool().query("SELECT extname FROM pg_extension WHERE extname = 'vector'");
+    expect(rows).toEqual([]);
+  });
+
+  test('a scorer compares by it as by a memory, and nearly so with many traces', async () => {
+    const table = 'scored';
+    const scorer = new Scorer({ novelty: 'lexical', store: await migrated({ novelty: 'lexical', table }) });
+    const plain = new Scorer({ novelty: 'lexical', memory: new TraceMemory() });
+    const differences = [];
+    for (let from = 0; from < 400; from += 40) {
+      const traces = Array.from({ length: 40 }, (_, index) => traceOf(from + index));
+      const expected = await Promise.all(traces.map((trace) => plain.explain(trace)));
+      const found = await Promise.all(traces.map((trace) => scorer.explain(trace)));
+      for (const [index, { dimensions, nearest, noveltyBasis }] of found.entries()) {
+        expect(noveltyBasis).toBe(from + index === 0 ? 'empty-store' : 'store');
+        differences.push(Math.abs(dimensions.novelty - expected[index].dimensions.novelty));
+        // Up to 64 traces in all, they are compared as a memory does.
+        if (from === 0) expect(nearest).toEqual(expected[index].nearest);
+      }
+    }
+    expect(Math.max(...differences.slice(0, 40))).toBe(0);
+    expect(differences.filter((difference) => difference > 0.05).length).toBeLessThan(20);
+    // A trace that is stored is found, however many there are.
+    for (const seed of [0, 123, 399]) {
+      const { dimensions } = await scorer.explain(traceOf(seed), { remember: false });
+      expect(dimensions.novelty).toBeLessThan(1e-9);
+    }
+    const { rows } = await pool().query(`SELECT position, octet_length(data) AS bytes FROM ${table}_summary`);
+    expect(Number(rows[0].position)).toBeGreaterThan(300);
+    expect(rows[0].bytes).toBeGreaterThan(1000);
+  });
+
+  test('more traces with embeddings than P is made of', async () => {
+    const captured = [];
+    const capturing = new LocalStore(new TraceMemory());
+    capturing.compareAndAddBatch = async (entries) => {
+      captured.push(...entries);
+      return entries.map(() => [null]);
+    };
+    const seeds = Array.from({ length: 320 }, (_, seed) => seed);
+    await new Scorer({ novelty: 'lexical', store: capturing }).evaluateValues(seeds.map(traceOf));
+    const entries = captured.map((entry, seed) => ({
+      ...{ ...entry, method: 'full', model: MODEL },
+      vectors: [clusteredVector(seed)],
+    }));
+    const full = await migrated({ novelty: 'full', table: 'many_embeddings' });
+    const memory = new LocalStore(new TraceMemory({ novelty: 'full' }));
+    for (let from = 0; from < 320; from += 64) {
+      await full.compareAndAddBatch(entries.slice(from, from + 64));
+      await memory.compareAndAddBatch(entries.slice(from, from + 64));
+    }
+    for (const seed of [0, 150, 319]) {
+      const query = { ...entries[seed], vectors: [clusteredVector(seed + 1)] };
+      const [[found], [expected]] = [
+        await full.nearestTraces(query, 1),
+        await memory.nearestTraces(query, 1),
+      ];
+      expect(found.label).toBe(`kp:trace:${seed}`);
+      expect(found.contained).toBe(1);
+      const [one] = await full.nearestTraces(entries[seed], 1);
+      expect(one.embedded).toBeCloseTo(1, 5);
+      expect(Math.abs(one.embedded - found.embedded)).toBeGreaterThan(0.01);
+      expect(found.similarity).toBeCloseTo(expected.similarity, 5);
+    }
+  });
+
+  test('a table is of one kind', async () => {
+    for (const [made, other] of [
+      ['lexical', 'prefix'],
+      ['full', 'lexical'],
+      ['prefix', 'full'],
+    ]) {
+      const table = `kind_${made}`;
+      await migrated({ novelty: made, table });
+      const error = await rejection(store({ novelty: other, table }).migrate());
+      expect(error.code).toBe('ERR_STORE_OTHER_METHOD');
+      expect(error.message).toContain(`the tables of ${table} are of novelty '${made}', not of '${other}'`);
+    }
+  });
+
+  test('options of vectors are refused', () => {
+    for (const option of [{ index: 'hnsw' }, { efSearch: 10 }]) {
+      expect(() => store({ novelty: 'lexical', ...option })).toThrow(
+        `options.${Object.keys(option)[0]} is for novelty 'prefix'`,
+      );
+    }
+  });
+
+  test('a sweep deletes the words of what it deletes', async () => {
+    const swept = await migrated({ novelty: 'lexical', table: 'swept', maxElements: 10 });
+    const scorer = new Scorer({ novelty: 'lexical', store: swept });
+    for (let seed = 0; seed < 25; seed++) await scorer.evaluateValue(traceOf(seed));
+    expect(await swept.sweep()).toBe(15);
+    const { rows } = await pool().query(
+      'SELECT (SELECT min(position) FROM swept) AS first, min(position) AS word FROM swept_words',
+    );
+    expect(rows).toEqual([{ first: '15', word: '15' }]);
+    expect(await swept.size()).toBe(10);
+  });
+
+  test('an agent needs the privileges of the documentation, and no more', async () => {
+    const owner = await migrated({ novelty: 'lexical', table: 'granted' });
+    const filling = new Scorer({ novelty: 'lexical', store: owner });
+    for (let seed = 0; seed < 70; seed++) await filling.evaluateValue(traceOf(seed));
+    await pool().query(`CREATE ROLE agent LOGIN;
+      GRANT SELECT, INSERT ON granted, granted_words TO agent;
+      GRANT SELECT, UPDATE (position, data, making) ON granted_summary TO agent;
+      GRANT SELECT, UPDATE (next_position, model, dtype, method) ON granted_meta TO agent`);
+    const granted = store({ novelty: 'lexical', table: 'granted', pool: pool({ user: 'agent' }) });
+    const scorer = new Scorer({ novelty: 'lexical', store: granted });
+    for (let seed = 70; seed < 76; seed++) await scorer.evaluateValue(traceOf(seed));
+    expect(await granted.size()).toBe(76);
+    await expect(granted.sweep()).rejects.toMatchObject({ code: 'ERR_STORE' });
+  });
+
+  test('a damaged trace is told of', async () => {
+    const damaged = await migrated({ novelty: 'lexical', table: 'damaged' });
+    const scorer = new Scorer({ novelty: 'lexical', store: damaged });
+    await scorer.evaluateValue(traceOf(1));
+    await pool().query("UPDATE damaged SET words = '\\x00'");
+    const error = await rejection(scorer.evaluateValue(traceOf(2)));
+    expect(error.code).toBe('ERR_STORE');
+    expect(error.message).toContain('the table of the store is damaged');
+  });
+});
