@@ -4,6 +4,7 @@
 //   npm run bench:store                    10,000, 100,000 and 1,000,000 vectors: most of an hour, 6 GB of disk
 //   npm run bench:store -- --quick         10,000 only: about two minutes
 //   npm run bench:store -- --sizes 50000   other sizes, separated by commas
+//   npm run bench:store -- --novelty full   a store of traces, by their words (lexical) or their words and digests; see store-traces.mjs
 //   npm run bench:store -- --json FILE     the results go there instead of bench/results/
 //
 // The server runs on this machine beside the clients, with the settings of a newly made one but for shared_buffers and
@@ -20,6 +21,7 @@ import { setupPostgres } from '../scripts/postgres.mjs';
 import { runScript, setup } from '../scripts/setup.mjs';
 import { quantile } from './measure.mjs';
 import { generator } from './random.mjs';
+import { measureTraces, printTraces } from './store-traces.mjs';
 
 /** @typedef {import('../pgvector.js').PgVectorStore} PgVectorStore */
 
@@ -43,6 +45,7 @@ async function main() {
   const { values } = parseArgs({
     options: {
       json: { type: 'string' },
+      novelty: { type: 'string', default: 'prefix' },
       quick: { type: 'boolean', default: false },
       sizes: { type: 'string' },
     },
@@ -51,20 +54,48 @@ async function main() {
   setupPostgres();
   const reason = postgres.unavailable();
   if (reason !== undefined) throw new Error(`there is no PostgreSQL: ${reason}`);
-  const sizes = (values.sizes ?? (values.quick ? '10000' : '10000,100000,1000000')).split(',').map(Number);
+  const { novelty } = values;
+  const isOfTraces = novelty === 'lexical' || novelty === 'full';
+  if (!isOfTraces && novelty !== 'prefix') throw new Error('--novelty must be prefix, lexical or full');
+  const all = isOfTraces ? '10000,100000' : '10000,100000,1000000';
+  const sizes = (values.sizes ?? (values.quick ? '10000' : all)).split(',').map(Number);
 
-  const makeVector = await vectorMaker();
+  const makeVector = isOfTraces ? undefined : await vectorMaker();
   const machine = `${os.cpus()[0]?.model.trim()}, ${os.availableParallelism()} cores, ${Math.round(os.totalmem() / 2 ** 30)} GB, Node.js ${process.versions.node}`;
   console.log(`\n${machine}\n`);
-  /** @type {Row[]} */
-  const rows = [];
-  for (const size of sizes) rows.push(...(await measureSize(size, makeVector)));
-  print(rows);
+  /** @type {unknown[]} */
+  let rows;
+  if (makeVector === undefined) {
+    const sources = await realTraces();
+    const found = [];
+    for (const size of sizes) {
+      found.push(await measureTraces(size, /** @type {'lexical' | 'full'} */ (novelty), sources));
+    }
+    printTraces(found);
+    rows = found;
+  } else {
+    /** @type {Row[]} */
+    const found = [];
+    for (const size of sizes) found.push(...(await measureSize(size, makeVector)));
+    print(found);
+    rows = found;
+  }
+  const name = isOfTraces ? `store-${novelty}` : 'store';
   const file =
-    values.json ?? path.join(root, 'bench', 'results', `store-${process.platform}-${process.arch}.json`);
+    values.json ?? path.join(root, 'bench', 'results', `${name}-${process.platform}-${process.arch}.json`);
   mkdirSync(path.dirname(path.resolve(file)), { recursive: true });
   writeFileSync(file, `${JSON.stringify({ machine, rows }, null, 2)}\n`);
   console.log(`written to ${path.relative(process.cwd(), file)}`);
+}
+
+/** Real traces, those of one source together; the examples where there are no others. */
+async function realTraces() {
+  const { readTraces, sharedTraces } = await import('../__test__/support/paths.js');
+  const { existsSync } = await import('node:fs');
+  const files = existsSync(sharedTraces)
+    ? ['tau-airline.jsonl', 'hotpot.jsonl'].map((name) => path.join(path.dirname(sharedTraces), name))
+    : [path.join(root, 'examples', 'traces.jsonl')];
+  return files.filter((file) => existsSync(file)).map(readTraces);
 }
 
 /**
