@@ -53,13 +53,14 @@ const NAME_LENGTH = 100;
 
 /**
  * How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
- * JavaScript, and of the tools of benchmarks. Of at most so many characters, because a result may be megabytes long.
+ * JavaScript, and of the tools of benchmarks. Only the first `FAILURE_LENGTH` characters are looked at, because a result may be
+ * megabytes long.
  */
 const FAILURE =
   /^\s{0,64}(?:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):)/i;
 const FAILURE_LENGTH = 256;
 
-/** Of the text of a result, so much may be JSON that is looked into. */
+/** A result that is JSON is searched for a failure if it has at most this many characters. */
 const JSON_LENGTH = 64 * 1024;
 
 /**
@@ -70,7 +71,7 @@ const JSON_LENGTH = 64 * 1024;
 function saysFailure(text) {
   if (FAILURE.test(text.slice(0, FAILURE_LENGTH))) return true;
   if (text[0] !== '{' || text.length > JSON_LENGTH) return false;
-  // Most of what is JSON has no such field; to look for its name is cheap.
+  // Most results have no such field, and searching for its name costs less than parsing.
   if (!/"(?:error|isError|is_error|exit_code|exitCode)"/.test(text)) return false;
   try {
     const { error, isError, is_error, exit_code, exitCode } = JSON.parse(text);
@@ -162,7 +163,7 @@ const MCP_TOOL = /^mcp__(.+?)__./;
 /** @param {string} tool */
 const serverOf = (tool) => (tool.startsWith('mcp__') ? MCP_TOOL.exec(tool)?.[1] : undefined);
 
-/** The type of a part that holds text has one of these as the name of its text. */
+/** The fields in which a part has its text, whatever its type. */
 const TEXT_FIELDS = ['text', 'content', 'refusal'];
 
 /** Puts a trace together. */
@@ -233,10 +234,6 @@ class TraceBuilder {
   /** Whether nothing was found that belongs to a trace. */
   get isEmpty() {
     return this.#objective === undefined && this.#steps.length === 0;
-  }
-
-  get stepCount() {
-    return this.#steps.length;
   }
 
   /**
@@ -372,7 +369,7 @@ class TraceBuilder {
    */
   message(content) {
     const text = this.textOf(content);
-    // Beside calls there is mostly none; that is nothing to count.
+    // Most messages that call tools have no text, which is not worth counting.
     if (isBlank(text)) return;
     this.#summary = text;
     this.#add('thought', text);

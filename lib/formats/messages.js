@@ -52,7 +52,7 @@ const HOSTED_CALLS = new Set([
   ...['image_generation_call', 'local_shell_call', 'shell_call', 'apply_patch_call'],
 ]);
 
-/** Of a hosted call, what is not an argument. */
+/** Fields of a hosted call that are not arguments of it. */
 const NO_ARGUMENTS = new Set([
   'id',
   'call_id',

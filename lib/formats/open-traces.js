@@ -7,10 +7,10 @@ const { DEFAULT_LIMIT } = require('./records.js');
 /** How many traces are open at a time. */
 const MAX_OPEN = 1024;
 
-/** So much of the input they may hold, all together, in bytes; one of them as much as a single record may have. */
+/** How many bytes of the input the open traces may hold, all together. One alone may hold `DEFAULT_LIMIT`, as a record may. */
 const MAX_BYTES = 4 * DEFAULT_LIMIT;
 
-/** What nearly every record ends: it is asked for each. @type {readonly never[]} */
+/** What nearly every record takes out, without a list of its own. @type {readonly never[]} */
 const NONE = [];
 
 /** How many keys of finished traces are remembered, to tell records that come too late. */

@@ -51,7 +51,7 @@ const { OpenTraces } = require('./open-traces.js');
 const LOOKED_AT =
   /^(?:gen_ai\.|llm\.|tool\.|tool_call\.|openinference\.|input\.value$|output\.value$|session\.id$)/;
 
-/** Of these, messages were taken already. */
+/** Attributes that are not kept, because their messages were read already. */
 const NOT_KEPT = /messages|\.(?:prompt|completion)\./;
 
 /** What a model was given. */

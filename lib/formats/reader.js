@@ -143,7 +143,7 @@ class TraceReader {
     } catch (thrown) {
       return [{ line, index, size, format: format.name, error: wrongOf(format.name, thrown) }];
     }
-    // Of most records whose traces go on, nothing comes.
+    // Most records of a format that spreads a trace over several end none.
     return Array.isArray(found) && found.length === 0 ? NONE : this.#take(format.name, record, found);
   }
 

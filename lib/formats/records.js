@@ -35,8 +35,8 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = ['[', ']', '{', '}'
  */
 
 /**
- * Of values that are short, those that are there already are handed over together, up to so many bytes of them: to wait for each
- * costs as much as parsing a hundred bytes or more of it.
+ * Short values of one chunk are handed over in batches of this many bytes, because waiting for each takes as long as parsing a
+ * hundred bytes of it or more.
  */
 const BATCH_SIZE = 64 * 1024;
 
@@ -134,7 +134,7 @@ async function readObject(reader, limit) {
   const { lines, isComplete, error } = await readOpenObject(reader, first, nesting, limit);
   const complete = isComplete ? record(Buffer.concat(lines)) : undefined;
   if (complete !== undefined && complete.error === undefined) return complete;
-  // Its brackets may be closed by what is not of it, with whole objects in between.
+  // It was broken, and the bracket that closed it may be that of a later object.
   reader.unread(lines.slice(1));
   await reader.skipToBracket(0);
   return { line, index: null, size: first.length, error: complete?.error ?? error };
@@ -198,7 +198,7 @@ async function* readElements(reader, limit) {
       if (isWhole) yield cutOff(separatorLine, index);
       return;
     }
-    // No trace in an array, but perhaps the next array.
+    // In a broken array, `[` begins no element, because no trace is an array, but perhaps the next array.
     if (byte === OPEN_ARRAY && !isWhole) return;
 
     const { bytes, end } = await reader.readElement(limit, indentation);
@@ -220,7 +220,7 @@ async function* readElements(reader, limit) {
       reader.unread([rest]);
       await reader.skipToBracket(indentation);
     } else {
-      // It is whole, and the array is not.
+      // The element is whole, and the array was cut off before it or after it.
       const beginsLine = line > separatorLine;
       if (isWhole && beginsLine) yield cutOff(separatorLine, index);
       if (bytes !== null && beginsLine && byte === OPEN_ARRAY) reader.unread([bytes], indentation);

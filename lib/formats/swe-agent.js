@@ -89,7 +89,6 @@ function read(entry) {
   if (Object.keys(info).length > 0) builder.keep('info', info);
   if (submission !== undefined && submission !== null) builder.leaveOut('submission');
   if (typeof exit_status === 'string') builder.success = exit_status.toLowerCase() === 'submitted';
-  if (typeof record.instance_id === 'string') builder.details.instance_id = record.instance_id;
   if (isMini(record)) addMessages(builder, listOf(record.messages));
   else if (listOf(record.trajectory).length > 0) addTurns(builder, record);
   else addHistory(builder, listOf(record.history));
