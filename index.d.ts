@@ -1213,8 +1213,8 @@ export interface EmbedderStatus {
   dimensions: number | null;
   /** What computes the embeddings; null if there is no model. */
   engine: 'builtin' | 'onnxruntime' | null;
-  /** The instructions that the built-in engine computes with; null for ONNX Runtime. */
-  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'portable' | null;
+  /** The instructions that the built-in engine computes with; null for ONNX Runtime. `simd128` is WebAssembly. */
+  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'simd128' | 'portable' | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
   /** Its version. */

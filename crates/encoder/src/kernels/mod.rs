@@ -1,5 +1,5 @@
 //! What the forward pass is made of, compiled for each instruction set: the algorithms are written once, over [`lanes`], and
-//! the leaves (`avx512`, `avx2`, `portable`) only say how sixteen lanes are added and multiplied.
+//! the leaves (`avx512`, `avx2`, `simd128`, `portable`) only say how sixteen lanes are added and multiplied.
 
 pub mod attention;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -13,6 +13,8 @@ mod portable;
 #[cfg(test)]
 mod tests;
 pub mod tile;
+#[cfg(target_feature = "simd128")]
+mod wasm32;
 
 use std::{fmt, ops::Range, str::FromStr};
 
@@ -24,6 +26,8 @@ use avx512::Avx512;
 use dense::{ByteRows, ByteWeights, Epilogue, FloatWeights};
 use lanes::{Floats, Lanes};
 use portable::Portable;
+#[cfg(target_feature = "simd128")]
+use wasm32::Simd128;
 
 use crate::error::{Error, Result};
 
@@ -39,21 +43,24 @@ pub enum Kernel {
     AvxVnni,
     /// AVX2 and FMA.
     Avx2,
+    /// The vectors of WebAssembly.
+    Simd128,
     /// Plain Rust, for every processor.
     Portable,
 }
 
 impl Kernel {
     /// All kernels, the fastest first.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Avx512Vnni,
         Self::Avx512,
         Self::AvxVnni,
         Self::Avx2,
+        Self::Simd128,
         Self::Portable,
     ];
 
-    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2` or `portable`.
+    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `simd128` or `portable`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,6 +68,7 @@ impl Kernel {
             Self::Avx512 => "avx512",
             Self::AvxVnni => "avx-vnni",
             Self::Avx2 => "avx2",
+            Self::Simd128 => "simd128",
             Self::Portable => "portable",
         }
     }
@@ -89,6 +97,10 @@ impl Kernel {
             Self::Avx2 => Avx2::detect().map(Leaf::Avx2),
             #[cfg(any(not(target_arch = "x86_64"), miri))]
             Self::Avx512Vnni | Self::Avx512 | Self::AvxVnni | Self::Avx2 => None,
+            #[cfg(target_feature = "simd128")]
+            Self::Simd128 => Some(Leaf::Simd128(Simd128)),
+            #[cfg(not(target_feature = "simd128"))]
+            Self::Simd128 => None,
             Self::Portable => Some(Leaf::Portable(Portable)),
         }
     }
@@ -122,6 +134,8 @@ pub(crate) enum Leaf {
     AvxVnni(Avx2<true>),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2(Avx2<false>),
+    #[cfg(target_feature = "simd128")]
+    Simd128(Simd128),
     Portable(Portable),
 }
 
@@ -142,6 +156,8 @@ impl Leaf {
             Self::AvxVnni(lanes) => lanes.run(work),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2(lanes) => lanes.run(work),
+            #[cfg(target_feature = "simd128")]
+            Self::Simd128(lanes) => work.run(lanes),
             Self::Portable(lanes) => work.run(lanes),
         }
     }

@@ -49,14 +49,15 @@ fn blocks(floats: &[f32]) -> Vec<Floats> {
         .collect()
 }
 
-/// What every kernel makes of the same work. All that multiply and add at once must agree with the first to the bit; the
-/// portable one does too where `exact`, or where it has such an instruction.
+/// What every kernel makes of the same work. All that multiply and add at once must agree with the first to the bit; those
+/// of WebAssembly and the portable one do too where `exact`, or where it has such an instruction.
 fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Leaf, &mut [f32])) -> Vec<f32> {
     let mut first: Option<Vec<f32>> = None;
     for kernel in Kernel::available() {
         let mut output = vec![f32::NAN; count];
         compute(kernel.leaf().unwrap(), &mut output);
-        let fused = kernel != Kernel::Portable || cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+        let fused = !matches!(kernel, Kernel::Simd128 | Kernel::Portable)
+            || cfg!(any(target_arch = "aarch64", target_feature = "fma"));
         match &first {
             None => first = Some(output),
             Some(first) if exact || fused => {
