@@ -215,6 +215,14 @@ pub enum Error {
         "the bytes are not those of a trace or of statistics that this version of the package has packed"
     )]
     TraceDamaged,
+    /// An embedder that is in another instance has failed: see `engine::remote`.
+    #[error("{message}")]
+    Elsewhere {
+        /// The code of its error.
+        code: &'static str,
+        /// Its message.
+        message: String,
+    },
     /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
     #[error("the call was aborted")]
     Aborted,
@@ -267,6 +275,7 @@ impl Error {
             Self::Inference(_) => "ERR_INFERENCE",
             Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
             Self::TraceDamaged => "ERR_INVALID_ENTRY",
+            Self::Elsewhere { code, .. } => code,
             Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",
         }

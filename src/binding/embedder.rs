@@ -97,22 +97,28 @@ pub fn wait_at_end(env: &Env) -> Result<()> {
 /// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
 #[napi(catch_unwind)]
 pub fn configure(options: EmbedderOptions<'_>) -> bool {
-    let model_in_memory = options.weights.zip(options.tokenizer);
-    ENGINE.configure(engine::Options {
-        engine: match options.engine.as_deref() {
-            Some("builtin") => EngineChoice::BuiltIn,
-            Some("onnxruntime") => EngineChoice::OnnxRuntime,
-            _ => EngineChoice::Auto,
-        },
-        model_in_memory: model_in_memory
-            .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
-        runtime_packaged: options.runtime_packaged,
-        model_directory: options.model_directory.map(Into::into),
-        runtime_library: options.runtime_library.map(Into::into),
-        model_configured: options.model_configured,
-        runtime_configured: options.runtime_configured,
-        threads: options.threads.map(|threads| threads as usize),
-    })
+    ENGINE.configure(options.into())
+}
+
+impl From<EmbedderOptions<'_>> for engine::Options {
+    fn from(options: EmbedderOptions<'_>) -> Self {
+        let model_in_memory = options.weights.zip(options.tokenizer);
+        Self {
+            engine: match options.engine.as_deref() {
+                Some("builtin") => EngineChoice::BuiltIn,
+                Some("onnxruntime") => EngineChoice::OnnxRuntime,
+                _ => EngineChoice::Auto,
+            },
+            model_in_memory: model_in_memory
+                .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
+            runtime_packaged: options.runtime_packaged,
+            model_directory: options.model_directory.map(Into::into),
+            runtime_library: options.runtime_library.map(Into::into),
+            model_configured: options.model_configured,
+            runtime_configured: options.runtime_configured,
+            threads: options.threads.map(|threads| threads as usize),
+        }
+    }
 }
 
 /// Stops ONNX Runtime for good, because the process is about to exit.

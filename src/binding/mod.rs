@@ -8,6 +8,8 @@ mod engine;
 mod error;
 mod file_lock;
 mod packed_traces;
+#[cfg(target_family = "wasm")]
+mod remote;
 mod replies;
 mod scorer;
 mod trace;

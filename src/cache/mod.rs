@@ -3,6 +3,7 @@
 mod blocks;
 mod codes;
 pub mod file;
+#[cfg_attr(target_family = "wasm", path = "heaped.rs")]
 mod mapped;
 mod moment;
 pub mod novelty;

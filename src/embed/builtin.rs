@@ -11,8 +11,9 @@ use knowledgepulse_encoder::{self as encoder, Encoder, Model, Options, Precision
 
 use super::{
     DIMENSIONS, Embedding, Lane, Limits, Network, damaged,
+    file::{Identity, check_room},
     model::{self, IN_MEMORY},
-    runtime::{Identity, check_room, stop_at_exit},
+    runtime::stop_at_exit,
 };
 use crate::{
     error::{Error, Result},

@@ -1,8 +1,14 @@
 //! From text to embedding: the model turns the tokens into vectors, whose mean is scaled to length one.
 
 pub mod builtin;
+pub mod file;
 pub mod model;
+#[cfg(not(target_family = "wasm"))]
 pub mod onnxruntime;
+#[cfg(not(target_family = "wasm"))]
+pub mod runtime;
+#[cfg(target_family = "wasm")]
+#[path = "no_runtime.rs"]
 pub mod runtime;
 
 pub use model::DIMENSIONS;

@@ -9,7 +9,8 @@ use ort::{
 
 use super::{
     DIMENSIONS, Embedding, Lane, Limits, Network, damaged,
-    runtime::{self, Runtime, check_room},
+    file::check_room,
+    runtime::{self, Runtime},
     scaled,
 };
 use crate::{

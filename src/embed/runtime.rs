@@ -2,7 +2,7 @@
 
 use std::{
     ffi::CStr,
-    fs::{File, Metadata},
+    fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -19,6 +19,7 @@ use ort::{
 };
 
 use crate::{
+    embed::file::Identity,
     embed::model::outline::{LARGEST_GRAPH, Outline, Table},
     error::{Error, Result},
     fault,
@@ -163,39 +164,6 @@ impl Runtime {
     pub fn run<T>(&self, work: impl FnOnce(&RunOptions<NoSelectedOutputs>) -> T) -> T {
         let _in_use = USERS.begin();
         work(&self.run_options)
-    }
-}
-
-/// Makes sure that there is memory to load the model in `path`, `bytes` in all. Where a limit is too low, it is better to say so
-/// than to start: when a small allocation fails in the middle, there is nothing left to do but to end the process.
-///
-/// # Errors
-/// [`Error::NoRoomForModel`].
-pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
-    let room = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-    // Windows counts what is reserved as if it were used.
-    if room || cfg!(windows) {
-        return Ok(());
-    }
-    Err(Error::NoRoomForModel {
-        path: path.to_owned(),
-        megabytes: bytes / 1_000_000,
-    })
-}
-
-/// What a file is recognised by.
-#[derive(PartialEq)]
-pub(super) struct Identity {
-    length: u64,
-    modified: Option<std::time::SystemTime>,
-}
-
-impl Identity {
-    pub(super) fn of(metadata: &Metadata) -> Self {
-        Self {
-            length: metadata.len(),
-            modified: metadata.modified().ok(),
-        }
     }
 }
 

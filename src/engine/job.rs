@@ -80,6 +80,34 @@ impl Job {
         Box::new(|shared| (self.settle)(shared, Ok(None)))
     }
 
+    /// What follows the embedding of the text, of which `embedded` is what became; `None` where nothing was to be embedded.
+    pub(super) fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
+        let Self { order, settle } = self;
+        let text = embedded.map(|embedded| {
+            order
+                .zip(embedded)
+                .map(|(order, embedded)| order.embedded(model, embedded))
+        });
+        Box::new(|shared| settle(shared, text))
+    }
+
+    /// The text that is still to be embedded; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] if it is no longer wanted.
+    #[cfg(any(target_family = "wasm", test))]
+    pub(super) fn wanted_text(&self) -> Result<Option<String>> {
+        match &self.order {
+            None => Ok(None),
+            Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
+            Some(order) => Ok(match &order.source {
+                Source::Prefix(text) => Some(text.clone()),
+                Source::Full(trace) => Some(digest::of(trace)),
+                Source::Lexical(_) => None,
+            }),
+        }
+    }
+
     /// Turns the text into tokens, if it is still wanted.
     pub(super) fn prepare(self, embedder: &Embedder) -> Prepared {
         let text = match &self.order {
@@ -111,16 +139,6 @@ impl Prepared {
         let order = self.job.order.as_ref();
         !is_cancelled(order.and_then(|order| order.call.as_ref()))
     }
-
-    fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
-        let Job { order, settle } = self.job;
-        let text = embedded.map(|embedded| {
-            order
-                .zip(embedded)
-                .map(|(order, embedded)| order.embedded(model, embedded))
-        });
-        Box::new(|shared| settle(shared, text))
-    }
 }
 
 /// Embeds for several jobs together. Where that fails, each has the error that is its own.
@@ -142,7 +160,7 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
                 }),
             },
         };
-        job.settlement(&loaded.identity, own)
+        job.job.settlement(&loaded.identity, own)
     };
     jobs.into_iter().map(settle).collect()
 }

@@ -13,11 +13,17 @@ use std::{
 use super::{Shared, job::guarded};
 use crate::{
     cache::ModelIdentity,
+    embed::file::check_room,
     embed::model::{IN_MEMORY, ModelFiles, sha256},
-    embed::runtime::{Runtime, check_room},
-    embed::{self, DIMENSIONS, Embedder, Lane, MOST_TOKENS, Network, builtin::Weights, onnxruntime::Graph},
+    embed::runtime::Runtime,
+    embed::{self, DIMENSIONS, Embedder, Lane, MOST_TOKENS, Network, builtin::Weights},
     error::{Error, Result},
 };
+
+#[cfg(not(target_family = "wasm"))]
+use crate::embed::onnxruntime::Graph;
+#[cfg(target_family = "wasm")]
+use crate::embed::runtime::Graph;
 
 /// Where the embedder comes from.
 #[derive(Debug, Clone, Default)]
@@ -128,6 +134,17 @@ pub struct Status {
     pub threads: usize,
 }
 
+impl Status {
+    /// What vectors of this model are marked with.
+    pub(super) fn identity(&self) -> ModelIdentity {
+        ModelIdentity {
+            model: self.model.clone().unwrap_or_default(),
+            dtype: self.dtype.clone().unwrap_or_default(),
+            sha256: self.model_sha256.clone(),
+        }
+    }
+}
+
 /// An error that is told, not raised: novelty is neutral, and scoring goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -185,11 +202,7 @@ pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedL
         }
         status.failure = Some(failure);
     }
-    let identity = ModelIdentity {
-        model: status.model.clone().unwrap_or_default(),
-        dtype: status.dtype.clone().unwrap_or_default(),
-        sha256: status.model_sha256.clone(),
-    };
+    let identity = status.identity();
     let _ = shared.status.set(status);
     let (embedder, lane) = loaded.ok()?;
     Some((Loaded { embedder, identity }, lane))

@@ -8,6 +8,8 @@
 mod job;
 mod load;
 mod queue;
+#[cfg(any(target_family = "wasm", test))]
+mod remote;
 mod worker;
 
 use std::{
@@ -35,6 +37,8 @@ use worker::Worker;
 
 pub use load::{EngineChoice, EngineKind, Failure, ModelInMemory, Options, Status};
 pub use queue::InOrder;
+#[cfg(any(target_family = "wasm", test))]
+pub use remote::{Courier, Local};
 
 /// The embedding of a text, or why there is none.
 pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
@@ -100,12 +104,39 @@ pub struct Comparable {
 #[derive(Default)]
 pub struct Engine {
     options: OnceLock<Options>,
-    /// Set once the inference thread runs.
-    queue: OnceCell<Arc<Queue<Job>>>,
-    /// The queue of traces that are compared by their words alone, set once its thread runs. They neither load the embedder nor
-    /// wait for those that need it.
-    words: OnceCell<Arc<Queue<Job>>>,
+    /// Where calls go that need the embedder, set once there were any.
+    inlet: OnceCell<Inlet>,
+    /// Where traces go that are compared by their words alone, set once there were any. They neither load the embedder nor wait for
+    /// those that need it.
+    words: OnceCell<Inlet>,
+    /// The way to an embedder that is elsewhere.
+    #[cfg(any(target_family = "wasm", test))]
+    courier: OnceLock<Arc<dyn Courier>>,
     shared: Arc<Shared>,
+}
+
+/// Where calls are handed in.
+enum Inlet {
+    /// The queue of a thread.
+    Thread(Arc<Queue<Job>>),
+    /// The embedder is elsewhere, because this platform has no threads.
+    #[cfg(any(target_family = "wasm", test))]
+    Remote(Box<remote::Remote>),
+    /// Calls that need no embedder are settled at once, because this platform has no threads.
+    #[cfg(any(target_family = "wasm", test))]
+    Here(Arc<Shared>),
+}
+
+impl Inlet {
+    fn push(&self, job: Job) {
+        match self {
+            Self::Thread(queue) => queue.push(job),
+            #[cfg(any(target_family = "wasm", test))]
+            Self::Remote(remote) => remote.push(job),
+            #[cfg(any(target_family = "wasm", test))]
+            Self::Here(shared) => remote::settle(shared, job.without_embedder()),
+        }
+    }
 }
 
 /// What the inference thread tells the others.
@@ -174,8 +205,8 @@ impl Engine {
         else {
             return reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
         };
-        match self.queue_for(memory) {
-            Ok(queue) => queue.push(job::score(request, reply)),
+        match self.inlet_for(memory) {
+            Ok(inlet) => inlet.push(job::score(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
                 reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
@@ -196,8 +227,8 @@ impl Engine {
         else {
             return reply(Ok(None));
         };
-        match self.queue_for(memory) {
-            Ok(queue) => queue.push(job::embed_trace(request, reply)),
+        match self.inlet_for(memory) {
+            Ok(inlet) => inlet.push(job::embed_trace(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
                 reply(Ok(None));
@@ -214,8 +245,8 @@ impl Engine {
         if !memory.has_draft() || self.needs_no_thread(&memory) {
             return reply(job::commit_unless_cancelled(&memory, &call));
         }
-        match self.queue_for(&memory) {
-            Ok(queue) => queue.push(job::commit(memory, call, reply)),
+        match self.inlet_for(&memory) {
+            Ok(inlet) => inlet.push(job::commit(memory, call, reply)),
             Err(_) => reply(job::commit_unless_cancelled(&memory, &call)),
         }
     }
@@ -223,22 +254,22 @@ impl Engine {
     /// Embeds `text`, of which the first 512 tokens count, after all calls before. The novelty memory has no part
     /// in it.
     pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {
-        match self.queue() {
-            Ok(queue) => queue.push(job::embed(text, call, reply)),
+        match self.inlet() {
+            Ok(inlet) => inlet.push(job::embed(text, call, reply)),
             Err(error) => reply(Err(Failure::from(&error))),
         }
     }
 
     /// Calls `reply` after all calls before that compare with this memory, or one like it.
     pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
-        let queue = if memory.needs_embedder() {
-            &self.queue
+        let inlet = if memory.needs_embedder() {
+            &self.inlet
         } else {
             &self.words
         };
-        match queue.get() {
-            Some(queue) => queue.push(job::turn(reply)),
-            // Nothing waits where no thread has been started.
+        match inlet.get() {
+            Some(inlet) => inlet.push(job::turn(reply)),
+            // Nothing waits where nothing was handed in.
             None => reply(()),
         }
     }
@@ -248,8 +279,8 @@ impl Engine {
         if let Some(status) = self.shared.status.get() {
             return reply(status.clone());
         }
-        match self.queue() {
-            Ok(queue) => queue.push(job::status(reply)),
+        match self.inlet() {
+            Ok(inlet) => inlet.push(job::status(reply)),
             Err(error) => reply(Status {
                 failure: Some(Failure::from(&error)),
                 ..Status::default()
@@ -287,25 +318,36 @@ impl Engine {
     /// Whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none
     /// has to be to find out that there is no embedder for this memory.
     fn needs_no_thread(&self, memory: &Memory) -> bool {
-        memory.needs_embedder() && self.queue.get().is_none() && self.without_embedder()
+        memory.needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
     }
 
-    /// The queue of the calls that compare with a memory.
-    fn queue_for(&self, memory: &Memory) -> Result<&Arc<Queue<Job>>> {
+    /// Where the calls go that compare with a memory.
+    fn inlet_for(&self, memory: &Memory) -> Result<&Inlet> {
         if memory.needs_embedder() {
-            return self.queue();
+            return self.inlet();
         }
-        self.words
-            .get_or_try_init(|| self.start("knowledgepulse-words", Worker::settle_all))
+        self.words.get_or_try_init(|| {
+            #[cfg(any(target_family = "wasm", test))]
+            if self.courier.get().is_some() {
+                return Ok(Inlet::Here(Arc::clone(&self.shared)));
+            }
+            self.start("knowledgepulse-words", Worker::settle_all)
+        })
     }
 
-    fn queue(&self) -> Result<&Arc<Queue<Job>>> {
-        self.queue
-            .get_or_try_init(|| self.start("knowledgepulse", Worker::work))
+    fn inlet(&self) -> Result<&Inlet> {
+        self.inlet.get_or_try_init(|| {
+            #[cfg(any(target_family = "wasm", test))]
+            if let Some(courier) = self.courier.get() {
+                let remote = remote::Remote::new(Arc::clone(courier), Arc::clone(&self.shared));
+                return Ok(Inlet::Remote(Box::new(remote)));
+            }
+            self.start("knowledgepulse", Worker::work)
+        })
     }
 
     /// Starts a thread that works through a queue of its own.
-    fn start(&self, name: &str, work: fn(&Worker)) -> Result<Arc<Queue<Job>>> {
+    fn start(&self, name: &str, work: fn(&Worker)) -> Result<Inlet> {
         let queue = Arc::new(Queue::default());
         let worker = Worker::new(
             self.options.get().cloned().unwrap_or_default(),
@@ -316,7 +358,7 @@ impl Engine {
             .name(name.into())
             .spawn(move || work(&worker))
             .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
-        Ok(queue)
+        Ok(Inlet::Thread(queue))
     }
 }
 
@@ -372,7 +414,7 @@ mod tests {
         assert!(!engine.configure(Options::default()));
         let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
         assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
-        assert!(engine.queue.get().is_none());
+        assert!(engine.inlet.get().is_none());
         assert!(engine.take_warning().is_none());
     }
 
@@ -408,7 +450,7 @@ mod tests {
             })
         );
         // The model was not looked for.
-        assert!(engine.queue.get().is_none());
+        assert!(engine.inlet.get().is_none());
         assert!(engine.take_warning().is_none());
     }
 

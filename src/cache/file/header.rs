@@ -19,8 +19,9 @@ pub(super) const LENGTH_BYTES: usize = 8;
 /// The longest header that is read. Those that this module writes have a few hundred bytes.
 const MOST_HEADER_BYTES: u64 = 64 * 1024;
 
-/// The largest bound of a cache: JavaScript gives it, whose numbers are exact integers up to here.
-pub(super) const LARGEST_NUMBER: usize = (1 << 53) - 1;
+/// The largest bound of a cache: JavaScript gives it, whose numbers are exact integers up to 2^53. Where there are no
+/// such numbers, it is the largest that there is.
+pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
 
 /// Tensors that lie one after another. `None` when they have more bytes than can be counted.
 pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(String, TensorInfo)>> {
