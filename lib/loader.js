@@ -23,12 +23,23 @@ const PLATFORMS = {
 
 /** @import { Fault, LoadFailure } from './installation/obstacle.js' */
 
-/** The variable that names the addon to load. */
+/** The package for platforms without one of their own: the addon in WebAssembly. */
+const WEBASSEMBLY = 'wasm32';
+
+/** The variable that names the addon to load: a file, or `wasm32` for the package of that name. */
 const OVERRIDE = 'KNOWLEDGEPULSE_NATIVE_ADDON';
 
 /** @typedef {{ addon?: typeof import('./binding.js'), error?: unknown }} Attempt */
 
-/** @typedef {{ name: string, file: () => string | null, load: () => Attempt }} Candidate */
+/**
+ * Something to load. Only a library of the system can be of the wrong kind for it.
+ *
+ * @typedef {object} Candidate
+ * @property {string} name
+ * @property {boolean} [isLibrary]
+ * @property {() => string | null} file
+ * @property {() => Attempt} load
+ */
 
 /**
  * Bundlers and `bun build --compile` follow only literal names, and put up with a missing package only within
@@ -52,6 +63,8 @@ function requirePackage(platform) {
         return { addon: require('@knowledgepulse/native-linux-x64-gnu') };
       case 'linux-x64-musl':
         return { addon: require('@knowledgepulse/native-linux-x64-musl') };
+      case WEBASSEMBLY:
+        return { addon: require('@knowledgepulse/native-wasm32') };
       case 'win32-arm64-msvc':
         return { addon: require('@knowledgepulse/native-win32-arm64-msvc') };
       case 'win32-x64-msvc':
@@ -81,12 +94,14 @@ function requireFile(file) {
  */
 function load() {
   const override = process.env[OVERRIDE];
-  if (override) {
+  if (override && override !== WEBASSEMBLY) {
     const file = path.resolve(override);
-    return attempt([{ name: OVERRIDE, file: () => file, load: () => requireFile(file) }]);
+    return attempt([{ name: OVERRIDE, isLibrary: true, file: () => file, load: () => requireFile(file) }]);
   }
-  const platform = `${process.platform}-${process.arch}`;
-  return attempt((PLATFORMS[platform] ?? []).flatMap(candidates));
+  const platforms = override ? undefined : PLATFORMS[`${process.platform}-${process.arch}`];
+  // A WebContainer says that it is Linux, and loads no library.
+  const hasLibrary = platforms !== undefined && !('webcontainer' in process.versions);
+  return attempt((hasLibrary ? platforms : [WEBASSEMBLY]).flatMap(candidates));
 }
 
 /**
@@ -94,14 +109,20 @@ function load() {
  * @returns {Candidate[]}
  */
 function candidates(platform) {
-  const file = `knowledgepulse.${platform}.node`;
+  const isLibrary = platform !== WEBASSEMBLY;
+  const file = isLibrary ? `knowledgepulse.${platform}.node` : 'node.cjs';
   const name = `@knowledgepulse/native-${platform}`;
-  const installed = { name, file: () => packageFile(name, file), load: () => requirePackage(platform) };
+  const installed = {
+    name,
+    isLibrary,
+    file: () => packageFile(name, file),
+    load: () => requirePackage(platform),
+  };
   // A checkout of the repository builds it here; a published package has no such directory.
   const directory = path.join(__dirname, '..', 'npm', platform);
   if (!fs.existsSync(directory)) return [installed];
   const built = path.join(directory, file);
-  return [installed, { name: directory, file: () => built, load: () => requireFile(built) }];
+  return [installed, { name: directory, isLibrary, file: () => built, load: () => requireFile(built) }];
 }
 
 /**
@@ -125,10 +146,11 @@ function attempt(candidates) {
   const failures = [];
   for (const candidate of candidates) {
     const file = fileOf(candidate);
-    const fault = file === null ? undefined : faultOf(file);
+    const fault = file === null ? undefined : faultOf(file, candidate.isLibrary);
     const { addon, error } = fault === undefined ? candidate.load() : { error: new Error(fault.reason) };
     if (addon !== undefined) return { addon, file, directory: file && path.dirname(file) };
-    failures.push({ name: candidate.name, error, ...(fault ?? refusal(file, error)) });
+    const { name, isLibrary } = candidate;
+    failures.push({ name, isLibrary, error, ...(fault ?? refusal(file, error, isLibrary)) });
   }
   throw loadError(failures);
 }
@@ -151,11 +173,12 @@ function fileOf(candidate) {
  * Only Linux needs this: the other systems check the file when they load it, and their errors say what is wrong.
  *
  * @param {string} file
+ * @param {boolean} [isLibrary]
  * @returns {Fault | undefined}
  */
-function faultOf(file) {
+function faultOf(file, isLibrary) {
   const obstacle = obstacleTo(file);
-  if (obstacle !== undefined || process.platform !== 'linux') return obstacle;
+  if (obstacle !== undefined || process.platform !== 'linux' || !isLibrary) return obstacle;
   try {
     return elfFault(file);
   } catch (error) {
@@ -212,9 +235,10 @@ const ELF_MACHINES = { arm64: 183, x64: 62 };
  *
  * @param {string | null} file
  * @param {unknown} thrown
+ * @param {boolean} [isLibrary]
  * @returns {Fault}
  */
-function refusal(file, thrown) {
+function refusal(file, thrown, isLibrary) {
   const error = /** @type {NodeJS.ErrnoException | undefined} */ (thrown);
   // The first line says it; Node.js lists the modules that required it below.
   const reason = String(error?.message ?? thrown).split('\n', 1)[0];
@@ -224,6 +248,7 @@ function refusal(file, thrown) {
     const manifest = obstacleTo(path.join(path.dirname(file), 'package.json'));
     return { kind: 'damaged', reason: manifest?.reason ?? reason };
   }
+  if (!isLibrary) return { kind: 'refused', reason };
   const { libc } = systemLibc();
   const madeFor = libcOf(file);
   if (libc === null || madeFor === libc) return { kind: 'refused', reason };
@@ -258,8 +283,9 @@ const REMEDIES = {
 
 /** @param {LoadFailure[]} failures */
 function remedyFor(failures) {
-  if (failures.length === 0) {
-    return `There is no package for this platform; there is one for ${Object.keys(PLATFORMS).join(', ')}.`;
+  if (failures.every(({ kind, isLibrary }) => kind === 'missing' && !isLibrary)) {
+    const platforms = Object.keys(PLATFORMS).join(', ');
+    return `Install @knowledgepulse/native-wasm32, the same in WebAssembly; there are binaries for ${platforms}.`;
   }
   const kinds = /** @type {Array<Fault['kind']>} */ (Object.keys(REMEDIES));
   const kind = kinds.find((each) => failures.some((failure) => failure.kind === each)) ?? 'missing';

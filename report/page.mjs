@@ -1,33 +1,13 @@
 // The report: figures in, page out. Everything is in this page; nothing is fetched.
 
-import { domainsSection } from './domains.mjs';
-import { duplicatesSection } from './duplicates.mjs';
-import { header } from './header.mjs';
-import { noveltySection } from './novelty.mjs';
-import { errorsSection, footer } from './rest.mjs';
-import { scoresSection } from './scores.mjs';
-import { makeThreshold } from './threshold.mjs';
-import { tracesSection } from './traces.mjs';
+import { drawReport } from './draw.mjs';
 
 /** The element of page.html that has this id. */
 const partOf = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
 /** @type {import('../cli/report/collector.js').Report} */
 const report = JSON.parse(/** @type {string} */ (partOf('figures').textContent));
-const threshold = makeThreshold(report);
-
-const sections = [
-  scoresSection(report, threshold),
-  domainsSection(report, threshold),
-  noveltySection(report),
-  duplicatesSection(report),
-  tracesSection(report),
-  errorsSection(report),
-].filter((section) => section !== null);
-
-const main = document.createElement('main');
-main.append(...sections);
-partOf('report').append(...header(report, threshold), main, footer(report));
+partOf('report').append(...drawReport(report));
 
 // On paper nothing can be opened.
 /** @type {HTMLDetailsElement[]} */

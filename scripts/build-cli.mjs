@@ -9,8 +9,6 @@ import { build } from 'esbuild';
 
 import { root } from './platform.mjs';
 
-const HEADER = `What is bundled into kp-score.js of @knowledgepulse/native, and its licences.\n`;
-
 const cli = path.join(root, 'cli');
 const dist = path.join(root, 'dist');
 
@@ -56,18 +54,23 @@ export async function buildCli() {
     metafile: true,
     logLevel: 'warning',
   });
-  writeFileSync(path.join(dist, 'kp-score.licenses.txt'), notices(Object.keys(metafile.inputs)));
+  writeFileSync(
+    path.join(dist, 'kp-score.licenses.txt'),
+    notices('kp-score.js of @knowledgepulse/native', Object.keys(metafile.inputs)),
+  );
 }
 
 /**
- * The licences of the packages that these files are of.
+ * The licences of the packages that these files are of, which are bundled into something.
  *
+ * @param {string} bundle
  * @param {string[]} files
  */
-function notices(files) {
+export function notices(bundle, files) {
+  const header = `What is bundled into ${bundle}, and its licences.\n`;
   const directories = files.map((file) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]);
   const packages = [...new Set(directories.filter((directory) => directory !== undefined))].sort();
-  return [HEADER, ...packages.map(noticeOf)].join(`\n${'─'.repeat(80)}\n\n`);
+  return [header, ...packages.map(noticeOf)].join(`\n${'─'.repeat(80)}\n\n`);
 }
 
 /** @param {string} directory */

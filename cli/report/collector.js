@@ -13,7 +13,8 @@ const { DIMENSION_BINS, Histogram, SCORE_BINS, Sequence, Top } = require('./stat
 const { copyOf, cut, isBlank } = require('./text.js');
 
 // From the manifest, because this module is bundled into dist/.
-const TEMPLATE = path.join(path.dirname(require.resolve('../../package.json')), 'dist', 'report.html.gz');
+const templateFile = () =>
+  path.join(path.dirname(require.resolve('../../package.json')), 'dist', 'report.html.gz');
 
 /** Where the template takes the figures. */
 const PLACE = '__KNOWLEDGEPULSE_REPORT__';
@@ -295,7 +296,11 @@ class ReportCollector {
   render(run) {
     const [before, after, ...others] = readTemplate().split(PLACE);
     if (after === undefined || others.length > 0) {
-      throw codedError(Error, 'ERR_REPORT_TEMPLATE', `${TEMPLATE} is not what the set-up makes; ${REMEDY}`);
+      throw codedError(
+        Error,
+        'ERR_REPORT_TEMPLATE',
+        `${templateFile()} is not what the set-up makes; ${REMEDY}`,
+      );
     }
     return before + jsonForHtml(this.summary(run)) + after;
   }
@@ -304,10 +309,11 @@ class ReportCollector {
 const REMEDY = 'reinstall @knowledgepulse/native, or in a checkout run: npm run setup';
 
 function readTemplate() {
+  const file = templateFile();
   try {
-    return gunzipSync(fs.readFileSync(TEMPLATE)).toString();
+    return gunzipSync(fs.readFileSync(file)).toString();
   } catch (cause) {
-    const message = `${TEMPLATE}, the page of the report, could not be read: ${/** @type {Error} */ (cause).message}; ${REMEDY}`;
+    const message = `${file}, the page of the report, could not be read: ${/** @type {Error} */ (cause).message}; ${REMEDY}`;
     throw codedError(Error, 'ERR_REPORT_TEMPLATE', message, cause);
   }
 }

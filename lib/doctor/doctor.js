@@ -305,7 +305,7 @@ function render(report, { colours }) {
     ]),
     inference.engine === 'builtin'
       ? row(mark(inference.kernel !== null, /_OPTION$/), 'engine', [
-          `built in, ${inference.kernel ?? 'no kernel'}`,
+          `built in, ${inference.kernel ?? 'no kernel'}${inference.kernel === 'simd128' ? ', in WebAssembly' : ''}`,
         ])
       : row(mark(runtime.version !== null, /_RUNTIME_/), 'engine', [
           inference.engine && `ONNX Runtime ${runtime.version ?? ''}`.trim(),

@@ -18,7 +18,11 @@ const path = require('node:path');
  * @typedef {{ kind: Obstacle['kind'] | 'foreign' | 'refused', reason: string }} Fault
  */
 
-/** @typedef {Fault & { name: string, error: unknown }} LoadFailure of the package or directory of this name */
+/**
+ * Of the package or directory of this name, which was to have a library, or the addon in WebAssembly.
+ *
+ * @typedef {Fault & { name: string, isLibrary?: boolean, error: unknown }} LoadFailure
+ */
 
 /**
  * What keeps a file from being read; undefined if nothing does.

@@ -1,0 +1,163 @@
+// The package in WebAssembly: its scores are those of the native addon, on Node.js and in a page.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const require = createRequire(import.meta.url);
+const { findChromium, launchChromium } = require('../support/browser.js');
+const { readTraces, root, sharedTraces } = require('../support/paths.js');
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const MODELS = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
+
+/** In single precision; int8 is the same to the bit. */
+const TOLERANCE = 1e-6;
+
+const examples = path.join(root, 'examples', 'traces.jsonl');
+const files = [{ file: examples, count: 20 }];
+if (existsSync(sharedTraces)) files.push({ file: sharedTraces, count: 8 });
+else console.warn(`skipped: there are no real traces at ${sharedTraces}`);
+
+/**
+ * @param {'fp32' | 'q8'} dtype
+ * @param {{ file: string, count: number }} traces
+ * @param {Record<string, string>} env
+ */
+function onNode(dtype, { file, count }, env = {}) {
+  const output = execFileSync(process.execPath, [path.join(here, 'child.mjs'), file, String(count)], {
+    encoding: 'utf8',
+    env: { ...process.env, KNOWLEDGEPULSE_DTYPE: dtype, ...env },
+  });
+  return JSON.parse(output);
+}
+
+const IN_WASM = { KNOWLEDGEPULSE_NATIVE_ADDON: 'wasm32' };
+
+/**
+ * The largest difference of two outcomes, number by number; everything else must be the same.
+ *
+ * @param {unknown} a
+ * @param {unknown} b
+ * @returns {number}
+ */
+function difference(a, b) {
+  if (typeof a === 'number' && typeof b === 'number') return Math.abs(a - b);
+  if (a === null || typeof a !== 'object' || b === null || typeof b !== 'object') {
+    assert.deepEqual(a, b);
+    return 0;
+  }
+  assert.deepEqual(Object.keys(a), Object.keys(b));
+  const parts = Object.entries(a).map(([key, value]) => difference(value, /** @type {any} */ (b)[key]));
+  return Math.max(0, ...parts);
+}
+
+/** @param {string} name @param {() => unknown} run */
+async function test(name, run) {
+  const start = performance.now();
+  const said = await run();
+  console.log(`ok  ${name} (${((performance.now() - start) / 1000).toFixed(1)} s)${said ? `: ${said}` : ''}`);
+}
+
+for (const traces of files) {
+  for (const dtype of /** @type {const} */ (['fp32', 'q8'])) {
+    await test(`${dtype} scores of ${path.basename(traces.file)} on Node.js`, () => {
+      const { kernel, ...native } = onNode(dtype, traces);
+      const { kernel: ofWasm, ...found } = onNode(dtype, traces, IN_WASM);
+      assert.notEqual(kernel, 'simd128');
+      assert.equal(ofWasm, 'simd128');
+      const distance = difference(native, found);
+      assert.ok(distance <= (dtype === 'q8' ? 0 : TOLERANCE), `${distance} from the native addon's`);
+      return `at most ${distance.toExponential(1)} from ${kernel}`;
+    });
+  }
+}
+
+await test('the portable kernel in WebAssembly gives the same bits', () => {
+  for (const dtype of /** @type {const} */ (['fp32', 'q8'])) {
+    const few = { file: examples, count: 8 };
+    const { kernel, ...vectors } = onNode(dtype, few, IN_WASM);
+    const { kernel: plain, ...portable } = onNode(dtype, few, {
+      ...IN_WASM,
+      KNOWLEDGEPULSE_KERNEL: 'portable',
+    });
+    assert.deepEqual([kernel, plain], ['simd128', 'portable']);
+    assert.deepEqual(portable, vectors);
+  }
+});
+
+/** Serves the package, the tests and the models, without headers that isolate the page. */
+const server = createServer(async (request, response) => {
+  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+  try {
+    const body =
+      pathname === '/' ? '<!doctype html><title>test</title>' : await readFile(path.join(root, pathname));
+    const types = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
+    const type = /** @type {Record<string, string>} */ (types)[path.extname(pathname)] ?? 'text/html';
+    response.writeHead(200, { 'content-type': type }).end(body);
+  } catch {
+    response.writeHead(404).end();
+  }
+});
+
+const chromium = findChromium();
+if (!chromium) {
+  console.warn(
+    'skipped: there is no Chromium; Debian has the package chromium, and CHROME_BIN may name another',
+  );
+} else {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const browser = await launchChromium(chromium);
+  try {
+    for (const dtype of /** @type {const} */ (['fp32', 'q8'])) {
+      await test(`${dtype} scores in Chromium`, async () => {
+        const page = await browser.newPage();
+        /** @type {string[]} */
+        const faults = [];
+        page.on('pageerror', (error) => faults.push(String(error)));
+        page.on('request', (request) => {
+          if (!request.url().startsWith(`http://127.0.0.1:${port}/`)) faults.push(request.url());
+        });
+        await page.goto(`http://127.0.0.1:${port}/`);
+        const traces = readTraces(examples).slice(0, 20);
+        const { found, isolated, longest } = await page.evaluate(inPage, { traces, model: MODELS[dtype] });
+        assert.deepEqual(faults, []);
+        assert.equal(isolated, false);
+        // To the bit: it is the same program.
+        const { model, ...expected } = onNode(dtype, { file: examples, count: 20 }, IN_WASM);
+        assert.match(found.model, /^sha256:/);
+        assert.deepEqual({ ...found, model: undefined }, { ...expected, model: undefined });
+        await page.close();
+        return `the page was never blocked for more than ${longest.toFixed(0)} ms, ${model}`;
+      });
+    }
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+/** @param {{ traces: any[], model: string }} given */
+async function inPage({ traces, model }) {
+  const api = await import(/** @type {any} */ ('/npm/wasm32/browser.js'));
+  const { scoresOf } = await import(/** @type {any} */ ('/__test__/wasm/score.mjs'));
+  const bytes = async (/** @type {string} */ name) =>
+    new Uint8Array(await (await fetch(`/npm/${model}/${name}`)).arrayBuffer());
+  const [weights, tokenizer] = await Promise.all([bytes('model.safetensors'), bytes('tokenizer.json')]);
+  api.configureEmbedder({ model: { weights, tokenizer } });
+  await api.embedderStatus();
+  let [last, longest] = [performance.now(), 0];
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  }, 5);
+  const found = JSON.parse(JSON.stringify(await scoresOf(api, traces)));
+  clearInterval(timer);
+  return { found, isolated: globalThis.crossOriginIsolated, longest };
+}

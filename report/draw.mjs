@@ -1,0 +1,29 @@
+// Draws a report: figures in, elements out. Nothing is fetched.
+
+import { element } from './dom.mjs';
+import { domainsSection } from './domains.mjs';
+import { duplicatesSection } from './duplicates.mjs';
+import { header } from './header.mjs';
+import { noveltySection } from './novelty.mjs';
+import { errorsSection, footer } from './rest.mjs';
+import { scoresSection } from './scores.mjs';
+import { makeThreshold } from './threshold.mjs';
+import { tracesSection } from './traces.mjs';
+
+/**
+ * The elements of a report.
+ *
+ * @param {import('../cli/report/collector.js').Report} report
+ */
+export function drawReport(report) {
+  const threshold = makeThreshold(report);
+  const sections = [
+    scoresSection(report, threshold),
+    domainsSection(report, threshold),
+    noveltySection(report),
+    duplicatesSection(report),
+    tracesSection(report),
+    errorsSection(report),
+  ];
+  return [...header(report, threshold), element('main', {}, sections), footer(report)];
+}

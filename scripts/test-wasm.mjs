@@ -1,0 +1,26 @@
+// `npm run test:wasm`: builds the package for WebAssembly, and runs with it the specs of the public interface that need no system
+// of their own, and a comparison with the native addon on Node.js and in Chromium.
+//
+//   npm run test:wasm -- --built     with what was built before
+
+import { buildWasm } from './build-wasm.mjs';
+import { runScript, setup } from './setup.mjs';
+import { onNode, runSuites } from './suites.mjs';
+
+/** The specs about what the addon computes, reads and keeps. */
+const SPECS = [
+  ...['abort', 'batch', 'clean', 'embedder-class', 'explain', 'invalid-cache-calls', 'invalid-traces'],
+  ...['order', 'parity', 'scorer', 'scoring-rules', 'trace-memory', 'vector-cache', 'vector-cache-files'],
+].map((name) => `./__test__/${name}.spec.js`);
+
+await runScript(async () => {
+  setup();
+  if (!process.argv.includes('--built')) await buildWasm();
+  const comparison = {
+    name: 'WebAssembly and the native addon',
+    command: process.execPath,
+    args: ['__test__/wasm/main.mjs'],
+  };
+  const specs = onNode(SPECS, 'the specs in WebAssembly');
+  await runSuites([comparison, { ...specs, env: { KNOWLEDGEPULSE_NATIVE_ADDON: 'wasm32' } }]);
+});

@@ -1,0 +1,16 @@
+// What an instance on Node.js asks the system for: the files of the process, its environment, its terminal.
+
+import fs from 'node:fs';
+
+import { WASI } from '@tybys/wasm-util';
+
+/** Paths mean what they mean to the process: absolute ones, and those below its directory. */
+export function systemInterface() {
+  return new WASI({
+    version: 'preview1',
+    env: /** @type {Record<string, string>} */ (process.env),
+    preopens: { '/': '/', '.': '.' },
+    // The types are those of another version.
+    fs: /** @type {any} */ (fs),
+  });
+}
