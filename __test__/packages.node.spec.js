@@ -58,6 +58,7 @@ const MODEL_FILES = [
   'tokenizer_config.json',
   'config.json',
 ];
+const WEBASSEMBLY = 'wasm32';
 const DOCUMENTS = ['LICENSE', 'README.md'];
 
 const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
@@ -82,20 +83,23 @@ describe('manifests', () => {
   test('there is one for each package, and no other', () => {
     const folders = fs.readdirSync(path.join(root, 'npm'), { withFileTypes: true });
     const names = folders.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    expect(names.sort()).toEqual([...Object.keys(PLATFORMS), ...MODELS].sort());
+    expect(names.sort()).toEqual([...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY].sort());
   });
 
-  test.each([...Object.keys(PLATFORMS), ...MODELS])('%s is in step with the main package', (name) => {
-    const directory = `npm/${name}`;
-    const { version, engines, repository } = readManifest(directory);
-    expect({ version, engines, repository }).toEqual({
-      version: main.version,
-      engines: main.engines,
-      repository: { ...main.repository, directory },
-    });
-    expect(read(`${directory}/LICENSE`)).toBe(read('LICENSE'));
-    expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
-  });
+  test.each([...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY])(
+    '%s is in step with the main package',
+    (name) => {
+      const directory = `npm/${name}`;
+      const { version, engines, repository } = readManifest(directory);
+      expect({ version, engines, repository }).toEqual({
+        version: main.version,
+        engines: main.engines,
+        repository: { ...main.repository, directory },
+      });
+      expect(read(`${directory}/LICENSE`)).toBe(read('LICENSE'));
+      expect(read(`${directory}/README.md`)).toContain(`# ${readManifest(directory).name}\n`);
+    },
+  );
 
   test.each(Object.entries(PLATFORMS))(
     '%s is for that platform and holds what it needs',
@@ -130,6 +134,13 @@ describe('manifests', () => {
     expect(manifest).not.toHaveProperty('os');
   });
 
+  test('the package for WebAssembly is for every platform', () => {
+    const { main: entry, exports, files, ...manifest } = readManifest(`npm/${WEBASSEMBLY}`);
+    expect(files).toEqual(expect.arrayContaining([entry, path.basename(exports['.'].default), ...DOCUMENTS]));
+    expect(exports['.'].node).toBe(`./${entry}`);
+    for (const limit of ['os', 'cpu', 'libc']) expect(manifest).not.toHaveProperty(limit);
+  });
+
   test('the crate has the version too', () => {
     const [, version] = read('Cargo.toml').match(/^version = "(.*)"$/m);
     expect(version).toBe(main.version);
@@ -137,7 +148,8 @@ describe('manifests', () => {
   });
 
   test('no package has an install script or a dependency that has one', () => {
-    for (const directory of ['.', ...[...Object.keys(PLATFORMS), ...MODELS].map((name) => `npm/${name}`)]) {
+    const names = [...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY];
+    for (const directory of ['.', ...names.map((name) => `npm/${name}`)]) {
       const { scripts = {}, dependencies = {} } = readManifest(directory);
       expect(Object.keys(scripts).filter((name) => /^(pre|post)?(install|prepare|pack)$/.test(name))).toEqual(
         [],
@@ -159,8 +171,11 @@ describe('manifests', () => {
       main.version,
     ]);
     expect(manifest.optionalDependencies).toEqual(Object.fromEntries(dependencies));
-    const q8 = '@knowledgepulse/all-minilm-l6-v2-q8';
-    expect(manifest.peerDependencies).toEqual({ ...main.peerDependencies, [q8]: main.version });
+    const asked = ['all-minilm-l6-v2-q8', 'native-wasm32'].map((name) => [
+      `@knowledgepulse/${name}`,
+      main.version,
+    ]);
+    expect(manifest.peerDependencies).toEqual({ ...main.peerDependencies, ...Object.fromEntries(asked) });
     const optional = Object.keys(manifest.peerDependencies).map((name) => [name, { optional: true }]);
     expect(manifest.peerDependenciesMeta).toEqual(Object.fromEntries(optional));
     expect(manifest).not.toHaveProperty('devDependencies');

@@ -185,6 +185,7 @@ const withoutNode = {
 
 /** Builds it; with `addon: false`, the JavaScript alone. */
 export async function buildWasm({ addon = true } = {}) {
+  copyFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), path.join(output, 'THIRD-PARTY-LICENSES'));
   if (addon) buildAddon();
   await bundle();
 }

@@ -24,6 +24,8 @@ import { npm, runScript, setup } from './setup.mjs';
 const main = readManifest();
 const DEFAULT_MODEL = '@knowledgepulse/all-minilm-l6-v2';
 const OPTIONAL_MODEL = '@knowledgepulse/all-minilm-l6-v2-q8';
+/** For all other platforms; no package manager can tell which these are. */
+const WEBASSEMBLY = `${main.name}-wasm32`;
 
 /** The directories of all packages by their names, the main one last: it depends on the others. */
 export function packages() {
@@ -34,12 +36,14 @@ export function packages() {
 
 /** The main package, this machine's platform package and the models. */
 export function hostPackages() {
-  const platforms = platformPackages().filter((name) => name !== `${main.name}-${hostPlatform()}`);
-  return [...packages().keys()].filter((name) => !platforms.includes(name));
+  const others = [...platformPackages(), WEBASSEMBLY].filter(
+    (name) => name !== `${main.name}-${hostPlatform()}`,
+  );
+  return [...packages().keys()].filter((name) => !others.includes(name));
 }
 
 function platformPackages() {
-  return [...packages().keys()].filter((name) => name.startsWith(`${main.name}-`));
+  return [...packages().keys()].filter((name) => name.startsWith(`${main.name}-`) && name !== WEBASSEMBLY);
 }
 
 /**
@@ -50,12 +54,19 @@ function platformPackages() {
 export function publishedManifest() {
   const { devDependencies, napi, scripts, ...manifest } = main;
   const dependencies = [...platformPackages(), DEFAULT_MODEL];
+  // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
+  const optional = [OPTIONAL_MODEL, WEBASSEMBLY];
   return {
     ...manifest,
     optionalDependencies: Object.fromEntries(dependencies.map((name) => [name, main.version])),
-    // Not installed unless asked for; pnpm and Yarn let a package load only what it declares.
-    peerDependencies: { ...manifest.peerDependencies, [OPTIONAL_MODEL]: main.version },
-    peerDependenciesMeta: { ...manifest.peerDependenciesMeta, [OPTIONAL_MODEL]: { optional: true } },
+    peerDependencies: {
+      ...manifest.peerDependencies,
+      ...Object.fromEntries(optional.map((name) => [name, main.version])),
+    },
+    peerDependenciesMeta: {
+      ...manifest.peerDependenciesMeta,
+      ...Object.fromEntries(optional.map((name) => [name, { optional: true }])),
+    },
   };
 }
 

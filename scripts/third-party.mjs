@@ -48,10 +48,13 @@ WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEM
 COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
 OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.`;
 
+/** The target of the package for platforms without one of their own. */
+const WEBASSEMBLY = 'wasm32-wasip1';
+
 /** The crates that the addon links on some platform: neither what only builds or tests it, nor what runs in the compiler. */
 function linkedCrates() {
   const { napi } = readManifest();
-  const linked = new Map(napi.targets.flatMap(linkedOn).map((crate) => [crate.id, crate]));
+  const linked = new Map([...napi.targets, WEBASSEMBLY].flatMap(linkedOn).map((crate) => [crate.id, crate]));
   return [...linked.values()].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }
 

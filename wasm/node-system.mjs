@@ -4,12 +4,15 @@ import fs from 'node:fs';
 
 import { WASI } from '@tybys/wasm-util';
 
-/** Paths mean what they mean to the process: absolute ones, and those below its directory. */
+/**
+ * Absolute paths mean what they mean to the process; those are all that lib/ gives. Of a second directory, the process's own, the
+ * libc would make no difference to the first.
+ */
 export function systemInterface() {
   return new WASI({
     version: 'preview1',
     env: /** @type {Record<string, string>} */ (process.env),
-    preopens: { '/': '/', '.': '.' },
+    preopens: { '/': '/' },
     // The types are those of another version.
     fs: /** @type {any} */ (fs),
   });

@@ -39,7 +39,7 @@ pub struct Weights {
 /// The file that a pass reads the word embeddings of its tokens from. It is open, so it may be deleted or replaced.
 struct OpenFile {
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     identity: Identity,
 }
 
@@ -55,7 +55,7 @@ impl OpenFile {
         Ok(Self {
             identity: Identity::of(&file.metadata()?),
             path: path.to_owned(),
-            file,
+            file: Arc::new(file),
         })
     }
 
@@ -80,7 +80,7 @@ impl Weights {
     pub fn open(path: &Path, threads: usize) -> Result<Self> {
         let unread = |error| model::unread(path, &error);
         let file = OpenFile::open(path).map_err(unread)?;
-        let source = file.file.try_clone().and_then(Source::file).map_err(unread)?;
+        let source = Source::file(Arc::clone(&file.file)).map_err(unread)?;
         Ok(Self {
             model: Arc::new(load(source, path, threads)?),
             file: Some(Arc::new(file)),

@@ -21,14 +21,15 @@ impl Source {
     ///
     /// # Errors
     /// When the system does not tell its length, or it is no regular file.
-    pub fn file(file: File) -> io::Result<Self> {
+    pub fn file(file: impl Into<Arc<File>>) -> io::Result<Self> {
+        let file = file.into();
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             let message = "what holds the weights must be a regular file";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         Ok(Self {
-            place: Place::File(Arc::new(file)),
+            place: Place::File(file),
             length: metadata.len(),
         })
     }
@@ -109,9 +110,17 @@ fn read_exact_at(file: &File, mut offset: u64, mut bytes: &mut [u8]) -> io::Resu
     Ok(())
 }
 
-#[cfg(not(any(unix, windows)))]
+/// There is one thread, so nobody else moves the place.
+#[cfg(target_os = "wasi")]
+fn read_exact_at(mut file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
+}
+
+#[cfg(not(any(unix, windows, target_os = "wasi")))]
 fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
-    let message = "files are read at a position on Unix and Windows only; load the weights from memory";
+    let message = "files are read at a position on Unix, Windows and WASI only; load the weights from memory";
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
 }
 
