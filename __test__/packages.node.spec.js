@@ -204,7 +204,8 @@ describe('manifests', () => {
     try {
       // Away from the checkout, where it finds nothing and says what it tried.
       fs.cpSync(path.join(root, 'lib'), path.join(directory, 'lib'), { recursive: true });
-      const hosts = [...new Set(Object.values(PLATFORMS).map(({ os, cpu }) => `${os} ${cpu}`))];
+      const known = Object.values(PLATFORMS).map(({ os, cpu }) => `${os} ${cpu}`);
+      const hosts = [...new Set([...known, 'freebsd x64', 'linux riscv64'])];
       const { result } = await runForResult(
         `
         const loader = ${JSON.stringify(path.join(directory, 'lib', 'loader.js'))};
@@ -226,7 +227,7 @@ describe('manifests', () => {
         );
         const tried = result[host].filter(({ name }) => name.startsWith('@'));
         expect(tried.map(({ name }) => name).sort()).toEqual(
-          names.map((name) => `@knowledgepulse/native-${name}`).sort(),
+          (names.length > 0 ? names : [WEBASSEMBLY]).map((name) => `@knowledgepulse/native-${name}`).sort(),
         );
         for (const { name, message } of tried) expect(message.split('\n', 1)[0]).toContain(`'${name}'`);
       }

@@ -91,13 +91,22 @@ await test('the portable kernel in WebAssembly gives the same bits', () => {
   }
 });
 
-/** Serves the package, the tests and the models, without headers that isolate the page. */
+/** Serves the package, the tests, the page and the models, without headers that isolate a page. */
 const server = createServer(async (request, response) => {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+  const asked = new URL(request.url ?? '/', 'http://localhost').pathname;
+  // The page to try it, in a folder of any name with a model in it.
+  const pathname = asked
+    .replace(/^\/some\/folder\/model\//, `/npm/${MODELS.q8}/`)
+    .replace(/^\/some\/folder\//, '/dist/try/');
   try {
     const body =
       pathname === '/' ? '<!doctype html><title>test</title>' : await readFile(path.join(root, pathname));
-    const types = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm' };
+    const types = {
+      '.css': 'text/css',
+      '.js': 'text/javascript',
+      '.mjs': 'text/javascript',
+      '.wasm': 'application/wasm',
+    };
     const type = /** @type {Record<string, string>} */ (types)[path.extname(pathname)] ?? 'text/html';
     response.writeHead(200, { 'content-type': type }).end(body);
   } catch {
@@ -137,6 +146,35 @@ if (!chromium) {
         return `the page was never blocked for more than ${longest.toFixed(0)} ms, ${model}`;
       });
     }
+    await test('the page to try it', async () => {
+      const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } });
+      /** @type {string[]} */
+      const faults = [];
+      page.on('pageerror', (error) => faults.push(String(error)));
+      page.on('console', (message) => faults.push(message.text()));
+      page.on('request', (request) => {
+        if (!request.url().startsWith(`http://127.0.0.1:${port}/some/folder/`)) faults.push(request.url());
+      });
+      await page.goto(`http://127.0.0.1:${port}/some/folder/index.html`);
+      // Real ones, where there are any; the last line is none.
+      const { file } = files[files.length - 1];
+      const traces = readTraces(file).slice(0, 4);
+      const text = [...traces.map((trace) => JSON.stringify(trace)), '{"no": "trace"}'].join('\n');
+      await page.getByRole('textbox').fill(text);
+      await page.getByRole('button', { name: 'Score' }).click();
+      await page.getByText('scored in').waitFor();
+      const { scores } = onNode('q8', { file, count: 4 }, IN_WASM);
+      const shown = (await page.locator('#report').textContent()) ?? '';
+      for (const score of scores.slice(0, 4))
+        assert.ok(shown.includes(score.toFixed(2)), `${score} in ${shown}`);
+      assert.match((await page.locator('#state').textContent()) ?? '', /^4 scored in .* \(q8, simd128\)\.$/);
+      assert.match(shown, /Nearest neighbours/);
+      assert.match(shown, /1 line could not be scored/);
+      assert.deepEqual(faults, []);
+      const picture = process.env.KNOWLEDGEPULSE_PICTURE;
+      if (picture) await page.screenshot({ path: picture });
+      await page.close();
+    });
   } finally {
     await browser.close();
     server.close();
