@@ -5,13 +5,32 @@
 // - reading and scoring in one process, against parsing the same records and scoring the same traces. What is left is the reader's
 //   own. By the time of all processors: it does not depend on what else the machine does.
 //
-// The target is missed. The first row, of 10,000 runs by processor time (provisional): atif 1.35 times, openai-chat 1.4, swe-agent
-// 1.3; of 2,000, compiling included: claude-code 3.0, otel 3.1. The second row, of 2,000 runs of tau-airline on a machine that was not idle (provisional): atif 1.3 times,
-// openai-chat 1.4, swe-agent 1.4, claude-code 2.1, otel 3.1. What was worst is gone: `result.json` was looked for once a trajectory
-// (100 µs), each step was hashed by a call of its own (30 µs) and copied twice by spreads (20 µs), records that end no trace took
-// two generators each and a wait, and each message of a span was written again to tell whether an earlier span had it. What is left
-// is mostly collecting garbage: claude-code and otel keep 1,024 traces open, and otel has JSON within JSON, which is parsed twice.
-// Decoding by `isUtf8` and `toString` instead of `TextDecoder`, and `crypto.hash` instead of `createHash`, gave less than 1 µs.
+// The target is missed. Of a quick run, in µs for each trace, and our time as a multiple of theirs:
+//
+//   | format      | command, wall time | read and score, processor time |
+//   | ----------- | ------------------ | ------------------------------ |
+//   | atif        | 192 and 121, 1.65  | 151 and 88, 1.68               |
+//   | openai-chat | 159 and 109, 1.45  | 108 and 71, 1.75               |
+//   | claude-code | 298 and 108, 2.70  | 214 and 94, 2.10               |
+//   | swe-agent   | 161 and 126, 1.38  | 96 and 52, 1.87                |
+//   | otel        | 347 and 158, 2.22  | 156 and 54, 2.88               |
+//
+// A quick run has 2,000 traces, so compiling the reader is a good part of it. In a process of its own after 2,500 traces, by the
+// least of 15 rounds with 500 traces each, the second row was 66 and 51, 69 and 49, 189 and 83, 67 and 50, 158 and 51 (provisional:
+// other processes ran, and claude-code and otel have become some tenth faster since). Of it, parsing takes 30 µs and scoring
+// 20; parsing claude-code, whose records have 1.35 times the bytes of the traces, takes 64. What atif, openai-chat and swe-agent
+// add is 15 to 20 µs for 26 steps, where a tenth would be 5. No part of it (the hash of the id, the text of calls, the search for
+// failures, the count of unknown fields) takes more than 3 µs.
+//
+// What claude-code and otel add has three parts: 27 records for a trace, which are recognised and looked up one by one; JSON
+// within JSON, which is parsed once more than the rest; and the garbage collector, which copies what 1,024 open traces hold. With 16
+// open traces, the collector takes a quarter of the time. It is the worst case for claude-code, which has a file for each session.
+//
+// What was worst is gone: `result.json` was looked for once a trajectory (100 µs), each step was hashed by a call of its own
+// (30 µs) and copied twice by spreads (20 µs), records that end no trace took two generators each and two waits, an open trace
+// of spans kept its whole record, and each message of a span was written again to tell whether an earlier span had it.
+// Tried without a gain: decoding by `isUtf8` and `toString` instead of `TextDecoder`, `crypto.hash` instead of `createHash`, one
+// frozen object and list for all fields that are missing.
 
 import { execFile } from 'node:child_process';
 import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
