@@ -16,6 +16,9 @@ const { readTraces, root, sharedTraces } = require('../support/paths.js');
 const here = path.dirname(fileURLToPath(import.meta.url));
 const MODELS = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
 
+/** How long a page may take, in milliseconds. */
+const PATIENCE = 300_000;
+
 /** In single precision; int8 is the same to the bit. */
 const TOLERANCE = 1e-6;
 
@@ -176,7 +179,11 @@ if (!chromium) {
       const text = [...traces.map((trace) => JSON.stringify(trace)), '{"no": "trace"}'].join('\n');
       await page.getByRole('textbox').fill(text);
       await page.getByRole('button', { name: 'Score' }).click();
-      await page.getByText('scored in').waitFor();
+      // Generous, because it is no measurement; what went wrong says more than that nothing came.
+      const done = page.getByText(/^\d+ scored in |^Something went wrong/).waitFor({ timeout: PATIENCE });
+      await done.catch(async (error) => {
+        throw new Error(`${error.message}; ${await page.locator('#state').textContent()}; ${faults}`);
+      });
       const { scores } = onNode('q8', { file, count: 4 }, IN_WASM);
       const shown = (await page.locator('#report').textContent()) ?? '';
       for (const score of scores.slice(0, 4))

@@ -9,4 +9,13 @@ export const process = {
   emitWarning: (message) => console.warn(message),
 };
 
-export const Buffer = { byteLength: (/** @type {string} */ text) => new TextEncoder().encode(text).length };
+/** @param {string} text */
+const bytesOf = (text) => new TextEncoder().encode(text);
+
+export const Buffer = {
+  byteLength: (/** @type {string} */ text) => bytesOf(text).length,
+  from: (/** @type {string} */ text) => {
+    const bytes = bytesOf(text);
+    return { toString: () => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) };
+  },
+};

@@ -180,6 +180,9 @@ async function score() {
       ? `${status.dtype}, ${status.kernel}`
       : `without a model, so with a novelty of 0.5: ${status.reason}`;
     say(`${entries.length} scored in ${seconds.toFixed(2)} s (${computed}).`);
+  } catch (error) {
+    say(`Something went wrong: ${/** @type {Error} */ (error).message}`);
+    throw error;
   } finally {
     button.disabled = false;
   }
