@@ -6,9 +6,9 @@
  * @typedef {import('../lib/binding.js').NativeEmbedderStatus} NativeEmbedderStatus
  */
 
-/** @typedef {{ number?: number, texts: string[], whole: boolean }} Task */
+/** @typedef {{ number?: number, text: string }} Task */
 /** @typedef {{ status: NativeEmbedderStatus, warn: boolean }} Loaded */
-/** @typedef {{ vectors: Float32Array, tokens: number[], truncated: boolean[] }} Embeddings */
+/** @typedef {{ vector: Float32Array, tokens: number, truncated: boolean }} Embedding */
 /** @typedef {{ code: string, message: string }} Failure */
 
 /**
@@ -17,15 +17,15 @@
  * @typedef {object} Ends
  * @property {(post: (task: Task) => void) => void} connectEmbedder
  * @property {(loaded: Loaded) => void} loadedElsewhere
- * @property {(number: number, embeddings?: Embeddings, failure?: Failure) => void} embeddedElsewhere
+ * @property {(number: number, embedding?: Embedding, failure?: Failure) => void} embeddedElsewhere
  * @property {(options: EmbedderOptions) => Loaded} loadHere
- * @property {(texts: string[], whole: boolean) => Embeddings} embedHere
+ * @property {(text: string) => Embedding} embedHere
  */
 
 /** @typedef {Binding & Ends} Addon */
 
-/** @typedef {{ load: EmbedderOptions } | { number: number, texts: string[], whole: boolean }} Question */
-/** @typedef {{ loaded: Loaded } | { number: number, embeddings?: Embeddings, failure?: Failure }} Answer */
+/** @typedef {{ load: EmbedderOptions } | { number: number, text: string }} Question */
+/** @typedef {{ loaded: Loaded } | { number: number, embedding?: Embedding, failure?: Failure }} Answer */
 
 /**
  * A worker of either kind of platform. `hold` says whether it keeps the process going.
@@ -69,7 +69,7 @@ export function connect(addon, start) {
       addon.loadedElsewhere(answer.loaded);
     } else {
       close(answer.number);
-      addon.embeddedElsewhere(answer.number, answer.embeddings, answer.failure);
+      addon.embeddedElsewhere(answer.number, answer.embedding, answer.failure);
     }
   };
   /** @param {string} reason */
@@ -86,12 +86,12 @@ export function connect(addon, start) {
     else addon.embeddedElsewhere(number, undefined, failure);
   };
 
-  addon.connectEmbedder(({ number = LOADING, texts, whole }) => {
+  addon.connectEmbedder(({ number = LOADING, text }) => {
     if (ended !== undefined) return fail(number, ended);
     worker ??= start(onAnswer, onEnd);
     if (open.size === 0) worker.hold(true);
     open.add(number);
-    worker.send(number === LOADING ? { load: options ?? NO_OPTIONS } : { number, texts, whole });
+    worker.send(number === LOADING ? { load: options ?? NO_OPTIONS } : { number, text });
     if (number === LOADING) options = undefined;
   });
   return {
@@ -143,9 +143,9 @@ function failedStatus({ code, message }) {
  */
 export function answer(addon, question) {
   if ('load' in question) return { loaded: addon.loadHere(question.load) };
-  const { number, texts, whole } = question;
+  const { number, text } = question;
   try {
-    return { number, embeddings: addon.embedHere(texts, whole) };
+    return { number, embedding: addon.embedHere(text) };
   } catch (thrown) {
     const error = /** @type {Error & { code?: string }} */ (thrown);
     // After a trap the instance cannot be used any more.

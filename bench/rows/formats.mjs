@@ -17,7 +17,7 @@
 //
 // A quick run has 2,000 traces, so compiling the reader is a good part of it. In a process of its own after 2,500 traces, by the
 // least of 15 rounds with 500 traces each, the second row was 66 and 51, 69 and 49, 189 and 83, 67 and 50, 158 and 51 (provisional:
-// other processes ran, and claude-code and otel have become some tenth faster since). Of it, parsing takes 30 µs and scoring
+// other processes ran, and claude-code has become some tenth faster since). Of it, parsing takes 30 µs and scoring
 // 20; parsing claude-code, whose records have 1.35 times the bytes of the traces, takes 64. What atif, openai-chat and swe-agent
 // add is 15 to 20 µs for 26 steps, where a tenth would be 5. No part of it (the hash of the id, the text of calls, the search for
 // failures, the count of unknown fields) takes more than 3 µs.
