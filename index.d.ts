@@ -568,12 +568,12 @@ export interface NearestTrace {
   embedded: number | null;
   /**
    * The words of the scored trace that this one has too and that weigh most, at most ten, the heaviest first. The weights of all shared words
-   * add up to `lexical`. Null with `novelty: 'prefix'`.
+   * add up to `lexical`. Null with `novelty: 'prefix'`, and with a store, which has hashes of words alone.
    */
   sharedWords: ExplainedWord[] | null;
   /**
-   * The words of the scored trace that this one lacks, likewise. The weights of all of them add up to 1 minus `contained`. Null with
-   * `novelty: 'prefix'`.
+   * The words of the scored trace that this one lacks, likewise. The weights of all of them add up to 1 minus `contained`. Null where
+   * `sharedWords` is.
    */
   newWords: ExplainedWord[] | null;
 }
