@@ -163,7 +163,7 @@ async function fill(pool, entries) {
   const sample = Array.from({ length: Math.min(SAMPLE, entries.length) }, (_, index) =>
     packed(entries[Math.floor(index * step)]),
   );
-  const statistics = await native.NativeTraceStatistics.of(sample, [], dimensions);
+  const statistics = await native.NativeTraceStatistics.of(sample, [], entries.length, dimensions);
   const hex = (/** @type {Uint8Array | undefined} */ bytes) =>
     bytes === undefined ? 'NULL' : `"\\\\x${Buffer.from(bytes).toString('hex')}"`;
   for (let first = 0; first < entries.length; first += ROWS_AT_A_TIME) {

@@ -153,15 +153,15 @@ export declare class NativeTraceMemory {
 /** What is known of all traces of a store together; see `cache::traces::statistics`. */
 export declare class NativeTraceStatistics {
   /**
-   * The statistics of packed traces with embeddings of so many `dimensions`, and of the packed words of others, whose embeddings do
-   * not count. Rejects with `ERR_INVALID_ENTRY`.
+   * The statistics of a memory of `memory` traces by a sample: of packed traces with embeddings of so many `dimensions`, and of the
+   * packed words of others, whose embeddings do not count. Rejects with `ERR_INVALID_ENTRY`.
    */
-  static of(traces: Array<Uint8Array>, others: Array<Uint8Array>, dimensions: number): Promise<NativeTraceStatistics>
+  static of(traces: Array<Uint8Array>, others: Array<Uint8Array>, memory: number, dimensions: number): Promise<NativeTraceStatistics>
   /** The statistics in these bytes. Throws `ERR_INVALID_ENTRY`. */
   static fromBytes(bytes: Uint8Array, dimensions: number): NativeTraceStatistics
   /** The statistics as bytes. */
   toBytes(): Uint8Array
-  /** Of how many traces they are. */
+  /** Of how many traces the memory was. */
   get memory(): number
   /** The words by which a packed trace is found. Throws `ERR_INVALID_ENTRY`. */
   foundBy(trace: Uint8Array): NativeFindingWords

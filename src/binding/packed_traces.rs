@@ -54,17 +54,19 @@ impl From<Vec<(u64, f64)>> for NativeFindingWords {
 
 #[napi]
 impl NativeTraceStatistics {
-    /// The statistics of packed traces with embeddings of so many `dimensions`, and of the packed words of others, whose embeddings do
-    /// not count. Rejects with `ERR_INVALID_ENTRY`.
+    /// The statistics of a memory of `memory` traces by a sample: of packed traces with embeddings of so many `dimensions`, and of the
+    /// packed words of others, whose embeddings do not count. Rejects with `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceStatistics>")]
     pub fn of(
         traces: Vec<Uint8ArraySlice>,
         others: Vec<Uint8ArraySlice>,
+        memory: u32,
         dimensions: u32,
     ) -> AsyncTask<Gather> {
         AsyncTask::new(Gather {
             traces: copied(&traces),
             others: copied(&others),
+            memory: memory as usize,
             dimensions: dimensions as usize,
         })
     }
@@ -86,7 +88,7 @@ impl NativeTraceStatistics {
         self.statistics.to_bytes().into()
     }
 
-    /// Of how many traces they are.
+    /// Of how many traces the memory was.
     #[napi(getter, catch_unwind)]
     pub fn memory(&self) -> u32 {
         self.statistics.memory()
@@ -133,6 +135,7 @@ fn unpacked(traces: &[Vec<u8>], dimensions: usize) -> error::Result<Vec<PackedTr
 pub struct Gather {
     traces: Vec<Vec<u8>>,
     others: Vec<Vec<u8>>,
+    memory: usize,
     dimensions: usize,
 }
 
@@ -144,7 +147,7 @@ impl Task for Gather {
         Ok(without_panic(|| {
             let mut traces = unpacked(&self.traces, self.dimensions)?;
             traces.extend(unpacked(&self.others, 0)?);
-            Ok(Statistics::of(&traces, self.dimensions))
+            Ok(Statistics::of(&traces, self.memory, self.dimensions))
         }))
     }
 

@@ -19,10 +19,10 @@ const { bytesOf: vectorBytes, packed } = require('../packed.js');
  */
 
 /** By how many words candidates are looked for at most. */
-const MOST_WORDS = 64;
+const MOST_WORDS = 128;
 
 /** How many traces these words find, about: reading one from the index takes a microsecond. */
-const BUDGET = 3000;
+const BUDGET = 12_000;
 
 /** How many candidates are compared. */
 const CANDIDATES = 48;
@@ -229,6 +229,7 @@ class TraceTable {
     const statistics = await this.#statisticsOf(
       bytesOfAll(sample.known.filter(isWhole)),
       bytesOfAll(sample.known.filter(isOther)),
+      sample.seen - sample.lowest,
     );
     await this.#ask(
       `UPDATE ${this.#names.summary} SET position = $1, data = $2, making = NULL WHERE id = 1 AND position < $1`,
@@ -242,9 +243,11 @@ class TraceTable {
   /**
    * @param {Uint8Array[]} traces
    * @param {Uint8Array[]} [others] without their embeddings
+   * @param {number} [memory] of how many traces these are a sample
    */
-  #statisticsOf(traces, others = []) {
-    return fromTable(async () => native.NativeTraceStatistics.of(traces, others, this.#dimensions));
+  #statisticsOf(traces, others = [], memory = traces.length) {
+    const { NativeTraceStatistics } = native;
+    return fromTable(async () => NativeTraceStatistics.of(traces, others, memory, this.#dimensions));
   }
 
   /**

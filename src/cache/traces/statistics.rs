@@ -5,7 +5,8 @@
 //!
 //! | bytes           | what                                                                                          |
 //! | --------------- | --------------------------------------------------------------------------------------------- |
-//! | 4               | of how many traces they are, M                                                                |
+//! | 4               | how many traces there are, M                                                                  |
+//! | 4               | how many of these the statistics are of; the counts of words are of these, and stand for as many more as there are traces |
 //! | 4               | the dimensions of embeddings; 0 where words alone are compared                                |
 //! | 4 per dimension | the mean of P, single precision                                                               |
 //! | 4 per dimension | its direction                                                                                 |
@@ -91,6 +92,12 @@ impl PackedTrace {
     }
 }
 
+/// The weight of a word that `traces` traces of a sample contain: of as large a part of the memory, or of one trace.
+fn weight_in_sample(memory: u32, sample: u32, traces: u32) -> f64 {
+    let (memory, sample) = (f64::from(memory), f64::from(sample.max(1)));
+    (memory + 1.0).ln() - (f64::from(traces) * memory / sample).max(1.0).ln()
+}
+
 fn singles(bytes: &[u8]) -> Vec<f32> {
     let (groups, _) = bytes.as_chunks::<4>();
     groups.iter().map(|group| f32::from_le_bytes(*group)).collect()
@@ -100,6 +107,8 @@ fn singles(bytes: &[u8]) -> Vec<f32> {
 #[derive(Debug, Clone)]
 pub struct Statistics {
     memory: u32,
+    /// Of how many of these they are.
+    sample: u32,
     dimensions: usize,
     /// The words that at least two of the traces contain.
     words: HashMap<u64, Known, BuildHasherDefault<Hashed>>,
@@ -117,9 +126,10 @@ struct Known {
 }
 
 impl Statistics {
-    /// The statistics of these traces, whose embeddings are of so many `dimensions`. One without an embedding counts with its words alone.
+    /// The statistics of a memory of `memory` traces by a sample of these, whose embeddings are of so many `dimensions`. A trace
+    /// without an embedding counts with its words alone.
     #[must_use]
-    pub fn of(traces: &[PackedTrace], dimensions: usize) -> Self {
+    pub fn of(traces: &[PackedTrace], memory: usize, dimensions: usize) -> Self {
         let mut counts: HashMap<u64, u32, BuildHasherDefault<Hashed>> = HashMap::default();
         for word in traces.iter().flat_map(|trace| trace.words.iter()) {
             *counts.entry(word.hash).or_default() += 1;
@@ -129,8 +139,10 @@ impl Statistics {
             .map(|trace| trace.vector.as_slice())
             .filter(|vector| dimensions > 0 && vector.len() == dimensions)
             .collect();
+        let sample = u32::try_from(traces.len()).unwrap_or(u32::MAX);
         let mut statistics = Self::new(
-            u32::try_from(traces.len()).unwrap_or(u32::MAX),
+            u32::try_from(memory).unwrap_or(u32::MAX).max(sample),
+            sample,
             dimensions,
             counts
                 .into_iter()
@@ -157,12 +169,13 @@ impl Statistics {
 
     fn new(
         memory: u32,
+        sample: u32,
         dimensions: usize,
         counts: impl Iterator<Item = (u64, u32, u32)>,
         projection: Projection,
     ) -> Self {
         let known = |(hash, traces, finds)| {
-            let weight = weight(memory as usize, traces as usize);
+            let weight = weight_in_sample(memory, sample, traces);
             (
                 hash,
                 Known {
@@ -174,6 +187,7 @@ impl Statistics {
         };
         Self {
             memory,
+            sample,
             dimensions,
             words: counts.map(known).collect(),
             projection,
@@ -189,8 +203,9 @@ impl Statistics {
             .map(|(&hash, known)| (hash, known.traces, known.finds))
             .collect();
         words.sort_unstable();
-        let mut bytes = Vec::with_capacity(8 + 8 * self.dimensions + 16 * words.len());
+        let mut bytes = Vec::with_capacity(12 + 8 * self.dimensions + 16 * words.len());
         bytes.extend_from_slice(&self.memory.to_le_bytes());
+        bytes.extend_from_slice(&self.sample.to_le_bytes());
         // No embedding has 2^32 dimensions.
         bytes.extend_from_slice(&u32::try_from(self.dimensions).unwrap_or(u32::MAX).to_le_bytes());
         let (mean, direction) = self.projection.parts();
@@ -216,6 +231,7 @@ impl Statistics {
     pub fn from_bytes(bytes: &[u8], dimensions: usize) -> Result<Self> {
         let read = || {
             let (&memory, rest) = bytes.split_first_chunk::<4>()?;
+            let (&sample, rest) = rest.split_first_chunk::<4>()?;
             let (&found, rest) = rest.split_first_chunk::<4>()?;
             if u32::from_le_bytes(found) as usize != dimensions {
                 return None;
@@ -226,7 +242,7 @@ impl Statistics {
             let (words, []) = rest.as_chunks::<16>() else {
                 return None;
             };
-            let memory = u32::from_le_bytes(memory);
+            let (memory, sample) = (u32::from_le_bytes(memory), u32::from_le_bytes(sample));
             let word = |&[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]: &[u8; 16]| {
                 let (traces, finds) = (u32::from_le_bytes([i, j, k, l]), u32::from_le_bytes([m, n, o, p]));
                 (u64::from_le_bytes([a, b, c, d, e, f, g, h]), traces, finds)
@@ -235,16 +251,16 @@ impl Statistics {
                 .iter()
                 .chain(&direction)
                 .all(|component| component.is_finite());
-            let are_counts = words.iter().all(|bytes| word(bytes).1 <= memory);
-            (are_finite && are_counts).then(|| {
+            let are_counts = words.iter().all(|bytes| word(bytes).1 <= sample);
+            (are_finite && are_counts && sample <= memory).then(|| {
                 let projection = Projection::from_parts(&mean, &direction);
-                Self::new(memory, dimensions, words.iter().map(word), projection)
+                Self::new(memory, sample, dimensions, words.iter().map(word), projection)
             })
         };
         read().ok_or(Error::TraceDamaged)
     }
 
-    /// Of how many traces they are.
+    /// Of how many traces the memory was.
     #[must_use]
     pub fn memory(&self) -> u32 {
         self.memory
@@ -286,7 +302,7 @@ impl Statistics {
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // An estimate.
     pub fn looked_for_by(&self, words: &Words, most: usize, budget: f64, memory: f64) -> Vec<(u64, f64)> {
-        let scale = memory / f64::from(self.memory.max(1));
+        let scale = memory / f64::from(self.sample.max(1));
         let finds = |hash| {
             let finds = self.words.get(&hash).map_or(0.0, |known| f64::from(known.finds));
             (finds * scale).max(1.0)

@@ -230,7 +230,7 @@ proptest! {
             prop_assert_eq!(&PackedTrace::unpack(&bytes, dimensions).unwrap(), &trace);
             packed.push(trace);
         }
-        let made = Statistics::of(&packed, dimensions);
+        let made = Statistics::of(&packed, packed.len(), dimensions);
         let statistics = Statistics::from_bytes(&made.to_bytes(), dimensions).unwrap();
         prop_assert_eq!(statistics.to_bytes(), made.to_bytes());
         let query = pack(query);
@@ -596,7 +596,7 @@ fn damaged_bytes_are_no_trace() {
     ] {
         assert_eq!(unpack(bytes, dimensions).unwrap_err().code(), "ERR_INVALID_ENTRY");
     }
-    let statistics = Statistics::of(&[], 0).to_bytes();
+    let statistics = Statistics::of(&[], 0, 0).to_bytes();
     for (bytes, dimensions) in [(&statistics[..7], 0), (&statistics[..], 1)] {
         assert_eq!(
             Statistics::from_bytes(bytes, dimensions).unwrap_err().code(),
@@ -606,8 +606,29 @@ fn damaged_bytes_are_no_trace() {
 }
 
 #[test]
+fn a_sample_stands_for_all() {
+    let pack = |text: &str| PackedTrace {
+        words: Words::of(&with_texts(text, &[])),
+        vector: Vec::new(),
+    };
+    let sample: Vec<_> = (0..4)
+        .map(|number| pack(&format!("common rare{number}")))
+        .collect();
+    let other = pack("common strange");
+    let compare = |traces: &[PackedTrace], memory| {
+        let statistics = Statistics::of(traces, memory, 0);
+        let [one, two] = [&sample[0], &other].map(|trace| statistics.weigh(trace).unwrap());
+        statistics.query(&one).compare(&two).lexical
+    };
+    // Of 40 traces all have the common word, and one in 40 each of the others.
+    let [common, rare] = [(41.0_f64 / 40.0).ln(), 41.0_f64.ln()].map(|weight| weight * weight);
+    assert!((compare(&sample, 40) - common / (common + rare)).abs() < 1e-9);
+    assert!(compare(&sample, 4) > compare(&sample, 40));
+}
+
+#[test]
 fn traces_without_words_find_one_another() {
-    let statistics = Statistics::of(&[], 0);
+    let statistics = Statistics::of(&[], 0, 0);
     let none = Words::default();
     assert_eq!(
         statistics.found_by(&none),
