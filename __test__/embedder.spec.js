@@ -116,6 +116,27 @@ describe('embedderStatus', () => {
   });
 });
 
+(process.platform === 'linux' ? describe : describe.skip)('the priority of the inference threads', () => {
+  test.each([0, 3])(
+    'is a little lower than that of the process, which may stand back by %d itself',
+    async (more) => {
+      const { result } = await runForResult(`
+      const os = require('node:os');
+      const niceness = os.getPriority() + ${more};
+      os.setPriority(niceness);
+      await kp.embedderStatus();
+      const { readFileSync, readdirSync } = require('node:fs');
+      const threads = readdirSync('/proc/self/task').map((id) => readFileSync('/proc/self/task/' + id + '/stat', 'utf8'));
+      const ours = threads.filter((stat) => /\\((knowledgepulse|encoder \\d+)\\)/.test(stat));
+      // The fields after the name begin with the third.
+      console.log(JSON.stringify(ours.map((stat) => Number(stat.split(') ')[1].split(' ')[19 - 3]) - niceness)));
+    `);
+      expect(result.length).toBeGreaterThan(0);
+      expect(new Set(result)).toEqual(new Set([1]));
+    },
+  );
+});
+
 describe('an absent embedder', () => {
   test('no model package: novelty is 0.5, silently', async () => {
     const installed = copyPackage(path.join(scratch, 'installed'));
