@@ -19,9 +19,9 @@ use crate::error::{Error, Result};
 /// takes from 40 µs to 2 ms in a virtual machine.
 const IDLE: Duration = Duration::from_micros(300);
 
-/// How long a thread spins within a pass, where the others are about to finish, before it sleeps. It never yields: Linux then takes
-/// a whole slice from it (since 6.18), and beside two busy processes a pass of 54 tokens took 32 ms with yields and 27 without.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a thread spins within a pass, where the others are about to finish, before it sleeps. Longer, it would keep the processor
+/// from a helper that the system has put on the same one. And it never yields: Linux then takes a whole slice from it (since 6.18).
+const PATIENCE: Duration = Duration::from_micros(100);
 
 /// What is done for a part: the numbers of the thread, the step and the part. The first error ends the pass.
 pub(crate) type Work = Box<dyn Fn(usize, usize, usize) -> Result<()> + Send + Sync>;
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn sleeping_threads_wake() {
-        const NAP: Duration = PATIENCE.saturating_mul(3);
+        const NAP: Duration = PATIENCE.saturating_mul(30);
         let mut team = Team::new(2);
         for sleeper in 0..2 {
             thread::sleep(NAP);
