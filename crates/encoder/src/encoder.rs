@@ -465,12 +465,12 @@ impl Segment {
 }
 
 /// The rows of the shares of a pass: large ones first, which read the weights less often, and small ones last, so that all threads
-/// finish together.
+/// finish together. Each is about what one thread would do of what is left.
 fn shares(rows: usize, threads: usize) -> Vec<Range<usize>> {
     let mut shares = Vec::new();
     let mut start = 0;
     while threads > 1 && rows - start > SHARE * threads {
-        let size = ((rows - start) / (2 * threads)).next_multiple_of(SHARE);
+        let size = (rows - start) / threads / SHARE * SHARE;
         shares.push(start..start + size);
         start += size;
     }
@@ -519,5 +519,6 @@ mod tests {
         }
         assert_eq!(shares(15, 2).len(), 1);
         assert_eq!(shares(54, 2), [0..27, 27..54]);
+        assert_eq!(shares(512, 2), [0..256, 256..384, 384..448, 448..480, 480..512]);
     }
 }
