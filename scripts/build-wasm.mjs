@@ -11,6 +11,7 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -120,7 +121,13 @@ function buildAddon() {
 
 async function bundle() {
   /** @type {import('esbuild').BuildOptions} */
-  const common = { absWorkingDir: root, bundle: true, minify: true, legalComments: 'none' };
+  const common = {
+    absWorkingDir: root,
+    bundle: true,
+    minify: true,
+    legalComments: 'none',
+    plugins: [oneReplyAtATime],
+  };
   /** @type {import('esbuild').BuildOptions} */
   const node = { ...common, platform: 'node', target: 'node18', format: 'cjs', logLevel: 'warning' };
   await build({
@@ -137,7 +144,7 @@ async function bundle() {
     ...browser,
     inject: ['wasm/browser/globals.mjs'],
     define: { __dirname: '""', __filename: '""' },
-    plugins: [withoutNode],
+    plugins: [oneReplyAtATime, withoutNode],
     // The models of npm are looked for in a `try`.
     external: ['@knowledgepulse/*'],
     logOverride: { 'require-resolve-not-external': 'silent' },
@@ -168,6 +175,29 @@ async function bundle() {
     copyFileSync(path.join(output, name), path.join(page, name));
   }
 }
+
+/** How many replies emnapi delivers before it returns to the event loop, and the one that it should. */
+const DELIVERED = ['let iterations_left = 1000;', 'let iterations_left = 2;'];
+
+/**
+ * Node.js runs what waits for a promise before the next reply is delivered, and so do the addons. emnapi cannot run it, so it
+ * must return to the event loop after each reply. Otherwise the one to a later call could be seen first.
+ *
+ * @type {import('esbuild').Plugin}
+ */
+const oneReplyAtATime = {
+  name: 'one-reply-at-a-time',
+  setup: ({ onLoad }) => {
+    onLoad(
+      { filter: /emnapi[\\/]core[\\/]dist[\\/]plugins[\\/]threadsafe-function\.js$/ },
+      ({ path: file }) => {
+        const parts = readFileSync(file, 'utf8').split(DELIVERED[0]);
+        if (parts.length !== 2) throw new Error(`${file} no longer has one "${DELIVERED[0]}"`);
+        return { contents: parts.join(DELIVERED[1]) };
+      },
+    );
+  },
+};
 
 /**
  * What the package requires of Node.js, and what looks into an installation, is another module in a browser.
