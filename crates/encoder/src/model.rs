@@ -185,6 +185,12 @@ impl Model {
         Ok(())
     }
 
+    /// Takes other word embeddings, in single precision.
+    pub(crate) fn replace_words(&mut self, floats: Vec<u8>) {
+        self.words.source = Source::memory(floats);
+        self.words.offset = 0;
+    }
+
     /// Reads the embedding of the word `token`, which must be in the vocabulary, into `row`; `bytes` is room to read into.
     ///
     /// # Errors
@@ -308,7 +314,12 @@ fn load_layers(file: &TensorFile, shape: Shape, precision: Precision, threads: u
     layers
 }
 
-fn load_layer(file: &TensorFile, index: usize, shape: Shape, precision: Precision) -> Result<Layer> {
+pub(crate) fn load_layer(
+    file: &TensorFile,
+    index: usize,
+    shape: Shape,
+    precision: Precision,
+) -> Result<Layer> {
     let layer = format!("encoder.layer.{index}");
     let dense = |stem: &str, names: &[&str], inputs: usize, outputs: usize| {
         let stem = format!("{layer}.{stem}");

@@ -18,7 +18,7 @@ use crate::{
     error::{Error, Result},
     file::TensorFile,
     kernels::{Gram, Leaf, lanes::LANES},
-    model::{Dense, Model},
+    model::{Dense, Model, Precision, load_layer},
     source::Source,
     team::lock,
 };
@@ -55,20 +55,42 @@ const SMOOTHING: f64 = 0.7;
 /// `texts` are tokens of texts like those that will be embedded, for calibration: inputs of attention and of the feed-forward
 /// block that reach further than the rest are scaled down (as in SmoothQuant, <https://arxiv.org/abs/2211.10438>); which inputs of a
 /// layer vary, and vary together, decides which way a weight is rounded (as in GPTQ, <https://arxiv.org/abs/2210.17323>, by Babai's nearest plane), and
-/// what rounding does to the mean output is taken from the bias. Without texts no input is scaled, and every
+/// what rounding does to the mean output is taken from the bias. Each layer is calibrated with what the quantised layers before it make of
+/// the texts. Without texts no input is scaled, and every
 /// weight is rounded to its nearest byte.
 ///
 /// # Errors
 /// [`Error::Read`], [`Error::Damaged`], [`Error::Unsupported`], and those of [`Encoder::embed`] for the texts.
 pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
-    let calibration = Calibration::measure(source.clone(), texts)?;
+    let mut model = match texts {
+        [] => None,
+        _ => Some(Arc::new(Model::load(source.clone(), threads())?)),
+    };
     let file = TensorFile::open(source)?;
-    let mut tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = Vec::new();
+    let mut calibration = Calibration {
+        layer: 0,
+        inputs: Vec::new(),
+    };
+    let mut tensors: Vec<Tensor> = Vec::new();
     let mut corrections = HashMap::new();
-    // Each bias comes after the weight that corrects it.
+    // Layer by layer, so that each is calibrated with what those before it make of the texts now. Each bias comes after the weight
+    // that corrects it.
     let mut names = file.names();
-    names.sort_by_key(|name| name.ends_with(".bias"));
+    names.sort_by_key(|name| (layer_of(name), name.ends_with(".bias")));
+    let mut done = None;
     for name in names {
+        if let Some(model) = &mut model {
+            let layer = layer_of(&name);
+            if layer != done {
+                if let Some(model) = Arc::get_mut(model) {
+                    adopt(model, done, &tensors)?;
+                }
+                if let Some(layer) = layer {
+                    calibration = Calibration::measure(model, layer, texts)?;
+                }
+                done = layer;
+            }
+        }
         let tensor = file.find(&name)?;
         if tensor.dtype != Dtype::F32 || name.starts_with("pooler.") {
             continue;
@@ -127,6 +149,67 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
         ));
         tensors.push((name, Dtype::I8, tensor.shape, bytes));
     }
+    to_file(&tensors)
+}
+
+/// The name, the type, the shape and the bytes of a tensor of the file.
+type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
+
+/// The number of the layer that a tensor is of; `None` for those of the embeddings.
+fn layer_of(name: &str) -> Option<usize> {
+    name.strip_prefix("encoder.layer.")?
+        .split_once('.')?
+        .0
+        .parse()
+        .ok()
+}
+
+/// Has the model compute with what was quantised last: a layer, or before the first one the word embeddings.
+///
+/// # Errors
+/// [`Error::Damaged`] and [`Error::Unsupported`].
+fn adopt(model: &mut Model, layer: Option<usize>, tensors: &[Tensor]) -> Result<()> {
+    let Some(layer) = layer else {
+        let find = |name: &str| {
+            tensors
+                .iter()
+                .find(|(other, ..)| other == name)
+                .map(|(.., bytes)| bytes)
+        };
+        if let (Some(bytes), Some(scales)) = (
+            find("embeddings.word_embeddings.weight"),
+            find("embeddings.word_embeddings.scale"),
+        ) {
+            let scales = scales.as_chunks::<4>().0;
+            let width = bytes.len() / scales.len();
+            let mut floats = Vec::with_capacity(bytes.len() * 4);
+            for (row, scale) in bytes.chunks_exact(width).zip(scales) {
+                let scale = f32::from_le_bytes(*scale);
+                floats.extend(
+                    row.iter()
+                        .flat_map(|byte| (f32::from(byte.cast_signed()) * scale).to_le_bytes()),
+                );
+            }
+            model.replace_words(floats);
+        }
+        return Ok(());
+    };
+    let prefix = format!("encoder.layer.{layer}.");
+    let own: Vec<Tensor> = tensors
+        .iter()
+        .filter(|(name, ..)| name.starts_with(&prefix))
+        .cloned()
+        .collect();
+    let file = TensorFile::open(Source::memory(to_file(&own)?))?;
+    model.layers[layer] = load_layer(&file, layer, model.shape(), Precision::Int8)?;
+    Ok(())
+}
+
+/// The bytes of a file with these tensors.
+///
+/// # Errors
+/// Those of safetensors.
+fn to_file(tensors: &[Tensor]) -> Result<Vec<u8>> {
     let views: Vec<(&str, TensorView)> = tensors
         .iter()
         .map(|(name, dtype, shape, bytes)| {
@@ -232,8 +315,10 @@ fn largest_pair(row: &[f32]) -> f32 {
     })
 }
 
-/// What the inputs of the linear layers are like.
+/// What the inputs of the linear layers of a layer of the network are like.
 struct Calibration {
+    /// The number of that layer.
+    layer: usize,
     /// In the order of [`linear`].
     inputs: Vec<Inputs>,
 }
@@ -261,23 +346,19 @@ struct Sums {
 }
 
 impl Calibration {
-    fn measure(source: Source, texts: &[Vec<u32>]) -> Result<Self> {
-        if texts.is_empty() {
-            return Ok(Self { inputs: Vec::new() });
-        }
-        let model = Arc::new(Model::load(source, threads())?);
-        let widths: Vec<usize> = linear(&model).map(Dense::inputs).collect();
+    fn measure(model: &Arc<Model>, layer: usize, texts: &[Vec<u32>]) -> Result<Self> {
+        let widths: Vec<usize> = linear(model, layer).map(Dense::inputs).collect();
         let sums: Vec<Mutex<Sums>> = widths.iter().map(|_| Mutex::default()).collect();
         let passes: Vec<&[Vec<u32>]> = passes(texts).collect();
         let leaf = Encoder::new(
-            Arc::clone(&model),
+            Arc::clone(model),
             Options {
                 threads: 1,
                 kernel: None,
             },
         )?
         .leaf();
-        let workers = (0..threads().min(passes.len())).map(|_| Worker::new(&model));
+        let workers = (0..threads().min(passes.len())).map(|_| Worker::new(model, layer));
         let workers: Vec<Worker> = workers.collect::<Result<_>>()?;
         // Each thread computes a pass, then takes linear layers and adds up what all of them saw: the sums have the same order
         // with any number of threads.
@@ -300,7 +381,7 @@ impl Calibration {
             let smoothing = [SMOOTHING, 0.0, SMOOTHING, 0.0][number % 4];
             mem::take(&mut *lock(&sums[number])).finish(smoothing)
         });
-        Ok(Self { inputs })
+        Ok(Self { layer, inputs })
     }
 
     /// Of the layer whose tensors begin with `stem`.
@@ -313,14 +394,17 @@ impl Calibration {
             "output.dense" => 3,
             _ => 0,
         };
-        self.inputs.get(layer.checked_mul(4)? + position)
+        if layer != self.layer {
+            return None;
+        }
+        self.inputs.get(position)
     }
 }
 
-/// The linear layers: attention, output, up and down of each layer.
-fn linear(model: &Model) -> impl Iterator<Item = &Dense> {
-    let layers = model.layers.iter();
-    layers.flat_map(|layer| [&layer.attention, &layer.output, &layer.up, &layer.down])
+/// The linear layers of a layer of the network: attention, output, up and down.
+fn linear(model: &Model, layer: usize) -> impl Iterator<Item = &Dense> {
+    let layer = &model.layers[layer];
+    [&layer.attention, &layer.output, &layer.up, &layer.down].into_iter()
 }
 
 /// The inputs of each linear layer, as they came.
@@ -333,16 +417,16 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(model: &Arc<Model>) -> Result<Self> {
+    fn new(model: &Arc<Model>, layer: usize) -> Result<Self> {
         let options = Options {
             threads: 1,
             kernel: None,
         };
         let mut encoder = Encoder::new(Arc::clone(model), options)?;
-        let seen: Seen = linear(model).map(|_| Mutex::default()).collect();
+        let seen: Seen = linear(model, layer).map(|_| Mutex::default()).collect();
         let (known, rows) = (Arc::clone(model), Arc::clone(&seen));
         encoder.watch(Arc::new(move |dense: &Dense, input: &[f32]| {
-            if let Some(number) = linear(&known).position(|other| std::ptr::eq(dense, other)) {
+            if let Some(number) = linear(&known, layer).position(|other| std::ptr::eq(dense, other)) {
                 lock(&rows[number]).push(input.to_vec());
             }
         }));
