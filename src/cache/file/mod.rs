@@ -138,6 +138,31 @@ impl VectorCache {
         let shape = self.blocks.shape();
         let total = added.len();
         let mut added = added.enumerate().skip(skipped);
+        let mut keep = |mut block: Block| -> std::result::Result<(), Unreadable> {
+            while block.is_unfinished()
+                && let Some((index, added)) = added.next()
+            {
+                block
+                    .finish_next(&mut self.scaled, added)
+                    .map_err(|error| match error {
+                        Error::NotFinite { index: component, .. } => {
+                            damaged(format!("vectors[{index}][{component}] is not finite"))
+                        }
+                        error => Unreadable::Other(error),
+                    })?;
+            }
+            Ok(self.blocks.push_block(block)?)
+        };
+        if cfg!(target_family = "wasm") {
+            // There is no second thread.
+            let mut kept = Ok(());
+            let mut keep_or_stop = |block: std::result::Result<_, _>| {
+                kept = block.and_then(&mut keep);
+                kept.is_ok()
+            };
+            read_blocks(input, shape, skipped..total, &mut keep_or_stop)?;
+            return kept;
+        }
         thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
             let read_ahead = move || {
@@ -152,23 +177,7 @@ impl VectorCache {
                 .name("knowledgepulse-load".into())
                 .spawn_scoped(scope, read_ahead)
                 .map_err(Unreadable::Io)?;
-            for block in receiver {
-                let mut block = block?;
-                while block.is_unfinished()
-                    && let Some((index, added)) = added.next()
-                {
-                    block
-                        .finish_next(&mut self.scaled, added)
-                        .map_err(|error| match error {
-                            Error::NotFinite { index: component, .. } => {
-                                damaged(format!("vectors[{index}][{component}] is not finite"))
-                            }
-                            error => Unreadable::Other(error),
-                        })?;
-                }
-                self.blocks.push_block(block)?;
-            }
-            Ok(())
+            receiver.into_iter().try_for_each(|block| keep(block?))
         })
     }
 }
