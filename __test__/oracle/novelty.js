@@ -147,6 +147,20 @@ class OracleMemory {
   }
 
   /**
+   * Whether two different embeddings are equally far from the mean, so that rounding decides which of them the power iteration begins
+   * with. After its few rounds the direction then depends on that.
+   */
+  isUndecided() {
+    const vectors = this.entries.map((entry) => Array.from(entry.vector ?? []));
+    const mean = vectors[0]?.map(
+      (_, index) => vectors.reduce((sum, v) => sum + v[index], 0) / vectors.length,
+    );
+    const distances = new Map(vectors.map((v) => [v.join(), dot(minus(v, mean), minus(v, mean))]));
+    const [first = 0, second = 0] = [...distances.values()].sort((a, b) => b - a);
+    return first - second <= 1e-6 * first;
+  }
+
+  /**
    * How similar a trace is to each remembered one, the oldest first.
    *
    * @param {Trace} trace
