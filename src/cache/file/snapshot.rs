@@ -10,7 +10,8 @@ use std::{
         LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Instant, SystemTime},
+    thread,
+    time::{Duration, Instant, SystemTime},
 };
 
 use lru::LruCache;
@@ -200,8 +201,31 @@ fn persist(number: u64, file: NamedTempFile, target: &Path, directory: &Path) ->
         .join(name);
     let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
     if saved.get(&place).is_none_or(|&other| other <= number) {
-        file.persist(target).map_err(|error| error.error)?;
+        rename(file, target)?;
         saved.put(place, number);
+    }
+    Ok(())
+}
+
+/// How long a save on Windows waits for others that have the file open.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Gives a file another's name.
+///
+/// Windows does not let go of a name while somebody loads or replaces the file that has it. The call that `tempfile` makes then fails
+/// at once; the one of `fs::rename` succeeds where the file system can delete open files, as NTFS can. Elsewhere the save waits.
+fn rename(mut file: NamedTempFile, target: &Path) -> io::Result<()> {
+    let began = Instant::now();
+    while let Err(failed) = file.persist(target) {
+        let is_open = cfg!(windows) && failed.error.kind() == io::ErrorKind::PermissionDenied;
+        if is_open && fs::rename(failed.file.path(), target).is_ok() {
+            return Ok(());
+        }
+        if !is_open || began.elapsed() > PATIENCE {
+            return Err(failed.error);
+        }
+        thread::sleep(Duration::from_millis(5));
+        file = failed.file;
     }
     Ok(())
 }
