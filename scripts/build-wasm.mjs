@@ -69,7 +69,7 @@ function hasTarget() {
 
 /**
  * Debian's compiler with the libc of its package `wasi-libc` where rustup has its own, which is where napi-build looks. What that
- * libc lacks is added: see wasm/libc.c. Returns the program.
+ * libc lacks is added: see wasm/missing-libc.c. Returns the program.
  */
 function sysroot() {
   const directory = path.join(root, 'target', 'wasm-sysroot');
@@ -87,8 +87,9 @@ function sysroot() {
   const zig = (/** @type {string[]} */ ...args) =>
     run(venvPython, ['-m', 'ziglang', ...args], { cwd: directory });
   const headers = ['-nostdinc', '-isystem', '/usr/include/wasm32-wasi'];
-  zig('cc', '-target', 'wasm32-wasi', ...headers, '-O2', '-c', path.join(root, 'wasm', 'libc.c'));
-  zig('ar', 'r', path.join(libc, 'libc.a'), 'libc.o');
+  zig('cc', '-target', 'wasm32-wasi', ...headers, '-O2', '-c', path.join(root, 'wasm', 'missing-libc.c'));
+  // Not "libc.o": the archive has one, which would be replaced.
+  zig('ar', 'r', path.join(libc, 'libc.a'), 'missing-libc.o');
   writeFileSync(program, `#!/bin/sh\nexec /usr/bin/rustc --sysroot '${directory}' "$@"\n`);
   chmodSync(program, 0o755);
   return program;

@@ -247,6 +247,7 @@ fn damaged(path: &Path, reason: String) -> Error {
 }
 
 /// `vector`, scaled to length one.
+#[cfg(not(target_family = "wasm"))]
 fn scaled(vector: Embedding) -> Result<Embedding> {
     let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
     let norm = squares.sqrt();
