@@ -1,11 +1,10 @@
 // One evaluation where nothing embeds: reading the trace, and arithmetic.
 
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
 import { scoreOf } from '../../__test__/oracle/score.js';
-import { addonName, platformDirectory } from '../../scripts/platform.mjs';
 import { below, bounded, summarize } from '../measure.mjs';
 import { interleave, Side, withSides } from '../side.mjs';
 import { makeTrace } from '../workload.mjs';
@@ -24,8 +23,8 @@ export async function noEmbedder(bench) {
   const wanted = traces.filter(({ name }) => bench.wants(name));
   if (wanted.length === 0) return [];
   bench.say('no embedder');
-  return withLoneAddon((addon) => {
-    const side = new Side('no embedder', 'ours.mjs', { env: { KNOWLEDGEPULSE_NATIVE_ADDON: addon } });
+  return withoutModel((modelDirectory) => {
+    const side = new Side('no embedder', 'ours.mjs', { env: { KNOWLEDGEPULSE_MODEL_DIR: modelDirectory } });
     return withSides([side], async () => {
       const rows = [];
       for (const each of wanted) rows.push(await measure(side, each, bench));
@@ -52,17 +51,15 @@ async function measure(side, { name, trace, target }, bench) {
 }
 
 /**
- * Runs `use` with a copy of the addon that has no ONNX Runtime beside it.
+ * Runs `use` with an empty directory where the model should be.
  *
  * @template T
- * @param {(addon: string) => Promise<T>} use
+ * @param {(modelDirectory: string) => Promise<T>} use
  */
-async function withLoneAddon(use) {
+async function withoutModel(use) {
   const directory = mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-bench-'));
   try {
-    const addon = path.join(directory, addonName());
-    copyFileSync(path.join(platformDirectory(), addonName()), addon);
-    return await use(addon);
+    return await use(directory);
   } finally {
     rmSync(directory, { recursive: true });
   }
