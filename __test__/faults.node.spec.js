@@ -233,7 +233,9 @@ describeLimits('refused by the system', () => {
       return JSON.parse(stdout);
     });
     expect(outcomes.pop()).toEqual(healthy);
-    for (const { scores, ...outcome } of outcomes) {
+    expect(outcomes[0].available).toBe(false);
+    // How much address space suffices depends on how many arenas the threads' allocations make.
+    for (const { scores, ...outcome } of outcomes.filter(({ available }) => !available)) {
       for (const score of scores) expect(score).toBeCloseTo(NEUTRAL, 12);
       expect(outcome).toEqual({
         warnings: ['ERR_OUT_OF_MEMORY'],
@@ -241,6 +243,7 @@ describeLimits('refused by the system', () => {
         code: 'ERR_OUT_OF_MEMORY',
       });
     }
+    for (const outcome of outcomes.filter(({ available }) => available)) expect(outcome).toEqual(healthy);
   });
 
   const USER = 65_533;
