@@ -28,14 +28,14 @@ describe.each(['lexical', 'full'])('LocalStore of a TraceMemory for %s', (novelt
 describeWithPostgres('PgVectorStore', () => {
   const { store, migrated } = useServer();
 
-  describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
+  let number = 0;
+  /** The tests of the stores that these options make. */
+  const conformance = (given, expected) => {
     const tables = new WeakMap();
-    let number = 0;
     noveltyStoreConformance({
       test,
-      novelty,
       createStore: async (limits) => {
-        const settings = { novelty, table: `${novelty}_${++number}`, ...limits };
+        const settings = { ...given, table: `conformance_${++number}`, ...limits };
         const made = await migrated(settings);
         tables.set(made, settings);
         return made;
@@ -43,28 +43,17 @@ describeWithPostgres('PgVectorStore', () => {
       openAgain: (made) => store(tables.get(made)),
       destroyStore: (made) => made.close(),
       limits: { maxElements: true, ttlMs: true },
-      isExact: false,
       knowsCalls: true,
+      ...expected,
     });
+  };
+
+  describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
+    conformance({ novelty }, { novelty, isExact: false });
   });
 
   describe.each(['exact', 'hnsw'])('index %s', (index) => {
-    const tables = new WeakMap();
-    let number = 0;
-    noveltyStoreConformance({
-      test,
-      createStore: async (limits) => {
-        const settings = { index, table: `${index}_${++number}`, ...limits };
-        const made = await migrated(settings);
-        tables.set(made, settings);
-        return made;
-      },
-      openAgain: (made) => store(tables.get(made)),
-      destroyStore: (made) => made.close(),
-      limits: { maxElements: true, ttlMs: true },
-      isExact: index === 'exact',
-      knowsCalls: true,
-    });
+    conformance({ index }, { isExact: index === 'exact' });
   });
 });
 

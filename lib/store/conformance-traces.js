@@ -4,30 +4,16 @@
 
 const assert = require('node:assert/strict');
 const { randomUUID } = require('node:crypto');
-const { setTimeout: sleep } = require('node:timers/promises');
+
+const { MODEL, addSharedTests, assertNear } = require('./conformance-shared.js');
 
 /**
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
- * @import { ConformanceLimits, ConformanceOptions } from '../../conformance.js'
- */
-
-/**
- * Adds a test of a new store.
- *
- * @template {NoveltyStore} Store
- * @callback AddTest
- * @param {string} name
- * @param {(store: Store, again: () => Promise<Store>) => Promise<void>} body
- * @param {ConformanceLimits} [limited]
- * @returns {void}
+ * @import { ConformanceOptions } from '../../conformance.js'
+ * @import { AddTest, Kind } from './conformance-shared.js'
  */
 
 /** @typedef {{ hash: bigint, code: number, count: number }} Word */
-
-const MODEL = { model: 'conformance', dtype: 'fp32' };
-
-/** What the parts of a similarity may differ by from those in double precision. */
-const TOLERANCE = 1e-6;
 
 /** With so many traces every store is exact. */
 const FEW = 40;
@@ -69,11 +55,17 @@ function addTraceTests(add, options, vectorOf) {
     model: novelty === 'full' ? MODEL : null,
   });
 
-  /** @param {Store} store @param {NoveltyEntry} entry @param {number} count */
-  const nearest = (store, entry, count) => {
+  /** @type {Kind<Store>['nearest']} */
+  const nearest = (store, entry, count, call) => {
     assert.equal(typeof store.nearestTraces, 'function', 'the store has no method nearestTraces');
-    return /** @type {Required<NoveltyStore>} */ (/** @type {unknown} */ (store)).nearestTraces(entry, count);
+    return /** @type {Required<NoveltyStore>} */ (/** @type {unknown} */ (store)).nearestTraces(
+      entry,
+      count,
+      call,
+    );
   };
+
+  addSharedTests(add, options, { entryOf, nearest });
 
   add('it says which method it serves', async (store) => {
     assert.ok(store.methods?.includes(novelty), `methods must include ${novelty}`);
@@ -171,39 +163,12 @@ function addTraceTests(add, options, vectorOf) {
     assertNear(second?.similarity, 1);
   });
 
-  add('labels come back as they are', async (store) => {
-    const labels = [
-      null,
-      '',
-      "'; DROP TABLE x; --",
-      '"\\{},',
-      'déjà vu 𝒳 名前',
-      'a'.repeat(1024),
-      '\n\t\u0001',
-    ];
-    const entries = labels.map((id, index) => entryOf(id, index));
-    await store.compareAndAddBatch(entries);
-    const comparisons = await store.compareAndAddBatch(entries);
-    assert.deepEqual(
-      comparisons.map(([neighbour]) => neighbour?.label),
-      labels,
-    );
-  });
-
-  add('of traces that are the same and come at once, one is new', async (store) => {
-    const comparisons = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => store.compareAndAdd(entryOf(`copy ${index}`, 1))),
-    );
-    assert.equal(comparisons.filter(([neighbour]) => neighbour === null).length, 1);
-    for (const [neighbour] of comparisons) if (neighbour) assertNear(neighbour.similarity, 1);
-    assert.equal(await store.size(), 20);
-  });
-
   add('an entry may be changed after the call', async (store) => {
     const entry = entryOf('a', 1);
+    entry.vectors = entry.vectors.map((vector) => vector.slice());
     const adding = store.compareAndAdd(entry);
     entry.words?.fill(0);
-    for (const vector of entry.vectors) vector.slice().fill(0);
+    for (const vector of entry.vectors) vector.fill(0);
     await adding;
     const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
     assertNear(neighbour?.similarity, 1);
@@ -259,31 +224,6 @@ function addTraceTests(add, options, vectorOf) {
     assert.deepEqual(await store.compareAndAdd(whole), [null]);
   });
 
-  add('a signal that has aborted stops a call before it begins', async (store) => {
-    const reason = new Error('not any more');
-    const signal = AbortSignal.abort(reason);
-    const isReason = (/** @type {unknown} */ error) => error === reason;
-    await assert.rejects(store.compareAndAdd(entryOf('a', 1), { signal }), isReason);
-    await assert.rejects(store.compareAndAddBatch([entryOf('a', 1)], { signal }), isReason);
-    await assert.rejects(async () => store.nearestTraces?.(entryOf('a', 1), 1, { signal }), isReason);
-    assert.equal(await store.size(), 0);
-  });
-
-  add('a call that a signal stops has stored nothing, one that it does not stop has', async (store) => {
-    const signals = Array.from({ length: 10 }, () => new AbortController());
-    const reason = new Error('not any more');
-    const settled = Promise.allSettled(
-      signals.map(({ signal }, index) => store.compareAndAdd(entryOf(`trace ${index}`, index), { signal })),
-    );
-    for (const controller of signals) {
-      await new Promise(setImmediate);
-      controller.abort(reason);
-    }
-    const outcomes = await settled;
-    for (const outcome of outcomes) if (outcome.status === 'rejected') assert.equal(outcome.reason, reason);
-    assert.equal(await store.size(), outcomes.filter(({ status }) => status === 'fulfilled').length);
-  });
-
   if (knowsCalls) {
     add('a call that is made twice is stored once', async (store) => {
       await store.compareAndAdd(entryOf('before', 1));
@@ -298,13 +238,6 @@ function addTraceTests(add, options, vectorOf) {
       assert.equal(again?.label, 'a');
       assert.equal(await store.size(), 6);
     });
-
-    add('a call that is made twice at once is stored once', async (store) => {
-      const call = randomUUID();
-      const made = Array.from({ length: 4 }, () => store.compareAndAddBatch([entryOf('a', 1)], { call }));
-      for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
-      assert.equal(await store.size(), 1);
-    });
   }
 
   if (openAgain) {
@@ -315,18 +248,6 @@ function addTraceTests(add, options, vectorOf) {
       assert.equal(found?.label, 'a');
       assertNear(found?.similarity, 1);
       assert.equal(await store.size(), 2);
-    });
-
-    add('of traces that are the same and come at once from several, one is new', async (store, again) => {
-      const stores = [store, await again(), await again(), await again()];
-      for (let round = 0; round < 24; round++) {
-        const comparisons = await Promise.all(
-          stores.map((each, index) => each.compareAndAdd(entryOf(`${round}-${index}`, round))),
-        );
-        const news = comparisons.filter(([neighbour]) => neighbour === null || neighbour.similarity < 0.9);
-        assert.equal(news.length, 1, `round ${round}`);
-      }
-      assert.equal(await store.size(), 96);
     });
   }
 
@@ -344,21 +265,6 @@ function addTraceTests(add, options, vectorOf) {
         assert.equal((await nearest(store, entryOf(null, 1), 50)).length, 10);
       },
       { maxElements: 10 },
-    );
-  }
-
-  if (limits.ttlMs) {
-    add(
-      'traces expire',
-      async (store) => {
-        await store.compareAndAdd(entryOf('a', 1));
-        // Longer than it has to be: the clocks are different ones.
-        await sleep(400);
-        assert.equal(await store.size(), 0);
-        assert.deepEqual(await nearest(store, entryOf('b', 1), 1), []);
-        assert.deepEqual(await store.compareAndAdd(entryOf('b', 1)), [null]);
-      },
-      { ttlMs: 300 },
     );
   }
 }
@@ -558,15 +464,6 @@ function assertNeighbour(found, expected) {
   assertNear(found.contained, expected.contained);
   if (expected.embedded === null) assert.equal(found.embedded ?? null, null);
   else assertNear(found.embedded, expected.embedded);
-}
-
-/**
- * @param {number | null | undefined} found
- * @param {number | null | undefined} expected
- */
-function assertNear(found, expected) {
-  const isNear = Math.abs((found ?? Number.NaN) - (expected ?? Number.NaN)) <= TOLERANCE;
-  assert.ok(isNear, `a similarity of ${found} instead of ${expected}`);
 }
 
 module.exports = { addTraceTests };

@@ -4,10 +4,10 @@
 
 const assert = require('node:assert/strict');
 const { randomUUID } = require('node:crypto');
-const { setTimeout: sleep } = require('node:timers/promises');
 
 const { requireOptions } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
+const { MODEL, TOLERANCE, addSharedTests, assertNear } = require('./conformance-shared.js');
 const { addTraceTests } = require('./conformance-traces.js');
 
 const OPTIONS = [
@@ -17,11 +17,6 @@ const OPTIONS = [
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
  * @import { ConformanceLimits, ConformanceOptions, ConformanceTest } from '../../conformance.js'
  */
-
-const MODEL = { model: 'conformance', dtype: 'fp32' };
-
-/** What similarities may differ by from those in double precision. */
-const TOLERANCE = 1e-6;
 
 /**
  * The tests that every store must pass, each on a store of its own.
@@ -67,6 +62,11 @@ function noveltyStoreConformance(options) {
   return tests;
 
   function addVectorTests() {
+    addSharedTests(add, options, {
+      entryOf,
+      nearest: (store, { vectors: [vector] }, count, call) => store.nearest(vector, count, MODEL, call),
+    });
+
     add('an empty store resembles nothing', async (store) => {
       assert.equal(await store.size(), 0);
       assert.deepEqual(await store.nearest(vectorOf(1), 3, MODEL), []);
@@ -147,34 +147,6 @@ function noveltyStoreConformance(options) {
         );
       }
       assert.equal(await store.size(), 3);
-    });
-
-    add('labels come back as they are', async (store) => {
-      const labels = [
-        null,
-        '',
-        "'; DROP TABLE x; --",
-        '"\\{},',
-        'déjà vu 𝒳 名前',
-        'a'.repeat(1024),
-        '\n\t\u0001',
-      ];
-      const entries = labels.map((id, index) => ({ id, vectors: [vectorOf(index)], model: MODEL }));
-      await store.compareAndAddBatch(entries);
-      const comparisons = await store.compareAndAddBatch(entries);
-      assert.deepEqual(
-        comparisons.map(([neighbour]) => neighbour?.label),
-        labels,
-      );
-    });
-
-    add('of entries that are the same and come at once, one is new', async (store) => {
-      const comparisons = await Promise.all(
-        Array.from({ length: 20 }, (_, index) => store.compareAndAdd(entryOf(`copy ${index}`, 1))),
-      );
-      assert.equal(comparisons.filter(([neighbour]) => neighbour === null).length, 1);
-      for (const [neighbour] of comparisons) if (neighbour) assertNear(neighbour.similarity, 1);
-      assert.equal(await store.size(), 20);
     });
 
     add('a vector may be changed after the call', async (store) => {
@@ -279,34 +251,6 @@ function noveltyStoreConformance(options) {
       assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
     });
 
-    add('a signal that has aborted stops a call before it begins', async (store) => {
-      const reason = new Error('not any more');
-      const signal = AbortSignal.abort(reason);
-      const isReason = (/** @type {unknown} */ error) => error === reason;
-      await assert.rejects(store.compareAndAdd(entryOf('a', 1), { signal }), isReason);
-      await assert.rejects(store.compareAndAddBatch([entryOf('a', 1)], { signal }), isReason);
-      await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { signal }), isReason);
-      await assert.rejects(store.size({ signal }), isReason);
-      assert.equal(await store.size(), 0);
-    });
-
-    add('a call that a signal stops has stored nothing, one that it does not stop has', async (store) => {
-      const signals = Array.from({ length: 20 }, () => new AbortController());
-      const reason = new Error('not any more');
-      const settled = Promise.allSettled(
-        signals.map(({ signal }, index) => store.compareAndAdd(entryOf(`entry ${index}`, index), { signal })),
-      );
-      for (const controller of signals) {
-        await new Promise(setImmediate);
-        controller.abort(reason);
-      }
-      const outcomes = await settled;
-      for (const outcome of outcomes) {
-        if (outcome.status === 'rejected') assert.equal(outcome.reason, reason);
-      }
-      assert.equal(await store.size(), outcomes.filter(({ status }) => status === 'fulfilled').length);
-    });
-
     if (knowsCalls) {
       add('a call that is made twice is stored once', async (store) => {
         await store.compareAndAdd(entryOf('before', 1));
@@ -323,13 +267,6 @@ function noveltyStoreConformance(options) {
         assertNeighbour((await store.compareAndAddBatch(batch, { call: randomUUID() }))[0][1], 'a', 1);
         assert.equal(await store.size(), 9);
       });
-
-      add('a call that is made twice at once is stored once', async (store) => {
-        const call = randomUUID();
-        const made = Array.from({ length: 4 }, () => store.compareAndAddBatch([entryOf('a', 1)], { call }));
-        for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
-        assert.equal(await store.size(), 1);
-      });
     }
 
     if (openAgain) {
@@ -343,18 +280,6 @@ function noveltyStoreConformance(options) {
         await store.compareAndAdd({ ...entryOf('d', 2), method: 'prefix' });
         const full = { ...entryOf('e', 3), method: 'full' };
         await assert.rejects(other.compareAndAdd(full), { code: 'ERR_STORE_OTHER_METHOD' });
-      });
-
-      add('of entries that are the same and come at once from several, one is new', async (store, again) => {
-        const stores = [store, await again(), await again(), await again()];
-        for (let round = 0; round < 10; round++) {
-          const comparisons = await Promise.all(
-            stores.map((each, index) => each.compareAndAdd(entryOf(`${round}-${index}`, round))),
-          );
-          const news = comparisons.filter(([neighbour]) => neighbour === null || neighbour.similarity < 0.9);
-          assert.equal(news.length, 1, `round ${round}`);
-        }
-        assert.equal(await store.size(), 40);
       });
     }
 
@@ -375,21 +300,6 @@ function noveltyStoreConformance(options) {
           assert.equal((await store.nearest(vectorOf(1), 50, MODEL)).length, 10);
         },
         { maxElements: 10 },
-      );
-    }
-
-    if (limits.ttlMs) {
-      add(
-        'vectors expire',
-        async (store) => {
-          await store.compareAndAdd(entryOf('a', 1));
-          // Longer than it has to be: the clocks are different ones.
-          await sleep(400);
-          assert.equal(await store.size(), 0);
-          assert.deepEqual(await store.nearest(vectorOf(1), 1, MODEL), []);
-          assert.deepEqual(await store.compareAndAdd(entryOf('b', 1)), [null]);
-        },
-        { ttlMs: 300 },
       );
     }
   }
@@ -474,17 +384,9 @@ function assertNeighbour(neighbour, label, similarity) {
 }
 
 /**
- * @param {number} found
- * @param {number} expected
- */
-function assertNear(found, expected) {
-  assert.ok(Math.abs(found - expected) <= TOLERANCE, `a similarity of ${found} instead of ${expected}`);
-}
-
-/**
  * An entry with a vector for each seed.
  *
- * @param {string} id
+ * @param {string | null} id
  * @param {number[]} seeds
  */
 function entryOf(id, ...seeds) {
