@@ -2,12 +2,13 @@
 //! key is ever padded.
 //!
 //! The queries of a block are turned into a panel, the keys are the rows of a product with it (the scores, a row for each
-//! key), and the values, turned, are the rows of a product with the scores' exponentials.
+//! key), and the values, turned, are the rows of a product with the scores' powers: the scores are logarithms to the base of 2, because queries are
+//! multiplied by that of e, and so the softmax takes powers of two.
 
 use std::ops::Range;
 
 use super::{
-    functions::{TOGETHER, exponential},
+    functions::{TOGETHER, power_of_two},
     lanes::{Floats, Integers, LANES, Lanes, Shorts},
     tile::{OfFloats, OfShorts, Rows, multiply},
 };
@@ -51,7 +52,7 @@ pub struct Attention<'a> {
 pub struct Scratch {
     /// The block's queries as panels.
     queries: Vec<Floats>,
-    /// Scores, then their exponentials: two panels with a block for each key.
+    /// Scores, then the powers of two: two panels with a block for each key.
     scores: Vec<Floats>,
     short_queries: Vec<Shorts>,
     short_scores: Vec<Shorts>,
@@ -95,8 +96,7 @@ pub fn floats<L: Lanes>(
     scratch.scores.resize(2 * tokens, Floats([0.0; LANES]));
     scratch.sums.resize(2 * HEAD, Floats([0.0; LANES]));
     let (panel_queries, scores, sums) = (&mut scratch.queries, &mut scratch.scores, &mut scratch.sums);
-    #[allow(clippy::cast_precision_loss)] // 32.
-    let scale = lanes.splat(1.0 / (HEAD as f32).sqrt());
+    let scale = lanes.splat(score_scale());
     for head in 0..hidden / HEAD {
         for (block, context) in queries
             .clone()
@@ -145,13 +145,11 @@ pub fn floats<L: Lanes>(
                     largest = lanes.larger(lanes.load(&score.0), largest);
                 }
                 let mut total = lanes.splat(0.0);
-                for scores in scores.chunks_mut(TOGETHER) {
-                    let values = exponentials(lanes, scores, largest);
-                    for (score, value) in scores.iter_mut().zip(values) {
-                        total = lanes.add(total, value);
-                        lanes.store(value, &mut score.0);
-                    }
+                let (fours, rest) = scores.as_chunks_mut::<TOGETHER>();
+                for scores in fours {
+                    total = powers(lanes, scores, largest, total);
                 }
+                total = powers(lanes, rest, largest, total);
                 totals[panel] = lanes.divide(lanes.splat(1.0), total);
             }
             for panel in (0..panels).step_by(L::PANELS) {
@@ -271,24 +269,20 @@ pub fn shorts<L: Lanes>(
         sums,
         ..
     } = scratch;
-    #[allow(clippy::cast_precision_loss)] // 32.
-    let root = 1.0 / (HEAD as f32).sqrt();
+    let score_scale = score_scale();
     for head in 0..heads {
         let mut token = 0;
         for part in attention.text {
             for row in 0..part.tokens(hidden) {
                 key_scales[token] = part.scales[row * 3 * heads + heads + head];
                 value_scales[token] = part.scales[row * 3 * heads + 2 * heads + head];
-                let start = row * step + 2 * hidden + head * HEAD;
-                let values = &part.shorts[start..start + HEAD];
-                let pairs: &mut [i16] = bytemuck::cast_slice_mut(&mut pairs[token / 2 * HEAD..][..HEAD]);
-                for (pair, value) in pairs.as_chunks_mut::<2>().0.iter_mut().zip(values) {
-                    // The second of a last pair is nothing.
-                    if token % 2 == 0 {
-                        *pair = [*value, 0];
-                    } else {
-                        pair[1] = *value;
-                    }
+                let values = &part.shorts[row * step + 2 * hidden + head * HEAD..][..HEAD];
+                let pairs = pairs[token / 2 * HEAD..][..HEAD].iter_mut().zip(values);
+                // The second of a last pair is nothing.
+                if token % 2 == 0 {
+                    pairs.for_each(|(pair, value)| *pair = i32::from(*value) & 0xffff);
+                } else {
+                    pairs.for_each(|(pair, value)| *pair |= i32::from(*value) << 16);
                 }
                 token += 1;
             }
@@ -305,7 +299,7 @@ pub fn shorts<L: Lanes>(
                 let mut rows = [[0; LANES]; LANES];
                 for (lane, query) in rows.iter_mut().enumerate() {
                     let row = block + (panel * LANES + lane).min(count - 1);
-                    query_scales[panel][lane] = attention.own.scales[row * 3 * heads + head] * root;
+                    query_scales[panel][lane] = attention.own.scales[row * 3 * heads + head] * score_scale;
                     let start = (row * step + head * HEAD) / 2;
                     query.copy_from_slice(&words(attention.own.shorts)[start..start + LANES]);
                 }
@@ -343,17 +337,14 @@ pub fn shorts<L: Lanes>(
                 }
                 // The scale of a token's values goes into its probability.
                 let mut total = lanes.splat(0.0);
-                let (mut scaled_total, mut scaled_largest) = (total, total);
-                for (scores, scales) in scores.chunks_mut(TOGETHER).zip(value_scales.chunks(TOGETHER)) {
-                    let values = exponentials(lanes, scores, largest);
-                    for ((score, scale), value) in scores.iter_mut().zip(scales).zip(values) {
-                        let scaled = lanes.multiply(value, lanes.splat(*scale));
-                        total = lanes.add(total, value);
-                        scaled_total = lanes.add(scaled_total, scaled);
-                        scaled_largest = lanes.larger(scaled, scaled_largest);
-                        lanes.store(scaled, &mut score.0);
-                    }
+                let mut scaled = [lanes.splat(0.0); 2];
+                let (fours, rest) = scores.as_chunks_mut::<TOGETHER>();
+                let (scales, last_scales) = value_scales.as_chunks::<TOGETHER>();
+                for (scores, scales) in fours.iter_mut().zip(scales) {
+                    total = scaled_powers(lanes, scores, scales, largest, total, &mut scaled);
                 }
+                total = scaled_powers(lanes, rest, last_scales, largest, total, &mut scaled);
+                let [scaled_total, scaled_largest] = scaled;
                 let factor = lanes.smaller(
                     lanes.divide(lanes.splat(32_767.0), scaled_largest),
                     lanes.divide(lanes.splat(TOTAL), scaled_total),
@@ -393,14 +384,45 @@ pub fn shorts<L: Lanes>(
     }
 }
 
-/// The exponentials of up to [`TOGETHER`] scores, less the largest score.
+/// What the product of a query and a key is multiplied by to be the logarithm of a weight to the base of 2.
+fn score_scale() -> f32 {
+    #[allow(clippy::cast_precision_loss)] // 32.
+    let root = (HEAD as f32).sqrt();
+    std::f32::consts::LOG2_E / root
+}
+
+/// Replaces up to [`TOGETHER`] scores by 2 to their power, less the largest score. Returns `total` and these.
 #[inline(always)]
-fn exponentials<L: Lanes>(lanes: L, scores: &[Floats], largest: L::F) -> [L::F; TOGETHER] {
+fn powers<L: Lanes>(lanes: L, scores: &mut [Floats], largest: L::F, mut total: L::F) -> L::F {
     let mut values = [lanes.splat(0.0); TOGETHER];
-    for (value, score) in values.iter_mut().zip(scores) {
+    for (value, score) in values.iter_mut().zip(&*scores) {
         *value = lanes.subtract(lanes.load(&score.0), largest);
     }
-    exponential(lanes, values)
+    for (score, value) in scores.iter_mut().zip(power_of_two(lanes, values)) {
+        total = lanes.add(total, value);
+        lanes.store(value, &mut score.0);
+    }
+    total
+}
+
+/// As [`powers`], and then multiplies each with that of `scales`. Their sum and the largest are in `scaled`.
+#[inline(always)]
+fn scaled_powers<L: Lanes>(
+    lanes: L,
+    scores: &mut [Floats],
+    scales: &[f32],
+    largest: L::F,
+    total: L::F,
+    [scaled_total, scaled_largest]: &mut [L::F; 2],
+) -> L::F {
+    let total = powers(lanes, scores, largest, total);
+    for (score, scale) in scores.iter_mut().zip(scales) {
+        let scaled = lanes.multiply(lanes.load(&score.0), lanes.splat(*scale));
+        *scaled_total = lanes.add(*scaled_total, scaled);
+        *scaled_largest = lanes.larger(scaled, *scaled_largest);
+        lanes.store(scaled, &mut score.0);
+    }
+    total
 }
 
 #[inline(always)]

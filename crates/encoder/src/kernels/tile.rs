@@ -148,23 +148,31 @@ pub const MAX_ROWS: usize = 12;
 /// Rows in tiles of about the same height: in a last one with few rows each step would wait for the one before.
 #[derive(Clone, Copy)]
 pub struct Tiles {
-    rows: usize,
     tiles: usize,
+    /// The rows of most tiles, and how many of the first ones have one more.
+    height: usize,
+    taller: usize,
 }
 
 impl Tiles {
     #[inline(always)]
     pub fn new(rows: usize, tallest: usize) -> Self {
         let tiles = rows.div_ceil(tallest);
-        Self { rows, tiles }
+        let height = rows / tiles.max(1);
+        let taller = rows - height * tiles;
+        Self {
+            tiles,
+            height,
+            taller,
+        }
     }
 
     /// The first row and the number of rows of each.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.tiles).map(move |tile| {
-            let (from, to) = (self.rows * tile / self.tiles, self.rows * (tile + 1) / self.tiles);
-            (from, to - from)
+            let from = tile * self.height + tile.min(self.taller);
+            (from, self.height + usize::from(tile < self.taller))
         })
     }
 }
