@@ -32,7 +32,11 @@ const ENCODER = ['-p', 'knowledgepulse-encoder'];
  */
 export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }) {
   /** @type {Record<string, string>} */
-  const slow = emulated ? { PROPTEST_CASES: '4' } : {};
+  const properties = {
+    // What fails here is not for the checkout to remember.
+    PROPTEST_DISABLE_FAILURE_PERSISTENCE: '1',
+    ...(emulated ? { PROPTEST_CASES: '4' } : {}),
+  };
   /**
    * @param {string} name
    * @param {string[]} args
@@ -43,7 +47,7 @@ export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }
       const log = logFile(`${platform}-tests-of-${name}`);
       const skipped = emulated ? ['--', '--skip', LONG_TEST] : [];
       const all = ['test', '--locked', '--target', target, ...args, ...skipped];
-      execute(cargo, all, { env: { ...env(), ...slow }, log, minutes: 60 });
+      execute(cargo, all, { env: { ...env(), ...properties }, log, minutes: 60 });
       return countTests(log);
     },
   });

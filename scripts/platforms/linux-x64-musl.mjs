@@ -89,6 +89,16 @@ export default {
         execute(musl, [program, addon], { log });
       },
     },
-    ...crateChecks({ platform, target, cargo: 'cargo-zigbuild', env, emulated: false }),
+    ...crateChecks({
+      platform,
+      target,
+      cargo: 'cargo-zigbuild',
+      // zig brings the files with which a static program begins and ends; Debian's compiler expects to have its own.
+      env: () => ({
+        ...env(),
+        CARGO_TARGET_X86_64_UNKNOWN_LINUX_MUSL_RUSTFLAGS: '-C link-self-contained=no',
+      }),
+      emulated: false,
+    }),
   ],
 };

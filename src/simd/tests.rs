@@ -29,7 +29,7 @@ fn contract(a: &[f32], b: &[f32]) -> f64 {
         let lane = |lane| {
             (lane..a.len().next_multiple_of(64))
                 .step_by(64)
-                .fold(0.0_f32, |sum, index| at(a, index).mul_add(at(b, index), sum))
+                .fold(0.0_f32, |sum, index| libm::fmaf(at(a, index), at(b, index), sum))
         };
         f64::from(halves(&(0..64).map(lane).collect::<Vec<_>>()))
     };

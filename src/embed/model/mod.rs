@@ -83,6 +83,10 @@ impl ModelFiles {
     /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if the model's embeddings have another size.
     pub fn find(directory: &Path) -> Result<Self> {
         fault::point("model");
+        // What a system says of a name below that of a file differs.
+        if !directory.is_dir() {
+            return Err(absent(directory));
+        }
         let manifest = read_optional(&directory.join("manifest.json"))?
             .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
             .transpose()?;
@@ -253,8 +257,8 @@ fn find_file(directory: &Path, names: &[&str]) -> Result<Option<PathBuf>> {
 fn absent(directory: &Path) -> Error {
     let reason = match std::fs::read_dir(directory) {
         Ok(_) => "has neither model.safetensors nor model.onnx (or onnx/model.onnx)".into(),
+        Err(_) if directory.exists() && !directory.is_dir() => "is no directory".into(),
         Err(error) => match Obstacle::of(directory, &error) {
-            Obstacle::Missing if directory.exists() => "is no directory".into(),
             Obstacle::Dangling(target) => {
                 format!("is a link to {}, which does not exist", target.display())
             }
