@@ -802,6 +802,19 @@ async function until({ child, output }, condition) {
     },
   );
 
+  test('in another format, of which no more is read', async () => {
+    const out = path.join(emptyDirectory(), 'out');
+    const { child, ended } = start([NO_EMBEDDER, '--format', 'jsonl', '--out', out]);
+    const conversation = (/** @type {number} */ id) =>
+      `${JSON.stringify({ id, messages: [{ role: 'user', content: `Ask ${id}` }] })}\n`;
+    child.stdin.write(`${conversation(1)}${conversation(2)}{"id":3,"messages":[{"role":`);
+    await once(child.stdout, 'readable');
+    child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    expect({ code, stderr }).toMatchObject({ code: 130, stderr: expect.not.stringContaining('stdin:3') });
+    expect(readLines(out).map((line) => JSON.parse(line).task.objective)).toEqual(['Ask 1', 'Ask 2']);
+  });
+
   test('the memory has what was scored', async () => {
     const memory = path.join(emptyDirectory(), 'memory');
     const running = start(['--format', 'json', '--memory', memory]);

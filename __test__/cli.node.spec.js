@@ -14,6 +14,7 @@ const { Scorer } = require('..');
 const { readOptions } = require('../cli/options.js');
 const { createFormat } = require('../cli/formats.js');
 const { Ranking } = require('../cli/ranking.js');
+const { Reading } = require('../cli/reading.js');
 const { renderSummary, Summary } = require('../cli/summary.js');
 const { version } = require('../package.json');
 const { makeBreakdown } = require('./support/make-breakdown.js');
@@ -130,6 +131,97 @@ describe('other formats', () => {
     expect(code).toBe(1);
     expect(stderr).toContain(`${chat}:3: not atif: it has no schema_version of ATIF, such as "ATIF-v1.6"`);
     expect(stderr).toContain('2 traces scored');
+  });
+
+  describe('read on another thread', () => {
+    const files = ['chat.jsonl', 'runs.traj.jsonl', 'session.jsonl', 'spans.jsonl'];
+    const others = files.map((name) => fs.readFileSync(path.join(folder, name), 'utf8'));
+    const atif = JSON.stringify(JSON.parse(fs.readFileSync(trajectory, 'utf8')));
+    const bad = ['{"messages":[{"role":"nobody","content":""}]}', '{"messages":', '7', 'NaN', '{"a":[1,2]}'];
+    const input = [...others, atif, ...bad, JSON.stringify(traces[0]), `[${atif},${atif}]`].join('\n');
+
+    async function* chunksOf(text, size) {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += size) yield Buffer.from(bytes.subarray(at, at + size));
+    }
+
+    /** The items of inputs that one run reads, with the scores of their values. */
+    async function read(inputs, mayShare) {
+      const settings = { quotes: true, isWritten: true, excerptLength: 20 };
+      const reading = new Reading(settings, { mayShare, totalSize: null });
+      const scorer = new Scorer({ embedder: null });
+      const found = [];
+      for (const [text, size] of inputs) {
+        for await (const items of reading.read(chunksOf(text, size), trajectory)) {
+          for (const { value, text, ...item } of items) {
+            const written = text ?? (item.error === undefined ? JSON.stringify(value) : undefined);
+            const scored = await scorer.explain(value).catch(({ message }) => message);
+            const hasContents = value?.steps?.some(({ content }) => content !== undefined) ?? false;
+            found.push({ item, scored, hasContents, written: written?.replace(/"created_at":"[^"]*"/, '') });
+          }
+        }
+      }
+      await reading.close();
+      return found;
+    }
+
+    test('they are the same, but for the contents that nothing reads', async () => {
+      const inputs = [
+        ['', 1],
+        [input, 100_000],
+        [input, 1000],
+        [JSON.stringify(traces[0]), 50],
+      ];
+      const [here, beside] = [await read(inputs, false), await read(inputs, true)];
+      const same = (found) => found.map(({ hasContents, ...rest }) => rest);
+      expect(same(beside)).toEqual(same(here));
+      const converted = (found) => found.filter(({ item: { known } }) => known !== undefined);
+      expect(new Set(converted(here).map(({ item: { format } }) => format)).size).toBe(5);
+      expect(converted(here).every(({ hasContents }) => hasContents)).toBe(true);
+      expect(converted(beside).some(({ hasContents }) => hasContents)).toBe(false);
+    });
+
+    test('more than may be handed over waits to be taken', async () => {
+      const one = '{"messages":[{"role":"user","content":"Ask"}]}\n';
+      const count = 5000;
+      const settings = { quotes: true, isWritten: false, excerptLength: 20 };
+      const reading = new Reading(settings, { mayShare: true, totalSize: null });
+      const lines = [];
+      for await (const items of reading.read(chunksOf(one.repeat(count), 2 ** 16))) {
+        for (const { line } of items) lines.push(line);
+      }
+      await reading.close();
+      expect(lines).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+    });
+
+    test('the command writes and tells the same', async () => {
+      const file = write('mixed', input);
+      const runs = [[file], ['-']].map(async (source, at) => {
+        const out = path.join(scratch, `of-${at}`);
+        const args = [NO_EMBEDDER, '--format', 'jsonl', '--explain', '--out', out, ...source];
+        const { code, stdout, stderr } = await kpScore(args, { input });
+        const told = (text) => text.replaceAll(file, 'stdin').replace(/ in \d.*second|of-\d/g, '');
+        return { code, stdout: told(stdout), stderr: told(stderr), out: fs.readFileSync(out, 'utf8') };
+      });
+      const [here, beside] = await Promise.all(runs);
+      const timeless = ({ out, ...rest }) => ({ ...rest, out: out.replace(/"created_at":"[^"]*"/g, '') });
+      expect(timeless(beside)).toEqual(timeless(here));
+      expect(here.code).toBe(1);
+      expect(linesOf(here.stdout).length).toBeGreaterThan(10);
+    });
+
+    test('a thread that ends does not keep the run waiting', async () => {
+      const reading = new Reading(
+        { quotes: true, isWritten: false, excerptLength: 20 },
+        { mayShare: true, totalSize: null },
+      );
+      const endless = (async function* () {
+        for (;;) yield Buffer.from(`${atif}\n`);
+      })();
+      await expect(async () => {
+        for await (const _ of reading.read(endless)) await reading.close();
+      }).rejects.toThrow('the thread that reads has ended');
+    });
   });
 
   test('a record of no format is named as one', async () => {

@@ -18,9 +18,10 @@ const { createFormat, place } = require('./formats.js');
 const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
 const { isObject } = require('../lib/formats/mapping.js');
-const { NATIVE, TraceReader } = require('../lib/formats/reader.js');
-const { DEFAULT_LIMIT, readRecords } = require('../lib/formats/records.js');
+const { NATIVE } = require('../lib/formats/reader.js');
+const { DEFAULT_LIMIT } = require('../lib/formats/records.js');
 const { Ranking } = require('./ranking.js');
+const { Reading } = require('./reading.js');
 const { setMetadata } = require('./splice.js');
 const { openStore } = require('./store.js');
 const { renderSummary, Summary } = require('./summary.js');
@@ -146,12 +147,7 @@ class Run {
    */
   #ranking = null;
   #threshold;
-  /**
-   * Files that readers have read, so that a trajectory in a file of its own counts once.
-   *
-   * @type {Map<string, 'named' | 'followed'>}
-   */
-  #readFiles = new Map();
+  #reading;
   /** @type {Map<string, number>} */
   #written = new Map();
 
@@ -166,8 +162,24 @@ class Run {
     this.#threshold = threshold;
     this.#replaced =
       out !== null && sources.some((source) => isSameFile(source, out)) ? (statOf(out) ?? null) : null;
+    this.#reading = this.#createReading();
     // Without files to write, the results would reach no reader.
     this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
+  }
+
+  #createReading() {
+    const { clean, confidence, domain, dropped, embedder, from, novelty, out, sources, success } =
+      this.#options;
+    const isWritten = out !== null || dropped !== null;
+    const given = { format: from, success, confidence, domain };
+    return new Reading(
+      { ...given, quotes: clean === null, isWritten, excerptLength: EXCERPT_LENGTH },
+      {
+        // What is compared or cleaned is all of a trace.
+        mayShare: embedder === null && novelty !== 'lexical' && clean === null,
+        totalSize: totalSize(sources),
+      },
+    );
   }
 
   /** The scorer; there is one as soon as the run is prepared. */
@@ -213,6 +225,7 @@ class Run {
       this.#messages.stopProgress();
       for (const file of this.#files()) await file.discard();
       await this.#ranking?.remove().catch(() => {});
+      await this.#reading.close();
       this.#lock?.release();
       await this.#connection?.close();
     }
@@ -378,34 +391,14 @@ class Run {
     const text = this.#textOf(source, (error) => {
       failure = error;
     });
-    const { confidence, domain, from, success } = this.#options;
-    const file = source === STDIN ? undefined : source;
-    const reader = new TraceReader({
-      format: from,
-      file,
-      files: this.#readFiles,
-      success,
-      confidence,
-      domain,
-    });
     const name = nameOf(source);
-    const add = async (/** @type {Item} */ item) => inFlight.add(item.size, await this.#begin(name, item));
-    const quotes = this.#options.clean === null;
-    for await (const records of readRecords(text, { quotes })) {
-      for (const record of records) {
+    for await (const items of this.#reading.read(text, source === STDIN ? undefined : source)) {
+      for (const item of items) {
+        // Interrupted, it may end in the middle of a trace.
         if (signal.aborted) break;
-        // Most records of some formats end no trace: for them there is nothing to wait for.
-        for (const item of reader.read(record)) {
-          if (signal.aborted) break;
-          await add(item);
-        }
+        await inFlight.add(item.size, await this.#begin(name, item));
       }
       if (signal.aborted) break;
-    }
-    // Interrupted, it may end in the middle of a trace.
-    for (const item of reader.end()) {
-      if (signal.aborted) break;
-      await add(item);
     }
     if (failure !== undefined) throw failure;
   }
