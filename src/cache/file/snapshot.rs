@@ -207,8 +207,9 @@ fn persist(number: u64, file: NamedTempFile, target: &Path, directory: &Path) ->
     Ok(())
 }
 
-/// How long a save on Windows waits for others that have the file open.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a save on Windows waits for others that have the file open. One second was too short where a thread did nothing but load
+/// it; npm waits for its own files for up to a minute.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Gives a file another's name.
 ///
