@@ -5,10 +5,11 @@
 //   npm run fuzz:command -- --seed 7                the runs of that seed again
 //   npm run fuzz:command -- --seed 7 --path 12:0    the one that failed, as is printed then
 //
-// Every trace that is whole in the input is scored, once, whatever the rest of the input is; nothing that existed is lost: a
+// Every trace that is whole in the input is scored, once, whatever its format and the rest of the input are; nothing that existed is lost: a
 // file is as it was or has been replaced by all of the new contents, and a trace is in some file always, even if the process
 // is killed. Nothing else is left beside the files. With --clean, no secret of the input is in anything that is written or said,
-// whole or in part; with --from, records of another format are bad, or become traces.
+// whole or in part; with --from, records of another format are bad, or become traces. Inputs that hold no `ReasoningTrace`s are
+// read on another thread where they come from standard input; how many of those were scored is counted.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -22,7 +23,7 @@ import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
 const { VectorCache } = require('../..');
-const { FORMAT_NAMES, NATIVE } = require('../../lib/formats/reader.js');
+const { FORMAT_NAMES, NATIVE, toTraces } = require('../../lib/formats/reader.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 
@@ -55,6 +56,7 @@ const counts = {
   refused: 0,
   cleaned: 0,
   converted: 0,
+  onThread: 0,
   leftAsTheyWere: 0,
   killed: 0,
   memories: 0,
@@ -126,6 +128,61 @@ const bad = fc.oneof(
   ),
 );
 
+/**
+ * A conversation in each of the other formats, whose trace has an id that its own id makes.
+ *
+ * @type {Record<string, (id: string, said: string) => object>}
+ */
+const CONVERSATIONS = {
+  atif: (id, message) => ({
+    ...{ schema_version: 'ATIF-v1.6', session_id: id, agent: { name: 'fuzz', version: '1' } },
+    steps: [
+      { step_id: 1, source: 'user', message },
+      {
+        step_id: 2,
+        source: 'agent',
+        message,
+        tool_calls: [{ tool_call_id: 'c', function_name: 'f', arguments: { message } }],
+      },
+    ],
+  }),
+  'openai-chat': (id, content) => ({
+    id,
+    messages: [
+      { role: 'user', content },
+      { role: 'assistant', content, tool_calls: [{ id: 'c', function: { name: 'f', arguments: content } }] },
+    ],
+  }),
+  'claude-code': (sessionId, content) => ({
+    type: 'user',
+    sessionId,
+    uuid: sessionId,
+    message: { role: 'user', content },
+  }),
+  'swe-agent': (instance_id, content) => ({
+    ...{ environment: 'fuzz', instance_id, info: { exit_status: 'submitted' } },
+    // Its id is made of what was said.
+    history: [{ role: 'user', content: `${instance_id} ${content}` }],
+    trajectory: [{ thought: content, action: content, observation: content }],
+  }),
+  otel: (traceId, stringValue) => ({
+    resourceSpans: [
+      {
+        scopeSpans: [
+          { spans: [{ traceId, spanId: '1', attributes: [{ key: 'input.value', value: { stringValue } }] }] },
+        ],
+      },
+    ],
+  }),
+};
+const conversation = fc.record({
+  format: fc.constantFrom(...Object.keys(CONVERSATIONS)),
+  said: fc.oneof(
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }).map((text) => `Ask ${text}`),
+    fc.constant(`log in: ${SECRET}`),
+  ),
+});
+
 /** What a good trace is made of; it gets an id of its own. */
 const trace = fc.record({
   confidence: fc.constantFrom(0, 0.3, 0.6, 0.95, 1),
@@ -154,23 +211,30 @@ const piece = fc.oneof(
       between: fc.constantFrom('', ' ', '\t'),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ conversation }) },
   { weight: 3, arbitrary: fc.record({ bad }) },
 );
+/** A piece of a file without traces, which another thread may read. */
+const foreignPiece = fc.oneof(fc.record({ conversation }), fc.record({ bad }));
+const many = { maxLength: 12, size: 'max' };
 
 /** A part of a file: lines, perhaps compressed, cut off somewhere, with something behind it. */
-const part = fc.record({
-  pieces: fc.array(piece, { maxLength: 12, size: 'max' }),
-  lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\r'),
-  endsLine: fc.boolean(),
-  compressed: fc.boolean(),
-  /** The share of it that is left. */
-  cut: nowAndThen(CUT_EVERY, share),
-});
+const partOf = (/** @type {fc.Arbitrary<unknown>} */ piece) =>
+  fc.record({
+    pieces: fc.array(piece, many),
+    lineEnd: fc.constantFrom('\n', '\n', '\r\n', '\n\n', '\r'),
+    endsLine: fc.boolean(),
+    compressed: fc.boolean(),
+    /** The share of it that is left. */
+    cut: nowAndThen(CUT_EVERY, share),
+  });
 const appended = fc.oneof(
   fc.constantFrom('', '', '\n', '\0\0\0', 'garbage', '\u001f', '\u001f\u008b', '\u001f\u008b\u0008'),
   binary,
 );
-const input = fc.record({ parts: fc.array(part, { maxLength: 3, size: 'max' }), appended });
+const input = fc
+  .constantFrom(piece, foreignPiece)
+  .chain((piece) => fc.record({ parts: fc.array(partOf(piece), { maxLength: 3, size: 'max' }), appended }));
 
 /** What is where an output is to be written. */
 // Windows lets not everybody make a link.
@@ -186,7 +250,7 @@ const run = fc.record({
   ),
   extension: fc.constantFrom('', '.gz', '.GZ'),
   threshold: fc.option(fc.constantFrom(0, 0.3, 0.4, 1)),
-  clean: fc.option(fc.constantFrom('aggregated', 'private')),
+  clean: fc.option(fc.constantFrom('aggregated', 'private'), { freq: 2 }),
   from: nowAndThen(FROM_EVERY, fc.constantFrom(...FORMAT_NAMES)),
   /** The share of the most milliseconds after which it is killed. */
   killed: nowAndThen(KILL_EVERY, share),
@@ -220,7 +284,10 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
   counts.runs++;
   const directory = fs.mkdtempSync(path.join(scratch, 'run-'));
   const ids = counter();
-  const made = inputs.map((parts, at) => makeInput(path.join(directory, `input-${at}`), parts, ids));
+  const made = [];
+  for (const [at, parts] of inputs.entries()) {
+    made.push(await makeInput(path.join(directory, `input-${at}`), parts, ids));
+  }
   const args = ['--no-progress', '--format', 'jsonl'];
   const files = [];
   const splits = threshold !== null;
@@ -251,7 +318,8 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
   });
 
   // Taken for another format, a trace is bad.
-  const good = from === null || from === NATIVE ? made.flatMap(({ good }) => good) : [];
+  const isRead = ({ format }) => from === null || from === format;
+  const good = made.flatMap(({ good }) => good.filter(isRead)).map(({ id }) => id);
   const isKilled = result.signal !== null;
   const isUnchanged = ({ target }) => equal(read(target), before.get(target));
   const fail = (what) => {
@@ -304,7 +372,11 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     .map((line) => JSON.parse(line));
   counts.traces += scored.length;
   counts.converted += scored.filter(({ format }) => format !== NATIVE).length;
-  const scoredIds = scored.map(({ id }) => id).filter((id) => /^t\d+$/.test(id));
+  if (stdin && !memory && clean === null && from !== NATIVE && !inputsBefore[0].includes('ReasoningTrace')) {
+    counts.onThread += scored.filter(({ source }) => source === 'stdin').length;
+  }
+  const wellFormed = new Set(made.flatMap(({ made }) => made));
+  const scoredIds = scored.map(({ id }) => id).filter((id) => wellFormed.has(id));
   const lost = good.filter((id) => !scoredIds.includes(id));
   if (lost.length > 0) fail(`not scored: ${lost}`);
   if (new Set(scoredIds).size < scoredIds.length) fail(`scored more than once: ${scoredIds}`);
@@ -334,21 +406,24 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     const at = made.findIndex(({ file }) => file === out?.target);
     if (at < 0 || isUnchanged(out)) return;
     const kept = new Set([...idsOf(out), ...idsOf(of('dropped'))]);
-    const lost = made[at].good.filter((id) => !kept.has(id));
+    const lost = made[at].good.map(({ id }) => id).filter((id) => !kept.has(id));
     if (lost.length > 0) fail(`lost for ever: ${lost}`);
   }
 }
 
-/** Writes an input; `good` are the ids of the traces that are whole in it. */
-function makeInput(file, { parts, appended: last }, nextId) {
+/** Writes an input; `made` are the ids of the traces that it was made of, and `good` those that are whole in it, with their formats. */
+async function makeInput(file, { parts, appended: last }, nextId) {
   const contents = [];
   const good = [];
+  const made = [];
   // What follows text is text. After compressed contents that are cut off, what follows cannot be told.
   let isText = false;
   let isBroken = false;
   for (const { pieces, lineEnd, endsLine, compressed, cut } of parts) {
     const traces = [];
-    const lines = pieces.map((made) => bytesOf(made, lineEnd, nextId, traces));
+    const lines = [];
+    for (const piece of pieces) lines.push(await bytesOf(piece, lineEnd, nextId, traces));
+    made.push(...traces.map(({ id }) => id));
     const separated = lines.flatMap((line, at) => (at === 0 ? [line] : [Buffer.from(lineEnd), line]));
     const text = Buffer.concat([...separated, Buffer.from(endsLine ? lineEnd : '')]);
     const whole = compressed ? gzipSync(text) : text;
@@ -356,7 +431,7 @@ function makeInput(file, { parts, appended: last }, nextId) {
     const isReadable = !isBroken && !(compressed && isText);
     if (isReadable) {
       const left = compressed ? inflated(rest) : rest;
-      good.push(...traces.filter((one) => left.includes(one.text)).map(({ id }) => id));
+      good.push(...traces.filter((one) => left.includes(one.text)));
     }
     contents.push(rest);
     isText ||= !compressed;
@@ -367,15 +442,25 @@ function makeInput(file, { parts, appended: last }, nextId) {
   }
   contents.push(Buffer.from(last));
   fs.writeFileSync(file, Buffer.concat(contents));
-  return { file, good };
+  return { file, good, made };
 }
 
-function bytesOf({ traces: wanted, isArray, between, indent = 0, bad: line }, lineEnd, nextId, traces) {
+async function bytesOf(piece, lineEnd, nextId, traces) {
+  const { traces: wanted, isArray, between, indent = 0, bad: line, conversation } = piece;
   if (line !== undefined) return Buffer.from(line);
+  if (conversation !== undefined) {
+    const { format, said } = conversation;
+    const text = JSON.stringify(CONVERSATIONS[format](`c${nextId()}`, said));
+    for await (const { trace, error } of toTraces(text, { format })) {
+      if (error !== undefined) throw error;
+      traces.push({ id: trace.id, text, format });
+    }
+    return Buffer.from(text);
+  }
   const texts = wanted.map((parts) => {
     const id = `t${nextId()}`;
     const text = JSON.stringify({ ...makeTrace(parts), id }, null, indent).replaceAll('\n', lineEnd);
-    traces.push({ id, text });
+    traces.push({ id, text, format: NATIVE });
     return text;
   });
   return Buffer.from(isArray ? `[${lineEnd}${texts.join(`,${lineEnd}`)}${lineEnd}]` : texts.join(between));
