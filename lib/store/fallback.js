@@ -3,7 +3,6 @@
 // Asks a store for a scorer: in the order of the calls, several traces in one call, and with the scorer's own cache where the
 // store fails.
 
-const { randomUUID } = require('node:crypto');
 const { setImmediate } = require('node:timers/promises');
 
 const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('../calls/abort.js');
@@ -461,6 +460,8 @@ class Patience {
  * @returns {Batch}
  */
 function batchOf(entries) {
+  // Not before it is needed: it takes 1.5 ms of the 17 in which the package is imported.
+  const { randomUUID } = require('node:crypto');
   return { call: randomUUID(), entries, isSent: false, failedAfter: undefined, doubts: 0 };
 }
 
