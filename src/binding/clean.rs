@@ -10,7 +10,7 @@ use napi_derive::napi;
 
 use super::{
     call::NativeCall,
-    error::{Result, into_unknown},
+    error::{Result, rejection},
     vector_cache::without_panic,
 };
 use crate::{
@@ -99,7 +99,7 @@ impl Task for Clean {
 
     #[allow(clippy::cast_precision_loss)] // No array has 2^53 elements.
     fn resolve(&mut self, env: Env, cleaned: Self::Output) -> Result<NativeCleanedTexts> {
-        let cleaned = cleaned.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        let cleaned = cleaned.map_err(|error| rejection(env, &error))?;
         let redactions = listed(&cleaned.redactions);
         let (indexes, texts) = cleaned
             .changed

@@ -35,6 +35,11 @@ pub(super) fn throw_with_cause(env: &Env, error: &Error, cause: Option<Unknown>)
     }
 }
 
+/// `error` for a promise that rejects with the JavaScript error for it. `napi::Error::from` would lose all but its message in WebAssembly.
+pub(super) fn rejection(env: Env, error: &Error) -> napi::Error {
+    napi::Error::from_unknown_without_coercion(into_unknown(&env, error))
+}
+
 /// The JavaScript error for `error`.
 pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
     let carrier = napi::Error::new(error.code(), message(error));

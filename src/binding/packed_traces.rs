@@ -9,7 +9,7 @@ use napi::{
 use napi_derive::napi;
 
 use super::{
-    error::{Result, into_unknown, throw},
+    error::{Result, rejection, throw},
     trace_memory::NativeSimilarTrace,
     vector_cache::without_panic,
 };
@@ -152,7 +152,7 @@ impl Task for Gather {
     }
 
     fn resolve(&mut self, env: Env, statistics: Self::Output) -> Result<NativeTraceStatistics> {
-        let statistics = statistics.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        let statistics = statistics.map_err(|error| rejection(env, &error))?;
         Ok(NativeTraceStatistics {
             statistics: Arc::new(statistics),
             dimensions: self.dimensions,
@@ -292,7 +292,7 @@ impl Task for ComparePacked {
     }
 
     fn resolve(&mut self, env: Env, found: Self::Output) -> Result<Vec<Vec<NativeSimilarTrace>>> {
-        let found = found.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        let found = found.map_err(|error| rejection(env, &error))?;
         let shown = |found: Vec<SimilarTrace>| found.into_iter().map(NativeSimilarTrace::from).collect();
         Ok(found.into_iter().map(shown).collect())
     }

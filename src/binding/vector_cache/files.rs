@@ -15,7 +15,7 @@ use super::{NativeVectorCache, without_panic};
 use crate::{
     binding::{
         call::NativeCall,
-        error::{Result, into_unknown, throw},
+        error::{Result, rejection, throw},
     },
     cache::{
         VectorCache,
@@ -83,7 +83,7 @@ impl Task for Save {
     }
 
     fn resolve(&mut self, env: Env, saved: Self::Output) -> Result<()> {
-        saved.map_err(|error| napi::Error::from(into_unknown(&env, &error)))
+        saved.map_err(|error| rejection(env, &error))
     }
 }
 
@@ -137,7 +137,7 @@ impl<M: Loadable> Task for Load<M> {
     }
 
     fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<M::Native> {
-        let memory = loaded.map_err(|error| napi::Error::from(into_unknown(&env, &error)))?;
+        let memory = loaded.map_err(|error| rejection(env, &error))?;
         memory.hand_over(env)
     }
 }
