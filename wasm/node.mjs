@@ -21,5 +21,6 @@ export default connect(instantiate(module, systemInterface()), (onAnswer, onEnd)
   return {
     send: (question) => worker.postMessage(question),
     hold: (holds) => (holds ? worker.ref() : worker.unref()),
+    stop: () => void worker.terminate(),
   };
 });

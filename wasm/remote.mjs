@@ -33,30 +33,56 @@
  * @typedef {object} Post
  * @property {(question: Question) => void} send
  * @property {(holds: boolean) => void} hold
+ * @property {() => void} stop
  */
 
 /** @typedef {(onAnswer: (answer: Answer) => void, onEnd: (reason: string) => void) => Post} Start */
 
 const NOTHING = new Uint8Array();
 
+/** What stands for the number of the question that loads the model for the first time. */
+const LOADING = -1;
+
 /**
  * The addon with an embedder that runs in a worker, which is started when it is first needed.
+ *
+ * A worker whose instance has trapped is not used again, because its memory may be damaged. The call that was computed there fails;
+ * the others, and later ones, have another worker. For that the options are kept, a model in memory included.
  *
  * @param {Addon} addon
  * @param {Start} start
  * @returns {Binding}
  */
 export function connect(addon, start) {
-  /** @type {EmbedderOptions | undefined} */
-  let options;
+  let options = NO_OPTIONS;
   /** @type {Post | undefined} */
   let worker;
-  /** Why there is no worker any more. @type {string | undefined} */
-  let ended;
-  /** The numbers of the questions that were not answered yet; -1 is loading. @type {Set<number>} */
-  const open = new Set();
-  const LOADING = -1;
+  /** The questions that were not answered yet, in the order in which the worker takes them. @type {Map<number, Question>} */
+  const open = new Map();
+  /** What became of the first loading. @type {NativeEmbedderStatus | undefined} */
+  let first;
 
+  /** @param {number} number @param {Question} question */
+  const ask = (number, question) => {
+    worker ??= begin();
+    if (open.size === 0) worker.hold(true);
+    open.set(number, question);
+    worker.send(question);
+  };
+  const begin = () => {
+    /** @type {Post} */
+    const started = start(
+      (answer) => {
+        if (worker === started) onAnswer(answer);
+      },
+      (reason) => {
+        if (worker === started) onEnd(`the worker of the embedder has ended: ${reason}`);
+      },
+    );
+    // Its predecessor had the model; it takes the questions after this one.
+    if (first !== undefined) started.send({ load: options });
+    return started;
+  };
   /** @param {number} number */
   const close = (number) => {
     open.delete(number);
@@ -64,49 +90,60 @@ export function connect(addon, start) {
   };
   /** @param {Answer} answer */
   const onAnswer = (answer) => {
-    if ('loaded' in answer) {
-      close(LOADING);
-      addon.loadedElsewhere(answer.loaded);
-    } else {
+    if (!('loaded' in answer)) {
       close(answer.number);
       addon.embeddedElsewhere(answer.number, answer.embedding, answer.failure);
+    } else if (first === undefined) {
+      first = answer.loaded.status;
+      close(LOADING);
+      addon.loadedElsewhere(answer.loaded);
+    } else if (!isSameModel(answer.loaded.status, first)) {
+      const { reason } = answer.loaded.status;
+      onEnd(
+        `after the worker of the embedder had ended, ${reason ?? 'there was another model in place of its own'}`,
+      );
     }
   };
   /** @param {string} reason */
   const onEnd = (reason) => {
-    ended = `the worker of the embedder has ended: ${reason}`;
-    const lost = [...open];
+    worker?.stop();
+    worker = undefined;
+    const [lost, ...others] = open;
     open.clear();
-    for (const number of lost) fail(number, ended);
+    for (const [number, question] of others) ask(number, question);
+    if (lost !== undefined) fail(lost[0], reason);
   };
   /** @param {number} number @param {string} message */
   const fail = (number, message) => {
     const failure = { code: 'ERR_INTERNAL', message };
-    if (number === LOADING) addon.loadedElsewhere({ status: failedStatus(failure), warn: true });
-    else addon.embeddedElsewhere(number, undefined, failure);
+    if (number !== LOADING) return addon.embeddedElsewhere(number, undefined, failure);
+    first = failedStatus(failure);
+    addon.loadedElsewhere({ status: first, warn: true });
   };
 
   addon.connectEmbedder(({ number = LOADING, text }) => {
-    if (ended !== undefined) return fail(number, ended);
-    worker ??= start(onAnswer, onEnd);
-    if (open.size === 0) worker.hold(true);
-    open.add(number);
-    worker.send(number === LOADING ? { load: options ?? NO_OPTIONS } : { number, text });
-    if (number === LOADING) options = undefined;
+    ask(number, number === LOADING ? { load: options } : { number, text });
   });
   return {
     ...addon,
     configure: (given) => {
-      // A model in memory goes to the worker alone.
+      const { weights, tokenizer } = given;
+      // The instance on this thread needs no model.
       const isFirst = addon.configure({
         ...given,
-        weights: given.weights && NOTHING,
-        tokenizer: given.tokenizer && NOTHING,
+        weights: weights && NOTHING,
+        tokenizer: tokenizer && NOTHING,
       });
-      if (isFirst) options = given;
+      // Copied, because the caller may do with the bytes whatever it likes.
+      if (isFirst) options = { ...given, weights: weights?.slice(), tokenizer: tokenizer?.slice() };
       return isFirst;
     },
   };
+}
+
+/** @param {NativeEmbedderStatus} a @param {NativeEmbedderStatus} b */
+function isSameModel(a, b) {
+  return a.available && a.modelSha256 === b.modelSha256 && a.kernel === b.kernel;
 }
 
 /** @type {EmbedderOptions} */

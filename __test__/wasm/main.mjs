@@ -9,6 +9,8 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** @import { replacementOf } from './score.mjs' */
+
 const require = createRequire(import.meta.url);
 const { findChromium, launchChromium } = require('../support/browser.js');
 const { readTraces, root, sharedTraces } = require('../support/paths.js');
@@ -108,6 +110,28 @@ await test('the portable kernel in WebAssembly gives the same bits', () => {
   }
 });
 
+await test('a worker that has ended is replaced on Node.js', () => {
+  const child = path.join(here, 'ended-worker.mjs');
+  const env = { ...process.env, ...IN_WASM, KNOWLEDGEPULSE_DTYPE: 'q8' };
+  const { before, failures, others, after } = JSON.parse(
+    execFileSync(process.execPath, [child], { encoding: 'utf8', env }),
+  );
+  checkReplacement({ before, failures, others, after });
+});
+
+/**
+ * The call that was computed in the worker has failed, and no other.
+ *
+ * @param {Awaited<ReturnType<typeof replacementOf>>} outcome
+ */
+function checkReplacement({ before, failures, others, after }) {
+  assert.equal(failures.length, 1);
+  assert.equal(failures[0].code, 'ERR_INTERNAL');
+  assert.match(failures[0].message, /the worker of the embedder has ended: /);
+  assert.deepEqual(others, [before, before]);
+  assert.deepEqual(after, before);
+}
+
 /** Serves the package, the tests, the page and the models, without headers that isolate a page. */
 const server = createServer(async (request, response) => {
   const asked = new URL(request.url ?? '/', 'http://localhost').pathname;
@@ -163,6 +187,12 @@ if (!chromium) {
         return `the page was never blocked for more than ${longest.toFixed(0)} ms, ${model}`;
       });
     }
+    await test('a worker that has ended is replaced in Chromium', async () => {
+      const page = await browser.newPage();
+      await page.goto(`http://127.0.0.1:${port}/`);
+      checkReplacement(await page.evaluate(replacementInPage, MODELS.q8));
+      await page.close();
+    });
     await test('the page to try it', async () => {
       const page = await browser.newPage({ viewport: { width: 1000, height: 1400 } });
       /** @type {string[]} */
@@ -219,4 +249,19 @@ async function inPage({ traces, model }) {
   const found = JSON.parse(JSON.stringify(await scoresOf(api, traces)));
   clearInterval(timer);
   return { found, isolated: globalThis.crossOriginIsolated, longest };
+}
+
+/** @param {string} model */
+async function replacementInPage(model) {
+  const { breaking, replacementOf } = await import(/** @type {any} */ ('/__test__/wasm/score.mjs'));
+  const { Breaking, breakNext } = breaking(globalThis.Worker);
+  globalThis.Worker = Breaking;
+  const api = await import(/** @type {any} */ ('/npm/wasm32/browser.js'));
+  const bytes = async (/** @type {string} */ name) =>
+    new Uint8Array(await (await fetch(`/npm/${model}/${name}`)).arrayBuffer());
+  const [weights, tokenizer] = await Promise.all([bytes('model.safetensors'), bytes('tokenizer.json')]);
+  api.configureEmbedder({ model: { weights, tokenizer } });
+  // The package must not need them any more.
+  weights.fill(0);
+  return replacementOf(api, breakNext);
 }

@@ -37,3 +37,46 @@ export async function scoresOf(api, traces) {
     remembered: scorer.cache.size,
   };
 }
+
+/**
+ * What becomes of calls whose worker ends.
+ *
+ * @param {typeof import('../../index.js')} api
+ * @param {() => void} breakNext has the next question end its worker
+ */
+export async function replacementOf(api, breakNext) {
+  const embedder = new api.Embedder();
+  const embed = async () => Array.from(await embedder.embed(TEXTS[0]));
+  const before = await embed();
+  breakNext();
+  const outcomes = await Promise.allSettled([embed(), embed(), embed()]);
+  const rejected = outcomes.filter((outcome) => outcome.status === 'rejected');
+  const kept = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+  return {
+    before,
+    failures: rejected.map(({ reason: { code, message } }) => ({ code, message: String(message) })),
+    others: kept.map(({ value }) => value),
+    after: await embed(),
+  };
+}
+
+/**
+ * Workers of which one can be had end by a question: by anything that is no question, which is an error that nothing catches, as a trap is.
+ *
+ * @template {new (...args: any[]) => { postMessage(message: unknown): void }} Class
+ * @param {Class} Worker
+ */
+export function breaking(Worker) {
+  let breaks = false;
+  const Breaking = class extends Worker {
+    /** @param {unknown} message */
+    postMessage(message) {
+      super.postMessage(breaks ? null : message);
+      breaks = false;
+    }
+  };
+  const breakNext = () => {
+    breaks = true;
+  };
+  return { Breaking, breakNext };
+}

@@ -25,9 +25,13 @@ const addon = await instantiateLater(module, new WASI({ version: 'preview1' }));
 holder.addon = connect(addon, (onAnswer, onEnd) => {
   const worker = new Worker(new URL('./browser-worker.js', import.meta.url), { type: 'module' });
   worker.onmessage = ({ data }) => onAnswer(data);
-  worker.onerror = ({ message }) => onEnd(message);
+  worker.onerror = ({ message }) => onEnd(message ?? 'its program could not be loaded');
   worker.postMessage(module);
-  return { send: (question) => worker.postMessage(question), hold: () => {} };
+  return {
+    send: (question) => worker.postMessage(question),
+    hold: () => {},
+    stop: () => worker.terminate(),
+  };
 });
 
 // The package takes its addon when it is evaluated, which an `import` would do too early.

@@ -7,7 +7,15 @@ import { answer } from '../remote.mjs';
 
 /** @type {import('../remote.mjs').Addon | undefined} */
 let addon;
+/** An error does not end a worker here, but the instance that has trapped must not answer any more until the page ends the worker. */
+let failed = false;
 addEventListener('message', ({ data }) => {
-  if (addon === undefined) addon = instantiate(data, new WASI({ version: 'preview1' }));
-  else postMessage(answer(addon, data));
+  if (failed) return;
+  try {
+    if (addon === undefined) addon = instantiate(data, new WASI({ version: 'preview1' }));
+    else postMessage(answer(addon, data));
+  } catch (error) {
+    failed = true;
+    throw error;
+  }
 });
