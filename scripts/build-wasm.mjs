@@ -127,7 +127,7 @@ async function bundle() {
     bundle: true,
     minify: true,
     legalComments: 'none',
-    plugins: [oneReplyAtATime],
+    plugins: [changedEmnapi],
   };
   /** @type {import('esbuild').BuildOptions} */
   const node = { ...common, platform: 'node', target: 'node18', format: 'cjs', logLevel: 'warning' };
@@ -145,7 +145,7 @@ async function bundle() {
     ...browser,
     inject: ['wasm/browser/globals.mjs'],
     define: { __dirname: '""', __filename: '""' },
-    plugins: [oneReplyAtATime, withoutNode],
+    plugins: [changedEmnapi, withoutNode],
     // The models of npm are looked for in a `try`.
     external: ['@knowledgepulse/*'],
     logOverride: { 'require-resolve-not-external': 'silent' },
@@ -177,26 +177,38 @@ async function bundle() {
   }
 }
 
-/** How many replies emnapi delivers before it returns to the event loop, and the one that it should. */
-const DELIVERED = ['let iterations_left = 1000;', 'let iterations_left = 2;'];
-
 /**
- * Node.js runs what waits for a promise before the next reply is delivered, and so do the addons. emnapi cannot run it, so it
- * must return to the event loop after each reply. Otherwise the one to a later call could be seen first.
+ * What is changed in emnapi.
  *
- * @type {import('esbuild').Plugin}
+ * @type {Array<{ file: RegExp, from: string, to: string }>}
  */
-const oneReplyAtATime = {
-  name: 'one-reply-at-a-time',
+const CHANGES = [
+  // Node.js runs what waits for a promise before the next reply is delivered, and so do the addons. emnapi cannot run it, so it must
+  // return to the event loop after each reply. Otherwise the one to a later call could be seen first.
+  {
+    file: /emnapi[\\/]core[\\/]dist[\\/]plugins[\\/]threadsafe-function\.js$/,
+    from: 'let iterations_left = 1000;',
+    to: 'let iterations_left = 2;',
+  },
+  // `instanceof` runs the code of a proxy, and throws an error for a revoked one, which would pass through the Rust code.
+  {
+    file: /emnapi[\\/]runtime[\\/]dist[\\/]emnapi\.js$/,
+    from: 'value instanceof WeakRef && this.isOutOfScope(id)',
+    to: 'this.isOutOfScope(id) && value instanceof WeakRef',
+  },
+];
+
+/** @type {import('esbuild').Plugin} */
+const changedEmnapi = {
+  name: 'changed-emnapi',
   setup: ({ onLoad }) => {
-    onLoad(
-      { filter: /emnapi[\\/]core[\\/]dist[\\/]plugins[\\/]threadsafe-function\.js$/ },
-      ({ path: file }) => {
-        const parts = readFileSync(file, 'utf8').split(DELIVERED[0]);
-        if (parts.length !== 2) throw new Error(`${file} no longer has one "${DELIVERED[0]}"`);
-        return { contents: parts.join(DELIVERED[1]) };
-      },
-    );
+    for (const { file, from, to } of CHANGES) {
+      onLoad({ filter: file }, ({ path }) => {
+        const parts = readFileSync(path, 'utf8').split(from);
+        if (parts.length !== 2) throw new Error(`${path} no longer has one "${from}"`);
+        return { contents: parts.join(to) };
+      });
+    }
   },
 };
 

@@ -5,6 +5,8 @@ import { instantiateNapiModule, instantiateNapiModuleSync } from '@emnapi/core';
 import { asyncWork, tsfn } from '@emnapi/core/plugins';
 import { createContext } from '@emnapi/runtime';
 
+import { corrected } from './node-api.mjs';
+
 /**
  * @import { InstantiateOptions } from '@emnapi/core'
  * @import { WASI } from '@tybys/wasm-util'
@@ -52,7 +54,14 @@ function options(wasi) {
     asyncWorkPoolSize: 0,
     plugins: [asyncWork, tsfn],
     overwriteImports: (imports) => {
-      imports.env = { ...imports.env, ...imports.napi, ...imports.emnapi, memory };
+      const functions = /** @type {Record<string, (...args: number[]) => number>} */ (imports.napi);
+      imports.env = {
+        ...imports.env,
+        ...functions,
+        ...corrected(context, memory, functions),
+        ...imports.emnapi,
+        memory,
+      };
       return imports;
     },
     beforeInit: ({ instance }) => {
