@@ -25,6 +25,8 @@ function link(target) {
     [`CARGO_TARGET_${target.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`]: `-L native=${iconv()}`,
     // It takes a program that Debian's compiler does not bring.
     CARGO_PROFILE_RELEASE_STRIP: 'none',
+    // Nothing runs it, and what is not optimised needs no less of the system.
+    CARGO_PROFILE_RELEASE_OPT_LEVEL: '0',
     CARGO_PROFILE_RELEASE_LTO: 'off',
     CARGO_PROFILE_RELEASE_CODEGEN_UNITS: '16',
   };
