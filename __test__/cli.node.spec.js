@@ -148,11 +148,11 @@ describe('other formats', () => {
     /** The items of inputs that one run reads, with the scores of their values. */
     async function read(inputs, mayShare) {
       const settings = { quotes: true, isWritten: true, excerptLength: 20 };
-      const reading = new Reading(settings, { mayShare, totalSize: null });
+      const reading = new Reading(settings, { mayShare });
       const scorer = new Scorer({ embedder: null });
       const found = [];
       for (const [text, size] of inputs) {
-        for await (const items of reading.read(chunksOf(text, size), trajectory)) {
+        for await (const items of reading.read(chunksOf(text, size), { file: trajectory, size: null })) {
           for (const { value, text, ...item } of items) {
             const written = text ?? (item.error === undefined ? JSON.stringify(value) : undefined);
             const scored = await scorer.explain(value).catch(({ message }) => message);
@@ -185,13 +185,50 @@ describe('other formats', () => {
       const one = '{"messages":[{"role":"user","content":"Ask"}]}\n';
       const count = 5000;
       const settings = { quotes: true, isWritten: false, excerptLength: 20 };
-      const reading = new Reading(settings, { mayShare: true, totalSize: null });
+      const reading = new Reading(settings, { mayShare: true });
       const lines = [];
-      for await (const items of reading.read(chunksOf(one.repeat(count), 2 ** 16))) {
+      for await (const items of reading.read(chunksOf(one.repeat(count), 2 ** 16), { size: null })) {
         for (const { line } of items) lines.push(line);
       }
       await reading.close();
       expect(lines).toEqual(Array.from({ length: count }, (_, at) => at + 1));
+    });
+
+    test('a file that a trajectory refers to counts once, wherever it is read', async () => {
+      const directory = fs.mkdtempSync(path.join(scratch, 'referred-'));
+      const step = (result) => ({
+        step_id: 1,
+        source: 'user',
+        message: 'Ask',
+        observation: { results: [result] },
+      });
+      const make = (name, ...steps) => {
+        const file = path.join(directory, name);
+        fs.writeFileSync(
+          file,
+          JSON.stringify({ schema_version: 'ATIF-v1.8', session_id: name, agent: {}, steps }),
+        );
+        return file;
+      };
+      const refer = (name) => step({ subagent_trajectory_ref: [{ trajectory_path: name }] });
+      const files = [
+        [make('first', refer('one')), 0],
+        [make('second', refer('one'), refer('two')), null],
+        [make('third', refer('two')), 0],
+        [make('one', step({})), null],
+        [make('two', step({})), 0],
+      ];
+      const reading = new Reading({ quotes: true, isWritten: false, excerptLength: 20 }, { mayShare: true });
+      const counts = [];
+      for (const [file, size] of files) {
+        let count = 0;
+        for await (const items of reading.read(chunksOf(fs.readFileSync(file), 2 ** 16), { file, size })) {
+          for (const { error } of items) if (error === undefined) count++;
+        }
+        counts.push(count);
+      }
+      await reading.close();
+      expect(counts).toEqual([2, 2, 1, 0, 0]);
     });
 
     test('the command writes and tells the same', async () => {
@@ -211,15 +248,13 @@ describe('other formats', () => {
     });
 
     test('a thread that ends does not keep the run waiting', async () => {
-      const reading = new Reading(
-        { quotes: true, isWritten: false, excerptLength: 20 },
-        { mayShare: true, totalSize: null },
-      );
+      const settings = { quotes: true, isWritten: false, excerptLength: 20 };
+      const reading = new Reading(settings, { mayShare: true });
       const endless = (async function* () {
         for (;;) yield Buffer.from(`${atif}\n`);
       })();
       await expect(async () => {
-        for await (const _ of reading.read(endless)) await reading.close();
+        for await (const _ of reading.read(endless, { size: null })) await reading.close();
       }).rejects.toThrow('the thread that reads has ended');
     });
   });

@@ -69,6 +69,8 @@ function isSameFile(one, other) {
  * @returns {AsyncGenerator<Buffer>}
  */
 async function* readChunks(source, { signal, onRead }) {
+  const small = source === STDIN ? undefined : readSmall(source);
+  if (small !== undefined) return yield* withoutMark(decompress(counted([small], onRead)));
   const raw = source === STDIN ? process.stdin : fs.createReadStream(source, { highWaterMark: READ_SIZE });
   addAbortSignal(signal, raw);
   try {
@@ -81,7 +83,22 @@ async function* readChunks(source, { signal, onRead }) {
 }
 
 /**
- * @param {AsyncIterable<Buffer>} stream
+ * The contents of an ordinary file that is read at once: opening, reading and closing it on other threads takes many times as
+ * long. Undefined if the file is another, or cannot be read, of which the stream tells.
+ *
+ * @param {string} file
+ */
+function readSmall(file) {
+  try {
+    const stat = fs.statSync(file);
+    return stat.isFile() && stat.size <= READ_SIZE ? fs.readFileSync(file) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * @param {AsyncIterable<Buffer> | Iterable<Buffer>} stream
  * @param {(bytes: number) => void} onRead
  */
 async function* counted(stream, onRead) {

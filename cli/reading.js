@@ -12,9 +12,11 @@ const { NATIVE, TraceReader } = require('../lib/formats/reader.js');
 const { readRecords } = require('../lib/formats/records.js');
 
 /**
- * @import { Item } from '../lib/formats/reader.js'
- * @import { Command, ItemBatch, Report, Settings } from '../lib/formats/reading-worker.js'
+ * @import { Context, Item } from '../lib/formats/reader.js'
+ * @import { Begin, Command, ItemBatch, Report, Settings as WorkerSettings } from '../lib/formats/reading-worker.js'
  */
+
+/** @typedef {Omit<WorkerSettings, 'maxChunks'>} Settings */
 
 /** The same place from `cli/` as from `dist/`, where this module is bundled. */
 const WORKER = path.join(__dirname, '..', 'lib', 'formats', 'reading-worker.js');
@@ -23,57 +25,56 @@ const WORKER = path.join(__dirname, '..', 'lib', 'formats', 'reading-worker.js')
 const BEGINS_AS_TRACE = /"@type"\s*:\s*"ReasoningTrace"/;
 const BEGINNING = 4096;
 
-/** Inputs of less bytes together are read before a thread has started. */
+/** How many chunks the thread is given before it has said that it took some. */
+const MAX_CHUNKS = 16;
+
+/** An input of less bytes is read before a thread has started. */
 const WORTH_A_THREAD = 4 * 1024 * 1024;
 
-/** How many chunks a worker is given before it has taken the first of them. */
-const MAX_CHUNKS = 4;
-
-/**
- * Reads the inputs of a run, one after the other.
- */
+/** Reads the inputs of a run, one after the other. */
 class Reading {
   #settings;
-  /** Whether another thread may and need be used, until the first input that it is for has begun. */
-  #isWorthThread;
-  /** @type {Thread | undefined} */
+  #mayShare;
+  /** Files that were read, so that a trajectory in a file of its own counts once. @type {Context['files']} */
+  #files = new Map();
+  /** How many of these the thread knows. */
+  #known = 0;
+  /** Null if there can be none. @type {Thread | null | undefined} */
   #thread;
 
   /**
-   * @param {Omit<Settings, 'files'>} settings
-   * @param {{ mayShare: boolean, totalSize: number | null }} options `mayShare` is whether the least of a trace is enough, as where
-   * nothing is compared; `totalSize` of all inputs, null if it is not known
+   * @param {Settings} settings
+   * @param {{ mayShare: boolean }} options `mayShare` is whether the least of a trace is enough, as where nothing is compared
    */
-  constructor(settings, { mayShare, totalSize }) {
-    /** @type {Settings} */
-    this.#settings = { ...settings, files: new Map() };
-    const { format } = settings;
-    this.#isWorthThread =
+  constructor(settings, { mayShare }) {
+    this.#settings = settings;
+    this.#mayShare =
       mayShare &&
-      format !== NATIVE &&
-      (totalSize ?? WORTH_A_THREAD) >= WORTH_A_THREAD &&
+      settings.format !== NATIVE &&
       (os.availableParallelism?.() ?? os.cpus().length) > 1 &&
       process.versions.bun === undefined;
   }
 
   /**
-   * The items of an input, in batches. A value that no thread has kept is as `TraceReader` gives it; otherwise it is the least of
-   * a trace, with the text of all of it if that is written.
+   * The items of an input, in batches. The value of one that has come from another thread is the least of a trace, and its text is
+   * that of all of it if it is to be written; otherwise an item is as `TraceReader` gives it.
    *
    * @param {AsyncGenerator<Buffer>} chunks
-   * @param {string | undefined} file the path of the input
+   * @param {{ file?: string, size: number | null }} input the path, and how many bytes it has, null if that is not known
    * @returns {AsyncGenerator<Iterable<Item>, void>}
    */
-  async *read(chunks, file) {
+  async *read(chunks, { file, size }) {
     const first = await chunks.next();
     if (first.done) return;
     const input = joined(first.value, chunks);
-    // From the first input on that is of another format all are read there, because it knows which files were read.
-    if (this.#isWorthThread && !BEGINS_AS_TRACE.test(first.value.toString('latin1', 0, BEGINNING))) {
-      this.#isWorthThread = false;
-      this.#thread = await Thread.start(this.#settings);
-    }
-    yield* this.#thread ? this.#readBeside(this.#thread, input, file) : this.#readHere(input, file);
+    const isWorthThread =
+      this.#mayShare &&
+      (size ?? WORTH_A_THREAD) >= WORTH_A_THREAD &&
+      !BEGINS_AS_TRACE.test(first.value.toString('latin1', 0, BEGINNING));
+    if (isWorthThread && this.#thread === undefined) this.#thread = await Thread.start(this.#settings);
+    yield* isWorthThread && this.#thread
+      ? this.#readBeside(this.#thread, input, file)
+      : this.#readHere(input, file);
   }
 
   /**
@@ -82,7 +83,7 @@ class Reading {
    */
   async *#readHere(chunks, file) {
     const { quotes, isWritten, excerptLength, ...given } = this.#settings;
-    const reader = new TraceReader({ ...given, file });
+    const reader = new TraceReader({ ...given, file, files: this.#files });
     for await (const records of readRecords(chunks, { quotes })) yield itemsOf(reader, records);
     yield reader.end();
   }
@@ -95,12 +96,18 @@ class Reading {
   async *#readBeside(thread, chunks, file) {
     let isOver = false;
     try {
-      thread.begin(chunks, file);
-      for (let batch = await thread.next(); batch !== undefined; batch = await thread.next()) {
-        yield received(batch);
-        thread.tell({ taken: batch.size });
+      thread.begin(chunks, { file, files: [...this.#files].slice(this.#known) });
+      while (!isOver) {
+        const report = await thread.next();
+        if ('items' in report) {
+          yield received(report);
+          thread.tell({ taken: report.size });
+        } else {
+          for (const [name, how] of report.over) this.#files.set(name, how);
+          this.#known = this.#files.size;
+          isOver = true;
+        }
       }
-      isOver = true;
     } finally {
       // In the middle of an input it is of no use any more.
       if (!isOver) await this.close();
@@ -110,7 +117,7 @@ class Reading {
   /** Ends the thread, if there is one. */
   async close() {
     const thread = this.#thread;
-    this.#thread = undefined;
+    this.#thread = null;
     await thread?.end();
   }
 }
@@ -118,8 +125,8 @@ class Reading {
 /** A thread that reads one input at a time. */
 class Thread {
   #worker;
-  /** @type {Array<ItemBatch | undefined>} */
-  #batches = [];
+  /** @type {Array<Exclude<Report, { took: number }>>} */
+  #reports = [];
   /** How many chunks it has not taken yet. */
   #given = 0;
   /** @type {{ error: unknown } | undefined} */
@@ -132,10 +139,10 @@ class Thread {
     this.#worker = worker;
     worker.on('message', (/** @type {Report} */ report) => {
       if ('took' in report) {
-        this.#given--;
+        this.#given -= report.took;
         this.#onRoom();
       } else {
-        this.#batches.push('over' in report ? undefined : report);
+        this.#reports.push(report);
         this.#onReport();
       }
     });
@@ -144,17 +151,17 @@ class Thread {
   }
 
   /**
-   * Starts one; undefined where there can be none, as where the process may not start threads.
+   * Starts one; null where there can be none, as where the process may not start threads.
    *
    * @param {Settings} settings
    */
   static async start(settings) {
     try {
-      const worker = new Worker(WORKER, { workerData: settings });
+      const worker = new Worker(WORKER, { workerData: { ...settings, maxChunks: MAX_CHUNKS } });
       await once(worker, 'online');
       return new Thread(worker);
     } catch {
-      return undefined;
+      return null;
     }
   }
 
@@ -162,10 +169,10 @@ class Thread {
    * Gives it an input, chunk by chunk as there is room.
    *
    * @param {AsyncGenerator<Buffer>} chunks
-   * @param {string | undefined} file
+   * @param {Begin} begin
    */
-  begin(chunks, file) {
-    this.tell({ begin: { file } });
+  begin(chunks, begin) {
+    this.tell({ begin });
     this.#feed(chunks).catch((error) => this.#fail(error));
   }
 
@@ -183,18 +190,20 @@ class Thread {
       }
       if (this.#failure) return;
     }
+    this.#given++;
     this.tell({ chunk: null });
   }
 
-  /** What it has read next; undefined at the end of the input. */
+  /** What it says next of the input. */
   async next() {
-    while (this.#batches.length === 0 && !this.#failure) {
+    for (;;) {
+      if (this.#failure) throw this.#failure.error;
+      const report = this.#reports.shift();
+      if (report !== undefined) return report;
       await new Promise((resolve) => {
         this.#onReport = () => resolve(undefined);
       });
     }
-    if (this.#failure) throw this.#failure.error;
-    return this.#batches.shift();
   }
 
   /**

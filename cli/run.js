@@ -168,18 +168,12 @@ class Run {
   }
 
   #createReading() {
-    const { clean, confidence, domain, dropped, embedder, from, novelty, out, sources, success } =
-      this.#options;
+    const { clean, confidence, domain, dropped, embedder, from, novelty, out, success } = this.#options;
     const isWritten = out !== null || dropped !== null;
     const given = { format: from, success, confidence, domain };
-    return new Reading(
-      { ...given, quotes: clean === null, isWritten, excerptLength: EXCERPT_LENGTH },
-      {
-        // What is compared or cleaned is all of a trace.
-        mayShare: embedder === null && novelty !== 'lexical' && clean === null,
-        totalSize: totalSize(sources),
-      },
-    );
+    const settings = { ...given, quotes: clean === null, isWritten, excerptLength: EXCERPT_LENGTH };
+    // What is compared or cleaned is all of a trace.
+    return new Reading(settings, { mayShare: embedder === null && novelty !== 'lexical' && clean === null });
   }
 
   /** The scorer; there is one as soon as the run is prepared. */
@@ -392,7 +386,8 @@ class Run {
       failure = error;
     });
     const name = nameOf(source);
-    for await (const items of this.#reading.read(text, source === STDIN ? undefined : source)) {
+    const input = { file: source === STDIN ? undefined : source, size: totalSize([source]) };
+    for await (const items of this.#reading.read(text, input)) {
       for (const item of items) {
         // Interrupted, it may end in the middle of a trace.
         if (signal.aborted) break;

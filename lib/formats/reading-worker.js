@@ -26,15 +26,21 @@ const { readRecords } = require('./records.js');
  * @property {number} [confidence]
  * @property {string} [domain]
  * @property {boolean} quotes as the option of `readRecords`
- * @property {Context['files']} files that were read before
  * @property {boolean} isWritten whether the text of traces is wanted
+ * @property {number} maxChunks how many it is given before it has said that it took some
  * @property {number} excerptLength how much is wanted of an objective, in UTF-16 code units
+ */
+
+/**
+ * What the worker must know of an input: its path, and the files that were read elsewhere since the last one began.
+ *
+ * @typedef {{ file: string | undefined, files: Array<[string, 'named' | 'followed']> }} Begin
  */
 
 /**
  * What the worker is told: to begin an input; a part of it, and that it is over; and how many bytes of items were taken.
  *
- * @typedef {{ begin: { file?: string } } | { chunk: Uint8Array | null } | { taken: number }} Command
+ * @typedef {{ begin: Begin } | { chunk: Uint8Array | null } | { taken: number }} Command
  */
 
 /**
@@ -45,26 +51,31 @@ const { readRecords } = require('./records.js');
  */
 
 /**
- * What the worker says: what it has read, that it has taken a chunk, or that the input is over.
+ * What the worker says: what it has read, how many chunks it has taken, or that the input is over, and the files that were read for it.
  *
- * @typedef {ItemBatch | { took: true } | { over: true }} Report
+ * @typedef {ItemBatch | { took: number } | { over: Begin['files'] }} Report
  */
 
 /**
- * How many bytes of the input the items may stand for that were not taken yet, and how many are handed over together, because a
- * message costs as much as some kilobytes.
+ * How many bytes of the input the items may stand for that were not taken yet, and how many are handed over together: waking the other
+ * thread costs as much as parsing some traces.
  */
 const WINDOW = 4 * 1024 * 1024;
-const BATCH = 256 * 1024;
+const BATCH = 512 * 1024;
 
 /** What an item costs besides the bytes of its record: many may come of a small one, and of none at the end of the input. */
 const ITEM_COST = 2 * 1024;
 
 const port = /** @type {MessagePort} */ (parentPort);
-const { excerptLength, files, isWritten, quotes, ...given } = /** @type {Settings} */ (workerData);
+const { excerptLength, isWritten, maxChunks, quotes, ...given } = /** @type {Settings} */ (workerData);
+
+/** Files that were read. @type {Context['files']} */
+const files = new Map();
 
 /** Chunks that wait to be read; null ends the input. @type {Array<Uint8Array | null>} */
 const chunks = [];
+/** How many were taken, which is not said yet. */
+let taken = 0;
 /** The bytes of items that wait to be taken. */
 let waiting = 0;
 /** Goes on when a message has come. */
@@ -77,6 +88,12 @@ const message = () =>
   new Promise((/** @type {(value?: undefined) => void} */ resolve) => {
     onMessage = resolve;
   });
+
+/** Makes room for as many chunks as were taken. */
+function sayTaken() {
+  if (taken > 0) report({ took: taken });
+  taken = 0;
+}
 
 /** Items that are handed over together. */
 class Batch {
@@ -161,9 +178,11 @@ function scoredOf({ id, metadata: { success, task_domain }, task, steps, outcome
 /**
  * Reads one input.
  *
- * @param {string | undefined} file
+ * @param {Begin} begin
  */
-async function read(file) {
+async function read({ file, files: others }) {
+  for (const [name, how] of others) files.set(name, how);
+  const known = files.size;
   const reader = new TraceReader({ ...given, file, files });
   const batch = new Batch();
   for await (const records of readRecords(input(batch), { quotes })) {
@@ -179,7 +198,7 @@ async function read(file) {
     if (batch.isFull) await batch.flush();
   }
   await batch.flush();
-  report({ over: true });
+  report({ over: [...files].slice(known) });
 }
 
 /**
@@ -189,17 +208,21 @@ async function read(file) {
  */
 async function* input(batch) {
   for (;;) {
-    if (chunks.length === 0) await batch.flush();
+    if (chunks.length === 0) {
+      await batch.flush();
+      sayTaken();
+    }
     while (chunks.length === 0) await message();
     const chunk = chunks.shift();
+    taken++;
+    if (taken >= maxChunks / 2) sayTaken();
     if (chunk === null || chunk === undefined) return;
-    report({ took: true });
     yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length);
   }
 }
 
 port.on('message', (/** @type {Command} */ command) => {
-  if ('begin' in command) read(command.begin.file);
+  if ('begin' in command) read(command.begin);
   else if ('chunk' in command) chunks.push(command.chunk);
   else waiting -= command.taken;
   onMessage();
