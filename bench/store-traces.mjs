@@ -1,7 +1,10 @@
 // The rows of `npm run bench:store -- --novelty lexical` and `full`: a store of traces in PostgreSQL. The traces are mixed of the steps of real
 // ones, half of them second runs of a task. What is asked is the other run of a task that is remembered (seen), or one of another task (unseen).
 
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
+import { deserialize, serialize } from 'node:v8';
 
 import postgres from '../__test__/support/postgres.js';
 import { quantile } from './measure.mjs';
@@ -12,37 +15,56 @@ const require = createRequire(import.meta.url);
 /**
  * @typedef {import('../index.js').NoveltyEntry} NoveltyEntry
  * @typedef {import('../index.js').ReasoningTrace} ReasoningTrace
+ * @typedef {import('../index.js').StoredNeighbour} StoredNeighbour
+ * @typedef {{ query: NoveltyEntry, nearest: StoredNeighbour[] }} Asked `nearest`: as a memory of all traces answers
+ * @typedef {{ entries: NoveltyEntry[], more: NoveltyEntry[], seen: Asked[], unseen: Asked[] }} Made
  * @typedef {{ size: number, p50: number, p99: number, crowd: number, crowdP50: number, batch: number, megabytes: number,
- *   seen: Recall, unseen: Recall }} Row
- * @typedef {{ recall: number, mean: number, largest: number }} Recall how often the trace is found that a memory of all traces finds, and by how much
- * novelty differs
+ *   wordMegabytes: number, seen: Recall, unseen: Recall }} Row
+ * @typedef {{ recall: number, candidates: number, mean: number, p99: number, largest: number }} Recall how often the trace is found that a memory of
+ * all traces finds, how often it is among the candidates, and by how much novelty differs
  */
 
 const TABLE = 'bench';
 const CONNECTIONS = 8;
 const QUERIES = 200;
 const ROWS_AT_A_TIME = 500;
-/** Of how many traces the statistics are made. */
-const SAMPLE = 4096;
+/** How many traces are counted at a time for the statistics. */
+const COUNTED = 5000;
+/** Of how many embeddings P is made. */
+const EMBEDDINGS = 256;
 
 /**
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
  * @param {ReasoningTrace[][]} sources real traces, those of one kind together
+ * @param {string} [keep] a directory for what is made, which is taken from there the next time
  * @returns {Promise<Row>}
  */
-export async function measureTraces(size, novelty, sources) {
-  const { Embedder, TraceMemory } = await import('../index.js');
+export async function measureTraces(size, novelty, sources, keep) {
   const { PgVectorStore } = await import('../pgvector.js');
   const { default: pg } = await import('pg');
-  const embedder = novelty === 'full' ? new Embedder() : undefined;
-  const made = await makeEntries(size, novelty, sources, async (trace) =>
-    embedder?.embed(TraceMemory.digest(trace)),
-  );
+  const kept = keep && path.resolve(keep, `${novelty}-${size}`);
+  const madeFile = kept && path.join(kept, 'traces.bin');
+  const hasTables = kept !== undefined && existsSync(path.join(kept, 'data'));
+  /** @type {Made} */
+  let made;
+  if (madeFile && existsSync(madeFile)) made = deserialize(readFileSync(madeFile));
+  else {
+    made = await make(size, novelty, sources);
+    if (kept && madeFile) {
+      mkdirSync(kept, { recursive: true });
+      writeFileSync(madeFile, serialize(made));
+    }
+  }
   const megabytes = Math.min(4096, Math.max(256, Math.ceil(size / 100)));
+  const settings = {
+    shared_buffers: `${megabytes}MB`,
+    maintenance_work_mem: '512MB',
+    max_wal_size: '8GB',
+  };
   const server = await postgres.startPostgres({
-    durable: true,
-    settings: { shared_buffers: `${megabytes}MB`, maintenance_work_mem: '512MB', max_wal_size: '8GB' },
+    ...{ durable: true, settings },
+    ...(hasTables ? { from: kept } : {}),
   });
   /** @type {import('pg').Pool[]} */
   const pools = [];
@@ -54,27 +76,72 @@ export async function measureTraces(size, novelty, sources) {
       sweepIntervalMs: Number.POSITIVE_INFINITY,
     });
   };
+  const endAll = async () => {
+    for (const pool of pools.splice(0)) await pool.end();
+  };
   try {
+    if (!hasTables) {
+      console.log(`storing ${size} traces …`);
+      await storeOf().migrate();
+      await fill(pools[0], made.entries);
+      if (kept) {
+        await endAll();
+        await server.stop();
+        await server.save(kept);
+        await server.start();
+      }
+    }
     const store = storeOf();
-    await store.migrate();
-    console.log(`storing ${size} traces …`);
-    await fill(pools[0], made.entries);
-    const { rows } = await pools[0].query(
-      `SELECT (pg_total_relation_size('${TABLE}') + pg_total_relation_size('${TABLE}_words')) / 1e6 AS megabytes`,
+    // Reads the tables, of which the server has nothing in memory after a start.
+    await pools[0].query(`SELECT sum(octet_length(words)) FROM ${TABLE}`);
+    await pools[0].query(`SELECT sum(octet_length(data)) FROM ${TABLE}_words`);
+    const sizes = await pools[0].query(
+      `SELECT pg_total_relation_size('${TABLE}') / 1e6 AS traces, pg_total_relation_size('${TABLE}_words') / 1e6 AS words`,
     );
+    const [[traces, words]] = sizes.rows.map((row) => Object.values(row).map(Number));
     console.log(`${size} traces, ${novelty} …`);
-    const memory = new TraceMemory({ novelty, maxElements: size });
-    await addToMemory(memory, made.entries);
     return {
-      ...{ size, megabytes: Number(rows[0].megabytes) },
-      seen: await compare(store, memory, made.seen),
-      unseen: await compare(store, memory, made.unseen),
+      ...{ size, megabytes: traces + words, wordMegabytes: words },
+      seen: await compare(store, made.seen),
+      unseen: await compare(store, made.unseen),
       ...(await measure(store, storeOf, made.more)),
     };
   } finally {
-    for (const pool of pools) await pool.end();
+    await endAll();
     await server.remove();
   }
+}
+
+/**
+ * The traces that are stored, and what is asked, with what a memory of all traces answers.
+ *
+ * @param {number} size
+ * @param {'lexical' | 'full'} novelty
+ * @param {ReasoningTrace[][]} sources
+ * @returns {Promise<Made>}
+ */
+async function make(size, novelty, sources) {
+  const { Embedder, TraceMemory } = await import('../index.js');
+  const embedder = novelty === 'full' ? new Embedder() : undefined;
+  const { entries, seen, unseen, more } = await makeEntries(size, novelty, sources, async (trace) =>
+    embedder?.embed(TraceMemory.digest(trace)),
+  );
+  console.log(`comparing with all of ${size} traces …`);
+  const memory = new TraceMemory({ novelty, maxElements: size });
+  await addToMemory(memory, entries);
+  return { entries, more, seen: await withNearest(memory, seen), unseen: await withNearest(memory, unseen) };
+}
+
+/**
+ * @param {import('../index.js').TraceMemory} memory
+ * @param {NoveltyEntry[]} queries
+ */
+async function withNearest(memory, queries) {
+  const { LocalStore } = await import('../index.js');
+  const exact = new LocalStore(memory);
+  const asked = [];
+  for (const query of queries) asked.push({ query, nearest: await exact.nearestTraces(query, 20) });
+  return asked;
 }
 
 /**
@@ -158,19 +225,27 @@ async function makeEntries(size, novelty, sources, embed) {
 async function fill(pool, entries) {
   const native = require('../lib/loader.js').addon;
   const { bytesOf, packed } = require('../lib/store/packed.js');
+  const { selectPostings } = require('../lib/store/postgres/traces-sql.js');
   const dimensions = entries[0].vectors[0]?.length ?? 0;
-  const step = Math.max(1, entries.length / SAMPLE);
-  const sample = Array.from({ length: Math.min(SAMPLE, entries.length) }, (_, index) =>
-    packed(entries[Math.floor(index * step)]),
-  );
-  const statistics = await native.NativeTraceStatistics.of(sample, [], entries.length, dimensions);
+  const embedded = entries
+    .slice(0, EMBEDDINGS)
+    .flatMap(({ vectors: [vector] }) => (vector === undefined ? [] : [bytesOf(vector)]));
+  /** @type {import('../lib/binding.js').NativeTraceStatistics | undefined} */
+  let statistics;
+  for (let first = 0; first < entries.length; first += COUNTED) {
+    const words = entries.slice(first, first + COUNTED).map(({ words }) => /** @type {Uint8Array} */ (words));
+    statistics = await native.NativeTraceStatistics.of(
+      ...[words, embedded, first + words.length, dimensions, statistics],
+    );
+  }
+  if (statistics === undefined) return;
   const hex = (/** @type {Uint8Array | undefined} */ bytes) =>
     bytes === undefined ? 'NULL' : `"\\\\x${Buffer.from(bytes).toString('hex')}"`;
   for (let first = 0; first < entries.length; first += ROWS_AT_A_TIME) {
     const part = entries.slice(first, first + ROWS_AT_A_TIME);
     await pool.query(
-      `INSERT INTO ${TABLE} (position, added, call, draw, words, embedding, label)
-       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), random(), words, embedding, 'kp:trace:' || ($1::bigint + index - 1)
+      `INSERT INTO ${TABLE} (position, added, call, draw, words, embedding, label, candidates, since)
+       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), random(), words, embedding, 'kp:trace:' || ($1::bigint + index - 1), '{}', 0
        FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS new(words, embedding, index)`,
       [
         first,
@@ -178,19 +253,19 @@ async function fill(pool, entries) {
         `{${part.map(({ vectors: [vector] }) => hex(vector && bytesOf(vector))).join()}}`,
       ],
     );
-    const rows = part.flatMap((entry, index) => {
-      const { hashes, weights } = statistics.foundBy(packed(entry));
-      return Array.from(hashes, (hash, nth) => [first + index, hash, weights[nth]]);
-    });
+    const { entries: found, hashes, weights } = (await statistics.seek(part.map(packed), 0, 0, 0)).found;
     await pool.query(
-      `INSERT INTO ${TABLE}_words (position, word, weight) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::real[])`,
-      [0, 1, 2].map((column) => `{${rows.map((row) => row[column]).join()}}`),
+      `INSERT INTO ${TABLE}_words AS held (word, block, data)
+       ${selectPostings('$1::bigint', '$2::integer[], $3::bigint[], $4::smallint[]')}
+       ON CONFLICT (word, block) DO UPDATE SET data = held.data || substring(excluded.data FROM 5)`,
+      [first, ...[found, hashes, weights].map((column) => `{${column.join()}}`)],
     );
   }
   await pool.query(`UPDATE ${TABLE}_meta SET next_position = $1`, [entries.length]);
-  await pool.query(`UPDATE ${TABLE}_summary SET position = $1, data = $2`, [
+  await pool.query(`UPDATE ${TABLE}_summary SET position = $1, data = $2, common_bytes = $3`, [
     entries.length,
     Buffer.from(statistics.toBytes()),
+    statistics.commonBytes,
   ]);
   await pool.query('VACUUM ANALYZE');
 }
@@ -211,25 +286,26 @@ async function addToMemory(memory, entries) {
  * How often the store finds what a memory of all traces finds, and how much novelty differs.
  *
  * @param {import('../pgvector.js').PgVectorStore} store
- * @param {import('../index.js').TraceMemory} memory
- * @param {NoveltyEntry[]} queries
+ * @param {Asked[]} asked
  * @returns {Promise<Recall>}
  */
-async function compare(store, memory, queries) {
-  const { LocalStore } = await import('../index.js');
-  const exact = new LocalStore(memory);
+async function compare(store, asked) {
   let hits = 0;
+  let candidates = 0;
   const differences = [];
-  for (const query of queries) {
-    const [found] = await store.nearestTraces(query, 1);
-    const right = await exact.nearestTraces(query, 10);
-    const same = right.find(({ label }) => label === found.label);
-    if (same !== undefined && right[0].similarity - same.similarity < 1e-6) hits++;
-    differences.push(Math.abs(found.similarity - right[0].similarity));
+  for (const { query, nearest } of asked) {
+    const all = await store.nearestTraces(query, 64);
+    const first = nearest.filter(({ similarity }) => nearest[0].similarity - similarity < 1e-6);
+    const isFirst = (/** @type {StoredNeighbour} */ { label }) => first.some((each) => each.label === label);
+    if (isFirst(all[0])) hits++;
+    if (all.some(isFirst)) candidates++;
+    differences.push(Math.abs(all[0].similarity - nearest[0].similarity));
   }
   return {
-    recall: hits / queries.length,
-    mean: differences.reduce((sum, difference) => sum + difference, 0) / queries.length,
+    recall: hits / asked.length,
+    candidates: candidates / asked.length,
+    mean: differences.reduce((sum, difference) => sum + difference, 0) / asked.length,
+    p99: quantile(differences, 0.99),
     largest: Math.max(...differences),
   };
 }
@@ -281,11 +357,11 @@ async function timed(work) {
 
 /** @param {Row[]} rows */
 export function printTraces(rows) {
-  const recall = (/** @type {Recall} */ { recall, mean, largest }) =>
-    `${recall.toFixed(3)}, ΔN ${mean.toFixed(4)}, at most ${largest.toFixed(3)}`;
+  const recall = (/** @type {Recall} */ { recall, candidates, mean, p99, largest }) =>
+    `${recall.toFixed(3)}, among the candidates ${candidates.toFixed(3)}, ΔN ${mean.toFixed(4)}, p99 ${p99.toFixed(4)}, at most ${largest.toFixed(3)}`;
   for (const row of rows) {
     console.log(`
-${row.size} traces, ${row.megabytes.toFixed(0)} MB
+${row.size} traces, ${row.megabytes.toFixed(0)} MB, of which ${row.wordMegabytes.toFixed(0)} MB are postings
   p50, p99 of one: ${row.p50.toFixed(1)} ms, ${row.p99.toFixed(1)} ms
   ${CONNECTIONS} connections at once: ${row.crowd.toFixed(0)} a second, p50 ${row.crowdP50.toFixed(1)} ms
   batches of 64: ${row.batch.toFixed(0)} traces a second

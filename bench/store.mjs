@@ -5,6 +5,7 @@
 //   npm run bench:store -- --quick         10,000 only: about two minutes
 //   npm run bench:store -- --sizes 50000   other sizes, separated by commas
 //   npm run bench:store -- --novelty full   a store of traces, by their words (lexical) or their words and digests; see store-traces.mjs
+//   npm run bench:store -- --novelty full --keep DIR   keeps the traces and the filled tables in DIR, and takes them from there the next time
 //   npm run bench:store -- --json FILE     the results go there instead of bench/results/
 //
 // The server runs on this machine beside the clients, with the settings of a newly made one but for shared_buffers and
@@ -45,6 +46,7 @@ async function main() {
   const { values } = parseArgs({
     options: {
       json: { type: 'string' },
+      keep: { type: 'string' },
       novelty: { type: 'string', default: 'prefix' },
       quick: { type: 'boolean', default: false },
       sizes: { type: 'string' },
@@ -69,7 +71,8 @@ async function main() {
     const sources = await realTraces();
     const found = [];
     for (const size of sizes) {
-      found.push(await measureTraces(size, /** @type {'lexical' | 'full'} */ (novelty), sources));
+      const method = /** @type {'lexical' | 'full'} */ (novelty);
+      found.push(await measureTraces(size, method, sources, values.keep));
     }
     printTraces(found);
     rows = found;

@@ -95,6 +95,19 @@ export declare class NativeSnapshot {
   save(path: string, call?: NativeCall | undefined | null): Promise<void>
 }
 
+/** By which words some traces are found, and traces like them are looked for. */
+export declare class NativeSought {
+  /** The hashes of the words that are looked for, as the signed numbers of a database. */
+  get words(): BigInt64Array
+  /** By which words the traces are found. */
+  get found(): NativeFindingWords
+  /**
+   * For each trace the `count` most promising positions from `lowest` to before `end`, the most promising first, by the postings of the
+   * words in blocks of `block` positions, of which `cache::traces::postings` tells the bytes. Rejects with `ERR_INVALID_ENTRY`.
+   */
+  candidates(postings: Uint8Array, block: number, lowest: number, end: number, count: number): Promise<Float64Array[]>
+}
+
 /** The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments. */
 export declare class NativeTraceMemory {
   /** An empty memory. The numbers are non-negative; with an infinite time to live no trace expires. */
@@ -153,23 +166,23 @@ export declare class NativeTraceMemory {
 /** What is known of all traces of a store together; see `cache::traces::statistics`. */
 export declare class NativeTraceStatistics {
   /**
-   * The statistics of a memory of `memory` traces by a sample: of packed traces with embeddings of so many `dimensions`, and of the
-   * packed words of others, whose embeddings do not count. Rejects with `ERR_INVALID_ENTRY`.
+   * The statistics of a memory of `memory` traces: those that are known, if there are, with the words of `traces`, with P by `embedded`.
+   * Rejects with `ERR_INVALID_ENTRY`.
    */
-  static of(traces: Array<Uint8Array>, others: Array<Uint8Array>, memory: number, dimensions: number): Promise<NativeTraceStatistics>
+  static of(traces: Array<Uint8Array>, embedded: Array<Uint8Array>, memory: number, dimensions: number, known?: NativeTraceStatistics | undefined | null): Promise<NativeTraceStatistics>
   /** The statistics in these bytes. Throws `ERR_INVALID_ENTRY`. */
   static fromBytes(bytes: Uint8Array, dimensions: number): NativeTraceStatistics
   /** The statistics as bytes. */
   toBytes(): Uint8Array
   /** Of how many traces the memory was. */
   get memory(): number
-  /** The words by which a packed trace is found. Throws `ERR_INVALID_ENTRY`. */
-  foundBy(trace: Uint8Array): NativeFindingWords
+  /** How many of the bytes suffice for comparing. */
+  get commonBytes(): number
   /**
-   * The words by which traces like a packed one are looked for: at most `most`, of which about `budget` traces are found in all, in a
-   * memory of `memory` traces. Throws `ERR_INVALID_ENTRY`.
+   * The words by which packed traces are found, and those by which traces like them are looked for: at most `most` for each, by which
+   * about `budget` traces are found in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
    */
-  lookedForBy(trace: Uint8Array, most: number, budget: number, memory: number): NativeFindingWords
+  seek(traces: Array<Uint8Array>, most: number, budget: number, memory: number): Promise<NativeSought>
 }
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
@@ -376,12 +389,14 @@ export interface NativeExplainedWord {
   traces: number
 }
 
-/** Words by which a trace is found or looked for. */
+/** By which words traces are found, in columns. */
 export interface NativeFindingWords {
-  /** Their hashes, as the signed numbers of a database. */
+  /** Which of the traces it is about. */
+  entries: Uint32Array
+  /** The hashes of the words, as the signed numbers of a database. */
   hashes: BigInt64Array
-  /** How much each counts. The products of the weights that two traces have in common add up to about L. */
-  weights: Float64Array
+  /** How much each counts, in parts of 32,767. */
+  weights: Uint16Array
 }
 
 /** The model that vectors come from. */

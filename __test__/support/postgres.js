@@ -87,10 +87,11 @@ function programsFor(user, directory) {
  * Makes a database cluster in a directory of its own and starts a server on it. It listens on a socket in that
  * directory, on Windows on a free port of this machine.
  *
- * @param {{ settings?: Record<string, string | number>, durable?: boolean }} [options] `durable`: commits wait for the
- * disk, as they do in earnest; without, they survive the end of the server, and not that of the machine
+ * @param {{ settings?: Record<string, string | number>, durable?: boolean, from?: string }} [options] `durable`: commits wait for the
+ * disk, as they do in earnest; without, they survive the end of the server, and not that of the machine. `from`: a directory with a copy of a
+ * cluster, as `save` makes it
  */
-async function startPostgres({ settings = {}, durable = false } = {}) {
+async function startPostgres({ settings = {}, durable = false, from } = {}) {
   const user = asServerUser();
   const directory = makeDirectory(user);
   const programs = programsFor(user, directory);
@@ -102,12 +103,13 @@ async function startPostgres({ settings = {}, durable = false } = {}) {
   const program = (/** @type {string} */ name) => path.join(programs, isWindows ? `${name}.exe` : name);
 
   const initdb = ['--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync', '--username=postgres'];
-  await execute(program('initdb'), [...initdb, '--pgdata', data]);
+  if (from === undefined) await execute(program('initdb'), [...initdb, '--pgdata', data]);
+  else await copy(path.join(from, 'data'), data);
 
   /** @type {import('node:child_process').ChildProcess} */
   let server;
   await start();
-  return { directory, host, port, pid: () => server.pid, connection, start, stop, kill, remove };
+  return { directory, host, port, pid: () => server.pid, connection, start, stop, kill, remove, save };
 
   /**
    * @param {string} command
@@ -116,6 +118,28 @@ async function startPostgres({ settings = {}, durable = false } = {}) {
   async function execute(command, args) {
     const [first, ...rest] = [...user.prefix, command, ...args];
     return run(first, rest, { env, cwd: directory });
+  }
+
+  /**
+   * Copies a cluster, as the user of the server.
+   *
+   * @param {string} source
+   * @param {string} target
+   */
+  async function copy(source, target) {
+    if (user.prefix.length === 0) fs.cpSync(source, target, { recursive: true });
+    else await execute('cp', ['-R', source, target]);
+  }
+
+  /**
+   * Makes a directory with a copy of the cluster, while the server does not run.
+   *
+   * @param {string} target
+   */
+  async function save(target) {
+    fs.mkdirSync(target, { recursive: true });
+    if (user.uid !== undefined && user.gid !== undefined) fs.chownSync(target, user.uid, user.gid);
+    await copy(data, path.join(target, 'data'));
   }
 
   /** What a pool or client of `pg` connects with. */

@@ -1,10 +1,12 @@
 //! Comparing with traces that lie in a store, for JavaScript.
 
-use std::{sync::Arc, time::Instant};
+use std::{ops::Range, sync::Arc, time::Instant};
 
 use napi::{
     Env, Task,
-    bindgen_prelude::{AsyncTask, BigInt64Array, Float64Array, Uint8Array, Uint8ArraySlice, Uint32Array},
+    bindgen_prelude::{
+        AsyncTask, BigInt64Array, Float64Array, Uint8Array, Uint8ArraySlice, Uint16Array, Uint32Array,
+    },
 };
 use napi_derive::napi;
 
@@ -18,6 +20,7 @@ use crate::{
         Options,
         traces::{
             Method, SimilarTrace, TraceEntry, TraceMemory,
+            postings::Sought,
             statistics::{PackedTrace, Statistics},
         },
     },
@@ -32,42 +35,35 @@ pub struct NativeTraceStatistics {
     dimensions: usize,
 }
 
-/// Words by which a trace is found or looked for.
+/// By which words traces are found, in columns.
 #[napi(object)]
 pub struct NativeFindingWords {
-    /// Their hashes, as the signed numbers of a database.
+    /// Which of the traces it is about.
+    pub entries: Uint32Array,
+    /// The hashes of the words, as the signed numbers of a database.
     pub hashes: BigInt64Array,
-    /// How much each counts. The products of the weights that two traces have in common add up to about L.
-    pub weights: Float64Array,
-}
-
-impl From<Vec<(u64, f64)>> for NativeFindingWords {
-    fn from(words: Vec<(u64, f64)>) -> Self {
-        let hashes: Vec<_> = words.iter().map(|(hash, _)| hash.cast_signed()).collect();
-        let weights: Vec<_> = words.iter().map(|(_, weight)| *weight).collect();
-        Self {
-            hashes: hashes.into(),
-            weights: weights.into(),
-        }
-    }
+    /// How much each counts, in parts of 32,767.
+    pub weights: Uint16Array,
 }
 
 #[napi]
 impl NativeTraceStatistics {
-    /// The statistics of a memory of `memory` traces by a sample: of packed traces with embeddings of so many `dimensions`, and of the
-    /// packed words of others, whose embeddings do not count. Rejects with `ERR_INVALID_ENTRY`.
+    /// The statistics of a memory of `memory` traces: those that are known, if there are, with the words of `traces`, with P by `embedded`.
+    /// Rejects with `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceStatistics>")]
     pub fn of(
         traces: Vec<Uint8ArraySlice>,
-        others: Vec<Uint8ArraySlice>,
+        embedded: Vec<Uint8ArraySlice>,
         memory: u32,
         dimensions: u32,
+        known: Option<&NativeTraceStatistics>,
     ) -> AsyncTask<Gather> {
         AsyncTask::new(Gather {
             traces: copied(&traces),
-            others: copied(&others),
+            embedded: copied(&embedded),
             memory: memory as usize,
             dimensions: dimensions as usize,
+            known: known.map(|known| Arc::clone(&known.statistics)),
         })
     }
 
@@ -94,29 +90,147 @@ impl NativeTraceStatistics {
         self.statistics.memory()
     }
 
-    /// The words by which a packed trace is found. Throws `ERR_INVALID_ENTRY`.
-    #[napi(catch_unwind)]
-    pub fn found_by(&self, env: &Env, trace: Uint8ArraySlice) -> Result<NativeFindingWords> {
-        let trace = PackedTrace::unpack(&trace, self.dimensions).map_err(|error| throw(env, &error))?;
-        Ok(self.statistics.found_by(&trace.words).into())
+    /// How many of the bytes suffice for comparing.
+    #[napi(getter, catch_unwind)]
+    pub fn common_bytes(&self) -> u32 {
+        u32::try_from(self.statistics.common_bytes()).unwrap_or(u32::MAX)
     }
 
-    /// The words by which traces like a packed one are looked for: at most `most`, of which about `budget` traces are found in all, in a
-    /// memory of `memory` traces. Throws `ERR_INVALID_ENTRY`.
-    #[napi(catch_unwind)]
-    pub fn looked_for_by(
+    /// The words by which packed traces are found, and those by which traces like them are looked for: at most `most` for each, by which
+    /// about `budget` traces are found in all, in a memory of `memory` traces. Rejects with `ERR_INVALID_ENTRY`.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSought>")]
+    pub fn seek(&self, traces: Vec<Uint8ArraySlice>, most: u32, budget: f64, memory: f64) -> AsyncTask<Seek> {
+        AsyncTask::new(Seek {
+            traces: copied(&traces),
+            statistics: Arc::clone(&self.statistics),
+            dimensions: self.dimensions,
+            most: most as usize,
+            budget,
+            memory,
+        })
+    }
+}
+
+/// By which words some traces are found, and traces like them are looked for.
+#[napi]
+pub struct NativeSought {
+    sought: Arc<Sought>,
+    found: Vec<Vec<(u64, u16)>>,
+}
+
+#[napi]
+impl NativeSought {
+    /// The hashes of the words that are looked for, as the signed numbers of a database.
+    #[napi(getter, catch_unwind)]
+    pub fn words(&self) -> BigInt64Array {
+        let hashes: Vec<_> = self.sought.words.iter().map(|hash| hash.cast_signed()).collect();
+        hashes.into()
+    }
+
+    /// By which words the traces are found.
+    #[napi(getter, catch_unwind)]
+    pub fn found(&self) -> NativeFindingWords {
+        let words = || {
+            (0..)
+                .zip(&self.found)
+                .flat_map(|(entry, words)| words.iter().map(move |word| (entry, word)))
+        };
+        let entries: Vec<u32> = words().map(|(entry, _)| entry).collect();
+        let hashes: Vec<_> = words().map(|(_, (hash, _))| hash.cast_signed()).collect();
+        let weights: Vec<_> = words().map(|(_, &(_, weight))| weight).collect();
+        NativeFindingWords {
+            entries: entries.into(),
+            hashes: hashes.into(),
+            weights: weights.into(),
+        }
+    }
+
+    /// For each trace the `count` most promising positions from `lowest` to before `end`, the most promising first, by the postings of the
+    /// words in blocks of `block` positions, of which `cache::traces::postings` tells the bytes. Rejects with `ERR_INVALID_ENTRY`.
+    #[napi(catch_unwind, ts_return_type = "Promise<Float64Array[]>")]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
+    pub fn candidates(
         &self,
-        env: &Env,
-        trace: Uint8ArraySlice,
-        most: u32,
-        budget: f64,
-        memory: f64,
-    ) -> Result<NativeFindingWords> {
-        let trace = PackedTrace::unpack(&trace, self.dimensions).map_err(|error| throw(env, &error))?;
-        let words = self
-            .statistics
-            .looked_for_by(&trace.words, most as usize, budget, memory);
-        Ok(words.into())
+        postings: Uint8ArraySlice,
+        block: u32,
+        lowest: f64,
+        end: f64,
+        count: u32,
+    ) -> AsyncTask<Promising> {
+        AsyncTask::new(Promising {
+            sought: Arc::clone(&self.sought),
+            postings: postings.to_vec(),
+            block,
+            positions: lowest as u64..end as u64,
+            count: count as usize,
+        })
+    }
+}
+
+/// Choosing words, away from the event loop.
+pub struct Seek {
+    traces: Vec<Vec<u8>>,
+    statistics: Arc<Statistics>,
+    dimensions: usize,
+    most: usize,
+    budget: f64,
+    memory: f64,
+}
+
+impl Task for Seek {
+    type Output = error::Result<NativeSought>;
+    type JsValue = NativeSought;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(without_panic(|| {
+            let traces = unpacked(&self.traces, self.dimensions)?;
+            let sought = Sought::of(&traces, &self.statistics, self.most, self.budget, self.memory);
+            Ok(NativeSought {
+                sought: Arc::new(sought),
+                found: traces
+                    .iter()
+                    .map(|trace| self.statistics.found_by(&trace.words))
+                    .collect(),
+            })
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, sought: Self::Output) -> Result<NativeSought> {
+        sought.map_err(|error| rejection(env, &error))
+    }
+}
+
+/// Choosing candidates, away from the event loop.
+pub struct Promising {
+    sought: Arc<Sought>,
+    postings: Vec<u8>,
+    block: u32,
+    positions: Range<u64>,
+    count: usize,
+}
+
+impl Task for Promising {
+    type Output = error::Result<Vec<Vec<u64>>>;
+    type JsValue = Vec<Float64Array>;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(without_panic(|| {
+            self.sought
+                .candidates(&self.postings, self.block, &self.positions, self.count)
+        }))
+    }
+
+    #[allow(clippy::cast_precision_loss)] // Safe integers.
+    fn resolve(&mut self, env: Env, candidates: Self::Output) -> Result<Vec<Float64Array>> {
+        let candidates = candidates.map_err(|error| rejection(env, &error))?;
+        let numbers = |positions: Vec<u64>| {
+            positions
+                .into_iter()
+                .map(|position| position as f64)
+                .collect::<Vec<_>>()
+                .into()
+        };
+        Ok(candidates.into_iter().map(numbers).collect())
     }
 }
 
@@ -134,9 +248,10 @@ fn unpacked(traces: &[Vec<u8>], dimensions: usize) -> error::Result<Vec<PackedTr
 /// Making statistics, away from the event loop.
 pub struct Gather {
     traces: Vec<Vec<u8>>,
-    others: Vec<Vec<u8>>,
+    embedded: Vec<Vec<u8>>,
     memory: usize,
     dimensions: usize,
+    known: Option<Arc<Statistics>>,
 }
 
 impl Task for Gather {
@@ -145,9 +260,11 @@ impl Task for Gather {
 
     fn compute(&mut self) -> Result<Self::Output> {
         Ok(without_panic(|| {
-            let mut traces = unpacked(&self.traces, self.dimensions)?;
-            traces.extend(unpacked(&self.others, 0)?);
-            Ok(Statistics::of(&traces, self.memory, self.dimensions))
+            let traces = unpacked(&self.traces, 0)?;
+            let embedded = unpacked(&self.embedded, self.dimensions)?;
+            let none = || Arc::new(Statistics::of(&[], 0, self.dimensions));
+            let known = self.known.clone().unwrap_or_else(none);
+            Ok(known.grown(&traces, &embedded, self.memory))
         }))
     }
 

@@ -170,7 +170,7 @@ class Migration {
    * @param {keyof typeof OWN_COLUMNS} part
    */
   async #refuseForeign(namespace, part) {
-    const name = this.#settings.table + (part === 'table' ? '' : schema.SUFFIXES[part]);
+    const name = this.#settings.table + schema.SUFFIXES[part];
     const relation = await this.#describe(namespace, name);
     const isOurs =
       relation.kind === 'table' && OWN_COLUMNS[part].every((column) => relation.columns.includes(column));
@@ -282,7 +282,6 @@ class Migration {
       extension,
       extensionLiteral: literal(extension),
       type: `${extension}.vector`,
-      table: whole,
       tableLiteral: literal(whole),
       indexName: quoted(table + schema.SUFFIXES.hnsw),
       callIndexName: quoted(table + schema.SUFFIXES.call),

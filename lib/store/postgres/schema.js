@@ -17,8 +17,9 @@ const RAISED = {
   otherMethod: 'KP005',
 };
 
-/** The suffixes of the names of all that is made for a store besides its table. */
+/** The suffixes of the names of all that is made for a store. */
 const SUFFIXES = {
+  table: '',
   meta: '_meta',
   call: '_call',
   find: '_find',
@@ -64,14 +65,27 @@ const TRACE_METHODS = ['lexical', 'full'];
 
 /** Everything that the statements call by name. */
 const CALLED = /** @type {const} */ ([
-  ...['meta', 'words', 'summary', 'find', 'look', 'lookAll', 'add', 'nearest', 'sample', 'size', 'sweep'],
+  ...[
+    'table',
+    'meta',
+    'words',
+    'summary',
+    'find',
+    'look',
+    'lookAll',
+    'add',
+    'nearest',
+    'sample',
+    'size',
+    'sweep',
+  ],
 ]);
 
 /**
  * What the statements call by name, quoted: what is called on every use, and what only `migrate` names.
  *
  * @typedef {Record<typeof CALLED[number], string>} CalledNames
- * @typedef {CalledNames & Record<'extension' | 'extensionLiteral' | 'type' | 'table' | 'tableLiteral' | 'indexName' |
+ * @typedef {CalledNames & Record<'extension' | 'extensionLiteral' | 'type' | 'tableLiteral' | 'indexName' |
  *   'callIndexName' | 'drawIndexName' | 'positionIndexName' | 'quote', string>} Names
  */
 

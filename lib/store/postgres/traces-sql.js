@@ -19,11 +19,14 @@ const {
 /** With at most so many traces, all are compared, and nothing is looked up. */
 const SMALL = 64;
 
-/** How many traces a word finds at most, the newest ones, however wrong the estimate is. */
-const MOST_FINDS = 2000;
+/**
+ * Of how many positions the postings of a word lie together in a row, at most 32,768. Reading a row costs about as much as some ten postings,
+ * and each addition writes the rows of its words anew.
+ */
+const BLOCK = 2048;
 
-/** How many traces that others have added meanwhile are returned at most; with more, the call begins anew. */
-const MOST_NEW = 256;
+/** How many traces that others have added meanwhile are compared at most; with more, the call begins anew. */
+const MOST_NEW = 1024;
 
 /** The first half of the keys of the locks of additions: the letters `kpna`. */
 const ADD_LOCK = 0x6b706e61;
@@ -44,29 +47,36 @@ CREATE TABLE IF NOT EXISTS ${table} (
   words bytea NOT NULL,
   embedding bytea,
   label text,
-  -- What it was nearest to when it came, as JSON: the answer to the call, should that be made again.
-  nearest text
+  -- What it was compared with, should the call be made again: these candidates and all from a position on; only those if there are none.
+  candidates bigint[],
+  since bigint NOT NULL
 ) WITH (toast_tuple_target = 8160);
 -- Neither can be compressed.
 ALTER TABLE ${table} ALTER COLUMN words SET STORAGE EXTERNAL, ALTER COLUMN embedding SET STORAGE EXTERNAL;
 CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
 CREATE INDEX IF NOT EXISTS ${drawIndexName} ON ${table} (draw);
--- By which words a trace is found, and how much each counts.
+-- The traces that are found by a word, of ${BLOCK} positions: 4 bytes with the highest bit and the number of the block, and 4 for each trace,
+-- of which 2 are its distance to the first position, and 2 the weight of the word. So the blocks of a word need nothing between them. An
+-- addition appends to the rows, which stay on their pages where there is room.
 CREATE TABLE IF NOT EXISTS ${words} (
   word bigint,
-  position bigint,
-  weight real NOT NULL,
-  PRIMARY KEY (word, position) INCLUDE (weight)
-);
-CREATE INDEX IF NOT EXISTS ${positionIndexName} ON ${words} USING brin (position);
+  block bigint,
+  data bytea NOT NULL,
+  PRIMARY KEY (word, block)
+) WITH (toast_tuple_target = 8160, fillfactor = 70);
+ALTER TABLE ${words} ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX IF NOT EXISTS ${positionIndexName} ON ${words} USING brin (block);
 -- The statistics, made when "position" was the next one.
 CREATE TABLE IF NOT EXISTS ${summary} (
   id integer PRIMARY KEY CHECK (id = 1),
   position bigint NOT NULL,
   data bytea,
+  -- How many bytes suffice for comparing.
+  common_bytes integer,
   -- Since when somebody makes them anew.
   making timestamptz
 );
+ALTER TABLE ${summary} ALTER COLUMN data SET STORAGE EXTERNAL;
 INSERT INTO ${summary} (id, position) VALUES (1, 0) ON CONFLICT DO NOTHING;
 `;
 
@@ -88,35 +98,46 @@ const findLowest = ({ table }) => `
   END IF;`;
 
 /**
- * The rows of a call that is stored already.
+ * The rows that say from which positions on traces count: the next one, and the oldest that counts.
  *
- * @param {Names} names
+ * @param {string} next
+ * @param {string} [oldest]
  */
-const returnStored = ({ table }) => `
-    RETURN QUERY SELECT 'stored', stored.position, NULL::integer, stored.nearest, NULL::bytea, NULL::bytea
-      FROM ${table} stored WHERE stored.call = new_call ORDER BY stored.position;
-    RETURN;`;
+const returnSeen = (next, oldest = 'lowest') => `
+  RETURN QUERY VALUES ('seen', ${next}, NULL::integer, known.max_elements::text, NULL::bytea, NULL::bytea),
+    ('lowest', ${oldest}, NULL, NULL, NULL, NULL);`;
 
-/**
- * The rows that every answer begins with: the next position, and the oldest that counts.
- */
-const returnSeen = `
-  RETURN QUERY VALUES ('seen', known.next_position, NULL::integer, known.max_elements::text, NULL::bytea, NULL::bytea),
-    ('lowest', lowest, NULL, NULL, NULL, NULL);`;
+/** @param {Names} names */
+const returnSummary = ({ summary }) => `
+  RETURN QUERY SELECT 'summary', made.position, NULL::integer, NULL::text,
+      CASE WHEN made.position <> known_summary THEN substring(made.data FROM 1 FOR made.common_bytes) END, NULL::bytea
+    FROM ${summary} made WHERE made.id = 1;`;
 
 /**
  * The traces with these positions.
  *
- * @param {Names} names
+ * @param {Pick<Names, 'table'>} names
  * @param {string} condition
  */
-const returnTraces = ({ table }, condition) => `
-  RETURN QUERY SELECT 'trace', stored.position, NULL::integer, stored.label, stored.words, stored.embedding
-    FROM ${table} stored WHERE ${condition} ORDER BY stored.position;`;
+const selectTraces = ({ table }, condition) =>
+  "SELECT 'trace', stored.position, NULL::integer, stored.label, stored.words, stored.embedding " +
+  `FROM ${table} stored WHERE ${condition} ORDER BY stored.position`;
 
 /**
- * The candidates for several queries, each of which is some words with weights. The score of a trace is the sum of the products of the
- * weights, which is about the cosine.
+ * The rows of the table of words for traces from a position on.
+ *
+ * @param {string} first
+ * @param {string} columns the entries, counted from 0, and their words with the weights
+ */
+const selectPostings = (first, columns) => `
+    SELECT posting.word, (${first} + posting.entry) / ${BLOCK}, int4send(((${first} + min(posting.entry)) / ${BLOCK} - 2147483648)::integer) || string_agg(
+        int2send(((${first} + posting.entry) % ${BLOCK})::smallint) || int2send(posting.weight), ''::bytea ORDER BY posting.entry
+      )
+    FROM unnest(${columns}) AS posting(entry, word, weight)
+    GROUP BY 1, 2`;
+
+/**
+ * The postings of words, and what else a call has to know before it adds. Of a call that is stored already, what it was compared with.
  *
  * @param {Names} names
  */
@@ -128,50 +149,55 @@ CREATE OR REPLACE FUNCTION ${names.look}(${EXPECTED},
   new_amount integer,
   -- The statistics that the caller knows.
   known_summary bigint,
-  asked_queries integer[], asked_words bigint[], asked_weights real[],
-  candidates integer
+  asked_words bigint[]
 ) ${ROWS}
 ${ATTRIBUTES} SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off AS ${names.quote}
 #variable_conflict use_column
 DECLARE
   known record;
   lowest bigint;
-  found_queries integer[];
-  found bigint[];
+  beginning bigint;
+  began record;
 BEGIN${checkVersion(names)}${checkOrigin}
-  IF new_call IS NOT NULL AND ${names.find}(new_call, new_amount) IS NOT NULL THEN${returnStored(names)}
-  END IF;${findLowest(names)}${returnSeen}
-  IF known.next_position - lowest <= ${SMALL} THEN${returnTraces(names, 'stored.position >= lowest AND stored.position < known.next_position')}
+  beginning := CASE WHEN new_call IS NOT NULL THEN ${names.find}(new_call, new_amount) END;
+  IF beginning IS NOT NULL THEN
+    SELECT count(*) AS amount, min(stored.since) AS since, bool_and(stored.candidates IS NOT NULL) AS by_statistics INTO began
+      FROM ${names.table} stored WHERE stored.call = new_call;
+    RETURN QUERY VALUES ('stored', began.amount, began.by_statistics::integer, NULL::text, NULL::bytea, NULL::bytea);${returnSeen('beginning', 'CASE WHEN began.by_statistics THEN 0 ELSE began.since END')}${returnSummary(names)}
+    RETURN QUERY SELECT 'candidate', compared.position, (stored.position - beginning)::integer, NULL::text, NULL::bytea, NULL::bytea
+      FROM ${names.table} stored CROSS JOIN LATERAL unnest(stored.candidates) AS compared(position) WHERE stored.call = new_call;
+    RETURN QUERY ${selectTraces(
+      names,
+      `stored.position = ANY(ARRAY(
+        SELECT compared.position FROM ${names.table} own CROSS JOIN LATERAL unnest(own.candidates) AS compared(position) WHERE own.call = new_call
+        UNION SELECT generate_series(began.since, beginning - 1)
+      ))`,
+    )};
     RETURN;
-  END IF;
-  RETURN QUERY SELECT 'summary', made.position, NULL::integer, NULL::text,
-      CASE WHEN made.position <> known_summary THEN made.data END, NULL::bytea
-    FROM ${names.summary} made WHERE made.id = 1;
-  SELECT array_agg(ranked.query), array_agg(ranked.position) INTO found_queries, found FROM (
-    SELECT scored.query, scored.position,
-      row_number() OVER (PARTITION BY scored.query ORDER BY scored.score DESC, scored.position) AS rank
+  END IF;${findLowest(names)}${returnSeen('known.next_position')}
+  IF known.next_position - lowest <= ${SMALL} THEN
+    RETURN QUERY ${selectTraces(names, 'stored.position >= lowest AND stored.position < known.next_position')};
+    RETURN;
+  END IF;${returnSummary(names)}
+  -- What was added since "known" was read is left to the caller.
+  RETURN QUERY SELECT 'postings', NULL::bigint, NULL::integer, encode(
+      string_agg(int4send(found.number::integer - 1) || int4send(octet_length(found.data)) || found.data, ''::bytea), 'base64'
+    ), NULL::bytea, NULL::bytea
     FROM (
-      SELECT asked.query, posted.position, sum(asked.weight * posted.weight) AS score
-      FROM unnest(asked_queries, asked_words, asked_weights) AS asked(query, word, weight)
-      CROSS JOIN LATERAL (
-        SELECT posting.position, posting.weight FROM ${names.words} posting
-        WHERE posting.word = asked.word AND posting.position >= lowest AND posting.position < known.next_position
-        ORDER BY posting.position DESC LIMIT ${MOST_FINDS}
-      ) posted
-      GROUP BY asked.query, posted.position
-    ) scored
-  ) ranked WHERE ranked.rank <= candidates;
-  RETURN QUERY SELECT 'candidate', pair.position, pair.query, NULL::text, NULL::bytea, NULL::bytea
-    FROM unnest(found_queries, found) AS pair(query, position);
-  -- The newest too, so that there is one where no words are shared.${returnTraces(names, 'stored.position = ANY(found || (known.next_position - 1))')}
+      SELECT asked.number, (
+        SELECT string_agg(posting.data, ''::bytea) FROM ${names.words} posting
+        WHERE posting.word = asked.word AND posting.block >= lowest / ${BLOCK}
+      ) AS data
+      FROM unnest(asked_words) WITH ORDINALITY AS asked(word, number)
+    ) found WHERE found.data IS NOT NULL;
 END
 ${names.quote};
 `;
 
 /**
- * Adds traces if nobody has added any since the caller has looked, and otherwise returns what was added. Additions take place one after
- * another under a lock that lasts until the commit. READ COMMITTED gives each statement of the function a snapshot of its own, so
- * those after the lock see everything that was committed before it was granted.
+ * Adds traces, and returns from where on: what came between that and where the caller has looked is still to be compared. Additions take
+ * place one after another under a lock that lasts until the commit, so positions are in the order of the commits, and who reads the
+ * traces between after that sees all of them.
  *
  * @param {Names} names
  */
@@ -180,11 +206,13 @@ CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
   new_model text, new_dtype text, new_method text,
   -- One for each call, and the same when it is made again.
   new_call uuid,
-  -- The next position when the caller looked.
-  seen bigint,
-  new_words bytea[], new_embeddings bytea[], new_labels text[], new_nearest text[],
+  -- The next position when the caller looked, and from where on everything is compared.
+  seen bigint, new_since bigint,
+  new_words bytea[], new_embeddings bytea[], new_labels text[],
+  -- The candidates of each as the text of an array; null where there are none.
+  new_candidates text[],
   -- By which words the traces are found; the entries count from 0.
-  found_entries integer[], found_words bigint[], found_weights real[],
+  found_entries integer[], found_words bigint[], found_weights smallint[],
   patience_ms double precision
 ) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
@@ -197,27 +225,30 @@ DECLARE
 BEGIN
   PERFORM set_config('lock_timeout', greatest(least(patience_ms, 2147483647), 1)::integer::text, true);
   PERFORM pg_advisory_xact_lock(${ADD_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer);${checkVersion(names)}${checkOrigin}
-  IF ${names.find}(new_call, amount) IS NOT NULL THEN${returnStored(names)}
-  END IF;
-  IF known.next_position <> seen THEN${findLowest(names)}${returnSeen}
-    IF known.next_position - seen <= ${MOST_NEW} THEN${returnTraces(names, 'stored.position >= greatest(seen, lowest) AND stored.position < known.next_position')}
-    END IF;
+  IF ${names.find}(new_call, amount) IS NOT NULL THEN
+    RETURN QUERY VALUES ('stored', NULL::bigint, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);
     RETURN;
-  END IF;${checkTime}
-  UPDATE ${names.meta} m SET next_position = seen + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
-  INSERT INTO ${names.table} (position, added, call, draw, words, embedding, label, nearest)
-    SELECT seen + new.index - 1, clock_timestamp(), new_call, random(), new.words, new.embedding, new.label, new.nearest
-    FROM unnest(new_words, new_embeddings, new_labels, new_nearest) WITH ORDINALITY AS new(words, embedding, label, nearest, index);
-  INSERT INTO ${names.words} (word, position, weight)
-    SELECT posting.word, seen + posting.entry, posting.weight
-    FROM unnest(found_entries, found_words, found_weights) AS posting(entry, word, weight);
-  RETURN QUERY VALUES ('added', seen, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);
+  END IF;
+  IF known.next_position - seen > ${MOST_NEW} THEN
+    RETURN QUERY VALUES ('behind', NULL::bigint, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);
+    RETURN;
+  END IF;${findLowest(names)}${checkTime}
+  UPDATE ${names.meta} m SET next_position = known.next_position + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
+  INSERT INTO ${names.table} (position, added, call, draw, words, embedding, label, candidates, since)
+    SELECT known.next_position + new.index - 1, clock_timestamp(), new_call, random(), new.words, new.embedding, new.label,
+      new.candidates::bigint[], new_since
+    FROM unnest(new_words, new_embeddings, new_labels, new_candidates) WITH ORDINALITY AS new(words, embedding, label, candidates, index);
+  INSERT INTO ${names.words} AS held (word, block, data)
+    ${selectPostings('known.next_position', 'found_entries, found_words, found_weights')}
+    ON CONFLICT (word, block) DO UPDATE SET data = held.data || substring(excluded.data FROM 5);
+  RETURN QUERY VALUES ('added', known.next_position, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);${returnSeen('known.next_position')}
 END
 ${names.quote};
 `;
 
 /**
- * The sample that statistics are made of. One caller at a time makes those that replace others; it gives up after half a minute.
+ * What statistics are made of: all traces if there are at most `amount`, otherwise the former statistics and at most `most` of the traces since;
+ * and the embeddings of a sample. One caller at a time makes those that replace others; it gives up after half a minute.
  *
  * @param {Names} names
  */
@@ -226,6 +257,7 @@ CREATE OR REPLACE FUNCTION ${names.sample}(${EXPECTED},
   -- The statistics that are to be replaced; null to make some in any case.
   replaced bigint,
   amount integer,
+  most integer,
   with_embedding integer
 ) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
@@ -233,6 +265,7 @@ ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
   lowest bigint;
+  former record;
 BEGIN${checkVersion(names)}
   IF replaced IS NOT NULL THEN
     UPDATE ${names.summary} made SET making = clock_timestamp()
@@ -241,26 +274,33 @@ BEGIN${checkVersion(names)}
     IF NOT FOUND THEN
       RETURN;
     END IF;
-  END IF;${findLowest(names)}${returnSeen}
-  RETURN QUERY SELECT 'trace', drawn.position, NULL::integer, NULL::text, drawn.words,
-      CASE WHEN row_number() OVER (ORDER BY drawn.draw) <= with_embedding THEN drawn.embedding END
-    FROM (
-      SELECT stored.position, stored.draw, stored.words, stored.embedding FROM ${names.table} stored
-      WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT amount
-    ) drawn;
+  END IF;${findLowest(names)}${returnSeen('known.next_position')}
+  SELECT made.position, made.data INTO former FROM ${names.summary} made WHERE made.id = 1;
+  IF known.next_position - lowest <= amount OR former.data IS NULL THEN
+    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, stored.words, NULL::bytea FROM ${names.table} stored
+      WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT most;
+  ELSE
+    RETURN QUERY VALUES ('summary', former.position, NULL::integer, NULL::text, former.data, NULL::bytea);
+    -- Not by the index on these numbers: the range has few of them.
+    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, stored.words, NULL::bytea FROM ${names.table} stored
+      WHERE stored.position >= greatest(former.position, lowest) AND stored.position < known.next_position
+      ORDER BY stored.draw + 0 LIMIT most;
+  END IF;
+  RETURN QUERY SELECT 'embedded', stored.position, NULL::integer, NULL::text, NULL::bytea, stored.embedding FROM ${names.table} stored
+    WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT with_embedding;
 END
 ${names.quote};
 `;
 
 /**
- * Deletes the words of the traces that were swept.
+ * Deletes the words of the traces that were swept, as far as none is left in their block.
  *
  * @param {Names} names
  */
 const sweepWords = ({ table, words }) => `
-  DELETE FROM ${words} posting WHERE posting.position < coalesce(
+  DELETE FROM ${words} posting WHERE posting.block < coalesce(
     (SELECT stored.position FROM ${table} stored ORDER BY stored.position LIMIT 1), known.next_position
-  );`;
+  ) / ${BLOCK};`;
 
 /** @param {Names} names */
 const functions = (names) =>
@@ -269,4 +309,4 @@ const functions = (names) =>
     .concat(sweepFunction(names, sweepWords(names)))
     .join('');
 
-module.exports = { functions, tables };
+module.exports = { BLOCK, functions, selectPostings, selectTraces, tables };

@@ -2,35 +2,38 @@
 
 // Traces in PostgreSQL, for novelty by words: how they are compared and added by the functions of traces-sql.js.
 //
-// A call takes two statements. The first finds candidates by an index on the words that add most to the length of each trace, and reads
-// them. The addon compares them exactly, away from the event loop. The second adds, unless others have added since: then it returns
-// what they have added, which is compared too, and is made again.
+// A call takes three statements. The first reads the postings of some words of the trace, of which the addon finds candidates. The second
+// adds, and tells what others have added since. The third reads all of these, and the addon compares them exactly, away from the event loop.
 
 const { throwIfAborted } = require('../../calls/abort.js');
 const { codedError, localError } = require('../../calls/errors.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const native = require('../../loader.js').addon;
 const { bytesOf: vectorBytes, packed } = require('../packed.js');
+const { BLOCK, selectTraces } = require('./traces-sql.js');
 
 /**
  * @import { AbortSignalLike, NoveltyEntry, StoredNeighbour } from '../../../index.js'
- * @import { NativeSimilarTrace, NativeTraceStatistics } from '../../binding.js'
+ * @import { NativeSimilarTrace, NativeSought, NativeTraceStatistics } from '../../binding.js'
  * @import { CalledNames } from './schema.js'
  */
 
 /** By how many words candidates are looked for at most. */
 const MOST_WORDS = 128;
 
-/** How many traces these words find, about: reading one from the index takes a microsecond. */
-const BUDGET = 12_000;
+/** How many postings these words have, about: a row of some hundred takes a microsecond to read, and one takes a nanosecond to add up. */
+const BUDGET = 64_000;
+
+/** How many postings the words of all traces of a batch have, about. Traces of a batch often have words in common. */
+const BATCH_BUDGET = 1_000_000;
 
 /** How many candidates are compared. */
-const CANDIDATES = 48;
+const CANDIDATES = 64;
 
-/** Of how many traces the statistics are made, and of how many embeddings. */
-const SAMPLE = [4096, 256];
+/** Up to how many traces all are counted anew for statistics; how many more are counted at a time; and of how many embeddings P is made. */
+const SAMPLE = [4096, 16_384, 256];
 
-/** The statistics are made anew when the number of traces has changed by this part. */
+/** Statistics grow when the number of traces has changed by this part. */
 const STALENESS = 1 / 32;
 
 /**
@@ -47,7 +50,7 @@ const STALENESS = 1 / 32;
 /**
  * A trace of the database.
  *
- * @typedef {{ position: number, label: string | null, bytes: Buffer, isWhole: boolean }} Stored `isWhole`: with its embedding
+ * @typedef {{ position: number, label: string | null, words: Buffer, bytes: Buffer }} Stored `bytes`: the words and the embedding
  */
 
 /** @typedef {{ position: number, statistics: NativeTraceStatistics }} Known statistics, and the next position when they were made */
@@ -62,6 +65,7 @@ const STALENESS = 1 / 32;
  * @property {Stored[]} known the traces that were read, in the order of their positions
  * @property {number[][]} candidates for each entry, the positions of those that it is compared with; all of the known ones without statistics
  * @property {NativeTraceStatistics | undefined} statistics undefined if all traces are known
+ * @property {NativeSought | undefined} sought by which words the entries are looked for and found; undefined without statistics
  */
 
 /** The traces of a store: how they are compared and added. */
@@ -81,6 +85,8 @@ class TraceTable {
   #known;
   /** How many traces counted when they were looked at last. */
   #size = 0;
+  /** The next position then. */
+  #seen = 0;
 
   /**
    * @param {CalledNames} names
@@ -106,35 +112,31 @@ class TraceTable {
   async compareAndAdd(entries, { call, signal, deadline, patience }) {
     const traces = entries.map(packed);
     for (;;) {
-      const looked = await this.#look(entries, traces, { call, count: 1, signal, deadline });
-      if (!('seen' in looked)) return answersOf(looked.stored, entries);
-      const found = await this.#findingWords(looked, traces);
-      for (let view = looked; ; ) {
-        const compared = await this.#compare(view, traces, 1);
-        // A copy, so that the array is of the caller's realm.
-        const nearest = Array.from(compared, ([best]) =>
-          best === undefined ? null : neighbourOf(best, view, entries),
-        );
-        throwIfAborted(signal);
-        const rows = await this.#ask(
-          `SELECT * FROM ${this.#names.add}(${parameters(16)})`,
-          (remaining) => [
-            ...[...this.#expected(), ...this.#origin(entries), call, view.seen],
-            ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
-            ...[entries.map(({ id }) => id), nearest.map((each) => JSON.stringify(each)), ...found],
-            patience(remaining),
-          ],
-          signal,
-          deadline,
-        );
-        const [[kind]] = rows;
-        if (kind === 'added') return nearest;
-        if (kind === 'stored') return answersOf(rows, entries);
-        const more = viewOf(rows, entries.length);
-        // Too many to be returned.
-        if (more.known.length === 0) break;
-        view = extended(view, more);
+      const view = await this.#look(entries, traces, { call, count: 1, signal, deadline });
+      if ('stored' in view) {
+        if (view.stored !== entries.length) throw partlyDeleted();
+        return this.#nearestOf(view, traces, entries);
       }
+      const { seen, statistics, candidates } = view;
+      const { entries: found, hashes, weights } = (await this.#soughtOf(view, entries, traces)).found;
+      throwIfAborted(signal);
+      const [[kind, first], ...rest] = await this.#ask(
+        `SELECT * FROM ${this.#names.add}(${parameters(17)})`,
+        (remaining) => [
+          ...[...this.#expected(), ...this.#origin(entries), call, seen, statistics ? seen : view.lowest],
+          ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
+          ...[entries.map(({ id }) => id), candidates.map((own) => (statistics ? literal(own) : null))],
+          ...[...[found, hashes, weights].map(literal), patience(remaining)],
+        ],
+        signal,
+        deadline,
+      );
+      // Another attempt has stored the call, or others have added too much since.
+      if (kind !== 'added') continue;
+      const added = viewOf(rest, 0);
+      view.lowest = added.lowest;
+      await this.#read(view, Number(first), deadline);
+      return this.#nearestOf(view, traces, entries);
     }
   }
 
@@ -149,9 +151,54 @@ class TraceTable {
   async nearest(entry, count, { signal, deadline }) {
     const traces = [packed(entry)];
     const view = await this.#look([entry], traces, { call: null, count, signal, deadline });
-    if (!('seen' in view)) return [];
+    await this.#read(view, view.seen, deadline, signal);
     const [found] = await this.#compare(view, traces, count);
     return Array.from(found, (similar) => neighbourOf(similar, view, [entry]));
+  }
+
+  /**
+   * What each entry is nearest to.
+   *
+   * @param {View} view
+   * @param {readonly Uint8Array[]} traces
+   * @param {readonly NoveltyEntry[]} entries
+   */
+  async #nearestOf(view, traces, entries) {
+    const compared = await this.#compare(view, traces, 1);
+    // A copy, so that the array is of the caller's realm.
+    return Array.from(compared, ([best]) => (best === undefined ? null : neighbourOf(best, view, entries)));
+  }
+
+  /**
+   * Reads the candidates of a view and what came after it, before the position `first`. They are read after the addition and not with it, because
+   * whoever is slow to take the answer would hold the lock.
+   *
+   * @param {View} view
+   * @param {number} first
+   * @param {number} deadline
+   * @param {AbortSignalLike} [signal]
+   */
+  async #read(view, first, deadline, signal) {
+    const { seen, candidates, known } = view;
+    // They are known if there are no statistics.
+    const positions = view.statistics === undefined ? [] : [...new Set(candidates.flat())];
+    if (positions.length > 0 || first > seen) {
+      // With OR, the planner would go through the table.
+      const condition =
+        'stored.position = ANY($1::bigint[] || ARRAY(SELECT generate_series($2::bigint, $3::bigint - 1)))';
+      const rows = await this.#ask(
+        selectTraces(this.#names, condition),
+        () => [literal(positions), Math.max(seen, view.lowest), first],
+        signal,
+        deadline,
+      );
+      const more = viewOf(rows, 0).known;
+      known.push(...more);
+      const since = more.map(({ position }) => position).filter((position) => position >= seen);
+      for (const own of candidates) own.push(...since);
+    }
+    view.known = known.filter(({ position }) => position >= view.lowest);
+    view.seen = first;
   }
 
   /** @param {readonly NoveltyEntry[]} entries */
@@ -160,109 +207,130 @@ class TraceTable {
   }
 
   /**
-   * Reads what entries are compared with, with statistics that are recent enough.
+   * Finds what entries are to be compared with, by statistics that are recent enough. Reads all traces if there are few.
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
    * @param {{ call: string | null, count: number, signal: AbortSignalLike | undefined, deadline: number }} options
-   * @returns {Promise<View | { stored: any[][] }>}
+   * @returns {Promise<View | View & { stored: number }>} `stored`: how many entries of the call are stored already
    */
   async #look(entries, traces, { call, count, signal, deadline }) {
     for (;;) {
       const known = this.#known;
-      /** @type {[number[], bigint[], number[]]} */
-      const asked = [[], [], []];
-      for (const [index, trace] of known === undefined ? [] : traces.entries()) {
-        const { statistics } = /** @type {Known} */ (known);
-        collect(asked, index, statistics.lookedForBy(trace, MOST_WORDS, BUDGET, this.#size));
-      }
+      const budget = Math.min(BUDGET, BATCH_BUDGET / entries.length);
+      const sought = known && (await known.statistics.seek([...traces], MOST_WORDS, budget, this.#size));
       const rows = await this.#ask(
-        `SELECT * FROM ${this.#names.look}(${parameters(13)})`,
+        `SELECT * FROM ${this.#names.look}(${parameters(10)})`,
         () => [
           ...[...this.#expected(), ...this.#origin(entries), call, entries.length, known?.position ?? -1],
-          ...[...asked.map(literal), Math.max(CANDIDATES, count)],
+          literal(sought?.words ?? []),
         ],
         signal,
         deadline,
       );
-      if (rows[0][0] === 'stored') return { stored: rows };
       const view = viewOf(rows, entries.length);
-      this.#size = view.seen - view.lowest;
+      const isStored = rows[0][0] === 'stored';
       const summary = rows.find(([kind]) => kind === 'summary');
+      if (!isStored) [this.#size, this.#seen] = [view.seen - view.lowest, view.seen];
       // All traces are known.
       if (summary === undefined) return view;
-      await this.#follow(view, summary, { signal, deadline });
-      if (known === undefined) continue;
+      const [, stored, byStatistics] = rows[0];
+      if (isStored && byStatistics === '0') return { ...view, stored: Number(stored) };
+      await this.#follow(summary, { signal, deadline });
       view.statistics = this.#known?.statistics;
+      if (isStored) return { ...view, stored: Number(stored) };
+      if (sought === undefined) continue;
+      view.sought = sought;
+      const postings = rows.find(([kind]) => kind === 'postings')?.[3];
+      const found = await fromTable(() =>
+        sought.candidates(
+          ...[
+            Buffer.from(postings ?? '', 'base64'),
+            BLOCK,
+            view.lowest,
+            view.seen,
+            Math.max(CANDIDATES, count),
+          ],
+        ),
+      );
+      // Where no words are shared, the newest one stands for all.
+      view.candidates = found.map((own) => (own.length > 0 ? [...own] : [view.seen - 1]));
       return view;
     }
   }
 
   /**
-   * Takes the statistics of the database, or makes them anew if these are too old and nobody else does.
+   * Takes the statistics of the database, or makes some if these are too old and nobody else does.
    *
-   * @param {View} view
    * @param {any[]} summary the row that tells of them
    * @param {{ signal: AbortSignalLike | undefined, deadline: number }} options
    */
-  async #follow({ seen, lowest }, [, position, , , data], { signal, deadline }) {
+  async #follow([, position, , , data], { signal, deadline }) {
     if (data !== null) {
-      const statistics = await fromTable(async () =>
-        native.NativeTraceStatistics.fromBytes(bytesOf(data), this.#dimensions),
-      );
+      const statistics = await this.#statisticsFrom(data);
       this.#known = { position: Number(position), statistics };
     }
     const hasAny = this.#known !== undefined;
-    if (hasAny && seen - Number(position) < (seen - lowest) * STALENESS) return;
+    if (hasAny && this.#seen - Number(position) < this.#size * STALENESS) return;
+    const [amount, most, embeddings] = SAMPLE;
     const rows = await this.#ask(
-      `SELECT * FROM ${this.#names.sample}(${parameters(6)})`,
-      () => [...this.#expected(), hasAny ? position : null, ...SAMPLE],
+      `SELECT * FROM ${this.#names.sample}(${parameters(7)})`,
+      () => [
+        ...this.#expected(),
+        ...[hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
+      ],
       signal,
       deadline,
     );
     // Somebody else makes them.
     if (rows.length === 0) return;
     const sample = viewOf(rows, 0);
-    const isWhole = (/** @type {Stored} */ { isWhole }) => isWhole;
-    const isOther = (/** @type {Stored} */ { isWhole }) => !isWhole;
-    const bytesOfAll = (/** @type {Stored[]} */ traces) => traces.map(({ bytes }) => bytes);
+    const former = rows.find(([kind]) => kind === 'summary')?.[4];
     const statistics = await this.#statisticsOf(
-      bytesOfAll(sample.known.filter(isWhole)),
-      bytesOfAll(sample.known.filter(isOther)),
-      sample.seen - sample.lowest,
+      sample.known.map(({ words }) => words),
+      {
+        embedded: rows.filter(([kind]) => kind === 'embedded').map((row) => bytesOf(row[5])),
+        memory: sample.seen - sample.lowest,
+        known: former == null ? undefined : await this.#statisticsFrom(former),
+      },
     );
+    const bytes = Buffer.from(statistics.toBytes());
     await this.#ask(
-      `UPDATE ${this.#names.summary} SET position = $1, data = $2, making = NULL WHERE id = 1 AND position < $1`,
-      () => [sample.seen, `\\x${Buffer.from(statistics.toBytes()).toString('hex')}`],
+      `UPDATE ${this.#names.summary} SET position = $1, data = $2, common_bytes = $3, making = NULL WHERE id = 1 AND position < $1`,
+      () => [sample.seen, `\\x${bytes.toString('hex')}`, statistics.commonBytes],
       signal,
       deadline,
     );
     this.#known = { position: sample.seen, statistics };
   }
 
-  /**
-   * @param {Uint8Array[]} traces
-   * @param {Uint8Array[]} [others] without their embeddings
-   * @param {number} [memory] of how many traces these are a sample
-   */
-  #statisticsOf(traces, others = [], memory = traces.length) {
-    const { NativeTraceStatistics } = native;
-    return fromTable(async () => NativeTraceStatistics.of(traces, others, memory, this.#dimensions));
+  /** @param {string} data as the database writes it */
+  #statisticsFrom(data) {
+    return fromTable(async () => native.NativeTraceStatistics.fromBytes(bytesOf(data), this.#dimensions));
   }
 
   /**
-   * By which words traces are found, as the last parameters of an addition.
+   * @param {Uint8Array[]} words of traces
+   * @param {{ embedded?: Uint8Array[], memory?: number, known?: NativeTraceStatistics }} [options] embeddings, of how many traces they
+   * are, and statistics of others
+   */
+  #statisticsOf(words, { embedded = [], memory = words.length, known } = {}) {
+    const { NativeTraceStatistics } = native;
+    return fromTable(async () => NativeTraceStatistics.of(words, embedded, memory, this.#dimensions, known));
+  }
+
+  /**
+   * By which words entries are found.
    *
    * @param {View} view
+   * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
    */
-  async #findingWords(view, traces) {
-    const statistics =
-      view.statistics ?? (await this.#statisticsOf([...view.known.map(({ bytes }) => bytes), ...traces]));
-    /** @type {[number[], bigint[], number[]]} */
-    const found = [[], [], []];
-    for (const [index, trace] of traces.entries()) collect(found, index, statistics.foundBy(trace));
-    return found.map(literal);
+  async #soughtOf({ known, sought }, entries, traces) {
+    if (sought !== undefined) return sought;
+    const own = entries.map(({ words }) => /** @type {Uint8Array} */ (words));
+    const statistics = await this.#statisticsOf([...known.map(({ words }) => words), ...own]);
+    return statistics.seek([...traces], 0, 0, 0);
   }
 
   /**
@@ -313,7 +381,10 @@ class TraceTable {
  */
 function viewOf(rows, entries) {
   /** @type {View} */
-  const view = { seen: 0, lowest: 0, limit: 0, known: [], candidates: [], statistics: undefined };
+  const view = {
+    ...{ seen: 0, lowest: 0, limit: 0, known: [], candidates: [] },
+    ...{ statistics: undefined, sought: undefined },
+  };
   view.candidates = Array.from({ length: entries }, () => []);
   for (const [kind, number, query, label, words, embedding] of rows) {
     const position = Number(number);
@@ -321,26 +392,11 @@ function viewOf(rows, entries) {
     else if (kind === 'lowest') view.lowest = position;
     else if (kind === 'candidate') view.candidates[query].push(position);
     else if (kind === 'trace') {
-      view.known.push({ position, label, bytes: bytesOf(words, embedding), isWhole: embedding !== null });
+      const bytes = bytesOf(words, embedding);
+      view.known.push({ position, label, words: bytes.subarray(0, words.length / 2 - 1), bytes });
     }
   }
   return view;
-}
-
-/**
- * A view with the traces that others have added since, with which every entry is compared.
- *
- * @param {View} view
- * @param {View} more
- * @returns {View}
- */
-function extended(view, more) {
-  const positions = more.known.map(({ position }) => position);
-  return {
-    ...{ seen: more.seen, lowest: more.lowest, limit: more.limit, statistics: view.statistics },
-    known: [...view.known.filter(({ position }) => position >= more.lowest), ...more.known],
-    candidates: view.candidates.map((candidates) => [...candidates, ...positions]),
-  };
 }
 
 /**
@@ -354,31 +410,26 @@ function neighbourOf({ index, similarity, lexical, contained, embedded }, { know
   return { label, similarity, lexical, contained, embedded: embedded ?? null };
 }
 
-/**
- * The answers to a call that is stored already.
- *
- * @param {any[][]} rows
- * @param {readonly NoveltyEntry[]} entries
- * @returns {Array<StoredNeighbour | null>}
- */
-function answersOf(rows, entries) {
-  if (rows.length !== entries.length) {
-    throw codedError(
-      Error,
-      'ERR_STORE',
-      'the call is stored already, and a part of its traces is deleted by now',
-    );
-  }
-  return rows.map(([, , , nearest]) => JSON.parse(nearest));
+/** The error of a call that is stored already, of which something was swept since. */
+function partlyDeleted() {
+  return codedError(
+    Error,
+    'ERR_STORE',
+    'the call is stored already, and a part of its traces is deleted by now',
+  );
 }
 
 /**
  * The bytes that PostgreSQL writes in hexadecimal digits after `\x`.
  *
- * @param {...(string | null)} texts one after another
+ * @param {...(string | null | undefined)} texts one after another
  */
 function bytesOf(...texts) {
-  return Buffer.from(texts.map((text) => text?.slice(2) ?? '').join(''), 'hex');
+  const parts = texts.filter((text) => text != null);
+  const bytes = Buffer.allocUnsafe(parts.reduce((sum, text) => sum + text.length / 2 - 1, 0));
+  let length = 0;
+  for (const text of parts) length += bytes.write(text.slice(2), length, 'hex');
+  return bytes;
 }
 
 /**
@@ -395,7 +446,7 @@ function byteas(all) {
   return `{${texts.join()}}`;
 }
 
-/** @param {readonly (number | bigint)[]} numbers */
+/** @param {Pick<readonly (number | bigint)[], 'join'> | Pick<BigInt64Array, 'join'>} numbers */
 function literal(numbers) {
   return `{${numbers.join()}}`;
 }
@@ -428,19 +479,6 @@ async function fromTable(ask) {
     const error = /** @type {import('../../calls/errors.js').CodedError} */ (localError(thrown));
     if (error.code !== 'ERR_INVALID_ENTRY') throw error;
     throw codedError(Error, 'ERR_STORE', `the table of the store is damaged: ${error.message}`, error);
-  }
-}
-
-/**
- * @param {[number[], bigint[], number[]]} columns
- * @param {number} index of the entry
- * @param {import('../../binding.js').NativeFindingWords} words
- */
-function collect([entries, hashes, weights], index, words) {
-  for (const [nth, hash] of words.hashes.entries()) {
-    entries.push(index);
-    hashes.push(hash);
-    weights.push(words.weights[nth]);
   }
 }
 

@@ -1,5 +1,6 @@
 use super::{
-    statistics::{PackedTrace, Statistics},
+    postings::Sought,
+    statistics::{PackedTrace, Statistics, WEIGHT_PARTS},
     *,
 };
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
     trace::tests::with_texts,
 };
 use proptest::prelude::*;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 const DIMENSIONS: usize = 6;
 
@@ -247,7 +248,7 @@ proptest! {
         // The products of the words by which both are found are at most L.
         let sought: HashMap<u64, f64> = statistics.looked_for_by(&query.words, 1000, 1e9, 1000.0).into_iter().collect();
         for (trace, other) in packed.iter().zip(&others) {
-            let product: f64 = statistics.found_by(&trace.words).iter().map(|(hash, weight)| weight * sought.get(hash).unwrap_or(&0.0)).sum();
+            let product: f64 = statistics.found_by(&trace.words).iter().map(|(hash, weight)| f64::from(*weight) / WEIGHT_PARTS * sought.get(hash).unwrap_or(&0.0)).sum();
             prop_assert!(product <= compared.compare(other).lexical + 1e-9);
         }
     }
@@ -627,11 +628,168 @@ fn a_sample_stands_for_all() {
 }
 
 #[test]
+fn statistics_grow_as_if_all_had_been_counted() {
+    let pack = |number: usize| PackedTrace {
+        words: Words::of(&with_texts(
+            &format!("common third{} pair{}", number % 3, number / 2),
+            &[],
+        )),
+        vector: Vec::new(),
+    };
+    let traces: Vec<_> = (0..12).map(pack).collect();
+    let at_once = Statistics::of(&traces, 12, 0);
+    let half = Statistics::of(&traces[..5], 5, 0).to_bytes();
+    let grown = Statistics::from_bytes(&half, 0)
+        .unwrap()
+        .grown(&traces[5..], &[], 12);
+    let similarity = |statistics: &Statistics, one: usize, other: usize| {
+        let [one, other] = [one, other].map(|index| statistics.weigh(&traces[index]).unwrap());
+        statistics.query(&one).compare(&other)
+    };
+    for (one, other) in [(0, 1), (0, 3), (2, 3), (4, 10)] {
+        assert_eq!(similarity(&grown, one, other), similarity(&at_once, one, other));
+    }
+    // A memory that slides over the same traces again and again knows as much as after the first time.
+    let mut sliding = at_once.clone();
+    for _ in 0..20 {
+        sliding = sliding.grown(&traces, &[], 12);
+        let difference = similarity(&sliding, 0, 1).lexical - similarity(&at_once, 0, 1).lexical;
+        assert!(difference.abs() < 0.02, "{difference}");
+    }
+    // Words that came no more are forgotten.
+    let other = PackedTrace {
+        words: Words::of(&with_texts("another world", &[])),
+        vector: Vec::new(),
+    };
+    let mut later = at_once.clone();
+    for _ in 0..10 {
+        later = later.grown(&vec![other.clone(); 12], &[], 12);
+    }
+    assert_eq!(later.common_bytes(), 16 + 2 * 16);
+    assert_eq!(later.to_bytes().len(), later.common_bytes());
+}
+
+#[test]
+fn the_rarest_words_are_forgotten_first() {
+    let pack = |number: usize| PackedTrace {
+        words: Words::of(&with_texts(
+            &format!("common rare{number} pair{}", number / 2),
+            &[],
+        )),
+        vector: Vec::new(),
+    };
+    let traces: Vec<_> = (0..4000).map(pack).collect();
+    let mut statistics = Statistics::of(&[], 0, 0);
+    for (index, part) in traces.chunks(400).enumerate() {
+        statistics = statistics.grown(part, &[], 400 * (index + 1));
+    }
+    let bytes = statistics.to_bytes();
+    assert!((bytes.len() - 16) / 16 <= 2048 + 512, "{}", bytes.len());
+    // What others read has the common words, and says the same.
+    let common = &bytes[..statistics.common_bytes()];
+    assert!((common.len() - 16) / 16 <= 512, "{}", common.len());
+    let read = Statistics::from_bytes(common, 0).unwrap();
+    let compare = |statistics: &Statistics, other: usize| {
+        let [one, two] = [3999, other].map(|index| statistics.weigh(&traces[index]).unwrap());
+        statistics.query(&one).compare(&two)
+    };
+    for other in [0, 500, 3998] {
+        assert_eq!(compare(&read, other), compare(&statistics, other));
+    }
+    let common = (4001.0_f64 / 4000.0).ln();
+    assert!(compare(&read, 0).lexical < common);
+}
+
+/// Candidates are those with the largest sums, as adding up for each position finds.
+#[test]
+fn candidates_by_postings_are_those_of_adding_up() {
+    let pack = |number: usize| PackedTrace {
+        words: Words::of(&with_texts(
+            &format!("topic{} kind{} item{number}", number % 7, number % 5),
+            &["one more step about something", &format!("user{}", number % 11)],
+        )),
+        vector: Vec::new(),
+    };
+    let traces: Vec<_> = (0..300).map(pack).collect();
+    let statistics = Statistics::of(&traces, traces.len(), 0);
+    let queries = [pack(12), pack(1234), pack(0)];
+    let sought = Sought::of(&queries, &statistics, 100, 1e9, 300.0);
+    for block in [1, 64, 4096] {
+        let mut blocks: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
+        let mut sums = vec![vec![0.0; traces.len()]; queries.len()];
+        for (position, trace) in traces.iter().enumerate() {
+            for (hash, weight) in statistics.found_by(&trace.words) {
+                for (query, sums) in queries.iter().zip(&mut sums) {
+                    let looked = statistics.looked_for_by(&query.words, 100, 1e9, 300.0);
+                    let part = looked.iter().find(|(other, _)| *other == hash);
+                    sums[position] += part.map_or(0.0, |(_, part)| part * f64::from(weight));
+                }
+                let Some(word) = sought.words.iter().position(|other| *other == hash) else {
+                    continue;
+                };
+                let key = (u32::try_from(word).unwrap(), (position / block) as u64);
+                let bytes = blocks.entry(key).or_default();
+                bytes.extend_from_slice(&u16::try_from(position % block).unwrap().to_be_bytes());
+                bytes.extend_from_slice(&weight.to_be_bytes());
+            }
+        }
+        let mut postings = Vec::new();
+        // In no useful order.
+        for word in (0..u32::try_from(sought.words.len()).unwrap()).rev() {
+            let own = blocks
+                .range((word, 0)..(word + 1, 0))
+                .map(|(&(_, number), bytes)| {
+                    let number = u32::try_from(number).unwrap() | 0x8000_0000;
+                    [&number.to_be_bytes(), &bytes[..]].concat()
+                });
+            let own = own.collect::<Vec<_>>().concat();
+            postings.extend_from_slice(&word.to_be_bytes());
+            postings.extend_from_slice(&u32::try_from(own.len()).unwrap().to_be_bytes());
+            postings.extend_from_slice(&own);
+        }
+        let size = u32::try_from(block).unwrap();
+        for positions in [0..300, 40..200] {
+            let found = sought.candidates(&postings, size, &positions, 10).unwrap();
+            assert_eq!(found.len(), queries.len());
+            for (found, sums) in found.iter().zip(&sums) {
+                let range =
+                    usize::try_from(positions.start).unwrap()..usize::try_from(positions.end).unwrap();
+                let mut expected: Vec<f64> = sums[range].iter().copied().filter(|sum| *sum > 0.0).collect();
+                expected.sort_by(|one, other| other.total_cmp(one));
+                expected.truncate(10);
+                let found: Vec<f64> = found
+                    .iter()
+                    .map(|position| sums[usize::try_from(*position).unwrap()])
+                    .collect();
+                assert_eq!(found.len(), expected.len());
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
+                }
+            }
+        }
+        let damaged = [
+            &postings[..postings.len() - 1],
+            &[0xff; 16],
+            // A posting without a block.
+            &[0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 1],
+        ];
+        for bytes in damaged {
+            let error = sought.candidates(bytes, size, &(0..300), 10).unwrap_err();
+            assert_eq!(error.code(), "ERR_INVALID_ENTRY");
+        }
+    }
+    assert_eq!(
+        sought.candidates(&[], 64, &(0..300), 10).unwrap(),
+        vec![Vec::<u64>::new(); 3]
+    );
+}
+
+#[test]
 fn traces_without_words_find_one_another() {
     let statistics = Statistics::of(&[], 0, 0);
     let none = Words::default();
-    assert_eq!(
-        statistics.found_by(&none),
-        statistics.looked_for_by(&none, 1, 0.0, 10.0)
-    );
+    let [(found, _)] = statistics.found_by(&none)[..] else {
+        panic!("one word");
+    };
+    assert_eq!(statistics.looked_for_by(&none, 1, 0.0, 10.0), [(found, 1.0)]);
 }
