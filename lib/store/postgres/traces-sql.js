@@ -20,10 +20,10 @@ const {
 const SMALL = 64;
 
 /**
- * Of how many positions the postings of a word lie together in a row, at most 32,768. Reading a row costs about as much as some ten postings,
- * and each addition writes the rows of its words anew.
+ * Of how many positions the postings of a word lie together in a row, at most 32,768. Each addition writes the rows of its words anew, and
+ * reading one takes a microsecond: with 2048, at 100,000 traces a call read 2,500 rows in 4 ms.
  */
-const BLOCK = 2048;
+const BLOCK = 16_384;
 
 /** How many traces that others have added meanwhile are compared at most; with more, the call begins anew. */
 const MOST_NEW = 1024;

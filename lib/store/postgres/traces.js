@@ -27,8 +27,9 @@ const BUDGET = 64_000;
 /** How many postings the words of all traces of a batch have, about. Traces of a batch often have words in common. */
 const BATCH_BUDGET = 1_000_000;
 
-/** How many candidates are compared. */
+/** How many candidates are compared, and how many for all traces of a batch. */
 const CANDIDATES = 64;
+const BATCH_CANDIDATES = 2048;
 
 /** Up to how many traces all are counted anew for statistics; how many more are counted at a time; and of how many embeddings P is made. */
 const SAMPLE = [4096, 16_384, 256];
@@ -242,16 +243,9 @@ class TraceTable {
       if (sought === undefined) continue;
       view.sought = sought;
       const postings = rows.find(([kind]) => kind === 'postings')?.[3];
+      const most = Math.max(count, Math.min(CANDIDATES, Math.ceil(BATCH_CANDIDATES / entries.length)));
       const found = await fromTable(() =>
-        sought.candidates(
-          ...[
-            Buffer.from(postings ?? '', 'base64'),
-            BLOCK,
-            view.lowest,
-            view.seen,
-            Math.max(CANDIDATES, count),
-          ],
-        ),
+        sought.candidates(...[Buffer.from(postings ?? '', 'base64'), BLOCK, view.lowest, view.seen, most]),
       );
       // Where no words are shared, the newest one stands for all.
       view.candidates = found.map((own) => (own.length > 0 ? [...own] : [view.seen - 1]));

@@ -36,7 +36,9 @@ use crate::{
     },
 };
 
-/// By how many words a trace is found: those that add most to its length.
+/// By how many words a trace is found: those that add most to its length. With 128, twice as many postings had to be read to find the nearest as
+/// often. Without words that more than an eighth of the traces contain, the nearest of an unseen trace was among the candidates in .77 of
+/// the cases instead of .97.
 pub const FOUND_BY: usize = 64;
 
 /// The weight of a word by which a trace is found is a whole number of parts of 1, of which there are so many.
@@ -215,7 +217,7 @@ impl Statistics {
             Projection::of(&vectors),
         );
         for trace in traces {
-            for (hash, _) in grown.leading(&trace.words).into_iter().take(FOUND_BY) {
+            for (hash, _) in grown.finding(&trace.words) {
                 if let Some(known) = grown.words.get_mut(&hash) {
                     known.finds += 1;
                 }
@@ -383,10 +385,14 @@ impl Statistics {
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // From 0 to WEIGHT_PARTS.
     pub fn found_by(&self, words: &Words) -> Vec<(u64, u16)> {
+        let in_parts = |(hash, weight): (u64, f64)| (hash, (weight * WEIGHT_PARTS).floor() as u16);
+        self.finding(words).into_iter().map(in_parts).collect()
+    }
+
+    fn finding(&self, words: &Words) -> Vec<(u64, f64)> {
         let mut leading = self.leading(words);
         leading.truncate(FOUND_BY);
-        let in_parts = |(hash, weight): (u64, f64)| (hash, (weight * WEIGHT_PARTS).floor() as u16);
-        leading.into_iter().map(in_parts).collect()
+        leading
     }
 
     /// The words by which traces like this one are looked for, with their weights: at most `most`, by which about `budget` traces are
