@@ -582,6 +582,24 @@ describe('a bad value', () => {
       expect(records.filter(({ error }) => !error).map(({ value }) => value)).toEqual([{ id: 'good' }]);
     });
 
+    test.each([
+      ['two open brackets', '[[\n', '', Buffer.from([0x1f, 0x5d, 0xff, 0x5d, 0x0a])],
+      ['an open bracket and an open object', '[{\n', '', Buffer.from('x}]\n')],
+      ['an open element', '[\n  {"a":[\n', '  ', Buffer.from('  x]}\n]\n')],
+    ])('%s, closed by what is no value', async (_, first, indent, last) => {
+      const good = `${indent}{"id":"good"}`;
+      const input = Buffer.concat([Buffer.from(`${first}${good}\n`), last, Buffer.from('{"id":"last"}\n')]);
+      for (const sizes of [[1], [7], [4096]]) {
+        const records = await read(input, { sizes });
+        const found = records.filter(({ error }) => !error).map(({ line, value }) => [line, value]);
+        const lines = String(input).split('\n');
+        expect(found).toEqual([
+          [1 + lines.indexOf(good), { id: 'good' }],
+          [lines.length - 1, { id: 'last' }],
+        ]);
+      }
+    });
+
     test('a line of a log that begins with a bracket', async () => {
       const characters = fc.constantFrom(...'[]{}",: a\\');
       const log = fc.string({ unit: characters }).map((text) => ({ text: `[x ${text}` }));

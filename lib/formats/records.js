@@ -204,7 +204,13 @@ async function* readElements(reader, limit) {
     const { bytes, end } = await reader.readElement(limit, indentation);
     /** @type {JsonRecord} */
     const element = { line, index: isWhole ? index : null, ...parse(bytes, limit, reader) };
-    if (end === END.separator) {
+    // A bracket may have closed it that is part of what broke it, with whole values in between.
+    const isSwallowing =
+      element.error !== undefined &&
+      bytes !== null &&
+      hasValueLine(bytes, indentation) &&
+      reader.mayReadAgain;
+    if (end === END.separator && !isSwallowing) {
       yield { ...element, index };
       isWhole ||= element.error === undefined;
     } else if (element.error !== undefined) {
@@ -215,7 +221,8 @@ async function* readElements(reader, limit) {
         yield element;
         continue;
       }
-      const error = end === END.input ? CUT_OFF : brokenBefore(reader.line - 1);
+      const lastLine = end === END.separator ? reader.line : reader.line - 1;
+      const error = end === END.input ? CUT_OFF : brokenBefore(lastLine);
       yield bytes === null ? element : { ...element, size, error };
       reader.unread([rest]);
       await reader.skipToBracket(indentation);
@@ -229,6 +236,23 @@ async function* readElements(reader, limit) {
       return;
     }
   }
+}
+
+/**
+ * Whether a line after the first begins with a bracket and is indented no further, as where a value begins that is not part of this
+ * one.
+ *
+ * @param {Buffer} bytes
+ * @param {number} indentation
+ */
+function hasValueLine(bytes, indentation) {
+  for (let at = 1 + bytes.indexOf(NEWLINE); at > 0; at = 1 + bytes.indexOf(NEWLINE, at)) {
+    const limit = Math.min(bytes.length, at + indentation + 1);
+    let end = at;
+    while (end < limit - 1 && (bytes[end] === SPACE || bytes[end] === TAB)) end++;
+    if (bytes[end] === OPEN_OBJECT || bytes[end] === OPEN_ARRAY) return true;
+  }
+  return false;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
