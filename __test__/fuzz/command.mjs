@@ -9,7 +9,7 @@
 // file is as it was or has been replaced by all of the new contents, and a trace is in some file always, even if the process
 // is killed. Nothing else is left beside the files. With --clean, no secret of the input is in anything that is written or said,
 // whole or in part; with --from, records of another format are bad, or become traces. Inputs that hold no `ReasoningTrace`s are
-// read on another thread where they come from standard input; how many of those were scored is counted.
+// read on another thread where they come from a pipe; how many of those were scored is counted.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -243,7 +243,7 @@ const beside = fc.constantFrom('nothing', 'old', ...links);
 const place = nowAndThen(INPUT_EVERY, fc.constant('input'), beside);
 const run = fc.record({
   inputs: fc.array(input, { minLength: 1, maxLength: 2 }),
-  stdin: fc.boolean(),
+  stdin: fc.option(fc.constantFrom('file', 'pipe'), { freq: 3 }),
   outputs: fc.record(
     { out: fc.oneof(beside, fc.constant('input')), dropped: place, report: place },
     { requiredKeys: [] },
@@ -312,8 +312,11 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
   const before = new Map(files.map(({ target }) => [target, read(target)]));
   const inputsBefore = made.map(({ file }) => fs.readFileSync(file));
   const names = made.map(({ file }) => file);
+  // A pipe does not tell what it is from, so nobody can say that it must not be replaced.
+  const isPiped = stdin === 'pipe' && !files.some(({ target }) => target === names[0]);
   const result = await runCommand([...args, ...(stdin ? names.slice(1) : names), ...(stdin ? ['-'] : [])], {
     input: stdin ? names[0] : undefined,
+    isPiped,
     killAfter: killed === null ? null : killed * MOST_MILLISECONDS,
   });
 
@@ -372,7 +375,13 @@ async function check({ inputs, stdin, outputs, extension, threshold, clean, from
     .map((line) => JSON.parse(line));
   counts.traces += scored.length;
   counts.converted += scored.filter(({ format }) => format !== NATIVE).length;
-  if (stdin && !memory && clean === null && from !== NATIVE && !inputsBefore[0].includes('ReasoningTrace')) {
+  if (
+    isPiped &&
+    !memory &&
+    clean === null &&
+    from !== NATIVE &&
+    !inputsBefore[0].includes('ReasoningTrace')
+  ) {
     counts.onThread += scored.filter(({ source }) => source === 'stdin').length;
   }
   const wellFormed = new Set(made.flatMap(({ made }) => made));
@@ -488,11 +497,14 @@ async function makeMemory() {
   return file;
 }
 
-function runCommand(args, { input: file, killAfter }) {
+function runCommand(args, { input: file, isPiped = false, killAfter }) {
   return new Promise((resolve, reject) => {
-    const stdin = file === undefined ? 'ignore' : fs.openSync(file);
+    const stdin = file === undefined ? 'ignore' : isPiped ? 'pipe' : fs.openSync(file);
     const child = spawn(process.execPath, [command, ...args], { stdio: [stdin, 'pipe', 'pipe'] });
-    if (file !== undefined) fs.closeSync(stdin);
+    if (typeof stdin === 'number') fs.closeSync(stdin);
+    // It may end without having read everything.
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(fs.readFileSync(file));
     const output = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr']) {
       child[name].setEncoding('utf8').on('data', (chunk) => {
