@@ -25,7 +25,7 @@ const OLDER_VERSION = 2;
 const OWN_COLUMNS = {
   meta: ['id', 'version', 'model', 'dtype', 'next_position'],
   table: ['position', 'added', 'embedding', 'label'],
-  words: ['word', 'position', 'weight'],
+  words: ['word', 'block', 'data'],
   summary: ['id', 'position', 'data', 'making'],
 };
 
