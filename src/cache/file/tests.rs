@@ -200,7 +200,13 @@ fn a_changed_or_missing_byte_is_noticed() {
     for index in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[index] ^= 1 << (index % 8);
-        assert!(matches!(read(&changed), Err(Unreadable::Damaged(_))), "{index}");
+        // The fields of the header have any order, so the bit may be that which makes another kind of memory of it.
+        let other_kind = changed.windows(13).any(|part| part == br#""version":"3""#);
+        match read(&changed) {
+            Err(Unreadable::Damaged(_)) => {}
+            Err(Unreadable::OtherKind { .. }) if other_kind => {}
+            other => panic!("{index}: {:?}", other.map(|_| ())),
+        }
         assert!(
             matches!(read(&bytes[..index]), Err(Unreadable::Damaged(_))),
             "{index}"
