@@ -705,14 +705,9 @@ mod tests {
         for row in &rows {
             for (index, number) in row.iter().enumerate() {
                 sums.sums[index] += f64::from(*number);
-                for (other, number) in row
-                    .iter()
-                    .zip(std::iter::repeat(number))
-                    .map(|(a, b)| a * b)
-                    .enumerate()
-                {
+                for (other, factor) in row.iter().enumerate() {
                     sums.products[(other / LANES * width + index) * LANES + other % LANES] +=
-                        f64::from(number);
+                        f64::from(factor * number);
                 }
             }
         }
@@ -735,14 +730,15 @@ mod tests {
             rows.map(|(error, row)| error * row.iter().zip(&errors).map(|(a, b)| a * b).sum::<f64>())
                 .sum()
         };
+        let is_admitted = |bytes: &[f32]| largest_pair(bytes) <= LARGEST_PAIR && largest(bytes) <= LARGEST;
         for lane in 0..LANES {
             let mut bytes: Vec<f32> = rounded.iter().map(|bytes| bytes[lane]).collect();
-            assert!(largest_pair(&bytes) <= LARGEST_PAIR && largest(&bytes) <= LARGEST);
+            assert!(is_admitted(&bytes));
             let least = cost(lane, &bytes);
             for index in 0..width {
                 for step in [-1.0, 1.0] {
                     bytes[index] += step;
-                    if largest_pair(&bytes) <= LARGEST_PAIR && largest(&bytes) <= LARGEST {
+                    if is_admitted(&bytes) {
                         assert!(
                             cost(lane, &bytes) >= least * (1.0 - 1e-9),
                             "{lane} {index} {step}"

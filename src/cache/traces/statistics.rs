@@ -116,8 +116,11 @@ fn weight_in_sample(memory: u32, sample: u32, traces: u32) -> f64 {
 /// How many of the counted traces contain a word, and how many are found by it.
 type Counted = (u32, u32);
 
+/// What was counted of each word, by its hash.
+type Counts = HashMap<u64, Counted, BuildHasherDefault<Hashed>>;
+
 /// The smallest number from `least` on that at most `most` words reach.
-fn least_count<S>(counts: &HashMap<u64, Counted, S>, most: usize, least: u32) -> u32 {
+fn least_count(counts: &Counts, most: usize, least: u32) -> u32 {
     let mut all: Vec<u32> = counts
         .values()
         .map(|&(traces, _)| traces)
@@ -163,7 +166,7 @@ impl Statistics {
     /// without an embedding counts with its words alone.
     #[must_use]
     pub fn of(traces: &[PackedTrace], memory: usize, dimensions: usize) -> Self {
-        let none = Self::new(0, 0, dimensions, std::iter::empty(), Projection::of(&[]));
+        let none = Self::new(0, 0, dimensions, Counts::default(), Projection::of(&[]));
         none.grown(traces, traces, memory)
     }
 
@@ -181,7 +184,7 @@ impl Statistics {
         while (self.sample >> halvings).saturating_add(more) > most && halvings < u32::BITS - 1 {
             halvings += 1;
         }
-        let mut counts: HashMap<u64, Counted, BuildHasherDefault<Hashed>> = self
+        let mut counts: Counts = self
             .words
             .iter()
             .map(|(&hash, known)| (hash, (known.traces >> halvings, known.finds >> halvings)))
@@ -213,7 +216,7 @@ impl Statistics {
             memory,
             (self.sample >> halvings) + more,
             self.dimensions,
-            counts.into_iter(),
+            counts,
             Projection::of(&vectors),
         );
         for trace in traces {
@@ -226,14 +229,7 @@ impl Statistics {
         grown
     }
 
-    fn new(
-        memory: u32,
-        sample: u32,
-        dimensions: usize,
-        counts: impl Iterator<Item = (u64, Counted)>,
-        projection: Projection,
-    ) -> Self {
-        let counts: HashMap<u64, Counted, BuildHasherDefault<Hashed>> = counts.collect();
+    fn new(memory: u32, sample: u32, dimensions: usize, counts: Counts, projection: Projection) -> Self {
         let least = least_count(&counts, MOST_COMMON, LEAST_COMMON);
         Self::with_least(memory, sample, dimensions, least, counts.into_iter(), projection)
     }
