@@ -979,6 +979,36 @@ describe('otel', () => {
     ]);
   });
 
+  test('spans of tools are of the calls with their ids, and else of the first that is left', async () => {
+    const asked = ['a', 'b', 'c', 'b', undefined].map((id) => ({ type: 'tool_call', name: 'f', id }));
+    const said = { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: asked }]) };
+    // Those with an id that nobody has called, and those after the last call, are calls of their own.
+    const spans = ['b', undefined, 'x', 'c', undefined, undefined, undefined].map((id, at) => ({
+      ...{ traceId: 't', startTimeUnixNano: `${at + 2}`, endTimeUnixNano: `${at + 2}` },
+      attributes: attributes({
+        ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'f' },
+        'gen_ai.tool.call.result': `result ${at}`,
+        ...(id && { 'gen_ai.tool.call.id': id }),
+      }),
+    }));
+    const first = { traceId: 't', startTimeUnixNano: '1', attributes: attributes(said) };
+    const [trace] = await tracesOf(batch(first, ...spans));
+    const results = [0, 1, 'call', 2, 3, 4, 5, 'call', 6];
+    expect(trace.steps.map(({ content }) => content)).toEqual([
+      ...Array(5).fill('f'),
+      ...results.map((at) => (at === 'call' ? 'f' : `result ${at}`)),
+    ]);
+    expect(trace.metadata.imported.left_out).toBeUndefined();
+  });
+
+  test('times that are no times count as none', async () => {
+    for (const time of ['9'.repeat(30), 'soon', null, {}]) {
+      const span = { traceId: 't', startTimeUnixNano: time, attributes: attributes({ 'input.value': 'Hi' }) };
+      const [trace] = await tracesOf(batch(span));
+      expect(Math.abs(Date.now() - Date.parse(trace.metadata.created_at))).toBeLessThan(60_000);
+    }
+  });
+
   test('a message that is said twice is there twice, and once for each span that repeats it', async () => {
     const said = (role, content) => ({ role, parts: [{ type: 'text', content }] });
     await fc.assert(

@@ -192,8 +192,12 @@ function listIn(json, before) {
   return Array.isArray(messages) ? { json, messages } : undefined;
 }
 
+/** How many digits a time can have, in 64 bits: reading a number of millions of digits takes seconds. */
+const TIME_LENGTH = 20;
+
 /** @param {unknown} time */
 function timeOf(time) {
+  if (typeof time === 'string' && time.length > TIME_LENGTH) return 0n;
   try {
     return BigInt(/** @type {string} */ (time));
   } catch {
@@ -458,9 +462,59 @@ const isTool = (attributes) =>
 /** @param {Attributes} attributes */
 const toolOf = (attributes) => attributes.get('gen_ai.tool.name') ?? attributes.get('tool.name');
 
+/** The calls of one tool, which are taken in their order, or by their ids. */
+class Asked {
+  /** @type {Array<string | undefined>} */
+  #ids = [];
+  #next = 0;
+  /** How many of each id are left. @type {Map<string | undefined, number>} */
+  #left = new Map();
+  /** How many of each id were taken before it was their turn. @type {Map<string | undefined, number>} */
+  #early = new Map();
+
+  /** @param {string | undefined} id */
+  add(id) {
+    this.#ids.push(id);
+    count(this.#left, id, 1);
+  }
+
+  /**
+   * The call of this id, or the next one; undefined if there is none.
+   *
+   * @param {string | undefined} id
+   * @returns {{ id: string | undefined } | undefined}
+   */
+  take(id) {
+    if (id !== undefined) {
+      if (!this.#left.get(id)) return undefined;
+      count(this.#left, id, -1);
+      count(this.#early, id, 1);
+      return { id };
+    }
+    while (this.#next < this.#ids.length) {
+      const next = this.#ids[this.#next++];
+      if (this.#early.get(next)) count(this.#early, next, -1);
+      else {
+        count(this.#left, next, -1);
+        return { id: next };
+      }
+    }
+    return undefined;
+  }
+}
+
+/**
+ * @param {Map<string | undefined, number>} counts
+ * @param {string | undefined} key
+ * @param {number} more
+ */
+function count(counts, key, more) {
+  counts.set(key, (counts.get(key) ?? 0) + more);
+}
+
 /** Calls that both a message and a span may have, which are steps once. */
 class Calls {
-  /** Those of messages that no span has had yet, by their ids and by their tools. @type {Map<string, Array<string | undefined>>} */
+  /** Those of messages that no span has had yet, by their tools. @type {Map<string, Asked>} */
   #asked = new Map();
   /** Ids, and else texts, of results that a span has had. @type {Map<string, number>} */
   #answered = new Map();
@@ -491,9 +545,9 @@ class Calls {
   /** @param {Record<string, unknown>} call */
   #ask(call) {
     const name = String(objectOf(call.function ?? call).name);
-    const asked = this.#asked.get(name);
-    if (asked) asked.push(stringOf(call.id));
-    else this.#asked.set(name, [stringOf(call.id)]);
+    const asked = this.#asked.get(name) ?? new Asked();
+    this.#asked.set(name, asked);
+    asked.add(stringOf(call.id));
   }
 
   /** @param {unknown} id */
@@ -510,16 +564,15 @@ class Calls {
   addSpan(builder, { attributes, end, start, status, statusMessage }) {
     const name = toolOf(attributes);
     const own = stringOf(attributes.get('gen_ai.tool.call.id') ?? attributes.get('tool_call.id'));
-    const asked = this.#asked.get(String(name)) ?? [];
-    const at = own === undefined ? (asked.length > 0 ? 0 : -1) : asked.indexOf(own);
-    const id = own ?? asked[at];
-    if (at < 0) {
+    const asked = this.#asked.get(String(name))?.take(own);
+    const id = own ?? asked?.id;
+    if (asked === undefined) {
       const args =
         attributes.get('gen_ai.tool.call.arguments') ??
         attributes.get('tool.parameters') ??
         attributes.get('input.value');
       builder.call({ id, name, args });
-    } else asked.splice(at, 1);
+    }
     if (end >= start && start > 0n) builder.took(id, Number(end - start) / 1e6);
     const failed = status === STATUS.error ? true : status === STATUS.ok ? false : undefined;
     const content =
