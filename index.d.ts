@@ -1060,7 +1060,7 @@ export interface CleanOptions {
   level?: PrivacyLevel;
   /**
    * Whether what the SDK misses is found too: keys of some thirty providers, private keys, JSON Web Tokens, webhooks, passwords in
-   * URLs and in JSON, card numbers and IPv6 addresses. The page
+   * URLs, in JSON and under names like `DB_PASSWORD`, card numbers, IPv6 addresses, and paths of Windows in JSON. The page
    * {@link https://github.com/openknowledgepulse/native/blob/main/docs/cleaning.md | Cleaning} lists them.
    *
    * @defaultValue `false`

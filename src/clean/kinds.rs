@@ -98,6 +98,7 @@ pub(super) static KINDS: &[Kind] = &[
     secret("api_key", matches_of!(r"xox[bpras]-[A-Za-z0-9-]+")),
     // 8
     secret("password", passwords),
+    if_strict(secret("password", strict::assigned_names)),
     // 9
     identifier(
         "email",
@@ -130,6 +131,14 @@ pub(super) static KINDS: &[Kind] = &[
         "filepath",
         matches_of!(r"[A-Z]:\\Users\\[A-Za-z0-9._-]+(?:\\", NO_SPACE, "*)*"),
     ),
+    // The same in JSON, where a backslash is two, or more in JSON within JSON.
+    if_strict(identifier(
+        "filepath",
+        matches_of!(
+            r"[A-Z]:\\{2,}Users\\{2,}[A-Za-z0-9._-]+(?:\\{2,}",
+            r#"[^\s\x80'"`,;)}\]\\]*)*"#
+        ),
+    )),
 ];
 
 /// Compiles an expression over letters. `\s` is ASCII's there: together with `\x80` it is JavaScript's.
@@ -174,15 +183,16 @@ fn passwords(letters: &[u8]) -> Ranges {
             r#"(?:'[^'"]*'|"[^'"]*"|[^\s\x80'"`,;)}\[\]]{2,})"#
         ))
     });
-    let value = |found: Range<usize>| {
-        // The names have neither of the two.
-        let separator = skip(letters, found.start, |letter| !matches!(letter, b'=' | b':'));
-        skip(letters, separator + 1, is_white_space)..found.end
-    };
     EXPRESSION
         .find_iter(letters)
-        .map(|found| value(found.range()))
+        .map(|found| value_of(letters, found.range()))
         .collect()
+}
+
+/// The value in an assignment, whose name has neither `=` nor `:`.
+pub(super) fn value_of(letters: &[u8], assignment: Range<usize>) -> Range<usize> {
+    let separator = skip(letters, assignment.start, |letter| !matches!(letter, b'=' | b':'));
+    skip(letters, separator + 1, is_white_space)..assignment.end
 }
 
 /// The first place from `from` on whose letter is not one to be skipped.

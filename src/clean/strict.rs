@@ -13,7 +13,7 @@ use std::{net::Ipv6Addr, ops::Range, str, sync::LazyLock};
 use regex::bytes::Regex;
 
 use super::{
-    kinds::{Ranges, expression, skip, stands_alone},
+    kinds::{Ranges, expression, skip, stands_alone, value_of},
     text::{is_white_space, is_word},
 };
 
@@ -158,6 +158,31 @@ const SECRET_NAME: &str = concat!(
     r"|(?:api|access|secret|private|signing|encryption|account)[_-]?key|api[_-]?secret)"
 );
 
+/// Values of names without quotes, as in `DB_PASSWORD=…` and in the lines of a call, `api-key: …`: what the SDK takes for a
+/// password under any name of a secret. Not of all of them: `authorization` has a scheme before its secret, which other kinds find, and
+/// `credentials: include` is an option of `fetch`.
+pub(super) fn assigned_names(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        let name = SECRET_NAME.replace("|authorization|credentials?", "");
+        expression(&format!(
+            r#"{name}[\s\x80]*[=:][\s\x80]*(?:\\*"[^"\r\n]*"|\\*'[^'\r\n]*'|[^\s\x80'"`,;)}}\[\]]{{2,}})"#
+        ))
+    });
+    EXPRESSION
+        .find_iter(letters)
+        .map(|found| value_of(letters, found.range()))
+        .filter(|value| !is_marked(letters, value))
+        .collect()
+}
+
+/// Whether a value is a marker already, perhaps in quotes.
+fn is_marked(letters: &[u8], value: &Range<usize>) -> bool {
+    let start = skip(letters, value.start, |letter| {
+        matches!(letter, b'\\' | b'"' | b'\'')
+    });
+    letters[start..].starts_with(b"[REDACTED:")
+}
+
 /// Whether what stands under this name is a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
@@ -175,8 +200,7 @@ pub(super) fn quoted_names(letters: &[u8]) -> Ranges {
         let Some(opening) = found.get(1) else { break };
         let value = opening.end()..closing_quote(letters, opening.range());
         from = value.end;
-        let is_marked = letters[value.clone()].starts_with(b"[REDACTED:");
-        if !value.is_empty() && !is_marked {
+        if !value.is_empty() && !is_marked(letters, &value) {
             ranges.push(value);
         }
     }
@@ -472,6 +496,14 @@ mod tests {
             (r#"{"password": "a\"b\\", "x": 1}"#.into(), r#"{"password": "[REDACTED:password]", "x": 1}"#),
             (r#"{\"dbPassword\":\"a\\\"b\",\"x\":1}"#.into(), r#"{\"dbPassword\":\"[REDACTED:password]\",\"x\":1}"#),
             ("{'api-key': 'abc'}".into(), "{'api-key': '[REDACTED:password]'}"),
+            ("DB_PASSWORD=hunter2 x".into(), "DB_PASSWORD=[REDACTED:password] x"),
+            ("f\napi-key: abc\nclient_secret: de f".into(), "f\napi-key: [REDACTED:password]\nclient_secret: [REDACTED:password] f"),
+            ("export X_TOKEN=\"it's, all\" y".into(), "export X_TOKEN=[REDACTED:password] y"),
+            (r#"{"run":"A_TOKEN=\"ab\" B_PWD=cd"}"#.into(), r#"{"run":"A_TOKEN=[REDACTED:password] B_PWD=[REDACTED:password]"}"#),
+            ("AccountKey=short".into(), "AccountKey=[REDACTED:password]"),
+            (format!("GITHUB_TOKEN=ghp_{key}"), "GITHUB_TOKEN=[REDACTED:api_key]"),
+            (format!("GITHUB_TOKEN='ghu_{key}'"), "GITHUB_TOKEN='[REDACTED:api_key]'"),
+            (r#"["C:\\Users\\bob\\my.txt", 1] C:\\\\Users\\\\al\\\\x"#.into(), r#"["[REDACTED:filepath]", 1] [REDACTED:filepath]"#),
             ("\"token\": \"cut off\n\"x\"".into(), "\"token\": \"[REDACTED:password]\n\"x\""),
             ("fe80::1%eth0, ::ffff:10.0.0.1".into(), "[REDACTED:ip]%eth0, [REDACTED:ip]"),
             ("[2001:db8::ff00:42:8329]:443.".into(), "[[REDACTED:ip]]:443."),
@@ -489,11 +521,12 @@ mod tests {
             "https://discord.com/channels/1/2",
             "https://webhook.office.com/",
             "secret_access_key is a name",
-            "AccountKey=short",
             "?sig=short",
             "http://host:8080/a@b",
             "Authorization: Basic",
             r#"{"tokens": "17", "password": "", "password_hint": "none"}"#,
+            "max_tokens=17 password_hint: none, fetch(url, { credentials: include }) api-key: a",
+            r"C:\\Program Files\\x",
             "std::vec a::b Add::Ad :: 12:30:45 00:1b:44:11:3a:b7 1:2:3:4:5:6:7:8:9 x::1",
             "4111 1111 1111 1112",
         ] {
