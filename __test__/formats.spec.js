@@ -757,6 +757,25 @@ describe('claude-code', () => {
     expect(known).toEqual({ success: true, confidence: false });
   });
 
+  test('commands of the program are not what the user asked for', async () => {
+    const user = (content) => ({ type: 'user', sessionId: 's', message: { role: 'user', content } });
+    const [trace] = await tracesOf([
+      user('<command-name>/clear</command-name>\n            <command-message>clear</command-message>'),
+      user('<local-command-stdout></local-command-stdout>'),
+      user('<bash-input>git status</bash-input>'),
+      user([{ type: 'text', text: '<bash-stdout>clean</bash-stdout><bash-stderr></bash-stderr>' }]),
+      user('<command-message>review is running</command-message>\n<command-name>/review</command-name>'),
+      user('<command-name> is a tag'),
+    ]);
+    expect(trace.task.objective).toMatch(/^<command-message>review/);
+    expect(trace.steps.map(({ type, content }) => [type, content.slice(0, 14)])).toEqual([
+      ['observation', '<bash-input>gi'],
+      ['observation', '<bash-stdout>c'],
+      ['observation', '<command-name>'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({ 'command of the program': 2 });
+  });
+
   test('sessions that are mixed are told apart, and circles of parents end', async () => {
     const renamed = lines.map((line) => line.replaceAll('5f0c7c9e', 'other').replaceAll(/"(u|s)-/g, '"$1x'));
     const mixed = lines.flatMap((line, at) => [line, renamed[at]]);

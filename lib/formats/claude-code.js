@@ -13,6 +13,8 @@
 // | `isCompactSummary`                                      | none; counted: it repeats what was                               |
 // | an event whose `uuid` was there before, as in a session that was continued | none; counted                                 |
 // | `isMeta`, `isApiErrorMessage`                           | none; counted: the program speaks, not the user nor the agent    |
+// | commands that the program carries out, as `/clear`, and what they print | none; counted                                    |
+// | commands that the user runs in a shell, and what they print | `observation`                                                |
 // | `type` `result`                                         | success, by `is_error`                                           |
 // | `type` `system`, `summary`, `file-history-snapshot`, …  | none; counted                                                    |
 // | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
@@ -32,6 +34,12 @@ const MAX_EVENTS = 1_000_000;
 
 /** How results begin that say that the user has stopped the tool. */
 const INTERRUPTED = /^(?:\[Request interrupted by user|The user doesn't want to (?:proceed with|take) this)/;
+
+/** How turns of a user begin that are for the program. A command that becomes a prompt begins with its message, not with its name. */
+const OF_PROGRAM = /^<(?:command-name>\/|local-command-)/;
+
+/** How turns of a user begin that are the commands of a shell, or what it has printed. */
+const OF_SHELL = /^<bash-(?:input|stdout|stderr)>/;
 
 /** @param {Record<string, unknown>} event */
 const sessionOf = (event) => stringOf(event.sessionId) ?? stringOf(event.session_id);
@@ -135,6 +143,9 @@ function addEvent(builder, event) {
   if (event.isMeta === true) return builder.leaveOut('meta message');
   if (event.isApiErrorMessage === true) return builder.leaveOut('error of the API');
   if (details.model === undefined) builder.keep('model', stringOf(message.model));
+  const text = type === 'user' ? firstTextOf(message.content) : undefined;
+  if (text !== undefined && OF_PROGRAM.test(text)) return builder.leaveOut('command of the program');
+  if (text !== undefined && OF_SHELL.test(text)) return builder.event(message.content);
   const role = stringOf(message.role) ?? type;
   addMessage(builder, {
     role,
@@ -154,10 +165,18 @@ function withoutFailure(content, event) {
   return content.map((part) => {
     const { type, content: result } = objectOf(part);
     if (type !== 'tool_result') return part;
-    const text = typeof result === 'string' ? result : objectOf(listOf(result)[0]).text;
-    const isStopped = isInterrupted || (typeof text === 'string' && INTERRUPTED.test(text));
+    const isStopped = isInterrupted || INTERRUPTED.test(firstTextOf(result) ?? '');
     return isStopped ? { ...objectOf(part), is_error: false } : part;
   });
+}
+
+/**
+ * A text, or that of the first part; undefined without one.
+ *
+ * @param {unknown} content
+ */
+function firstTextOf(content) {
+  return typeof content === 'string' ? content : stringOf(objectOf(listOf(content)[0]).text);
 }
 
 module.exports = { createReader, name: /** @type {const} */ ('claude-code'), recognises };
