@@ -1194,6 +1194,8 @@ describe('what every format has in common', () => {
     ['an exception by its name', { content: 'ValueError: invalid literal' }, true],
     ['a text about errors', { content: 'No errors were found' }, false],
     ['a list of errors', { content: 'errors.log' }, false],
+    ['one with a return code', { content: '<returncode>1</returncode>\n<output>' }, true],
+    ['one with the return code 0', { content: '<returncode>0</returncode>\n<output>error' }, false],
   ])('%s is judged by its text', async (_, { content }, failed) => {
     const messages = [
       { role: 'user', content: 'go' },

@@ -53,11 +53,11 @@ const NAME_LENGTH = 100;
 
 /**
  * How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
- * JavaScript, and of the tools of benchmarks. Only the first `FAILURE_LENGTH` characters are looked at, because a result may be
+ * JavaScript, and of the tools of benchmarks, such as mini-SWE-agent. Only the first `FAILURE_LENGTH` characters are looked at, because a result may be
  * megabytes long.
  */
 const FAILURE =
-  /^\s{0,64}(?:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):)/i;
+  /^\s{0,64}(?:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<returncode>(?!0<))/i;
 const FAILURE_LENGTH = 256;
 
 /** A result that is JSON is searched for a failure if it has at most this many characters. */
