@@ -546,6 +546,18 @@ describe('openai-chat', () => {
     );
   });
 
+  test('a reply alone is a conversation', async () => {
+    const message = { role: 'assistant', content: 'Done.' };
+    const reply = { id: 'reply', object: 'chat.completion', choices: [{ index: 0, message }] };
+    for (const record of [reply, { custom_id: 'r-1', response: { status_code: 200, body: reply } }]) {
+      const [{ trace, format }, ...others] = await read(record);
+      expect([others, format, stepsOf(trace)]).toEqual([[], 'openai-chat', [['thought', 'Done.']]]);
+    }
+    // Of an output file of a batch, a request that has failed.
+    const failed = { custom_id: 'r-2', response: null, error: { code: 'expired' } };
+    expect((await read(failed))[0].error.code).toBe('ERR_INVALID_RECORD');
+  });
+
   test('is the same as a value, as text and in chunks of any size', async () => {
     const text = fs.readFileSync(path.join(folder, 'chat.jsonl'));
     const values = String(text)

@@ -128,6 +128,14 @@ function messagesOf(record) {
   if (isMessage(output[0]) || record.object === 'response') return [...inputOf(record.input), ...output];
   const input = listOf(record.input);
   if (isMessage(input[0])) return [...input, ...replyOf(objectOf(response))];
+  // A reply alone, as in the output of a batch.
+  for (const reply of [record, objectOf(response)]) {
+    const { choices } = isObject(reply.body) ? reply.body : reply;
+    if (Array.isArray(choices)) {
+      const messages = replyOf(reply);
+      if (messages.length > 0) return messages;
+    }
+  }
   // The request with a text only, and its reply in another field.
   if (typeof record.input === 'string' && replyOf(objectOf(response)).length > 0) {
     return [...inputOf(record.input), ...replyOf(objectOf(response))];
