@@ -1195,7 +1195,13 @@ describe('what every format has in common', () => {
 
   test('a format that is asked for is the only one', async () => {
     const [{ error }] = await read(trajectory, { format: 'openai-chat' });
-    expect(error.message).toBe('not openai-chat: it has no messages, and no items');
+    expect(error.message).toBe('not openai-chat: it has no messages, and no items; it looks like atif');
+    const [other] = await read({ nothing: 1 }, { format: 'openai-chat' });
+    expect(other.error.message).toBe('not openai-chat: it has no messages, and no items');
+    const [native] = await read({ '@type': 'ReasoningTrace' }, { format: 'atif' });
+    expect(native.error.message).toMatch(/; it looks like trace$/);
+    const [broken] = await read({ ...trajectory, steps: 1 }, { format: 'atif' });
+    expect(broken.error.message).toBe('not atif: steps must be an array');
   });
 
   test.each([

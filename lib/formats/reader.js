@@ -141,7 +141,7 @@ class TraceReader {
     try {
       found = this.#readerOf(format).read({ value, line, index, size });
     } catch (thrown) {
-      return [{ line, index, size, format: format.name, error: wrongOf(format.name, thrown) }];
+      return [{ line, index, size, format: format.name, error: this.#wrongOf(format.name, thrown, value) }];
     }
     // Most records of a format that spreads a trace over several end none.
     return Array.isArray(found) && found.length === 0 ? NONE : this.#take(format.name, record, found);
@@ -171,6 +171,25 @@ class TraceReader {
     return FORMATS.find(({ recognises }) => recognises(value));
   }
 
+  /**
+   * What is wrong with a record, and of which other format it seems to be than the one that was asked for.
+   *
+   * @param {FormatName} format
+   * @param {unknown} thrown
+   * @param {unknown} value
+   */
+  #wrongOf(format, thrown, value) {
+    const wrong = wrongOf(format, thrown);
+    if (this.#format === undefined) return wrong;
+    try {
+      const found = isTrace(value) ? NATIVE : FORMATS.find(({ recognises }) => recognises(value))?.name;
+      return found === undefined || found === format ? wrong : `${wrong}; it looks like ${found}`;
+    } catch {
+      // It has getters that throw.
+      return wrong;
+    }
+  }
+
   /** @param {Format} format */
   #readerOf(format) {
     let reader = this.#readers.get(format);
@@ -185,7 +204,7 @@ class TraceReader {
    * The traces that are put together, and what went wrong at last.
    *
    * @param {FormatName} format
-   * @param {{ line: number | null, index: number | null, size: number }} place
+   * @param {{ line: number | null, index: number | null, size: number, value?: unknown }} place
    * @param {Iterable<TraceBuilder | TypeError>} found
    * @returns {Generator<Item, void>}
    */
@@ -208,7 +227,7 @@ class TraceReader {
       }
     } catch (thrown) {
       const { line, index, size } = at;
-      yield { line, index, size, format, error: wrongOf(format, thrown) };
+      yield { line, index, size, format, error: this.#wrongOf(format, thrown, place.value) };
     }
   }
 }
