@@ -80,6 +80,8 @@ export interface ReadError {
   /** Has the `code` `ERR_INVALID_RECORD`; the message names the line. */
   error: Error;
   trace?: undefined;
+  format?: undefined;
+  known?: undefined;
 }
 
 /** What {@link toTraces} yields. */

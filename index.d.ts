@@ -955,7 +955,7 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
    *
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, naming the path, if the trace is malformed.
    */
-  static digest(trace: ReasoningTrace): string;
+  static digest(trace: ReadonlyReasoningTrace): string;
 
   /**
    * Remembers a trace under its `id` without comparing it. If the memory is full, the oldest trace leaves it.
@@ -965,13 +965,13 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
    * has another length, or a component that is not finite.
    * @throws the reason of the signal, as a rejection, if it aborts before the trace is remembered.
    */
-  add(trace: ReasoningTrace, options?: TraceOptions): Promise<void>;
+  add(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<void>;
 
   /** How new a trace is, and which remembered one it is nearest to. Remembers nothing. Rejects as {@link TraceMemory.add}. */
-  compare(trace: ReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
+  compare(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
 
   /** Compares a trace, then remembers it, as one step. Rejects as {@link TraceMemory.add}. */
-  compareAndAdd(trace: ReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
+  compareAndAdd(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
 
   /**
    * The `k` traces that are most similar, or all if fewer are remembered. The most similar comes first, and of equally similar ones the
@@ -979,7 +979,7 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
    *
    * @param k - a safe integer of at least 0; 1 by default
    */
-  nearest(trace: ReasoningTrace, k?: number, options?: TraceOptions): Promise<SimilarTrace[]>;
+  nearest(trace: ReadonlyReasoningTrace, k?: number, options?: TraceOptions): Promise<SimilarTrace[]>;
 
   /**
    * Iterates over the traces that are remembered when the iterator is made, oldest first. Traces that are forgotten before their turn are left

@@ -10,7 +10,7 @@ const native = require('./loader.js').addon;
 const { toFloatArray } = require('./vector-cache.js');
 
 /**
- * @import { CallOptions, ReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions, VectorCacheLoadOptions } from '../index.js'
+ * @import { CallOptions, ReadonlyReasoningTrace, SimilarTrace, TraceComparison, TraceMemoryEntry, TraceMemoryOptions, TraceOptions, VectorCacheLoadOptions } from '../index.js'
  * @import { TraceMemory as Public } from '../index.js'
  * @import { NativeSimilarTrace, NativeTraceMemory } from './binding.js'
  */
@@ -90,7 +90,7 @@ class TraceMemory {
   /**
    * The text whose embedding a memory with `novelty: 'full'` compares. Throws `ERR_INVALID_TRACE`.
    *
-   * @param {ReasoningTrace} trace
+   * @param {ReadonlyReasoningTrace} trace
    * @returns {string}
    */
   static digest(trace) {
@@ -104,7 +104,7 @@ class TraceMemory {
   /**
    * Remembers a trace without comparing it.
    *
-   * @param {ReasoningTrace} trace
+   * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions} [options]
    * @returns {Promise<void>}
    */
@@ -115,7 +115,7 @@ class TraceMemory {
   /**
    * How new a trace is, and what it is nearest to. Changes nothing.
    *
-   * @param {ReasoningTrace} trace
+   * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions} [options]
    * @returns {Promise<TraceComparison>}
    */
@@ -126,7 +126,7 @@ class TraceMemory {
   /**
    * Compares a trace, then remembers it: one atomic step.
    *
-   * @param {ReasoningTrace} trace
+   * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions} [options]
    * @returns {Promise<TraceComparison>}
    */
@@ -137,7 +137,7 @@ class TraceMemory {
   /**
    * The `k` traces that are most similar, the most similar first.
    *
-   * @param {ReasoningTrace} trace
+   * @param {ReadonlyReasoningTrace} trace
    * @param {number} [k]
    * @param {TraceOptions} [options]
    * @returns {Promise<SimilarTrace[]>}
@@ -235,7 +235,7 @@ class TraceMemory {
   }
 
   /**
-   * @param {ReasoningTrace} trace
+   * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions | undefined} options
    * @param {boolean} remember
    * @returns {Promise<TraceComparison>}

@@ -107,7 +107,19 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
   const scorer = new Scorer({ weights: { legal: equal } } as const);
   const method: string | undefined = cache.method;
   const scores = await Promise.all([evaluateValue(frozen), scorer.evaluateValue(frozen), explain(frozen)]);
-  return scores.length + (await evaluateValues(traces)).length + (method?.length ?? 0);
+  const memory = new TraceMemory();
+  await memory.add(frozen);
+  const { novelty } = await memory.compareAndAdd(frozen, { signal } as const);
+  const near = [...(await memory.nearest(frozen)), (await memory.compare(frozen)).nearest];
+  const digest = TraceMemory.digest(frozen);
+  return (
+    scores.length +
+    (await evaluateValues(traces)).length +
+    (method?.length ?? 0) +
+    novelty +
+    near.length +
+    digest.length
+  );
 }
 
 /** What a scorer remembers in depends on how it compares. */
