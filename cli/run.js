@@ -651,7 +651,7 @@ class Run {
   }
 
   /**
-   * How many vectors it holds; null if a store does not tell any more.
+   * How many traces it holds; null if a store does not tell any more.
    *
    * @param {boolean} isWritten
    */

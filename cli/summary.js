@@ -36,7 +36,7 @@ const DOMAIN_LENGTH = 100;
 /** @typedef {Partial<EmbedderStatus> & Pick<EmbedderStatus, 'available' | 'dtype' | 'reason'>} Embedder where nothing is to be embedded, the reason is null */
 
 /**
- * Where the memory is kept, and how many vectors it held before the run and holds after it; null where that is not known.
+ * Where the memory is kept, and how many traces it held before the run and holds after it; null where that is not known.
  *
  * @typedef {{ file: string, before: number, after: number | null }} MemoryFile
  */
@@ -178,7 +178,7 @@ function renderSummary(figures, { splits }) {
     lines.push(row('written', traces === null ? file : `${file}: ${count(traces, 'trace')}`));
   }
   if (memory !== null) {
-    const after = memory.after === null ? 'unknown' : count(memory.after, 'vector');
+    const after = memory.after === null ? 'unknown' : count(memory.after, 'trace');
     lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${after}`));
   }
   return `${lines.join('\n')}\n`;

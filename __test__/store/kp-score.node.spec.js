@@ -41,7 +41,7 @@ describeWithPostgres('kp-score --store', () => {
         expect(results[index].score).toBeCloseTo(expected.score, 6);
         expect(results[index].breakdown.nearest?.label).toBe(expected.nearest?.label);
       }
-      expect(stderr).toContain(`${before} → ${before + 3} vectors`);
+      expect(stderr).toContain(`${before} → ${before + 3} traces`);
     }
     const { rows } = await context.pool().query('SELECT count(*)::int AS count FROM knowledgepulse_novelty');
     expect(rows).toEqual([{ count: 6 }]);
@@ -97,7 +97,7 @@ describeWithPostgres('kp-score --store', () => {
     const args = ['--store', url(), '--store-table', 'small', '--memory-size', '2'];
     const { code, stderr } = await score(...args);
     expect(code).toBe(0);
-    expect(stderr).toContain('0 → 2 vectors');
+    expect(stderr).toContain('0 → 2 traces');
     const { maxElements } = await context.store({ table: 'small' }).setLimits({});
     expect(maxElements).toBe(2);
   });
