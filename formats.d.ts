@@ -91,14 +91,14 @@ export type ReadResult = ReadTrace | ReadError;
  * Reads the traces in what agents have written. A stream is read as it comes: of it, one record is held at a time, of at most 64 MB,
  * and of formats that spread a trace over several records, those that are not complete yet, at most 256 MB of them.
  *
- * @param input - text, bytes or a stream of either, which hold JSON Lines, arrays or single objects; or a value that is parsed
- * already
+ * @param input - text, bytes or a stream (also any iterable but an array) of either, which hold JSON Lines, arrays or single objects;
+ * or a value that is parsed already
  * @param options - what is known of the input
  * @returns the traces in the order of the input, and an error for each record that is none
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once, if an option has the wrong type or value, or if the
  * call has no such option.
- * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text. What the stream
- * throws is thrown as it is.
+ * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text, or if the input
+ * is a promise. What the stream throws is thrown as it is.
  * @example
  * ```ts
  * for await (const { trace, error } of toTraces(createReadStream('trajectory.json'), { success: true })) {

@@ -1458,6 +1458,22 @@ describe('what every format has in common', () => {
     expect(() => toTraces('', options)).toThrow(expect.objectContaining({ code: 'ERR_INVALID_OPTION' }));
   });
 
+  test('bytes and chunks of any kind are read, and a promise is to be awaited', async () => {
+    const text = '{"messages":[{"role":"user","content":"Hello"}]}';
+    const bytes = new TextEncoder().encode(text);
+    function* chunks() {
+      yield text.slice(0, 9);
+      yield bytes.subarray(9);
+    }
+    for (const input of [text, bytes, bytes.buffer, chunks(), new Set([text]), new Blob([text]).stream()]) {
+      expect((await tracesOf(input)).map(({ task }) => task.objective)).toEqual(['Hello']);
+    }
+    await expect(toTraces(Promise.resolve(text)).next()).rejects.toMatchObject({
+      code: 'ERR_INVALID_INPUT',
+      message: expect.stringMatching(/await it first/),
+    });
+  });
+
   test('what a stream throws is thrown as it is', async () => {
     const failure = new Error('the disk is on fire');
     async function* broken() {
@@ -1467,13 +1483,9 @@ describe('what every format has in common', () => {
     const reading = toTraces(broken());
     expect((await reading.next()).value.trace.task.objective).toBe('Hello');
     await expect(reading.next()).rejects.toBe(failure);
-    await expect(
-      toTraces(
-        [1][Symbol.iterator] &&
-          (async function* () {
-            yield 1;
-          })(),
-      ).next(),
-    ).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
+    async function* numbers() {
+      yield 1;
+    }
+    await expect(toTraces(numbers()).next()).rejects.toMatchObject({ code: 'ERR_INVALID_INPUT' });
   });
 });

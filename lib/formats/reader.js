@@ -2,6 +2,8 @@
 
 // Turns what agents write into traces, by the module of each format.
 
+const { types } = require('node:util');
+
 const { inRange, ofType, oneOf, readOptions } = require('../calls/options.js');
 const { codedError } = require('../calls/errors.js');
 const { isObject } = require('./mapping.js');
@@ -310,8 +312,12 @@ function resultOf({ line, index, format, value, known, error }) {
 function recordsOf(input) {
   if (typeof input === 'string') return readRecords(bytesOf([input]));
   if (input instanceof Uint8Array) return readRecords(bytesOf([input]));
-  const isStream = input !== null && typeof input === 'object' && Symbol.asyncIterator in input;
+  if (types.isAnyArrayBuffer(input)) return readRecords(bytesOf([new Uint8Array(input)]));
+  const isStream = isObject(input) && (Symbol.asyncIterator in input || Symbol.iterator in input);
   if (isStream) return readRecords(bytesOf(/** @type {AsyncIterable<unknown>} */ (input)));
+  if (types.isPromise(input)) {
+    throw codedError(TypeError, 'ERR_INVALID_INPUT', 'the input is a promise: await it first');
+  }
   // An array is a list of records, or one conversation, whose reader puts its messages together.
   if (Array.isArray(input)) return [input.map((value, index) => ({ line: null, index, size: 0, value }))];
   return [[{ line: null, index: null, size: 0, value: input }]];
