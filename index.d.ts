@@ -812,10 +812,10 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   get model(): { model: string; dtype: string } | null;
 
   /**
-   * The name of the method by which the vectors were made from traces: the `novelty` of the scorer that added them, `prefix` or
-   * `full`, or the method of the entries of a {@link LocalStore}. A scorer refuses a cache with vectors of the other method, because
-   * they cannot be compared. It is `undefined` while the cache has only vectors that were added with {@link VectorCache.add}, or comes
-   * from a file of an older version; these are compared by either method.
+   * The name of the method by which the vectors were made from traces: `prefix` if a scorer added them, or the method of the entries
+   * of a {@link LocalStore}. A scorer refuses a cache with vectors of another method, because they cannot be compared. It is `undefined`
+   * while the cache has only vectors that were added with {@link VectorCache.add}, or comes from a file of an older version; these are
+   * compared all the same.
    */
   get method(): string | undefined;
 
