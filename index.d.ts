@@ -950,6 +950,19 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
   static load(path: string, options?: VectorCacheLoadOptions): Promise<TraceMemory>;
 
   /**
+   * The memory that has this {@link TraceMemory.handle} in another thread of the process: the same one, not a copy.
+   *
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` if it is no handle, or if no thread has the memory any more. In
+   * WebAssembly each thread has only its own memories.
+   * @example
+   * ```ts
+   * new Worker('./worker.js', { workerData: memory.handle });
+   * const memory = TraceMemory.fromHandle(workerData); // in worker.js
+   * ```
+   */
+  static fromHandle(handle: number): TraceMemory;
+
+  /**
    * The text whose embedding stands for a trace in a memory with `novelty: 'full'`: the objective and the contents of all steps, each cut to
    * its first characters, as many as fit 1,900 together.
    *
@@ -1001,6 +1014,12 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
 
   /** The model that the embeddings come from, if that is known. */
   get model(): { model: string; dtype: string } | null;
+
+  /**
+   * A number by which {@link TraceMemory.fromHandle} finds the memory in another thread, such as a worker. The memory lives as long as one
+   * of these threads has it; a number does not keep it.
+   */
+  get handle(): number;
 
   /** How many bytes of memory the traces take, beside their labels. */
   get bytes(): number;

@@ -35,6 +35,48 @@ describe('worker threads', () => {
   });
 });
 
+describe('a memory of traces', () => {
+  test('is shared with workers by its handle', async () => {
+    const { result } = await runForResult(`
+      const { Worker } = require('node:worker_threads');
+      const code = \`
+        const { workerData: { handle, trace }, parentPort } = require('node:worker_threads');
+        const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
+        const memory = kp.TraceMemory.fromHandle(handle);
+        const scorer = new kp.Scorer({ novelty: 'lexical', memory });
+        scorer.explain(trace).then(({ nearest }) => parentPort.postMessage([nearest?.label, memory.handle, memory.novelty]));
+      \`;
+      const memory = new kp.TraceMemory({ maxElements: 3 });
+      const { handle } = memory;
+      const said = await Promise.all([1, 2].map(() => new Promise((resolve, reject) => {
+        const worker = new Worker(code, { eval: true, workerData: { handle, trace: makeTrace() } });
+        worker.once('message', resolve).once('error', reject);
+      })));
+      const { novelty } = await memory.compareAndAdd(makeTrace());
+      await memory.add(makeTrace());
+      const other = new kp.TraceMemory();
+      console.log(JSON.stringify({
+        said, handle, novelty, size: memory.size, labels: [...memory].map(({ label }) => label),
+        id: makeTrace().id, isSame: memory.handle === handle, isOther: other.handle !== handle,
+      }));
+    `);
+    const { id, handle } = result;
+    expect(result).toMatchObject({ novelty: 0, size: 3, labels: [id, id, id], isSame: true, isOther: true });
+    expect(result.said).toHaveLength(2);
+    expect(result.said.map(([label]) => label).sort()).toEqual([id, null].sort());
+    for (const said of result.said) expect(said.slice(1)).toEqual([handle, 'lexical']);
+  });
+
+  test('is not found by what is no handle', () => {
+    const { TraceMemory } = require('..');
+    for (const handle of [0, 2 ** 40, -1, 1.5, '1', undefined, null]) {
+      expect(() => TraceMemory.fromHandle(handle)).toThrow(
+        expect.objectContaining({ code: 'ERR_INVALID_OPTION' }),
+      );
+    }
+  });
+});
+
 describe('imports', () => {
   const names = [
     'Embedder',

@@ -133,6 +133,10 @@ export declare class NativeTraceMemory {
   add(traces: unknown[], vectors?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<void>
   /** The most similar traces, the most similar first. */
   nearest(trace: unknown, count: number, vector?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<NativeSimilarTrace[]>
+  /** A number by which another thread of the process takes part in the memory. */
+  get handle(): number
+  /** The memory with this handle; null if there is none, or none any more. */
+  static fromHandle(handle: number): NativeTraceMemory | null
   /** The oldest living trace whose sequence number is in this range. */
   stored(start: number, end: number): { sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null
   /** The sequence numbers of the living traces: that of the oldest, and one more than that of the newest. */

@@ -1,7 +1,7 @@
 'use strict';
 
 const { cancellable, throwIfAborted } = require('./calls/abort.js');
-const { oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
+const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
 const { COUNT, OPTIONS, loadMemory, saveMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon, localError } = require('./calls/errors.js');
@@ -85,6 +85,21 @@ class TraceMemory {
       held.checkModel(identity),
     );
     return adopt(loaded);
+  }
+
+  /**
+   * The memory that has this handle in another thread of the process: the same one, not a copy. Throws `ERR_INVALID_OPTION`.
+   *
+   * @param {number} handle
+   * @returns {Public}
+   */
+  static fromHandle(handle) {
+    const found = native.NativeTraceMemory.fromHandle(requireNumber(handle, 'handle', COUNT));
+    if (found !== null) return adopt(found);
+    throw invalidOption(
+      RangeError,
+      `no TraceMemory of this process has the handle ${handle}: the thread that made it must keep it until this one has it`,
+    );
   }
 
   /**
@@ -192,6 +207,11 @@ class TraceMemory {
   get model() {
     const identity = this.#native.model;
     return identity === null ? null : { model: identity.model, dtype: identity.dtype };
+  }
+
+  /** What `fromHandle` takes in another thread. */
+  get handle() {
+    return this.#native.handle;
   }
 
   /** How many bytes of memory it takes, beside labels. */

@@ -2,7 +2,7 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     time::{Instant, SystemTime},
 };
 
@@ -31,6 +31,40 @@ use crate::{
     error::{self, Error},
     novelty::{digest, words::Words},
 };
+
+/// The memories that a thread has handed to others, by their handles; each lives as long as one of its objects does.
+static HANDED: Mutex<Handed> = Mutex::new(Handed {
+    memories: Vec::new(),
+    next: 1,
+});
+
+struct Handed {
+    memories: Vec<(u64, Weak<Mutex<TraceMemory>>)>,
+    next: u64,
+}
+
+impl Handed {
+    /// The handle of a memory, the same at every call.
+    fn handle_of(&mut self, memory: &Arc<Mutex<TraceMemory>>) -> u64 {
+        self.memories.retain(|(_, memory)| memory.strong_count() > 0);
+        let known = self
+            .memories
+            .iter()
+            .find(|(_, known)| Weak::as_ptr(known) == Arc::as_ptr(memory));
+        if let Some((handle, _)) = known {
+            return *handle;
+        }
+        let handle = self.next;
+        self.next += 1;
+        self.memories.push((handle, Arc::downgrade(memory)));
+        handle
+    }
+
+    fn memory(&self, handle: u64) -> Option<Arc<Mutex<TraceMemory>>> {
+        let (_, memory) = self.memories.iter().find(|(known, _)| *known == handle)?;
+        memory.upgrade()
+    }
+}
 
 /// The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments.
 #[napi(custom_finalize)]
@@ -185,10 +219,18 @@ impl Read {
 
 impl NativeTraceMemory {
     fn own(memory: TraceMemory) -> Self {
+        Self::part_of(Arc::new(Mutex::new(memory)))
+    }
+
+    /// An object for a memory that others may have too.
+    fn part_of(memory: Arc<Mutex<TraceMemory>>) -> Self {
+        let locked = lock(&memory);
+        let (method, bounds) = (locked.method(), *locked.options());
+        drop(locked);
         Self {
-            method: memory.method(),
-            bounds: *memory.options(),
-            memory: Arc::new(Mutex::new(memory)),
+            memory,
+            method,
+            bounds,
             told: Arc::default(),
             queue: Arc::default(),
         }
@@ -375,6 +417,19 @@ impl NativeTraceMemory {
         self.enqueue(env, read, call, move |memory, entries, now| {
             nearest_to(memory, entries, count as usize, now)
         })
+    }
+
+    /// A number by which another thread of the process takes part in the memory.
+    #[napi(getter, catch_unwind)]
+    pub fn handle(&self) -> f64 {
+        lock(&HANDED).handle_of(&self.memory) as f64
+    }
+
+    /// The memory with this handle; null if there is none, or none any more.
+    #[napi(catch_unwind)]
+    pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
+        let memory = lock(&HANDED).memory(handle as u64);
+        memory.map(Self::part_of)
     }
 
     /// The oldest living trace whose sequence number is in this range.
