@@ -2,6 +2,8 @@
 
 // The store in PostgreSQL of traces: what is particular to it. conformance.node.spec.js has what all stores do.
 
+const { randomUUID } = require('node:crypto');
+
 const { LocalStore, Scorer, TraceMemory } = require('../..');
 const { makeTrace } = require('../support/make-trace.js');
 const { MODEL, clusteredVector, describeWithPostgres, rejection, useServer } = require('../support/store.js');
@@ -16,6 +18,18 @@ function traceOf(seed) {
     ...makeTrace({ objective: `topic${seed % 23} for user${seed % 50}`, steps }),
     id: `kp:trace:${seed}`,
   };
+}
+
+/** What a scorer gives a store of these traces. */
+async function entriesOf(seeds) {
+  const captured = [];
+  const capturing = new LocalStore(new TraceMemory());
+  capturing.compareAndAddBatch = async (entries) => {
+    captured.push(...entries);
+    return entries.map(() => [null]);
+  };
+  await new Scorer({ novelty: 'lexical', store: capturing }).evaluateValues(seeds.map(traceOf));
+  return captured;
 }
 
 describeWithPostgres('PgVectorStore of traces', () => {
@@ -62,14 +76,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
   });
 
   test('more traces with embeddings than P is made of', async () => {
-    const captured = [];
-    const capturing = new LocalStore(new TraceMemory());
-    capturing.compareAndAddBatch = async (entries) => {
-      captured.push(...entries);
-      return entries.map(() => [null]);
-    };
-    const seeds = Array.from({ length: 320 }, (_, seed) => seed);
-    await new Scorer({ novelty: 'lexical', store: capturing }).evaluateValues(seeds.map(traceOf));
+    const captured = await entriesOf(Array.from({ length: 320 }, (_, seed) => seed));
     const entries = captured.map((entry, seed) => ({
       ...{ ...entry, method: 'full', model: MODEL },
       vectors: [clusteredVector(seed)],
@@ -107,6 +114,45 @@ describeWithPostgres('PgVectorStore of traces', () => {
       expect(error.code).toBe('ERR_STORE_OTHER_METHOD');
       expect(error.message).toContain(`the tables of ${table} are of novelty '${made}', not of '${other}'`);
     }
+  });
+
+  test('a call that is made again has the answer of the first, also with what others added meanwhile', async () => {
+    const table = 'again';
+    const others = await migrated({ novelty: 'lexical', table });
+    const entries = await entriesOf(Array.from({ length: 102 }, (_, seed) => seed));
+    for (const from of [0, 50]) await others.compareAndAddBatch(entries.slice(from, from + 50));
+    const late = pool();
+    const connect = late.connect.bind(late);
+    let meanwhile = () => others.compareAndAdd({ ...entries[100], id: 'meanwhile' });
+    late.connect = (callback) =>
+      connect((error, client, release) => {
+        const query = client && Object.getPrototypeOf(client).query.bind(client);
+        if (client) {
+          client.query = async (config) => {
+            // When it has looked, and is about to add.
+            if (/_add"?\(/.test(config.text)) await meanwhile?.();
+            return query(config);
+          };
+        }
+        callback(error, client, release);
+      });
+    const mine = store({ novelty: 'lexical', table, pool: late });
+    const call = randomUUID();
+    const batch = [entries[100], entries[101]];
+    const first = await mine.compareAndAddBatch(batch, { call });
+    expect(first[0]).toMatchObject([{ label: 'meanwhile', similarity: 1 }]);
+    meanwhile = undefined;
+    expect(await mine.compareAndAddBatch(batch, { call })).toEqual(first);
+    expect(await others.size()).toBe(103);
+    // What is deleted by now is left out, unless that is all.
+    await pool().query(`DELETE FROM ${table} WHERE position < 100`);
+    const [[again]] = await mine.compareAndAddBatch(batch, { call });
+    expect(again).toMatchObject({ label: 'meanwhile', contained: 1 });
+    await pool().query(`DELETE FROM ${table} WHERE position = 100`);
+    const error = await rejection(mine.compareAndAddBatch(batch, { call }));
+    expect(error.message).toContain(
+      'a part of its traces, or all that one was compared with, is deleted by now',
+    );
   });
 
   test('options of vectors are refused', () => {

@@ -239,7 +239,17 @@ class TraceTable {
       if (isStored && byStatistics === '0') return { ...view, stored: Number(stored) };
       await this.#follow(summary, { signal, deadline });
       view.statistics = this.#known?.statistics;
-      if (isStored) return { ...view, stored: Number(stored) };
+      if (isStored) {
+        // What came between the candidates and the call is known, and no candidate.
+        const named = new Set(view.candidates.flat());
+        const positions = view.known.map(({ position }) => position);
+        const since = positions.filter((position) => !named.has(position));
+        for (const own of view.candidates) {
+          own.push(...since);
+          if (!own.some((position) => positions.includes(position))) throw partlyDeleted();
+        }
+        return { ...view, stored: Number(stored) };
+      }
       if (sought === undefined) continue;
       view.sought = sought;
       const postings = rows.find(([kind]) => kind === 'postings')?.[3];
@@ -247,8 +257,8 @@ class TraceTable {
       const found = await fromTable(() =>
         sought.candidates(...[Buffer.from(postings ?? '', 'base64'), BLOCK, view.lowest, view.seen, most]),
       );
-      // Where no words are shared, the newest one stands for all.
-      view.candidates = found.map((own) => (own.length > 0 ? [...own] : [view.seen - 1]));
+      // Where no words are shared, the newest one stands for all; and in a batch it counts longest.
+      view.candidates = found.map((own) => [...new Set([...own, view.seen - 1])]);
       return view;
     }
   }
@@ -340,15 +350,8 @@ class TraceTable {
     for (const [index, { position }] of known.entries()) indexes.set(position, index);
     const named = traces.map((_, entry) => {
       const counts = (/** @type {number} */ position) => position >= Math.max(lowest, seen + entry - limit);
-      const positions = candidates[entry].filter(counts);
-      // Where no words are shared, the newest one stands for all.
-      if (positions.length === 0)
-        positions.push(
-          ...known
-            .slice(-1)
-            .map(({ position }) => position)
-            .filter(counts),
-        );
+      // Some may have been swept since they were found.
+      const positions = candidates[entry].filter((position) => indexes.has(position) && counts(position));
       return Uint32Array.from(positions, (position) => /** @type {number} */ (indexes.get(position)));
     });
     const bytes = known.map((each) => each.bytes);
@@ -409,7 +412,7 @@ function partlyDeleted() {
   return codedError(
     Error,
     'ERR_STORE',
-    'the call is stored already, and a part of its traces is deleted by now',
+    'the call is stored already, and a part of its traces, or all that one was compared with, is deleted by now',
   );
 }
 
