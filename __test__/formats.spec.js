@@ -767,6 +767,14 @@ describe('claude-code', () => {
       steps: [{ content: 'Done.' }],
     });
     expect(known).toEqual({ success: true, confidence: false });
+    for (const result of [
+      { subtype: 'error_max_turns', is_error: false },
+      { subtype: 'error_max_turns' },
+      { subtype: 'success', is_error: true },
+    ]) {
+      const [failed] = await read([events[1], { ...events[2], is_error: undefined, ...result }]);
+      expect([failed.trace.metadata.success, failed.known.success]).toEqual([false, true]);
+    }
   });
 
   test('commands of the program are not what the user asked for', async () => {

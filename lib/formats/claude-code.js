@@ -15,7 +15,7 @@
 // | `isMeta`, `isApiErrorMessage`                           | none; counted: the program speaks, not the user nor the agent    |
 // | commands that the program carries out, as `/clear`, and what they print | none; counted                                    |
 // | commands that the user runs in a shell, and what they print | `observation`                                                |
-// | `type` `result`                                         | success, by `is_error`                                           |
+// | `type` `result`                                         | success, by `is_error` and by a `subtype` that begins with `error` |
 // | `type` `system`, `summary`, `file-history-snapshot`, …  | none; counted                                                    |
 // | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
 // |                                                         | `metadata.framework` is `claude-code`, `task_domain` is `code`   |
@@ -131,7 +131,9 @@ function addEvent(builder, event) {
   if (details.cwd === undefined) builder.keep('cwd', event.cwd);
   if (details.gitBranch === undefined) builder.keep('gitBranch', event.gitBranch);
   if (type === 'result') {
-    if (typeof event.is_error === 'boolean') builder.success = !event.is_error;
+    // A run that had no turns left says so there alone in some versions.
+    const isError = event.is_error === true || stringOf(event.subtype)?.startsWith('error') === true;
+    if (isError || event.is_error === false) builder.success = !isError;
     for (const name of ['num_turns', 'total_cost_usd', 'duration_ms', 'subtype'])
       builder.keep(name, event[name]);
     return;
