@@ -89,7 +89,8 @@ export type ReadResult = ReadTrace | ReadError;
 
 /**
  * Reads the traces in what agents have written. A stream is read as it comes: of it, one record is held at a time, of at most 64 MB,
- * and of formats that spread a trace over several records, those that are not complete yet, at most 256 MB of them.
+ * and of formats that spread a trace over several records, those that are not complete yet, at most 256 MB of them. It is closed when no
+ * more results are asked for.
  *
  * @param input - text, bytes or a stream (also any iterable but an array) of either, which hold JSON Lines, arrays or single objects;
  * or a value that is parsed already

@@ -1482,6 +1482,28 @@ describe('what every format has in common', () => {
     });
   });
 
+  test('a stream is closed when no more of it is wanted', async () => {
+    const text = '{"messages":[{"role":"user","content":"Hello"}]}';
+    for (const chunk of [`${text}\n`, `[${text},`]) {
+      let isClosed = false;
+      const chunks = async function* () {
+        try {
+          for (;;) yield chunk;
+        } finally {
+          isClosed = true;
+        }
+      };
+      for await (const { trace } of toTraces(chunks())) {
+        expect(trace.task.objective).toBe('Hello');
+        break;
+      }
+      expect(isClosed).toBe(true);
+    }
+    const stream = streamOf('session.jsonl');
+    for await (const { trace } of toTraces(stream)) if (trace) break;
+    expect(stream.destroyed).toBe(true);
+  });
+
   test('what a stream throws is thrown as it is', async () => {
     const failure = new Error('the disk is on fire');
     async function* broken() {

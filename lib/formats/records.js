@@ -55,27 +55,31 @@ const BATCH_SIZE = 64 * 1024;
  */
 async function* readRecords(chunks, { limit = DEFAULT_LIMIT, quotes = true } = {}) {
   const reader = new Reader(chunks, quotes);
-  /** The line whose rest says nothing new: something in it was bad already. */
-  /** @type {number | null} */
-  let badLine = null;
-  for (let byte = await reader.skipBlank(); byte !== undefined; byte = await reader.skipBlank()) {
-    if (byte === OPEN_ARRAY) {
-      for await (const element of readElements(reader, limit)) yield [element];
-      continue;
+  try {
+    /** The line whose rest says nothing new: something in it was bad already. */
+    /** @type {number | null} */
+    let badLine = null;
+    for (let byte = await reader.skipBlank(); byte !== undefined; byte = await reader.skipBlank()) {
+      if (byte === OPEN_ARRAY) {
+        for await (const element of readElements(reader, limit)) yield [element];
+        continue;
+      }
+      const whole = readWholeLines(reader, limit);
+      if (whole.length > 0) {
+        yield whole;
+        continue;
+      }
+      const { line } = reader;
+      const record = byte === OPEN_OBJECT ? await readObject(reader, limit) : await readRest(reader, limit);
+      if (record.error === undefined) {
+        yield [record];
+        continue;
+      }
+      if (byte === OPEN_OBJECT || line !== badLine) yield [record];
+      badLine = reader.isInLine ? reader.line : null;
     }
-    const whole = readWholeLines(reader, limit);
-    if (whole.length > 0) {
-      yield whole;
-      continue;
-    }
-    const { line } = reader;
-    const record = byte === OPEN_OBJECT ? await readObject(reader, limit) : await readRest(reader, limit);
-    if (record.error === undefined) {
-      yield [record];
-      continue;
-    }
-    if (byte === OPEN_OBJECT || line !== badLine) yield [record];
-    badLine = reader.isInLine ? reader.line : null;
+  } finally {
+    await reader.close();
   }
 }
 
@@ -398,6 +402,11 @@ class Reader {
   constructor(chunks, quotes) {
     this.quotes = quotes;
     this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /** Lets go of the chunks: whoever does not want the rest of a stream wants it closed. */
+  async close() {
+    await this.#chunks.return?.();
   }
 
   /** Whether there is another byte. */
