@@ -45,6 +45,7 @@
 // frozen object and list for all fields that are missing.
 
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { createReadStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -85,7 +86,7 @@ const DIFFERENT = 50;
 const WRITERS = {
   atif: (trace, run) => [
     {
-      ...{ schema_version: 'ATIF-v1.8', session_id: `run ${run}`, agent: { name: 'bench', version: '1' } },
+      ...{ schema_version: 'ATIF-v1.8', session_id: uuid(run), agent: { name: 'bench', version: '1' } },
       steps: [
         { step_id: 1, source: 'user', message: trace.task.objective },
         ...turnsOf(trace).map(({ message, call, result }, at) => ({
@@ -100,7 +101,7 @@ const WRITERS = {
   ],
   'openai-chat': (trace, run) => [
     {
-      id: `run ${run}`,
+      id: uuid(run),
       messages: [{ role: 'user', content: trace.task.objective }, ...turnsOf(trace).flatMap(chatMessages)],
     },
   ],
@@ -135,13 +136,13 @@ const WRITERS = {
           : []),
       ]),
     ].map((event, at) => ({
-      ...{ sessionId: `run ${run}`, uuid: `${run}-${at}`, parentUuid: at === 0 ? null : `${run}-${at - 1}` },
+      ...{ sessionId: uuid(run), uuid: uuid(run, at), parentUuid: at === 0 ? null : uuid(run, at - 1) },
       ...{ timestamp: '2026-01-01T00:00:00.000Z', version: '2.0.0', cwd: '/work', isSidechain: false },
       ...event,
     })),
   'swe-agent': (trace, run) => [
     {
-      ...{ environment: 'bench', instance_id: `run ${run}`, info: { exit_status: 'submitted' } },
+      ...{ environment: 'bench', instance_id: `bench__bench-${run}`, info: { exit_status: 'submitted' } },
       history: [{ role: 'user', content: trace.task.objective }],
       trajectory: turnsOf(trace).map(({ message, call, result }) => ({
         ...{ thought: message, response: message, observation: result ?? '' },
@@ -157,7 +158,8 @@ const WRITERS = {
             {
               spans: [
                 {
-                  ...{ traceId: `run ${run}`, spanId: '1', startTimeUnixNano: '1', endTimeUnixNano: '2' },
+                  ...{ traceId: uuid(run).replaceAll('-', ''), spanId: '0000000000000001' },
+                  ...{ startTimeUnixNano: '1767225600000000000', endTimeUnixNano: '1767225601000000000' },
                   attributes: [
                     attribute('gen_ai.operation.name', 'chat'),
                     attribute(
@@ -177,6 +179,16 @@ const WRITERS = {
     },
   ],
 };
+
+/**
+ * An id as programs make them: a short one would be found faster, or slower, than these are.
+ *
+ * @param {...number} of
+ */
+function uuid(...of) {
+  const hex = createHash('md5').update(of.join()).digest('hex');
+  return hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
+}
 
 /** @param {string} key @param {string} stringValue */
 const attribute = (key, stringValue) => ({ key, value: { stringValue } });
