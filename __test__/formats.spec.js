@@ -31,6 +31,23 @@ async function tracesOf(input, options) {
   });
 }
 
+/** What scores, names and counts the traces of some values, read whole or in outline. */
+function essenceOf(values, options) {
+  const reader = new TraceReader(options);
+  const records = values.map((value, index) => ({ line: null, index, size: 10, value }));
+  const items = [...records.flatMap((record) => [...reader.read(record)]), ...reader.end()];
+  return items.map(({ value, known, ...rest }) => {
+    if (known === undefined) return rest;
+    const { id, metadata, task, steps, outcome } = value;
+    const { success, task_domain, framework, imported } = metadata;
+    return {
+      ...{ ...rest, id, known, success, task_domain, framework, imported, objective: task.objective },
+      steps: steps.map(({ step_id, type, tool }) => [step_id, type, tool]),
+      confidence: outcome.confidence,
+    };
+  });
+}
+
 const streamOf = (name) => fs.createReadStream(path.join(folder, name));
 
 /** The steps of a trace, each as its type and what novelty compares. */
@@ -1171,6 +1188,8 @@ describe('what every format has in common', () => {
     const [first, second] = [await ids(chat('a')), await ids(chat('b'))];
     expect(await ids(chat('a'))).toEqual(first);
     expect(second).not.toEqual(first);
+    // The contents that it is made of are there in outline too.
+    expect(essenceOf([chat('a')], { isOutline: true })).toMatchObject([{ id: first[0] }]);
     expect(new Set(await ids(trajectory)).size).toBe(2);
   });
 
@@ -1182,6 +1201,8 @@ describe('what every format has in common', () => {
       '{"messages":',
       '{"schema_version":"ATIF-v1.6","steps":[{"source":"cat","message":""}]}',
       '{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}',
+      // What stands for bytes that are not UTF-8 is UTF-8 itself.
+      '{"messages":[{"role":"user","content":"\ufffd"},{"role":"assistant","content":"b"}]}',
     ];
     const bad = Buffer.concat([
       Buffer.from(`${lines.join('\n')}\n{"messages":"`),
@@ -1196,7 +1217,8 @@ describe('what every format has in common', () => {
       expect.stringMatching(/^line 4: not JSON/),
       'line 5: not atif: steps[0].source must be system, user or agent',
       'a',
-      'line 7: not UTF-8',
+      '\ufffd',
+      'line 8: not UTF-8',
     ]);
     expect(results[0].error).toMatchObject({ code: 'ERR_INVALID_RECORD' });
   });
@@ -1263,7 +1285,30 @@ describe('what every format has in common', () => {
     ]);
   });
 
-  test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
+  test('an outline has no contents, and scores the same', async () => {
+    const scorer = new Scorer({ embedder: null });
+    const event = (content, type) => ({ type, sessionId: 'a', message: { content } });
+    const values = [
+      event('Hello', 'user'),
+      event([{ type: 'tool_use', id: '1', name: 'mcp__files__read', input: { path: '/' } }], 'assistant'),
+      event([{ type: 'tool_result', tool_use_id: '1', content: 'Error: no' }], 'user'),
+      event('I stop.', 'assistant'),
+    ];
+    const [outline, whole] = [true, false].map((isOutline) => {
+      const reader = new TraceReader({ isOutline });
+      for (const value of values) reader.read({ line: 1, index: null, size: 1, value });
+      return [...reader.end()][0].value;
+    });
+    expect(outline.steps).toEqual([
+      { step_id: 0, type: 'tool_call', tool: { name: 'mcp__files__read', mcp_server: 'files' } },
+      { step_id: 1, type: 'error_recovery' },
+      { step_id: 2, type: 'thought' },
+    ]);
+    expect(await scorer.explain(outline)).toEqual(await scorer.explain(whole));
+    expect(whole.steps[0]).toMatchObject({ input: { path: '/' } });
+  });
+
+  test('whatever is changed in a record, it becomes traces that can be scored, or an error, and the same in outline', async () => {
     const records = ['chat.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));
@@ -1314,6 +1359,7 @@ describe('what every format has in common', () => {
               expect(await scorer.evaluateValue(JSON.parse(JSON.stringify(trace)))).toBeGreaterThanOrEqual(0);
             }
           }
+          expect(essenceOf(values, { format, isOutline: true })).toEqual(essenceOf(values, { format }));
         },
       ),
       { numRuns: 700 },
@@ -1396,7 +1442,9 @@ describe('what every format has in common', () => {
     test('that are nested deeply cost an error, and the rest is read', async () => {
       let deep = [];
       for (let depth = 0; depth < 50_000; depth++) deep = [deep];
-      const found = await read([...make(deep, [], 'a'), ...make('Hello', [], 'b')]);
+      const values = [...make(deep, [], 'a'), ...make('Hello', [], 'b')];
+      expect(essenceOf(values, { isOutline: true })).toEqual(essenceOf(values, {}));
+      const found = await read(values);
       const [first, refused] = found
         .map(({ error, trace }) => error?.message ?? trace?.task.objective)
         .sort();

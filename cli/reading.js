@@ -34,6 +34,7 @@ const WORTH_A_THREAD = 4 * 1024 * 1024;
 /** Reads the inputs of a run, one after the other. */
 class Reading {
   #settings;
+  #isLeast;
   #mayShare;
   /** Files that were read, so that a trajectory in a file of its own counts once. @type {Context['files']} */
   #files = new Map();
@@ -44,12 +45,13 @@ class Reading {
 
   /**
    * @param {Settings} settings
-   * @param {{ mayShare: boolean }} options `mayShare` is whether the least of a trace is enough, as where nothing is compared
+   * @param {{ isLeast: boolean }} options `isLeast` is whether the least of a trace is enough, as where nothing is compared
    */
-  constructor(settings, { mayShare }) {
+  constructor(settings, { isLeast }) {
     this.#settings = settings;
+    this.#isLeast = isLeast;
     this.#mayShare =
-      mayShare &&
+      isLeast &&
       settings.format !== NATIVE &&
       (os.availableParallelism?.() ?? os.cpus().length) > 1 &&
       process.versions.bun === undefined;
@@ -57,7 +59,7 @@ class Reading {
 
   /**
    * The items of an input, in batches. The value of one that has come from another thread is the least of a trace, and its text is
-   * that of all of it if it is to be written; otherwise an item is as `TraceReader` gives it.
+   * that of all of it if it is to be written; otherwise an item is as `TraceReader` gives it, an outline if that is enough.
    *
    * @param {AsyncGenerator<Buffer>} chunks
    * @param {{ file?: string, size: number | null }} input the path, and how many bytes it has, null if that is not known
@@ -83,7 +85,8 @@ class Reading {
    */
   async *#readHere(chunks, file) {
     const { quotes, isWritten, excerptLength, ...given } = this.#settings;
-    const reader = new TraceReader({ ...given, file, files: this.#files });
+    const isOutline = this.#isLeast && !isWritten;
+    const reader = new TraceReader({ ...given, file, files: this.#files, isOutline });
     for await (const records of readRecords(chunks, { quotes })) yield itemsOf(reader, records);
     yield reader.end();
   }

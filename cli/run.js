@@ -173,7 +173,7 @@ class Run {
     const given = { format: from, success, confidence, domain };
     const settings = { ...given, quotes: clean === null, isWritten, excerptLength: EXCERPT_LENGTH };
     // What is compared or cleaned is all of a trace.
-    return new Reading(settings, { mayShare: embedder === null && novelty !== 'lexical' && clean === null });
+    return new Reading(settings, { isLeast: embedder === null && novelty !== 'lexical' && clean === null });
   }
 
   /** The scorer; there is one as soon as the run is prepared. */

@@ -41,6 +41,15 @@ const { createHash } = require('node:crypto');
 /** @typedef {import('../../index.js').ReasoningTraceStep} Step */
 
 /**
+ * Where a trace begins, and how much of it is wanted.
+ *
+ * @typedef {object} Place
+ * @property {number | null} line in the input, from 1
+ * @property {number | null} index in the array that it is an element of, from 0
+ * @property {boolean} [isOutline] whether an outline is enough
+ */
+
+/**
  * The outcome of a trace where neither the trace nor the caller states one: no success, because none was seen, and a confidence of a half.
  */
 const DEFAULT_OUTCOME = { success: false, confidence: 0.5 };
@@ -166,9 +175,13 @@ const serverOf = (tool) => (tool.startsWith('mcp__') ? MCP_TOOL.exec(tool)?.[1] 
 /** The fields in which a part has its text, whatever its type. */
 const TEXT_FIELDS = ['text', 'content', 'refusal'];
 
-/** Puts a trace together. */
+/**
+ * Puts a trace together, or its outline: all but the contents and inputs of its steps and its summary, which are let go of as soon
+ * as the rules have looked at them. That is enough to score it where nothing is compared.
+ */
 class TraceBuilder {
   #format;
+  #isOutline;
   /** @type {Step[]} */
   #steps = [];
   /** @type {string | undefined} */
@@ -223,10 +236,11 @@ class TraceBuilder {
 
   /**
    * @param {FormatName} format
-   * @param {{ line: number | null, index: number | null }} place
+   * @param {Place} place
    */
-  constructor(format, { line, index }) {
+  constructor(format, { line, index, isOutline = false }) {
     this.#format = format;
+    this.#isOutline = isOutline;
     this.line = line;
     this.index = index;
   }
@@ -371,7 +385,7 @@ class TraceBuilder {
     const text = this.textOf(content);
     // Most messages that call tools have no text, which is not worth counting.
     if (isBlank(text)) return;
-    this.#summary = text;
+    if (!this.#isOutline) this.#summary = text;
     this.#add('thought', text);
   }
 
@@ -384,12 +398,8 @@ class TraceBuilder {
     const tool = stringOf(name) ?? 'unknown';
     const mcp_server = serverOf(tool) ?? server;
     const input = inputOf(args);
-    const at = this.#steps.length;
     const key = keyOf(id);
-    this.#steps.push({
-      step_id: at,
-      type: 'tool_call',
-      content: renderCall(tool, input),
+    const at = this.#add('tool_call', renderCall(tool, input), {
       tool: mcp_server === undefined ? { name: tool } : { name: tool, mcp_server },
       input,
     });
@@ -454,11 +464,25 @@ class TraceBuilder {
   }
 
   /**
+   * Adds a step; returns its place.
+   *
    * @param {Step['type']} type
    * @param {string} content
+   * @param {{ tool: NonNullable<Step['tool']>, input: Record<string, unknown> }} [call]
    */
-  #add(type, content) {
-    this.#steps.push({ step_id: this.#steps.length, type, content });
+  #add(type, content, call) {
+    const step_id = this.#steps.length;
+    // What the format gives no name gets one that is made of the contents.
+    if (this.#isOutline && this.ids.length > 0) {
+      this.#steps.push(call === undefined ? { step_id, type } : { step_id, type, tool: call.tool });
+    } else {
+      this.#steps.push(
+        call === undefined
+          ? { step_id, type, content }
+          : { step_id, type, content, tool: call.tool, input: call.input },
+      );
+    }
+    return step_id;
   }
 
   /**

@@ -82,10 +82,9 @@ class OpenTrace {
    * @param {string} id
    * @param {Entry} place of the record that it begins in, whose value is not kept
    */
-  constructor(id, { line, index }) {
+  constructor(id, { line, index, isOutline }) {
     this.id = id;
-    this.line = line;
-    this.index = index;
+    this.place = { line, index, isOutline };
   }
 }
 
@@ -409,15 +408,15 @@ function assembled(trace) {
     return assemble(trace);
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    const { line } = trace;
+    const { line } = trace.place;
     const which = line === null ? 'a trace' : `the trace that begins in line ${line}`;
     return new TypeError(`${which} is nested too deeply`);
   }
 }
 
 /** @param {OpenTrace} trace */
-function assemble({ id, line, index, spans, framework, size }) {
-  const builder = new TraceBuilder('otel', { line, index });
+function assemble({ id, place, spans, framework, size }) {
+  const builder = new TraceBuilder('otel', place);
   builder.size = size;
   builder.ids = [id];
   builder.framework = stringOf(framework);

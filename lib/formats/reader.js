@@ -16,15 +16,7 @@ const { DEFAULT_LIMIT, readRecords } = require('./records.js');
 
 /** @typedef {InstanceType<typeof import('./mapping.js').TraceBuilder>} TraceBuilder */
 
-/**
- * A JSON value, and where it is from.
- *
- * @typedef {object} Entry
- * @property {unknown} value
- * @property {number | null} line in the input, from 1
- * @property {number | null} index in the array that it is an element of, from 0
- * @property {number} size in the input, in bytes
- */
+/** @typedef {import('./mapping.js').Place & { value: unknown, size: number }} Entry a JSON value, its size in the input in bytes, and where it is from */
 
 /**
  * Reads one input of a format: one that has a trace in each record has no `end`.
@@ -101,6 +93,7 @@ class TraceReader {
   #format;
   #context;
   #given;
+  #isOutline;
   /** @type {Map<Format, Reader>} */
   #readers = new Map();
 
@@ -109,12 +102,14 @@ class TraceReader {
    * @param {FormatName} [options.format] of every record; without it, each is recognised by what is in it
    * @param {string} [options.file] the path of the input
    * @param {Context['files']} [options.files] of all inputs that belong together, none of which is read twice
+   * @param {boolean} [options.isOutline] whether outlines of the traces that are converted are enough
    * @param {boolean} [options.success]
    * @param {number} [options.confidence]
    * @param {string} [options.domain]
    */
-  constructor({ format, file, files = new Map(), ...given } = {}) {
+  constructor({ format, file, files = new Map(), isOutline = false, ...given } = {}) {
     this.#format = format;
+    this.#isOutline = isOutline;
     this.#context = { file, files };
     this.#given = given;
   }
@@ -141,7 +136,7 @@ class TraceReader {
     }
     let found;
     try {
-      found = this.#readerOf(format).read({ value, line, index, size });
+      found = this.#readerOf(format).read({ value, line, index, size, isOutline: this.#isOutline });
     } catch (thrown) {
       return [{ line, index, size, format: format.name, error: this.#wrongOf(format.name, thrown, value) }];
     }

@@ -183,7 +183,7 @@ function scoredOf({ id, metadata: { success, task_domain }, task, steps, outcome
 async function read({ file, files: others }) {
   for (const [name, how] of others) files.set(name, how);
   const known = files.size;
-  const reader = new TraceReader({ ...given, file, files });
+  const reader = new TraceReader({ ...given, file, files, isOutline: !isWritten });
   const batch = new Batch();
   for await (const records of readRecords(input(batch), { quotes })) {
     for (const record of records) {
