@@ -279,16 +279,18 @@ impl Task for Gather {
 
 /// Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the
 /// entries right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each,
-/// of equally similar ones the one with the smaller index first. Without statistics each entry is compared with all before it, of which
+/// of equally similar ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it, of which
 /// the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[][]>")]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
+#[allow(clippy::too_many_arguments)] // JavaScript has no structs.
 pub fn compare_packed(
     known: Vec<Uint8ArraySlice>,
     entries: Vec<Uint8ArraySlice>,
     dimensions: u32,
     most_before: f64,
     count: u32,
+    memory: f64,
     statistics: Option<&NativeTraceStatistics>,
     candidates: Option<Vec<Uint32Array>>,
 ) -> AsyncTask<ComparePacked> {
@@ -299,6 +301,7 @@ pub fn compare_packed(
         dimensions: dimensions as usize,
         most_before: most_before as usize,
         count: count as usize,
+        memory: memory as usize,
         statistics: statistics.map(|known| Arc::clone(&known.statistics)),
         candidates: candidates.iter().map(|indexes| indexes.to_vec()).collect(),
     })
@@ -311,6 +314,7 @@ pub struct ComparePacked {
     dimensions: usize,
     most_before: usize,
     count: usize,
+    memory: usize,
     statistics: Option<Arc<Statistics>>,
     candidates: Vec<Vec<u32>>,
 }
@@ -354,8 +358,7 @@ impl ComparePacked {
         entries: &[PackedTrace],
         statistics: &Statistics,
     ) -> error::Result<Vec<Vec<SimilarTrace>>> {
-        let weighed = known.iter().chain(entries).map(|trace| statistics.weigh(trace));
-        let weighed: Vec<_> = weighed.collect::<error::Result<_>>()?;
+        let weighed = statistics.weigh(known, entries, self.memory)?;
         let compare = |index: usize| {
             let own = known.len() + index;
             let query = statistics.query(&weighed[own]);

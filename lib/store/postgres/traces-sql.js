@@ -80,8 +80,8 @@ ALTER TABLE ${summary} ALTER COLUMN data SET STORAGE EXTERNAL;
 INSERT INTO ${summary} (id, position) VALUES (1, 0) ON CONFLICT DO NOTHING;
 `;
 
-/** What the functions return: rows of several kinds. */
-const ROWS = `RETURNS TABLE (kind text, number bigint, query integer, label text, words bytea, embedding bytea)`;
+/** What the functions return: rows of several kinds. Bytes come in base 64, which takes two thirds of what hexadecimal digits take. */
+const ROWS = `RETURNS TABLE (kind text, number bigint, query integer, label text, data text)`;
 
 /**
  * Sets `lowest` to the position of the oldest trace that counts.
@@ -104,13 +104,13 @@ const findLowest = ({ table }) => `
  * @param {string} [oldest]
  */
 const returnSeen = (next, oldest = 'lowest') => `
-  RETURN QUERY VALUES ('seen', ${next}, NULL::integer, known.max_elements::text, NULL::bytea, NULL::bytea),
-    ('lowest', ${oldest}, NULL, NULL, NULL, NULL);`;
+  RETURN QUERY VALUES ('seen', ${next}, NULL::integer, known.max_elements::text, NULL::text),
+    ('lowest', ${oldest}, NULL, NULL, NULL);`;
 
 /** @param {Names} names */
 const returnSummary = ({ summary }) => `
   RETURN QUERY SELECT 'summary', made.position, NULL::integer, NULL::text,
-      CASE WHEN made.position <> known_summary THEN substring(made.data FROM 1 FOR made.common_bytes) END, NULL::bytea
+      CASE WHEN made.position <> known_summary THEN encode(substring(made.data FROM 1 FOR made.common_bytes), 'base64') END
     FROM ${summary} made WHERE made.id = 1;`;
 
 /**
@@ -120,7 +120,7 @@ const returnSummary = ({ summary }) => `
  * @param {string} condition
  */
 const selectTraces = ({ table }, condition) =>
-  "SELECT 'trace', stored.position, NULL::integer, stored.label, stored.words, stored.embedding " +
+  "SELECT 'trace', stored.position, NULL::integer, stored.label, encode(stored.words || coalesce(stored.embedding, ''), 'base64') " +
   `FROM ${table} stored WHERE ${condition} ORDER BY stored.position`;
 
 /**
@@ -163,8 +163,8 @@ BEGIN${checkVersion(names)}${checkOrigin}
   IF beginning IS NOT NULL THEN
     SELECT count(*) AS amount, min(stored.since) AS since, bool_and(stored.candidates IS NOT NULL) AS by_statistics INTO began
       FROM ${names.table} stored WHERE stored.call = new_call;
-    RETURN QUERY VALUES ('stored', began.amount, began.by_statistics::integer, NULL::text, NULL::bytea, NULL::bytea);${returnSeen('beginning', 'CASE WHEN began.by_statistics THEN 0 ELSE began.since END')}${returnSummary(names)}
-    RETURN QUERY SELECT 'candidate', compared.position, (stored.position - beginning)::integer, NULL::text, NULL::bytea, NULL::bytea
+    RETURN QUERY VALUES ('stored', began.amount, began.by_statistics::integer, NULL::text, NULL::text);${returnSeen('beginning', 'CASE WHEN began.by_statistics THEN 0 ELSE began.since END')}${returnSummary(names)}
+    RETURN QUERY SELECT 'candidate', compared.position, (stored.position - beginning)::integer, NULL::text, NULL::text
       FROM ${names.table} stored CROSS JOIN LATERAL unnest(stored.candidates) AS compared(position) WHERE stored.call = new_call;
     RETURN QUERY ${selectTraces(
       names,
@@ -180,9 +180,9 @@ BEGIN${checkVersion(names)}${checkOrigin}
     RETURN;
   END IF;${returnSummary(names)}
   -- What was added since "known" was read is left to the caller.
-  RETURN QUERY SELECT 'postings', NULL::bigint, NULL::integer, encode(
+  RETURN QUERY SELECT 'postings', NULL::bigint, NULL::integer, NULL::text, encode(
       string_agg(int4send(found.number::integer - 1) || int4send(octet_length(found.data)) || found.data, ''::bytea), 'base64'
-    ), NULL::bytea, NULL::bytea
+    )
     FROM (
       SELECT asked.number, (
         SELECT string_agg(posting.data, ''::bytea) FROM ${names.words} posting
@@ -226,11 +226,11 @@ BEGIN
   PERFORM set_config('lock_timeout', greatest(least(patience_ms, 2147483647), 1)::integer::text, true);
   PERFORM pg_advisory_xact_lock(${ADD_LOCK}, ${names.tableLiteral}::regclass::oid::bigint::bit(32)::integer);${checkVersion(names)}${checkOrigin}
   IF ${names.find}(new_call, amount) IS NOT NULL THEN
-    RETURN QUERY VALUES ('stored', NULL::bigint, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);
+    RETURN QUERY VALUES ('stored', NULL::bigint, NULL::integer, NULL::text, NULL::text);
     RETURN;
   END IF;
   IF known.next_position - seen > ${MOST_NEW} THEN
-    RETURN QUERY VALUES ('behind', NULL::bigint, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);
+    RETURN QUERY VALUES ('behind', NULL::bigint, NULL::integer, NULL::text, NULL::text);
     RETURN;
   END IF;${findLowest(names)}${checkTime}
   UPDATE ${names.meta} m SET next_position = known.next_position + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
@@ -241,7 +241,7 @@ BEGIN
   INSERT INTO ${names.words} AS held (word, block, data)
     ${selectPostings('known.next_position', 'found_entries, found_words, found_weights')}
     ON CONFLICT (word, block) DO UPDATE SET data = held.data || substring(excluded.data FROM 5);
-  RETURN QUERY VALUES ('added', known.next_position, NULL::integer, NULL::text, NULL::bytea, NULL::bytea);${returnSeen('known.next_position')}
+  RETURN QUERY VALUES ('added', known.next_position, NULL::integer, NULL::text, NULL::text);${returnSeen('known.next_position')}
 END
 ${names.quote};
 `;
@@ -277,16 +277,16 @@ BEGIN${checkVersion(names)}
   END IF;${findLowest(names)}${returnSeen('known.next_position')}
   SELECT made.position, made.data INTO former FROM ${names.summary} made WHERE made.id = 1;
   IF known.next_position - lowest <= amount OR former.data IS NULL THEN
-    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, stored.words, NULL::bytea FROM ${names.table} stored
+    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, encode(stored.words, 'base64') FROM ${names.table} stored
       WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT most;
   ELSE
-    RETURN QUERY VALUES ('summary', former.position, NULL::integer, NULL::text, former.data, NULL::bytea);
+    RETURN QUERY VALUES ('summary', former.position, NULL::integer, NULL::text, encode(former.data, 'base64'));
     -- Not by the index on these numbers: the range has few of them.
-    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, stored.words, NULL::bytea FROM ${names.table} stored
+    RETURN QUERY SELECT 'trace', stored.position, NULL::integer, NULL::text, encode(stored.words, 'base64') FROM ${names.table} stored
       WHERE stored.position >= greatest(former.position, lowest) AND stored.position < known.next_position
       ORDER BY stored.draw + 0 LIMIT most;
   END IF;
-  RETURN QUERY SELECT 'embedded', stored.position, NULL::integer, NULL::text, NULL::bytea, stored.embedding FROM ${names.table} stored
+  RETURN QUERY SELECT 'embedded', stored.position, NULL::integer, NULL::text, encode(stored.embedding, 'base64') FROM ${names.table} stored
     WHERE stored.position >= lowest AND stored.position < known.next_position ORDER BY stored.draw LIMIT with_embedding;
 END
 ${names.quote};

@@ -28,7 +28,7 @@ const BUDGET = 64_000;
 const BATCH_BUDGET = 1_000_000;
 
 /** How many candidates are compared, and how many for all traces of a batch. */
-const CANDIDATES = 64;
+const CANDIDATES = 96;
 const BATCH_CANDIDATES = 2048;
 
 /** Up to how many traces all are counted anew for statistics; how many more are counted at a time; and of how many embeddings P is made. */
@@ -51,7 +51,7 @@ const STALENESS = 1 / 32;
 /**
  * A trace of the database.
  *
- * @typedef {{ position: number, label: string | null, words: Buffer, bytes: Buffer }} Stored `bytes`: the words and the embedding
+ * @typedef {{ position: number, label: string | null, bytes: Buffer }} Stored `bytes`: the words and the embedding
  */
 
 /** @typedef {{ position: number, statistics: NativeTraceStatistics }} Known statistics, and the next position when they were made */
@@ -252,10 +252,10 @@ class TraceTable {
       }
       if (sought === undefined) continue;
       view.sought = sought;
-      const postings = rows.find(([kind]) => kind === 'postings')?.[3];
+      const postings = rows.find(([kind]) => kind === 'postings')?.[4];
       const most = Math.max(count, Math.min(CANDIDATES, Math.ceil(BATCH_CANDIDATES / entries.length)));
       const found = await fromTable(() =>
-        sought.candidates(...[Buffer.from(postings ?? '', 'base64'), BLOCK, view.lowest, view.seen, most]),
+        sought.candidates(...[bytesOf(postings ?? ''), BLOCK, view.lowest, view.seen, most]),
       );
       // Where no words are shared, the newest one stands for all; and in a batch it counts longest.
       view.candidates = found.map((own) => [...new Set([...own, view.seen - 1])]);
@@ -291,9 +291,9 @@ class TraceTable {
     const sample = viewOf(rows, 0);
     const former = rows.find(([kind]) => kind === 'summary')?.[4];
     const statistics = await this.#statisticsOf(
-      sample.known.map(({ words }) => words),
+      sample.known.map(({ bytes }) => bytes),
       {
-        embedded: rows.filter(([kind]) => kind === 'embedded').map((row) => bytesOf(row[5])),
+        embedded: rows.filter(([kind]) => kind === 'embedded').map((row) => bytesOf(row[4])),
         memory: sample.seen - sample.lowest,
         known: former == null ? undefined : await this.#statisticsFrom(former),
       },
@@ -333,7 +333,9 @@ class TraceTable {
   async #soughtOf({ known, sought }, entries, traces) {
     if (sought !== undefined) return sought;
     const own = entries.map(({ words }) => /** @type {Uint8Array} */ (words));
-    const statistics = await this.#statisticsOf([...known.map(({ words }) => words), ...own]);
+    const wordsOf = (/** @type {Stored} */ { bytes }) =>
+      bytes.subarray(0, bytes.length - this.#dimensions * Float32Array.BYTES_PER_ELEMENT);
+    const statistics = await this.#statisticsOf([...known.map(wordsOf), ...own]);
     return statistics.seek([...traces], 0, 0, 0);
   }
 
@@ -362,6 +364,7 @@ class TraceTable {
         this.#dimensions,
         limit,
         count,
+        seen - lowest,
         statistics,
         statistics && named,
       ),
@@ -383,15 +386,12 @@ function viewOf(rows, entries) {
     ...{ statistics: undefined, sought: undefined },
   };
   view.candidates = Array.from({ length: entries }, () => []);
-  for (const [kind, number, query, label, words, embedding] of rows) {
+  for (const [kind, number, query, label, data] of rows) {
     const position = Number(number);
     if (kind === 'seen') Object.assign(view, { seen: position, limit: Number(label) });
     else if (kind === 'lowest') view.lowest = position;
     else if (kind === 'candidate') view.candidates[query].push(position);
-    else if (kind === 'trace') {
-      const bytes = bytesOf(words, embedding);
-      view.known.push({ position, label, words: bytes.subarray(0, words.length / 2 - 1), bytes });
-    }
+    else if (kind === 'trace') view.known.push({ position, label, bytes: bytesOf(data) });
   }
   return view;
 }
@@ -417,16 +417,12 @@ function partlyDeleted() {
 }
 
 /**
- * The bytes that PostgreSQL writes in hexadecimal digits after `\x`.
+ * The bytes that PostgreSQL writes in base 64.
  *
- * @param {...(string | null | undefined)} texts one after another
+ * @param {string} text
  */
-function bytesOf(...texts) {
-  const parts = texts.filter((text) => text != null);
-  const bytes = Buffer.allocUnsafe(parts.reduce((sum, text) => sum + text.length / 2 - 1, 0));
-  let length = 0;
-  for (const text of parts) length += bytes.write(text.slice(2), length, 'hex');
-  return bytes;
+function bytesOf(text) {
+  return Buffer.from(text, 'base64');
 }
 
 /**

@@ -36,8 +36,9 @@ use crate::{
     },
 };
 
-/// By how many words a trace is found: those that add most to its length. With 128, twice as many postings had to be read to find the nearest as
-/// often. Without words that more than an eighth of the traces contain, the nearest of an unseen trace was among the candidates in .77 of
+/// By how many words a trace is found: those that add most to its length. Their weights are those of a trace of these words alone, of length 1: of
+/// 1,000 unseen traces the nearest of 100,000 was among 64 candidates in .973 of the cases, and in .956 where the other words counted for the
+/// length, as a trace with many words was found too rarely. With 128, twice as many postings had to be read to find the nearest as often. Without words that more than an eighth of the traces contain, the nearest of an unseen trace was among the candidates in .77 of
 /// the cases instead of .97.
 pub const FOUND_BY: usize = 64;
 
@@ -388,6 +389,11 @@ impl Statistics {
     fn finding(&self, words: &Words) -> Vec<(u64, f64)> {
         let mut leading = self.leading(words);
         leading.truncate(FOUND_BY);
+        let square: f64 = leading.iter().map(|(_, weight)| weight * weight).sum();
+        for (_, weight) in &mut leading {
+            // Without statistics every word weighs nothing. Rounded, a single word could weigh more than 1.
+            *weight = (*weight / square.sqrt().max(f64::MIN_POSITIVE)).min(1.0);
+        }
         leading
     }
 
@@ -413,25 +419,33 @@ impl Statistics {
             hash: u64,
             weight: f64,
             finds: f64,
+            /// What it says for the traces that it finds, as long as no word of its group is chosen.
+            worth: f64,
             /// Undefined for a word that is not known: it finds another run of the same task, or nothing.
-            group: Option<u16>,
+            group: Option<usize>,
         }
         let scale = memory / f64::from(self.sample.max(1));
         let counts: HashMap<u64, u16, BuildHasherDefault<Hashed>> =
             words.iter().map(|word| (word.hash, word.count.code())).collect();
-        let mut groups: HashMap<u16, Group> = HashMap::new();
+        let mut numbers: HashMap<u16, usize> = HashMap::new();
+        let mut groups: Vec<Group> = Vec::new();
         let mut left: Vec<Candidate> = Vec::new();
         for (hash, weight) in self.leading(words) {
             let known = self.words.get(&hash).filter(|known| known.finds > 0);
-            let group = known.and_then(|_| counts.get(&hash).copied());
-            if let Some(group) = group {
-                groups.entry(group).or_default().all += weight * weight;
-            }
+            let group = known.and_then(|_| counts.get(&hash)).map(|&code| {
+                let number = *numbers.entry(code).or_insert(groups.len());
+                if number == groups.len() {
+                    groups.push(Group::default());
+                }
+                groups[number].all += weight * weight;
+                number
+            });
             let finds = known.map_or(1.0, |known| (f64::from(known.finds) * scale).max(1.0));
             left.push(Candidate {
                 hash,
                 weight,
                 finds,
+                worth: weight * weight / finds.sqrt(),
                 group,
             });
         }
@@ -439,11 +453,8 @@ impl Statistics {
         let mut chosen: Vec<Candidate> = Vec::new();
         while chosen.len() < most {
             let worth = |candidate: &Candidate| {
-                let before = candidate
-                    .group
-                    .and_then(|group| groups.get(&group))
-                    .map_or(0, |group| group.count);
-                candidate.weight * candidate.weight / candidate.finds.sqrt() / f64::from(before + 1)
+                let before = candidate.group.map_or(0, |group| groups[group].count);
+                candidate.worth / f64::from(before + 1)
             };
             let best = left
                 .iter()
@@ -454,14 +465,14 @@ impl Statistics {
             let Some((.., index)) = best else { break };
             let candidate = left.swap_remove(index);
             budget -= candidate.finds;
-            if let Some(group) = candidate.group.and_then(|group| groups.get_mut(&group)) {
-                group.chosen += candidate.weight * candidate.weight;
-                group.count += 1;
+            if let Some(group) = candidate.group {
+                groups[group].chosen += candidate.weight * candidate.weight;
+                groups[group].count += 1;
             }
             chosen.push(candidate);
         }
         let for_all = |candidate: Candidate| {
-            let group = candidate.group.and_then(|group| groups.get(&group));
+            let group = candidate.group.map(|group| &groups[group]);
             let share = group.filter(|group| group.chosen > 0.0);
             (
                 candidate.hash,
@@ -471,30 +482,69 @@ impl Statistics {
         chosen.into_iter().map(for_all).collect()
     }
 
-    /// A trace with what its comparisons need.
+    /// The weight of a common word.
+    fn common_weight(&self, hash: u64) -> Option<f64> {
+        let known = self.words.get(&hash)?;
+        (known.traces >= self.least).then_some(known.weight)
+    }
+
+    /// Traces with what their comparisons need: those of `remembered`, some of a memory of `memory` traces, and then `others`.
+    ///
+    /// A word that is not common is taken to be in as many traces of the memory as in those of `remembered`. Whatever is similar to the same
+    /// trace shares rare words, so these are mostly all: of 100,000 traces, the answer was the nearest of the 64 most similar ones in .97 of the
+    /// cases where each such word counted as one trace's, and in .985 with this. It takes no statistics of rare words, which are most of all.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::OutOfMemory`].
-    pub fn weigh<'t>(&self, trace: &'t PackedTrace) -> Result<WeighedTrace<'t>> {
-        let words = &trace.words;
-        let weights: Vec<f64> = words.iter().map(|word| self.weight_of(word.hash)).collect();
-        let mut sums = Sums::default();
-        for (word, weight) in words.iter().zip(&weights) {
-            sums.add(word.count.value(), word.count.value(), *weight);
+    pub fn weigh<'t>(
+        &self,
+        remembered: &'t [PackedTrace],
+        others: &'t [PackedTrace],
+        memory: usize,
+    ) -> Result<Vec<WeighedTrace<'t>>> {
+        let mut rare: HashMap<u64, usize, BuildHasherDefault<Hashed>> = HashMap::default();
+        let mut all_weights: Vec<Vec<f64>> = Vec::with_capacity(remembered.len() + others.len());
+        for (index, trace) in remembered.iter().chain(others).enumerate() {
+            let weight = |word: &Word| {
+                self.common_weight(word.hash).unwrap_or_else(|| {
+                    if index < remembered.len() {
+                        *rare.entry(word.hash).or_default() += 1;
+                    }
+                    f64::NAN
+                })
+            };
+            all_weights.push(trace.words.iter().map(weight).collect());
         }
-        let mut vector = Scaled::default();
-        let mut length = 0.0;
-        if self.dimensions > 0 {
-            vector.set(&trace.vector, "vector")?;
-            length = self.projection.length_of(&vector);
-        }
-        Ok(WeighedTrace {
-            words,
-            weights,
-            sums,
-            vector,
-            length,
-        })
+        let memory = memory.max(remembered.len());
+        let weigh = |(trace, mut weights): (&'t PackedTrace, Vec<f64>)| {
+            let words = &trace.words;
+            let mut sums = Sums::default();
+            for (word, own) in words.iter().zip(&mut weights) {
+                if own.is_nan() {
+                    *own = weight(memory, rare.get(&word.hash).copied().unwrap_or(1));
+                }
+                sums.add(word.count.value(), word.count.value(), *own);
+            }
+            let mut vector = Scaled::default();
+            let mut length = 0.0;
+            if self.dimensions > 0 {
+                vector.set(&trace.vector, "vector")?;
+                length = self.projection.length_of(&vector);
+            }
+            Ok(WeighedTrace {
+                words,
+                weights,
+                sums,
+                vector,
+                length,
+            })
+        };
+        remembered
+            .iter()
+            .chain(others)
+            .zip(all_weights)
+            .map(weigh)
+            .collect()
     }
 
     /// Compares a trace with others.

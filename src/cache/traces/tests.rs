@@ -235,8 +235,8 @@ proptest! {
         let statistics = Statistics::from_bytes(&made.to_bytes(), dimensions).unwrap();
         prop_assert_eq!(statistics.to_bytes(), made.to_bytes());
         let query = pack(query);
-        let weighed = statistics.weigh(&query).unwrap();
-        let others: Vec<_> = packed.iter().map(|trace| statistics.weigh(trace).unwrap()).collect();
+        let mut others = statistics.weigh(&packed, std::slice::from_ref(&query), packed.len()).unwrap();
+        let weighed = others.pop().unwrap();
         let compared = statistics.query(&weighed);
         let found = memory.nearest(TraceEntry { words: &query.words, vector: Some(&query.vector), label: None, model: None }, 1000, now).unwrap();
         for SimilarTrace { index, similarity, .. } in found {
@@ -606,6 +606,21 @@ fn damaged_bytes_are_no_trace() {
     }
 }
 
+/// How similar one trace is to another by statistics, where `seen` are some of the memory.
+fn similarity_by(
+    statistics: &Statistics,
+    seen: &[PackedTrace],
+    pair: [&PackedTrace; 2],
+    memory: usize,
+) -> Similarity {
+    let pair = pair.map(Clone::clone);
+    let weighed = statistics.weigh(seen, &pair, memory).unwrap();
+    let [.., one, other] = &weighed[..] else {
+        panic!("a pair was weighed")
+    };
+    statistics.query(one).compare(other)
+}
+
 #[test]
 fn a_sample_stands_for_all() {
     let pack = |text: &str| PackedTrace {
@@ -618,8 +633,7 @@ fn a_sample_stands_for_all() {
     let other = pack("common strange");
     let compare = |traces: &[PackedTrace], memory| {
         let statistics = Statistics::of(traces, memory, 0);
-        let [one, two] = [&sample[0], &other].map(|trace| statistics.weigh(trace).unwrap());
-        statistics.query(&one).compare(&two).lexical
+        similarity_by(&statistics, &[], [&sample[0], &other], memory).lexical
     };
     // Of 40 traces all have the common word, and one in 40 each of the others.
     let [common, rare] = [(41.0_f64 / 40.0).ln(), 41.0_f64.ln()].map(|weight| weight * weight);
@@ -643,8 +657,7 @@ fn statistics_grow_as_if_all_had_been_counted() {
         .unwrap()
         .grown(&traces[5..], &[], 12);
     let similarity = |statistics: &Statistics, one: usize, other: usize| {
-        let [one, other] = [one, other].map(|index| statistics.weigh(&traces[index]).unwrap());
-        statistics.query(&one).compare(&other)
+        similarity_by(statistics, &[], [&traces[one], &traces[other]], 12)
     };
     for (one, other) in [(0, 1), (0, 3), (2, 3), (4, 10)] {
         assert_eq!(similarity(&grown, one, other), similarity(&at_once, one, other));
@@ -690,14 +703,19 @@ fn the_rarest_words_are_forgotten_first() {
     assert!((common.len() - 16) / 16 <= 512, "{}", common.len());
     let read = Statistics::from_bytes(common, 0).unwrap();
     let compare = |statistics: &Statistics, other: usize| {
-        let [one, two] = [3999, other].map(|index| statistics.weigh(&traces[index]).unwrap());
-        statistics.query(&one).compare(&two)
+        similarity_by(statistics, &[], [&traces[3999], &traces[other]], 4000)
     };
     for other in [0, 500, 3998] {
         assert_eq!(compare(&read, other), compare(&statistics, other));
     }
     let common = (4001.0_f64 / 4000.0).ln();
     assert!(compare(&read, 0).lexical < common);
+    // A word that is not among them weighs as if it were in one trace, or in as many as are looked at.
+    let similarity = |seen: &[PackedTrace]| similarity_by(&read, seen, [&traces[0], &traces[1]], 4000);
+    let [rare, pair] = [4001.0_f64.ln(), (4001.0_f64 / 2.0).ln()];
+    let share = |pair: f64| (common.powi(2) + pair.powi(2)) / (common.powi(2) + rare.powi(2) + pair.powi(2));
+    assert!((similarity(&[]).lexical - share(rare)).abs() < 1e-9);
+    assert!((similarity(&traces[..10]).lexical - share(pair)).abs() < 1e-9);
 }
 
 /// Candidates are those with the largest sums, as adding up for each position finds.
