@@ -146,9 +146,9 @@ describe('other formats', () => {
     }
 
     /** The items of inputs that one run reads, with the scores of their values. */
-    async function read(inputs, mayShare) {
-      const settings = { quotes: true, isWritten: true, excerptLength: 20 };
-      const reading = new Reading(settings, { mayShare });
+    async function read(inputs, isLeast, isWritten = true) {
+      const settings = { quotes: true, isWritten, excerptLength: 20 };
+      const reading = new Reading(settings, { isLeast });
       const scorer = new Scorer({ embedder: null });
       const found = [];
       for (const [text, size] of inputs) {
@@ -179,13 +179,15 @@ describe('other formats', () => {
       expect(new Set(converted(here).map(({ item: { format } }) => format)).size).toBe(5);
       expect(converted(here).every(({ hasContents }) => hasContents)).toBe(true);
       expect(converted(beside).some(({ hasContents }) => hasContents)).toBe(false);
+      const unwritten = (found) => same(found).map(({ written, ...rest }) => rest);
+      expect(unwritten(await read(inputs, true, false))).toEqual(unwritten(here));
     });
 
     test('more than may be handed over waits to be taken', async () => {
       const one = '{"messages":[{"role":"user","content":"Ask"}]}\n';
       const count = 5000;
       const settings = { quotes: true, isWritten: false, excerptLength: 20 };
-      const reading = new Reading(settings, { mayShare: true });
+      const reading = new Reading(settings, { isLeast: true });
       const lines = [];
       for await (const items of reading.read(chunksOf(one.repeat(count), 2 ** 16), { size: null })) {
         for (const { line } of items) lines.push(line);
@@ -218,7 +220,7 @@ describe('other formats', () => {
         [make('one', step({})), null],
         [make('two', step({})), 0],
       ];
-      const reading = new Reading({ quotes: true, isWritten: false, excerptLength: 20 }, { mayShare: true });
+      const reading = new Reading({ quotes: true, isWritten: false, excerptLength: 20 }, { isLeast: true });
       const counts = [];
       for (const [file, size] of files) {
         let count = 0;
@@ -249,7 +251,7 @@ describe('other formats', () => {
 
     test('a thread that ends does not keep the run waiting', async () => {
       const settings = { quotes: true, isWritten: false, excerptLength: 20 };
-      const reading = new Reading(settings, { mayShare: true });
+      const reading = new Reading(settings, { isLeast: true });
       const endless = (async function* () {
         for (;;) yield Buffer.from(`${atif}\n`);
       })();
