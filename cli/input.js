@@ -64,12 +64,13 @@ function isSameFile(one, other) {
  * The contents of a file or of standard input, decompressed where they begin as gzip does, without a byte order mark.
  *
  * @param {string} source a path, or `-`
- * @param {{ signal: AbortSignal, onRead: (bytes: number) => void }} options `signal` ends it, without an error; `onRead` gets
- * the numbers of bytes that are read, compressed ones too
+ * @param {{ size: number | null, signal: AbortSignal, onRead: (bytes: number) => void }} options `size` is that of an ordinary file,
+ * null of any other; `signal` ends it, without an error; `onRead` gets the numbers of bytes that are read, compressed ones too
  * @returns {AsyncGenerator<Buffer>}
  */
-async function* readChunks(source, { signal, onRead }) {
-  const small = source === STDIN ? undefined : readSmall(source);
+async function* readChunks(source, { size, signal, onRead }) {
+  const isSmall = source !== STDIN && size !== null && size <= READ_SIZE;
+  const small = isSmall ? readSmall(source) : undefined;
   if (small !== undefined) return yield* withoutMark(decompress(counted([small], onRead)));
   const raw = source === STDIN ? process.stdin : fs.createReadStream(source, { highWaterMark: READ_SIZE });
   addAbortSignal(signal, raw);
@@ -83,15 +84,14 @@ async function* readChunks(source, { signal, onRead }) {
 }
 
 /**
- * The contents of an ordinary file that is read at once: opening, reading and closing it on other threads takes many times as
- * long. Undefined if the file is another, or cannot be read, of which the stream tells.
+ * The contents of a file that is read at once: opening, reading and closing it on other threads takes many times as long. Undefined
+ * if it cannot be read, of which the stream tells.
  *
  * @param {string} file
  */
 function readSmall(file) {
   try {
-    const stat = fs.statSync(file);
-    return stat.isFile() && stat.size <= READ_SIZE ? fs.readFileSync(file) : undefined;
+    return fs.readFileSync(file);
   } catch {
     return undefined;
   }

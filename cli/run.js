@@ -382,11 +382,12 @@ class Run {
     const { signal } = this.#stop;
     /** @type {unknown} */
     let failure;
-    const text = this.#textOf(source, (error) => {
+    const size = totalSize([source]);
+    const text = this.#textOf(source, size, (error) => {
       failure = error;
     });
     const name = nameOf(source);
-    const input = { file: source === STDIN ? undefined : source, size: totalSize([source]) };
+    const input = { file: source === STDIN ? undefined : source, size };
     for await (const items of this.#reading.read(text, input)) {
       for (const item of items) {
         // Interrupted, it may end in the middle of a trace.
@@ -402,11 +403,13 @@ class Run {
    * Ends where reading fails: what was read before may end with a whole trace.
    *
    * @param {string} source
+   * @param {number | null} size
    * @param {(error: unknown) => void} onFailure
    */
-  async *#textOf(source, onFailure) {
+  async *#textOf(source, size, onFailure) {
     try {
       for await (const chunk of readChunks(source, {
+        size,
         signal: this.#stop.signal,
         onRead: this.#messages.onRead,
       })) {
