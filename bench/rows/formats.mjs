@@ -25,10 +25,14 @@
 // - Reading a trace of atif takes 54 µs without handing it over, of which parsing is 26 and the collector 10; by a profile, the event
 //   loop takes about 45 for the rest. With the threads of the collector both cores are busy: what is left is processor time, of which
 //   two threads take an eighth more than one (137 and 120 µs). Starting the thread takes 35 ms, 17 µs for each of 2,000 traces.
-// - claude-code has 27 records for a trace, which take 60 µs to parse, where a trace takes 20; recognising, looking up and adding
-//   them takes 50. Without a memory of events it would be 128 µs instead of 140, with 16 open traces instead of 1,024 it would be 115.
-// - otel has JSON within JSON, which is parsed once more, and the collector copies what 1,024 open traces hold: with 16 of them the
-//   thread takes 91 to 112 µs instead of 132.
+// - claude-code has 27 records for a trace, whose parsing takes 45 to 50 µs where that of a trace of atif takes 17: each is an object of
+//   a dozen fields in another, and the time goes into making these, not into the bytes. Decoding takes 5, mapping 35, collecting 10
+//   to 15, handing over 8. So with nothing but parsing and scoring side by side there would be no more than 30 µs left for all else.
+// - By native symbols, looking up strings in the memory of events is the largest part after parsing, 10 to 15 µs: each miss follows some
+//   strings that were not used for long. Without that memory the thread takes 120 µs instead of 130.
+// - otel has JSON within JSON: parsing both takes 32 µs. The collector copies what 1,024 open traces hold, whose messages are compared
+//   with those of later spans: with 16 of them the thread takes 5 to 15 % less.
+// - Another thread for reading would have no core of its own here, so it was not tried: all processors take more than twice 79 µs.
 // - Of small files, opening and reading take most of the time, whatever is in them. They are read on the event loop, at once: by the
 //   least of 3 rounds, 2,000 files take 149 µs each (a trace) and 288 (a session), and took 626 and 961 by streams.
 //
@@ -39,10 +43,17 @@
 // What was worst is gone: `result.json` was looked for once a trajectory (100 µs), each step was hashed by a call of its own
 // (30 µs) and copied twice by spreads (20 µs), records that end no trace took two generators each and two waits, an open trace
 // of spans kept its whole record, and each message of a span was written again to tell whether an earlier span had it.
-// Tried without a gain: parsing the lines of a chunk as one array (twice as long: one character beyond Latin-1 makes all of its
-// text two bytes wide), a young generation of up to 192 MB for the thread, handing over 256 KB or 2 MB of records instead of 512 KB,
-// and handing over steps instead of the list of different ones (a tenth longer); decoding by `isUtf8` and `toString` instead of `TextDecoder`, `crypto.hash` instead of `createHash`, one
-// frozen object and list for all fields that are missing.
+// Where nothing is compared or written, contents are let go of at once: the thread takes 127 µs instead of 147 for a trace of claude-code
+// (20,000 of them, all processors 152 instead of 181), and for otel 124 to 130 instead of 127 to 146 (pairs of runs, on a busy machine).
+//
+// Tried without a gain: messages of spans kept as JSON until their trace is complete (a fifth longer: what has left the caches is
+// parsed, and copying strings costs as much as objects), the same as bytes outside of the heap (longer still), forgetting the events
+// of finished traces (of 5,000 traces: deleting costs what it saves), decoding 64 KB of lines at once and slicing them (10 µs, half
+// of it for what is not ASCII, where a line at a time takes 5), parsing up to 256 lines of ASCII as one array (39 to 45 µs instead of
+// 42 to 45) or the lines of a chunk (twice as long: one character beyond Latin-1 makes all of its text two bytes wide), a young
+// generation that begins with 16 MB (4 µs, within the noise), is collected by one thread, or has up to 192 MB, handing over 256 KB or
+// 2 MB of records instead of 512 KB, handing over steps instead of the list of different ones (a tenth longer), `crypto.hash` instead
+// of `createHash`, one frozen object and list for all fields that are missing.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
