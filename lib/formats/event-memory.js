@@ -7,7 +7,7 @@ const { randomBytes } = require('node:crypto');
 /** How many events are remembered; after that, it begins anew. */
 const MAX_EVENTS = 1_000_000;
 
-const FIRST_CAPACITY = 1024;
+const FIRST_CAPACITY = 64;
 
 /** What an event takes up: two hashes of its id, and the place of the key of its trace, from 1; 0 is a free slot. */
 const SLOT = 3;
