@@ -96,9 +96,9 @@ pub(super) static KINDS: &[Kind] = &[
     secret("api_key", matches_of!(r"AKIA[A-Z0-9]{16}")),
     secret("api_key", matches_of!(r"kp_[0-9a-f]{16,}")),
     secret("api_key", matches_of!(r"xox[bpras]-[A-Za-z0-9-]+")),
+    if_strict(secret("password", strict::assigned_names)),
     // 8
     secret("password", passwords),
-    if_strict(secret("password", strict::assigned_names)),
     // 9
     identifier(
         "email",

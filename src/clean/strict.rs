@@ -158,14 +158,14 @@ const SECRET_NAME: &str = concat!(
     r"|(?:api|access|secret|private|signing|encryption|account)[_-]?key|api[_-]?secret)"
 );
 
-/// Values of names without quotes, as in `DB_PASSWORD=…` and in the lines of a call, `api-key: …`: what the SDK takes for a
-/// password under any name of a secret. Not of all of them: `authorization` has a scheme before its secret, which other kinds find, and
-/// `credentials: include` is an option of `fetch`.
+/// Values of names without quotes, as in `DB_PASSWORD=…`: what the SDK takes for a password, under any name of a secret; and all the rest
+/// of a line that begins with one, as those of a call do, `api-key: …`. Not of `authorization`, which has a scheme before its secret that
+/// other kinds find, nor of `credentials`, which are an option of `fetch`.
 pub(super) fn assigned_names(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
         let name = SECRET_NAME.replace("|authorization|credentials?", "");
         expression(&format!(
-            r#"{name}[\s\x80]*[=:][\s\x80]*(?:\\*"[^"\r\n]*"|\\*'[^'\r\n]*'|[^\s\x80'"`,;)}}\[\]]{{2,}})"#
+            r#"(?m:^)[\w.-]*{name}: [^\s\x80][^\r\n]+|{name}[ \t\x80]*[=:][ \t\x80]*(?:\\*"[^"\r\n]*"|\\*'[^'\r\n]*'|[^\s\x80'"`,;)}}\[\]]{{2,}})"#
         ))
     });
     EXPRESSION
@@ -497,7 +497,8 @@ mod tests {
             (r#"{\"dbPassword\":\"a\\\"b\",\"x\":1}"#.into(), r#"{\"dbPassword\":\"[REDACTED:password]\",\"x\":1}"#),
             ("{'api-key': 'abc'}".into(), "{'api-key': '[REDACTED:password]'}"),
             ("DB_PASSWORD=hunter2 x".into(), "DB_PASSWORD=[REDACTED:password] x"),
-            ("f\napi-key: abc\nclient_secret: de f".into(), "f\napi-key: [REDACTED:password]\nclient_secret: [REDACTED:password] f"),
+            ("f\napi-key: abc\nclient_secret: de f\r\n".into(), "f\napi-key: [REDACTED:password]\nclient_secret: [REDACTED:password]\r\n"),
+            ("password: a b\nDB_PASSWORD:  \n x_token: de f".into(), "password: [REDACTED:password]\nDB_PASSWORD:  \n x_token: [REDACTED:password] f"),
             ("export X_TOKEN=\"it's, all\" y".into(), "export X_TOKEN=[REDACTED:password] y"),
             (r#"{"run":"A_TOKEN=\"ab\" B_PWD=cd"}"#.into(), r#"{"run":"A_TOKEN=[REDACTED:password] B_PWD=[REDACTED:password]"}"#),
             ("AccountKey=short".into(), "AccountKey=[REDACTED:password]"),
