@@ -240,6 +240,8 @@ class TraceTable {
       await this.#follow(summary, { signal, deadline });
       view.statistics = this.#known?.statistics;
       if (isStored) {
+        // What counted when it was stored.
+        view.lowest = Math.max(view.seen - view.limit, 0);
         // What came between the candidates and the call is known, and no candidate.
         const named = new Set(view.candidates.flat());
         const positions = view.known.map(({ position }) => position);
