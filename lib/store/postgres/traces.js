@@ -242,6 +242,7 @@ class TraceTable {
       if (isStored) {
         // What counted when it was stored.
         view.lowest = Math.max(view.seen - view.limit, 0);
+        view.known = view.known.filter(({ position }) => position >= view.lowest);
         // What came between the candidates and the call is known, and no candidate.
         const named = new Set(view.candidates.flat());
         const positions = view.known.map(({ position }) => position);
