@@ -232,14 +232,23 @@ async function fill(pool, entries) {
   const { bytesOf, packed } = require('../lib/store/packed.js');
   const { selectPostings } = require('../lib/store/postgres/traces-sql.js');
   const dimensions = entries[0].vectors[0]?.length ?? 0;
-  const embedded = entries
+  const { NativeTraceStatistics } = native;
+  /** @type {number[]} */
+  const draws = [];
+  const none = await NativeTraceStatistics.of([], [], 1, dimensions);
+  for (let first = 0; first < entries.length; first += COUNTED) {
+    const part = entries.slice(first, first + COUNTED).map(packed);
+    draws.push(...(await none.seek(part, 0, 0, 0)).found.draws);
+  }
+  const embedded = [...draws.keys()]
+    .sort((one, other) => draws[one] - draws[other])
     .slice(0, EMBEDDINGS)
-    .flatMap(({ vectors: [vector] }) => (vector === undefined ? [] : [bytesOf(vector)]));
+    .map((index) => bytesOf(entries[index].vectors[0]));
   /** @type {import('../lib/binding.js').NativeTraceStatistics | undefined} */
   let statistics;
   for (let first = 0; first < entries.length; first += COUNTED) {
     const words = entries.slice(first, first + COUNTED).map(({ words }) => /** @type {Uint8Array} */ (words));
-    statistics = await native.NativeTraceStatistics.of(
+    statistics = await NativeTraceStatistics.of(
       ...[words, embedded, first + words.length, dimensions, statistics],
     );
   }
@@ -250,12 +259,13 @@ async function fill(pool, entries) {
     const part = entries.slice(first, first + ROWS_AT_A_TIME);
     await pool.query(
       `INSERT INTO ${TABLE} (position, added, call, draw, words, embedding, label, candidates, since)
-       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), random(), words, embedding, 'kp:trace:' || ($1::bigint + index - 1), '{}', 0
-       FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS new(words, embedding, index)`,
+       SELECT $1::bigint + index - 1, now(), gen_random_uuid(), coalesce(draw, random()), words, embedding, 'kp:trace:' || ($1::bigint + index - 1), '{}', 0
+       FROM unnest($2::bytea[], $3::bytea[], $4::float8[]) WITH ORDINALITY AS new(words, embedding, draw, index)`,
       [
         first,
         `{${part.map(({ words }) => hex(words)).join()}}`,
         `{${part.map(({ vectors: [vector] }) => hex(vector && bytesOf(vector))).join()}}`,
+        `{${draws.slice(first, first + ROWS_AT_A_TIME).join()}}`,
       ],
     );
     const { entries: found, hashes, weights } = (await statistics.seek(part.map(packed), 0, 0, 0)).found;

@@ -401,6 +401,8 @@ export interface NativeFindingWords {
   hashes: BigInt64Array
   /** How much each counts, in parts of 32,767. */
   weights: Uint16Array
+  /** A number for each trace with an embedding: P is made of those with the smallest ones. */
+  draws: Float64Array
 }
 
 /** The model that vectors come from. */

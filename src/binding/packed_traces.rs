@@ -44,6 +44,8 @@ pub struct NativeFindingWords {
     pub hashes: BigInt64Array,
     /// How much each counts, in parts of 32,767.
     pub weights: Uint16Array,
+    /// A number for each trace with an embedding: P is made of those with the smallest ones.
+    pub draws: Float64Array,
 }
 
 #[napi]
@@ -116,6 +118,7 @@ impl NativeTraceStatistics {
 pub struct NativeSought {
     sought: Arc<Sought>,
     found: Vec<Vec<(u64, u16)>>,
+    draws: Vec<f64>,
 }
 
 #[napi]
@@ -142,6 +145,7 @@ impl NativeSought {
             entries: entries.into(),
             hashes: hashes.into(),
             weights: weights.into(),
+            draws: self.draws.clone().into(),
         }
     }
 
@@ -185,7 +189,9 @@ impl Task for Seek {
         Ok(without_panic(|| {
             let traces = unpacked(&self.traces, self.dimensions)?;
             let sought = Sought::of(&traces, &self.statistics, self.most, self.budget, self.memory);
+            let draws = traces.iter().filter_map(|trace| trace.draw().transpose());
             Ok(NativeSought {
+                draws: draws.collect::<error::Result<_>>()?,
                 sought: Arc::new(sought),
                 found: traces
                     .iter()

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS ${table} (
   position bigint PRIMARY KEY,
   added timestamptz NOT NULL,
   call uuid NOT NULL,
-  -- A random number: the traces with the smallest ones are the sample that the statistics are made of.
+  -- A number by chance, with an embedding by that: the traces with the smallest ones are the sample that the statistics are made of.
   draw double precision NOT NULL,
   -- The trace: 10 bytes for each of its words, and the embedding of its digest where that is compared.
   words bytea NOT NULL,
@@ -212,7 +212,7 @@ CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
   -- The candidates of each as the text of an array; null where there are none.
   new_candidates text[],
   -- By which words the traces are found; the entries count from 0.
-  found_entries integer[], found_words bigint[], found_weights smallint[],
+  found_entries integer[], found_words bigint[], found_weights smallint[], new_draws double precision[],
   patience_ms double precision
 ) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
@@ -235,9 +235,10 @@ BEGIN
   END IF;${findLowest(names)}${checkTime}
   UPDATE ${names.meta} m SET next_position = known.next_position + amount, model = new_model, dtype = new_dtype WHERE m.id = 1;
   INSERT INTO ${names.table} (position, added, call, draw, words, embedding, label, candidates, since)
-    SELECT known.next_position + new.index - 1, clock_timestamp(), new_call, random(), new.words, new.embedding, new.label,
+    SELECT known.next_position + new.index - 1, clock_timestamp(), new_call, coalesce(new.draw, random()), new.words, new.embedding, new.label,
       new.candidates::bigint[], new_since
-    FROM unnest(new_words, new_embeddings, new_labels, new_candidates) WITH ORDINALITY AS new(words, embedding, label, candidates, index);
+    FROM unnest(new_words, new_embeddings, new_labels, new_candidates, new_draws)
+      WITH ORDINALITY AS new(words, embedding, label, candidates, draw, index);
   INSERT INTO ${names.words} AS held (word, block, data)
     ${selectPostings('known.next_position', 'found_entries, found_words, found_weights')}
     ON CONFLICT (word, block) DO UPDATE SET data = held.data || substring(excluded.data FROM 5);

@@ -119,15 +119,15 @@ class TraceTable {
         return this.#nearestOf(view, traces, entries);
       }
       const { seen, statistics, candidates } = view;
-      const { entries: found, hashes, weights } = (await this.#soughtOf(view, entries, traces)).found;
+      const { entries: found, hashes, weights, draws } = (await this.#soughtOf(view, entries, traces)).found;
       throwIfAborted(signal);
       const [[kind, first], ...rest] = await this.#ask(
-        `SELECT * FROM ${this.#names.add}(${parameters(17)})`,
+        `SELECT * FROM ${this.#names.add}(${parameters(18)})`,
         (remaining) => [
           ...[...this.#expected(), ...this.#origin(entries), call, seen, statistics ? seen : view.lowest],
           ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
           ...[entries.map(({ id }) => id), candidates.map((own) => (statistics ? literal(own) : null))],
-          ...[...[found, hashes, weights].map(literal), patience(remaining)],
+          ...[...[found, hashes, weights, draws].map(literal), patience(remaining)],
         ],
         signal,
         deadline,

@@ -24,7 +24,7 @@ use std::{
 
 use super::{
     Method,
-    projection::{Projected, Projection},
+    projection::{Projected, Projection, Sample},
     terms::Hashed,
 };
 use crate::{
@@ -105,6 +105,19 @@ impl PackedTrace {
             return Err(damaged());
         }
         Ok(Self { words, vector })
+    }
+
+    /// Which embeddings P is made of: those with the smallest of these numbers from 0 to 1, the same as in a memory. `None` without an
+    /// embedding.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`], [`Error::OutOfMemory`].
+    #[allow(clippy::cast_precision_loss)] // 53 bits.
+    pub fn draw(&self) -> Result<Option<f64>> {
+        let mut scaled = Scaled::default();
+        scaled.set(&self.vector, "vector")?;
+        let hash = Sample::hash(&scaled.components);
+        Ok((!self.vector.is_empty()).then(|| (hash >> 11) as f64 / (1_u64 << 53) as f64))
     }
 }
 

@@ -231,7 +231,11 @@ proptest! {
             prop_assert_eq!(&PackedTrace::unpack(&bytes, dimensions).unwrap(), &trace);
             packed.push(trace);
         }
-        let made = Statistics::of(&packed, packed.len(), dimensions);
+        // P is made of the embeddings that are drawn, in any order.
+        let mut drawn: Vec<_> = packed.iter().map(|trace| (trace.draw().unwrap().unwrap_or(0.0), trace.clone())).collect();
+        drawn.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let drawn: Vec<_> = drawn.into_iter().map(|(_, trace)| trace).take(256).collect();
+        let made = Statistics::of(&[], 0, dimensions).grown(&packed, &drawn, packed.len());
         let statistics = Statistics::from_bytes(&made.to_bytes(), dimensions).unwrap();
         prop_assert_eq!(statistics.to_bytes(), made.to_bytes());
         let query = pack(query);
