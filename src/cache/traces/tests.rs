@@ -231,11 +231,7 @@ proptest! {
             prop_assert_eq!(&PackedTrace::unpack(&bytes, dimensions).unwrap(), &trace);
             packed.push(trace);
         }
-        // P is made of the embeddings that are drawn, in any order.
-        let mut drawn: Vec<_> = packed.iter().map(|trace| (trace.draw().unwrap().unwrap_or(0.0), trace.clone())).collect();
-        drawn.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        let drawn: Vec<_> = drawn.into_iter().map(|(_, trace)| trace).take(256).collect();
-        let made = Statistics::of(&[], 0, dimensions).grown(&packed, &drawn, packed.len());
+        let made = Statistics::of(&packed, packed.len(), dimensions);
         let statistics = Statistics::from_bytes(&made.to_bytes(), dimensions).unwrap();
         prop_assert_eq!(statistics.to_bytes(), made.to_bytes());
         let query = pack(query);
@@ -608,6 +604,55 @@ fn damaged_bytes_are_no_trace() {
             "ERR_INVALID_ENTRY"
         );
     }
+}
+
+#[test]
+fn p_is_made_of_the_embeddings_that_a_memory_draws() {
+    let now = Instant::now();
+    let pack = |number: u8| PackedTrace {
+        words: Words::of(&with_texts(&format!("word{number}"), &[])),
+        vector: (0..6)
+            .map(|index| (f32::from(number) * 1.7 + index as f32).sin() + 0.5)
+            .collect(),
+    };
+    let mut packed: Vec<_> = (0..=u8::MAX).chain(0..100).map(pack).collect();
+    for (number, trace) in (0_u16..).zip(&mut packed) {
+        trace.vector[0] += f32::from(number) / 300.0;
+    }
+    let mut memory = memory(Method::Full, 1000, None);
+    for trace in &packed {
+        let vector: &[f32] = &trace.vector;
+        let entry = TraceEntry {
+            words: &trace.words,
+            vector: Some(vector),
+            label: None,
+            model: None,
+        };
+        memory.add(entry, now).unwrap();
+    }
+    let query = pack(7);
+    let entry = TraceEntry {
+        words: &query.words,
+        vector: Some(&query.vector),
+        label: None,
+        model: None,
+    };
+    let exact = memory.nearest(entry, 1000, now).unwrap();
+    let differs = |sample: &[PackedTrace]| {
+        let statistics = Statistics::of(&[], 0, DIMENSIONS).grown(&packed, sample, packed.len());
+        exact
+            .iter()
+            .map(|found| {
+                let pair = [&query, &packed[found.index]];
+                let similarity = similarity_by(&statistics, &[], pair, packed.len());
+                (similarity.embedded.unwrap() - found.similarity.embedded.unwrap()).abs()
+            })
+            .fold(0.0, f64::max)
+    };
+    let mut drawn = packed.clone();
+    drawn.sort_by(|one, other| one.draw().unwrap().partial_cmp(&other.draw().unwrap()).unwrap());
+    assert!(differs(&drawn[..256]) < 1e-5);
+    assert!(differs(&packed[..256]) > 1e-4);
 }
 
 /// How similar one trace is to another by statistics, where `seen` are some of the memory.
