@@ -9,7 +9,6 @@ const fc = require('fast-check');
 
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
-const { EventMemory } = require('../lib/formats/event-memory.js');
 const { TraceReader } = require('../lib/formats/reader.js');
 const { readTraces, root, sharedTraces } = require('./support/paths.js');
 
@@ -834,40 +833,6 @@ describe('claude-code', () => {
     const results = await read([...Array.from({ length: 1100 }, (_, at) => event(at)), event(0)]);
     expect(results.filter(({ trace }) => trace)).toHaveLength(1100);
     expect(results.find(({ error }) => error).error.message).toMatch(/comes too late for its trace/);
-  });
-});
-
-describe('the memory of events', () => {
-  test('has the keys of a map', () => {
-    const anyId = fc.oneof(anyText, fc.string({ maxLength: 2 }), fc.uuid());
-    fc.assert(
-      fc.property(fc.array(fc.tuple(anyId, fc.option(anyText)), { maxLength: 100 }), (calls) => {
-        const [memory, map] = [new EventMemory(), new Map()];
-        for (const [id, key] of calls) {
-          expect(memory.get(id)).toBe(map.get(id));
-          if (key !== null) for (const each of [memory, map]) each.set(id, key);
-        }
-        for (const [id, key] of map) expect(memory.get(id)).toBe(key);
-      }),
-    );
-  });
-
-  test('has as many as it may, and then begins anew', () => {
-    const most = 10_000;
-    const memory = new EventMemory(most);
-    const keyOf = (at) => `key ${at >> 5}`;
-    const known = (to) => {
-      let count = 0;
-      for (let at = 0; at < to; at++) if (memory.get(`event ${at}`) === keyOf(at)) count++;
-      return count;
-    };
-    for (let at = 0; at < most; at++) memory.set(`event ${at}`, keyOf(at));
-    expect(known(most)).toBe(most);
-    memory.set('event 0', 'another');
-    expect(memory.get('event 0')).toBe('another');
-    expect(memory.get('event 1')).toBe(keyOf(1));
-    memory.set('one more', 'key');
-    expect([memory.get('one more'), memory.get('event 1')]).toEqual(['key', undefined]);
   });
 });
 

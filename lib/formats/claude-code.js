@@ -20,7 +20,6 @@
 // | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
 // |                                                         | `metadata.framework` is `claude-code`, `task_domain` is `code`   |
 
-const { EventMemory } = require('./event-memory.js');
 const { isObject, listOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
 const { addMessage } = require('./messages.js');
 const { OpenTraces } = require('./open-traces.js');
@@ -29,6 +28,9 @@ const { OpenTraces } = require('./open-traces.js');
 
 /** Types of events without a message; there are more, which are recognised by their session. */
 const OTHER_TYPES = new Set(['summary', 'file-history-snapshot', 'queue-operation']);
+
+/** How many events are remembered of all open traces, to tell those that come again and the chains that they are of. */
+const MAX_EVENTS = 1_000_000;
 
 /** How results begin that say that the user has stopped the tool. */
 const INTERRUPTED = /^(?:\[Request interrupted by user|The user doesn't want to (?:proceed with|take) this)/;
@@ -53,7 +55,12 @@ function recognises(value) {
 function createReader() {
   /** @type {InstanceType<typeof OpenTraces<InstanceType<typeof TraceBuilder>>>} */
   const open = new OpenTraces();
-  const events = new EventMemory();
+  /**
+   * By the id of an event, the trace that it is of.
+   *
+   * @type {Map<string, string>}
+   */
+  const events = new Map();
   return {
     read(entry) {
       const event = objectOf(entry.value);
@@ -63,7 +70,10 @@ function createReader() {
       const id = stringOf(event.uuid);
       const known = id === undefined ? undefined : events.get(id);
       const key = known ?? keyOf(event, session, events);
-      if (id !== undefined && known === undefined) events.set(id, key);
+      if (id !== undefined && known === undefined) {
+        if (events.size >= MAX_EVENTS) events.clear();
+        events.set(id, key);
+      }
       const builder = open.add(key, entry.size, () => begin(entry, event, session, key));
       builder.size += entry.size;
       if (known === undefined) addEvent(builder, event);
@@ -81,7 +91,7 @@ function createReader() {
  *
  * @param {Record<string, unknown>} event
  * @param {string} session
- * @param {InstanceType<typeof EventMemory>} events
+ * @param {ReadonlyMap<string, string>} events
  */
 function keyOf(event, session, events) {
   const task = stringOf(event.parent_tool_use_id);
