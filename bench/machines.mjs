@@ -15,7 +15,7 @@ import { digits, quantity } from './measure.mjs';
  * @property {string} machine
  * @property {string} versions
  * @property {string} date
- * @property {boolean} quick
+ * @property {boolean} quick whether some of the rows are those of a run with fewer rounds
  * @property {Record<string, { value: string, verdict: string }>} rows
  */
 
@@ -39,12 +39,13 @@ export function record({ machine, versions, quick }, rows) {
       const value = ratio === undefined ? quantity(ours?.median, unit) : digits(ratio);
       return [name, { value, verdict }];
     });
+  // A part of the rows replaces that part.
+  const kept = Object.entries(before?.rows ?? {}).filter(([name]) => !measured.some(([row]) => row === name));
   const now = {
     machine,
     versions,
     date: new Date().toISOString().slice(0, 10),
-    quick,
-    // A part of the rows replaces that part.
+    quick: quick || (before?.quick === true && kept.length > 0),
     rows: { ...before?.rows, ...Object.fromEntries(measured) },
   };
   const all = before ? machines.map((each) => (each === before ? now : each)) : [...machines, now];
