@@ -66,7 +66,7 @@ function lonelyAddon() {
   return copy;
 }
 
-/** A safetensors file of a header and so many bytes of zeros. */
+/** A safetensors file of a header and `bytes` zeros. */
 function safetensors(header, bytes) {
   const json = Buffer.from(JSON.stringify(header));
   const length = Buffer.alloc(8);

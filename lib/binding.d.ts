@@ -254,10 +254,10 @@ export declare function cleanAll(texts: Array<string>, identifiers: boolean, str
 export declare function cleanPii(text: string, identifiers: boolean, strict: boolean): NativeCleaned | null
 
 /**
- * Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the
- * entries right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each,
- * of equally similar ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it, of which
- * the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
+ * Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the entries
+ * right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each, of equally similar
+ * ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it,
+ * of which the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
  */
 export declare function comparePacked(known: Array<Uint8Array>, entries: Array<Uint8Array>, dimensions: number, mostBefore: number, count: number, memory: number, statistics?: NativeTraceStatistics | undefined | null, candidates?: Array<Uint32Array> | undefined | null): Promise<NativeSimilarTrace[][]>
 

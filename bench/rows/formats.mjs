@@ -20,9 +20,10 @@
 //
 // The machine is shared: of 2,000 traces the ratios of atif, openai-chat and swe-agent are 1.02 to 1.63 in other runs, because the
 // thread starts and compiles the reader in up to 0.1 s; of 20,000 atif has 0.84 to 1.10 there, otel 1.6 to 2.2 and claude-code 1.9 to
-// 3.1. The wall times of 2,000 traces were measured before outlines were read. The rows below
-// take 10,000, of which the start of the thread is a tenth still: 1.16, 1.09, 1.16, 2.15 and 2.07, and 1.77 for a file each. So the target is met for the first three where there is
-// much to read, and missed for otel (1.8 by the medians) and claude-code (2.1), of whose files a trace has 1.6 times the bytes. What bounds them:
+// 3.1. The wall times of 2,000 traces were measured before outlines were read. The rows below take 10,000, of which the start of the
+// thread is a tenth still: 1.16, 1.09, 1.16, 2.15 and 2.07, and 1.77 for a file each. So the target is met for the first three where
+// there is much to read, and missed for otel (1.8 by the medians) and claude-code (2.1), of whose files a trace has 1.6 times the bytes.
+// What bounds them:
 //
 // - Reading a trace of atif takes 54 µs without handing it over, of which parsing is 26 and the collector 10; by a profile, the event
 //   loop takes about 45 for the rest. With the threads of the collector both cores are busy: what is left is processor time, of which

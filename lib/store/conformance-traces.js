@@ -15,7 +15,7 @@ const { MODEL, addSharedTests, assertNear } = require('./conformance-shared.js')
 
 /** @typedef {{ hash: bigint, code: number, count: number }} Word */
 
-/** With so many traces every store is exact. */
+/** With this many traces every store is exact. */
 const FEW = 40;
 
 /** So many are more than a store needs to compare one by one, and fewer than a memory takes a sample of. */

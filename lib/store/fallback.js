@@ -27,7 +27,7 @@ const MOST_MISSED = 10_000;
 /** For how many milliseconds a store that has failed is not asked: the first number, doubled at each failure up to the second. */
 const PATIENCE = [1_000, 30_000];
 
-/** After so many refusals in a row the fault is taken to be the store's and not that of the entries: it is then left alone. */
+/** After this many refusals in a row the fault is taken to be the store's and not that of the entries: it is then left alone. */
 const MOST_REFUSALS = 3;
 
 /**

@@ -283,10 +283,10 @@ impl Task for Gather {
     }
 }
 
-/// Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the
-/// entries right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each,
-/// of equally similar ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it, of which
-/// the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
+/// Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the entries
+/// right before it, whose indexes go on where those of the known traces end. Resolves to the `count` most similar for each, of equally similar
+/// ones the one with the smaller index first. The memory has `memory` traces now. Without statistics each entry is compared with all before it,
+/// of which the newest `most_before` count, exactly as a `TraceMemory` does. Rejects with `ERR_INVALID_ENTRY`.
 #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[][]>")]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 #[allow(clippy::too_many_arguments)] // JavaScript has no structs.

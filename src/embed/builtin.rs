@@ -27,7 +27,7 @@ const WORKING_BYTES: u64 = 64 << 20;
 /// No model of 384 dimensions is larger, in bytes: what is wrong with a larger file its reader tells.
 const LARGEST_BYTES: u64 = 4 << 30;
 
-/// Short texts share a pass of up to so many tokens.
+/// Short texts share a pass of up to this many tokens.
 const PASS_TOKENS: usize = 512;
 
 /// Weights that are loaded, whose lanes each have threads of their own.

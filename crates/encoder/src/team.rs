@@ -203,7 +203,7 @@ impl Pass {
         }
     }
 
-    /// Waits until so many parts are done.
+    /// Waits until `parts` of them are done.
     fn wait_for(&self, parts: usize) {
         let over = || self.done.load(Ordering::SeqCst) >= parts;
         if spin_until(PATIENCE, over) {

@@ -16,7 +16,7 @@ const {
 
 /** @import { Names } from './schema.js' */
 
-/** With at most so many traces, all are compared, and nothing is looked up. */
+/** With at most this many traces, all are compared, and nothing is looked up. */
 const SMALL = 64;
 
 /**

@@ -182,7 +182,7 @@ impl VectorCache {
     }
 }
 
-/// Has `read` read the file at `path`, of so many bytes, for a call that can be cancelled until then.
+/// Opens the file at `path` and has `read` read it, which is given its size in bytes. The call can be cancelled until that is over.
 ///
 /// # Errors
 /// [`Error::Aborted`], [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`],

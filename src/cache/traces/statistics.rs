@@ -36,13 +36,14 @@ use crate::{
     },
 };
 
-/// By how many words a trace is found: those that add most to its length. Their weights are those of a trace of these words alone, of length 1: of
-/// 1,000 unseen traces the nearest of 100,000 was among 64 candidates in .973 of the cases, and in .956 where the other words counted for the
-/// length, as a trace with many words was found too rarely. With 128, twice as many postings had to be read to find the nearest as often. Without words that more than an eighth of the traces contain, the nearest of an unseen trace was among the candidates in .77 of
-/// the cases instead of .97.
+/// By how many words a trace is found: those that add most to its length. Their weights are those of a trace of these words alone, of length 1:
+/// of 1,000 unseen traces the nearest of 100,000 was among 64 candidates in .973 of the cases, and in .956 where the other words counted for the
+/// length, as a trace with many words was found too rarely. With 128, twice as many postings had to be read to find the nearest as often.
+/// Without words that more than an eighth of the traces contain, the nearest of an unseen trace was among the candidates in .77 of the cases
+/// instead of .97.
 pub const FOUND_BY: usize = 64;
 
-/// The weight of a word by which a trace is found is a whole number of parts of 1, of which there are so many.
+/// The weight of a word by which a trace is found is a whole number of 32,767ths, so that it fits into 16 bits.
 pub const WEIGHT_PARTS: f64 = 32_767.0;
 
 /// How many words are common at most: a megabyte of statistics that all who compare have to read.
@@ -81,7 +82,7 @@ impl PackedTrace {
         bytes
     }
 
-    /// The trace in these bytes, with an embedding of so many `dimensions`.
+    /// The trace in these bytes, with an embedding of `dimensions` components.
     ///
     /// # Errors
     /// [`Error::TraceDamaged`] if that cannot be one.
@@ -176,7 +177,7 @@ struct Known {
 }
 
 impl Statistics {
-    /// The statistics of a memory of `memory` traces by a sample of these, whose embeddings are of so many `dimensions`. A trace
+    /// The statistics of a memory of `memory` traces by a sample of these, whose embeddings have `dimensions` components. A trace
     /// without an embedding counts with its words alone.
     #[must_use]
     pub fn of(traces: &[PackedTrace], memory: usize, dimensions: usize) -> Self {
@@ -319,7 +320,7 @@ impl Statistics {
         16 + 8 * self.dimensions + 16 * common.count()
     }
 
-    /// The statistics in these bytes, for embeddings of so many `dimensions`.
+    /// The statistics in these bytes, for embeddings of `dimensions` components.
     ///
     /// # Errors
     /// [`Error::TraceDamaged`] if they are not what [`Statistics::to_bytes`] gives.

@@ -124,7 +124,7 @@ impl WordPiece {
         let before = ids.len();
         let mut rest = word;
         let mut pieces = &self.beginnings;
-        // A word of so many bytes or fewer has no more characters.
+        // A word has at most as many characters as bytes.
         let mut fits = word.len() <= self.longest_word || word.chars().count() <= self.longest_word;
         while fits && !rest.is_empty() {
             if let Some((length, id)) = pieces.longest_prefix(rest) {
