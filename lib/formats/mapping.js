@@ -473,15 +473,12 @@ class TraceBuilder {
   #add(type, content, call) {
     const step_id = this.#steps.length;
     // What the format gives no name gets one that is made of the contents.
-    if (this.#isOutline && this.ids.length > 0) {
-      this.#steps.push(call === undefined ? { step_id, type } : { step_id, type, tool: call.tool });
-    } else {
-      this.#steps.push(
-        call === undefined
-          ? { step_id, type, content }
-          : { step_id, type, content, tool: call.tool, input: call.input },
-      );
-    }
+    const isWhole = !this.#isOutline || this.ids.length === 0;
+    /** @type {Step} */
+    const step = isWhole ? { step_id, type, content } : { step_id, type };
+    if (call !== undefined) step.tool = call.tool;
+    if (call !== undefined && isWhole) step.input = call.input;
+    this.#steps.push(step);
     return step_id;
   }
 

@@ -503,8 +503,9 @@ class Asked {
 }
 
 /**
- * @param {Map<string | undefined, number>} counts
- * @param {string | undefined} key
+ * @template Key
+ * @param {Map<Key, number>} counts
+ * @param {Key} key
  * @param {number} more
  */
 function count(counts, key, more) {
@@ -581,7 +582,7 @@ class Calls {
     if (content === undefined) return;
     builder.result({ id, content, failed });
     const key = id ?? '';
-    this.#answered.set(key, (this.#answered.get(key) ?? 0) + 1);
+    count(this.#answered, key, 1);
   }
 }
 

@@ -88,6 +88,14 @@ const FORMAT_NAMES = [NATIVE, ...FORMATS.map(({ name }) => name)];
  */
 const isTrace = (value) => isObject(value) && value['@type'] === 'ReasoningTrace';
 
+/**
+ * The format that a record is of by what is in it; undefined for what is a trace already, or of no format.
+ *
+ * @param {unknown} value
+ */
+const recognisedFormat = (value) =>
+  isTrace(value) ? undefined : FORMATS.find(({ recognises }) => recognises(value));
+
 /** Reads one input, record by record. */
 class TraceReader {
   #format;
@@ -164,8 +172,7 @@ class TraceReader {
   #formatOf(value) {
     if (this.#format === NATIVE) return undefined;
     if (this.#format !== undefined) return FORMATS.find(({ name }) => name === this.#format);
-    if (isTrace(value)) return undefined;
-    return FORMATS.find(({ recognises }) => recognises(value));
+    return recognisedFormat(value);
   }
 
   /**
@@ -179,7 +186,7 @@ class TraceReader {
     const wrong = wrongOf(format, thrown);
     if (this.#format === undefined) return wrong;
     try {
-      const found = isTrace(value) ? NATIVE : FORMATS.find(({ recognises }) => recognises(value))?.name;
+      const found = isTrace(value) ? NATIVE : recognisedFormat(value)?.name;
       return found === undefined || found === format ? wrong : `${wrong}; it looks like ${found}`;
     } catch {
       // It has getters that throw.
