@@ -152,20 +152,24 @@ pub(super) fn private_keys(letters: &[u8]) -> Ranges {
     ranges
 }
 
-/// The last words of names under which secrets are kept.
-const SECRET_NAME: &str = concat!(
-    r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|authorization|credentials?",
+/// The last words of names under which a value without quotes is a secret too.
+const ASSIGNED_NAME: &str = concat!(
+    r"(?i:passw(?:or)?d|passphrase|pwd|secret|token",
     r"|(?:api|access|secret|private|signing|encryption|account)[_-]?key|api[_-]?secret)"
 );
+
+/// The last words of names under which secrets are kept: strings in quotes, and properties.
+fn secret_name() -> String {
+    format!("(?:{ASSIGNED_NAME}|(?i:authorization|credentials?))")
+}
 
 /// Values of names without quotes, as in `DB_PASSWORD=…`: what the SDK takes for a password, under any name of a secret; and all the rest
 /// of a line that begins with one, as those of a call do, `api-key: …`. Not of `authorization`, which has a scheme before its secret that
 /// other kinds find, nor of `credentials`, which are an option of `fetch`.
 pub(super) fn assigned_names(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
-        let name = SECRET_NAME.replace("|authorization|credentials?", "");
         expression(&format!(
-            r#"(?m:^)[\w.-]*{name}: [^\s\x80][^\r\n]+|{name}[ \t\x80]*[=:][ \t\x80]*(?:\\*"[^"\r\n]*"|\\*'[^'\r\n]*'|[^\s\x80'"`,;)}}\[\]]{{2,}})"#
+            r#"(?m:^)[\w.-]*{ASSIGNED_NAME}: [^\s\x80][^\r\n]+|{ASSIGNED_NAME}[ \t\x80]*[=:][ \t\x80]*(?:\\*"[^"\r\n]*"|\\*'[^'\r\n]*'|[^\s\x80'"`,;)}}\[\]]{{2,}})"#
         ))
     });
     EXPRESSION
@@ -186,14 +190,18 @@ fn is_marked(letters: &[u8], value: &Range<usize>) -> bool {
 /// Whether what stands under this name is a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
-    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| expression(&format!("{SECRET_NAME}$")));
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| expression(&format!("{}$", secret_name())));
     EXPRESSION.is_match(name.as_bytes())
 }
 
 /// Strings under quoted names, as in JSON: `"password": "…"`, also within a JSON string, where `\"` stands for a quote.
 pub(super) fn quoted_names(letters: &[u8]) -> Ranges {
-    static EXPRESSION: LazyLock<Regex> =
-        LazyLock::new(|| expression(&format!(r#"{SECRET_NAME}\\*["'][\s\x80]*[=:][\s\x80]*(\\*["'])"#)));
+    static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| {
+        expression(&format!(
+            r#"{}\\*["'][\s\x80]*[=:][\s\x80]*(\\*["'])"#,
+            secret_name()
+        ))
+    });
     let mut ranges = Ranges::new();
     let mut from = 0;
     while let Some(found) = EXPRESSION.captures_at(letters, from) {
