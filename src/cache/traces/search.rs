@@ -306,7 +306,7 @@ impl TraceMemory {
             projected: projected.as_ref(),
             lengths: self.projection.lengths(&self.vectors),
         };
-        comparison.bound(scratch, &mut threshold, count)?;
+        comparison.bound_all(scratch, &mut threshold, count)?;
         comparison.collect(scratch, &mut collector, &threshold)?;
         let found = collector.into_sorted();
         Ok(found
@@ -348,7 +348,7 @@ impl Comparison<'_> {
     }
 
     /// Computes upper bounds of L and C for every trace. If one trace is searched for, a good one becomes the threshold.
-    fn bound(&self, scratch: &mut Scratch, threshold: &mut Several, count: usize) -> Result<()> {
+    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Several, count: usize) -> Result<()> {
         let memory = self.memory;
         let Scratch { sums, bounds, .. } = scratch;
         sums.clear();

@@ -115,10 +115,13 @@ impl PackedTrace {
     /// [`Error::NotFinite`], [`Error::OutOfMemory`].
     #[allow(clippy::cast_precision_loss)] // 53 bits.
     pub fn draw(&self) -> Result<Option<f64>> {
+        if self.vector.is_empty() {
+            return Ok(None);
+        }
         let mut scaled = Scaled::default();
         scaled.set(&self.vector, "vector")?;
         let hash = Sample::hash(&scaled.components);
-        Ok((!self.vector.is_empty()).then(|| (hash >> 11) as f64 / (1_u64 << 53) as f64))
+        Ok(Some((hash >> 11) as f64 / (1_u64 << 53) as f64))
     }
 }
 
