@@ -40,13 +40,14 @@ export function record({ machine, versions, quick }, rows) {
       return [name, { value, verdict }];
     });
   // A part of the rows replaces that part.
-  const kept = Object.entries(before?.rows ?? {}).filter(([name]) => !measured.some(([row]) => row === name));
+  const replaced = Object.fromEntries(measured);
+  const keepsQuick = before?.quick === true && Object.keys(before.rows).some((name) => !(name in replaced));
   const now = {
     machine,
     versions,
     date: new Date().toISOString().slice(0, 10),
-    quick: quick || (before?.quick === true && kept.length > 0),
-    rows: { ...before?.rows, ...Object.fromEntries(measured) },
+    quick: quick || keepsQuick,
+    rows: { ...before?.rows, ...replaced },
   };
   const all = before ? machines.map((each) => (each === before ? now : each)) : [...machines, now];
   writeFileSync(FILE, `${JSON.stringify(all, null, 2)}\n`);
