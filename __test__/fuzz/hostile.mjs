@@ -51,7 +51,7 @@ const wave = fc.array(
     { weight: 1, arbitrary: fc.record({ noBatch: value }) },
     { weight: 60, arbitrary: fc.record({ onCache: cacheCall }) },
     { weight: 60, arbitrary: fc.record({ onScorer: scorerCall }) },
-    { weight: 20, arbitrary: fc.record({ options: scorerOptions }) },
+    { weight: 30, arbitrary: fc.record({ options: scorerOptions }) },
   ),
   { minLength: 1, maxLength: 60, size: 'max' },
 );
