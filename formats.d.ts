@@ -12,7 +12,8 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  *
  * - `trace`: {@link ReasoningTrace}s, which stay as they are.
  * - `atif`: trajectories of the Agent Trajectory Interchange Format, versions 1.0 to 1.8.
- * - `openai-chat`: conversations of chat APIs, those of OpenAI (Chat Completions and Responses) and of Anthropic.
+ * - `openai-chat`: conversations of chat APIs: those of OpenAI (Chat Completions and Responses), of Anthropic, of Bedrock (Converse), of
+ *   Gemini, and of Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions or of OpenInference.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.

@@ -621,7 +621,7 @@ const anyTurns = fc
     ]),
   }));
 
-/** The messages of turns, each call with an id, as chat completions, as items of Responses and as Anthropic's. */
+/** The messages of turns, each call with an id, as each API writes them. */
 const WRITERS = {
   'chat completions': ({ user, reasoning, message, calls }, at) => [
     ...(user === undefined ? [] : [{ role: 'user', content: user }]),
@@ -677,6 +677,49 @@ const WRITERS = {
         content: result,
       })),
     },
+  ],
+  Converse: ({ user, reasoning, message, calls }, at) => [
+    ...(user === undefined ? [] : [{ role: 'user', content: [{ text: user }] }]),
+    {
+      role: 'assistant',
+      content: [
+        ...(reasoning === undefined ? [] : [{ reasoningContent: { reasoningText: { text: reasoning } } }]),
+        ...(message === undefined ? [] : [{ text: message }]),
+        ...calls.map(({ name, value }, call) => ({
+          toolUse: { toolUseId: `${at}.${call}`, name, input: { value } },
+        })),
+      ],
+    },
+    {
+      role: 'user',
+      content: calls.map(({ result }, call) => ({
+        toolResult: { toolUseId: `${at}.${call}`, content: [{ text: result }] },
+      })),
+    },
+  ],
+  'the AI SDK': ({ user, reasoning, message, calls }, at) => [
+    ...(user === undefined ? [] : [{ role: 'user', content: user }]),
+    {
+      role: 'assistant',
+      content: [
+        ...(reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning }]),
+        ...(message === undefined ? [] : [{ type: 'text', text: message }]),
+        ...calls.map(({ name, value }, call) => ({
+          ...{ type: 'tool-call', toolCallId: `${at}.${call}`, toolName: name, input: { value } },
+        })),
+      ],
+    },
+    ...(calls.length === 0
+      ? []
+      : [
+          {
+            role: 'tool',
+            content: calls.map(({ name, result }, call) => ({
+              ...{ type: 'tool-result', toolCallId: `${at}.${call}`, toolName: name },
+              output: { type: 'text', value: result },
+            })),
+          },
+        ]),
   ],
 };
 

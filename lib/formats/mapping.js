@@ -585,5 +585,6 @@ module.exports = {
   numberOf,
   objectOf,
   stringOf,
+  textOfPart,
   TraceBuilder,
 };

@@ -1,9 +1,11 @@
 'use strict';
 
 // Messages of chat APIs, which several formats hold: those of OpenAI's Chat Completions and of Anthropic's Messages, the items of
-// OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them.
+// OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them. parts.js has what other
+// APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel.
 
-const { isObject, listOf, objectOf, stringOf } = require('./mapping.js');
+const { isObject, listOf, objectOf, stringOf, textOfPart } = require('./mapping.js');
+const { translated } = require('./parts.js');
 
 /** @typedef {InstanceType<typeof import('./mapping.js').TraceBuilder>} TraceBuilder */
 
@@ -29,6 +31,15 @@ const KNOWN = new Set([
     'is_error',
     'phase',
     'context_management',
+  ],
+  // Of the AI SDK.
+  ...[
+    'createdAt',
+    'metadata',
+    'toolInvocations',
+    'experimental_attachments',
+    'providerOptions',
+    'revisionId',
   ],
 ]);
 
@@ -119,7 +130,9 @@ function addMessage(builder, value) {
     return addItem(builder, value, type);
   }
   builder.countUnknown(value, KNOWN);
-  const content = value.content ?? value.parts;
+  builder.at(value.createdAt);
+  // Messages of a UI may have their text in both; their tools are in the parts.
+  const content = listOf(value.parts).length > 0 ? value.parts : (value.content ?? value.parts);
   switch (role) {
     case 'system':
     case 'developer':
@@ -141,20 +154,26 @@ function addMessage(builder, value) {
   if (reasoning !== undefined && reasoning !== null) builder.reasoning(reasoning);
   addParts(builder, content, (text) => builder.message(text));
   if (typeof value.refusal === 'string') builder.message(value.refusal);
+  if (content !== value.parts) {
+    const tools = listOf(value.toolInvocations);
+    const parts = tools.map((toolInvocation) => ({ type: 'tool-invocation', toolInvocation }));
+    addParts(builder, parts, (text) => builder.message(text));
+  }
   for (const call of listOf(value.tool_calls)) addChatCall(builder, call);
   if (isObject(value.function_call)) addChatCall(builder, { function: value.function_call });
 }
 
 /**
- * The message of a tool. OpenTelemetry has several results in one.
+ * The message of a tool. Several APIs have more than one result in it.
  *
  * @param {TraceBuilder} builder
  * @param {Record<string, unknown>} message
  * @param {unknown} content
  */
 function addResults(builder, message, content) {
-  const parts = listOf(content).filter((part) => isResultType(stringOf(objectOf(part).type) ?? ''));
-  if (parts.length > 0) return addParts(builder, content, (text) => builder.event(text));
+  const parts = listOf(content).flatMap((part) => translated(part) ?? [part]);
+  if (parts.some((part) => isResultType(stringOf(objectOf(part).type) ?? '')))
+    return addParts(builder, content, (text) => builder.event(text));
   builder.result({ id: message.tool_call_id, content, failed: message.is_error === true ? true : undefined });
 }
 
@@ -184,14 +203,20 @@ function addParts(builder, content, addText) {
     if (text.length > 0) addText(text);
     text = [];
   };
-  for (const part of content) {
+  const add = (/** @type {unknown} */ part) => {
     const type = stringOf(objectOf(part).type) ?? '';
-    if (!isActType(type)) {
-      text.push(part);
-      continue;
+    if (isActType(type)) {
+      flush();
+      return addItem(builder, objectOf(part), type);
     }
-    flush();
-    addItem(builder, objectOf(part), type);
+    if (type === '' && textOfPart(part) === undefined) builder.leaveOut('part of an unknown kind');
+    text.push(part);
+  };
+  for (const part of content) {
+    const others = translated(part);
+    if (others === undefined) add(part);
+    else if (others.length > 0) others.forEach(add);
+    else builder.leaveOut(`${part.type ?? Object.keys(part)[0]} part`);
   }
   flush();
 }
@@ -240,7 +265,11 @@ function failureOf({ is_error, status, error }) {
  */
 function addReasoning(builder, item) {
   const text = [...listOf(item.summary), ...listOf(item.content)];
-  const single = item.thinking ?? item.text ?? (typeof item.content === 'string' ? item.content : undefined);
+  const single =
+    item.thinking ??
+    item.text ??
+    item.reasoning ??
+    (typeof item.content === 'string' ? item.content : undefined);
   if (single !== undefined) text.push(single);
   if (text.length === 0) return builder.leaveOut('encrypted reasoning');
   builder.reasoning(text);

@@ -1,22 +1,24 @@
 'use strict';
 
-// Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages.
-// messages.js has how a message or an item becomes steps.
+// Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
+// Bedrock's Converse, Gemini, and the AI SDK of Vercel. messages.js has how a message or an item becomes steps.
 //
-// | record                                                       | trace                                                    |
-// | ------------------------------------------------------------ | -------------------------------------------------------- |
-// | `messages`, or `traj`                                        | its messages; a trace each                               |
-// | `choices[0].message`, in the record or in its `response`     | the last message                                         |
-// | `input` and `output` of Responses                            | its items; a string as `input` is a user's turn          |
-// | `content` of a reply of Anthropic, with `type` `message`     | the last message                                         |
-// | `body`, `request`: requests of batches and of logs           | as if what is in it were in the record                   |
-// | an array of messages; a whole input that is one              | a trace                                                  |
-// | messages that stand alone, one a line                        | a trace, of all of them                                  |
-// | `system`, `instructions`, messages of `system`, `developer`  | none; counted                                            |
-// | `reward`, `success`, `confidence`                            | success and confidence                                   |
-// | `id`, `custom_id`, `task_id`, `conversation_id`, `session_id` | makes `id`; kept in `metadata.imported`                  |
-// | `created`, `created_at`, `timestamp`, `model`                | `metadata.created_at`, `metadata.imported.model`         |
-// | `metadata`                                                   | `metadata.imported.metadata`                             |
+// | record                                                                     | trace                                            |
+// | -------------------------------------------------------------------------- | ------------------------------------------------ |
+// | `messages`, `contents` of Gemini, or `traj`                                | its messages; a trace each                       |
+// | `choices[0].message`, in the record or in its `response`                   | the last message                                 |
+// | `output.message` of Converse, `candidates[0].content` of Gemini            | the last message, in the same places             |
+// | `input` and `output` of Responses                                          | its items; a string as `input` is a user's turn  |
+// | `content` of a reply of Anthropic, with `type` `message`                   | the last message                                 |
+// | `body`, `request`: requests of batches and of logs                         | as if what is in it were in the record           |
+// | `input.inputBodyJson`, `output.outputBodyJson` of Bedrock's invocation log | the same                                         |
+// | an array of messages; a whole input that is one                            | a trace                                          |
+// | messages that stand alone, one a line                                      | a trace, of all of them                          |
+// | `system`, `instructions`, messages of `system`, `developer`                | none; counted                                    |
+// | `reward`, `success`, `confidence`                                          | success and confidence                           |
+// | `id`, `custom_id`, `task_id`, `conversation_id`, `session_id`              | makes `id`; kept in `metadata.imported`          |
+// | `created`, `created_at`, `timestamp`, `model`                              | `metadata.created_at`, `metadata.imported.model` |
+// | `metadata`                                                                 | `metadata.imported.metadata`                     |
 
 const { OpenTraces } = require('./open-traces.js');
 const { addMessage, isMessage } = require('./messages.js');
@@ -24,7 +26,16 @@ const { isObject, listOf, numberOf, objectOf, stringOf, TraceBuilder } = require
 
 /** @import { Entry, Reader } from './reader.js' */
 
-const IDS = ['id', 'custom_id', 'task_id', 'conversation_id', 'session_id', 'trial'];
+const IDS = [
+  'id',
+  'custom_id',
+  'task_id',
+  'conversation_id',
+  'session_id',
+  'trial',
+  'requestId',
+  'responseId',
+];
 
 const FIELDS = new Set([
   ...[
@@ -94,6 +105,19 @@ const FIELDS = new Set([
     'response_format',
     'functions',
   ],
+  // Of Converse, and of the invocation log of Bedrock.
+  ...['modelId', 'inferenceConfig', 'toolConfig', 'guardrailConfig', 'additionalModelRequestFields', 'trace'],
+  ...[
+    'additionalModelResponseFieldPaths',
+    'additionalModelResponseFields',
+    'promptVariables',
+    'outputConfig',
+  ],
+  ...['requestMetadata', 'performanceConfig', 'serviceTier', 'stopReason', 'metrics', 'schemaType'],
+  ...['schemaVersion', 'accountId', 'identity', 'region', 'operation'],
+  // Of Gemini.
+  ...['contents', 'candidates', 'systemInstruction', 'generationConfig', 'safetySettings', 'usageMetadata'],
+  ...['modelVersion', 'createTime', 'config'],
 ]);
 
 /** A number of seconds since 1970 is less, one of milliseconds is more. */
@@ -115,12 +139,12 @@ function recognises(value) {
  */
 function messagesOf(record) {
   const { response, request, body } = record;
-  for (const list of [record.messages, record.traj]) {
+  for (const list of [record.messages, record.contents, record.traj]) {
     if (Array.isArray(list) && (list.length === 0 || isMessage(list[0]))) {
       return [...list, ...replyOf(record), ...replyOf(objectOf(response))];
     }
   }
-  for (const inner of [request, body]) {
+  for (const inner of [request, body, objectOf(record.input).inputBodyJson]) {
     const asked = isObject(inner) ? messagesOf(inner) : undefined;
     if (asked !== undefined) return [...asked, ...replyOf(record), ...replyOf(objectOf(response))];
   }
@@ -130,11 +154,8 @@ function messagesOf(record) {
   if (isMessage(input[0])) return [...input, ...replyOf(objectOf(response))];
   // A reply alone, as in the output of a batch.
   for (const reply of [record, objectOf(response)]) {
-    const { choices } = isObject(reply.body) ? reply.body : reply;
-    if (Array.isArray(choices)) {
-      const messages = replyOf(reply);
-      if (messages.length > 0) return messages;
-    }
+    const message = messageOf(isObject(reply.body) ? reply.body : reply);
+    if (message !== undefined) return [message];
   }
   // The request with a text only, and its reply in another field.
   if (typeof record.input === 'string' && replyOf(objectOf(response)).length > 0) {
@@ -149,17 +170,29 @@ function inputOf(input) {
 }
 
 /**
- * What the model replied: the first choice, a message of Anthropic, or items; nothing without any of these.
+ * What the model replied: the message of the reply, a message of Anthropic, or items; nothing without any of these.
  *
  * @param {Record<string, unknown>} reply
  * @returns {unknown[]}
  */
 function replyOf(reply) {
-  if (isObject(reply.body)) return replyOf(reply.body);
-  const { message } = objectOf(listOf(reply.choices)[0]);
-  if (isObject(message)) return [message];
+  const { outputBodyJson } = objectOf(reply.output);
+  for (const inner of [reply.body, outputBodyJson]) if (isObject(inner)) return replyOf(inner);
+  const message = messageOf(reply);
+  if (message !== undefined) return [message];
   if (reply.type === 'message' && reply.role === 'assistant') return [reply];
   return listOf(reply.output);
+}
+
+/**
+ * The message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; undefined without one.
+ *
+ * @param {Record<string, unknown>} reply
+ */
+function messageOf({ choices, output, candidates }) {
+  const { message } = objectOf(listOf(choices)[0]);
+  if (isObject(message)) return message;
+  return [objectOf(output).message, objectOf(listOf(candidates)[0]).content].find(isMessage);
 }
 
 /** @returns {Reader} */
@@ -208,7 +241,11 @@ function read(entry) {
   const messages = isReply(record) ? [record] : messagesOf(record);
   if (messages === undefined) throw new TypeError('it has no messages, and no items');
   addDetails(builder, record);
-  for (const each of [record.body, record.request, record.response]) addDetails(builder, objectOf(each));
+  const { body, request, response, input, output } = record;
+  const { inputBodyJson } = objectOf(input);
+  const { outputBodyJson } = objectOf(output);
+  for (const each of [body, request, response, inputBodyJson, outputBodyJson])
+    addDetails(builder, objectOf(each));
   for (const [at, message] of messages.entries()) {
     try {
       addMessage(builder, message);
@@ -237,9 +274,10 @@ function addDetails(builder, record) {
     else if (number > 0 && number < SECONDS * 1000)
       builder.at(new Date(number < SECONDS ? number * 1000 : number).toISOString());
   }
-  if (stringOf(record.model)) builder.keep('model', record.model);
+  builder.keep('model', stringOf(record.model) ?? stringOf(record.modelId) ?? stringOf(record.modelVersion));
   builder.keep('metadata', record.metadata);
-  if (record.system !== undefined) builder.system(record.system);
+  for (const prompt of [record.system, record.systemInstruction])
+    if (prompt !== undefined) builder.system(prompt);
   if (typeof record.instructions === 'string') builder.system(record.instructions);
   builder.reward(record.reward);
   if (typeof record.success === 'boolean') builder.success = record.success;
