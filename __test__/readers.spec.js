@@ -251,3 +251,194 @@ test('toTraces counts a part of a message that it does not know', async () => {
   expect(stepsOf(trace)).toEqual([['thought', 'Hm\n{"widget":{"colour":"red"}}']]);
   expect(trace.metadata.imported.left_out).toEqual({ 'part of an unknown kind': 1 });
 });
+
+describe('toTraces of mini-SWE-agent', () => {
+  const call = (id, command) => ({
+    ...{ role: 'assistant', content: '', extra: { actions: [{ command, tool_call_id: id }] } },
+    tool_calls: [
+      { id, type: 'function', function: { name: 'bash', arguments: JSON.stringify({ command }) } },
+    ],
+  });
+  const block = (command) => ({ role: 'assistant', content: `\`\`\`bash\n${command}\n\`\`\`` });
+  const runOf = (...messages) => ({
+    ...{ trajectory_format: 'mini-swe-agent-1.1', info: { exit_status: 'Submitted', submission: '' } },
+    messages: [{ role: 'user', content: 'Fix it.' }, ...messages],
+  });
+  const typesOf = async (record) => {
+    const { steps } = await traceOf(record);
+    return steps.filter(({ type }) => type !== 'thought').map(({ type }) => type);
+  };
+  const timeout = {
+    ...{ raw_output: 'so far', returncode: -1, exception_type: 'TimeoutExpired' },
+    exception_info: "An error occurred while executing the command: Command 'x' timed out after 30 seconds",
+  };
+  const [failed, repaired] = [
+    ['tool_call', 'error_recovery'],
+    ['error_recovery', 'observation'],
+  ];
+
+  test.each([
+    ['extra.returncode of -1', { returncode: -1, exception_info: '' }],
+    ['extra.returncode of 2', { returncode: 2, exception_info: '' }],
+    ['extra.exception_info alone', { returncode: null, exception_info: 'it was killed' }],
+    ['a timeout', timeout],
+  ])('takes %s for a failure, and only the next success for its recovery', async (_, extra) => {
+    const done = { returncode: 0, exception_info: '' };
+    const content = '<output>\nso far</output>';
+    const ofTools = runOf(
+      ...[call('1', 'make'), { role: 'tool', tool_call_id: '1', content, extra }],
+      ...[call('2', 'make'), { role: 'tool', tool_call_id: '2', content: '{"error": "none"}', extra: done }],
+    );
+    const ofItems = runOf(
+      ...[call('1', 'make'), { type: 'function_call_output', call_id: '1', output: content, extra }],
+      ...[call('2', 'make'), { type: 'function_call_output', call_id: '2', output: 'ok', extra: done }],
+    );
+    const ofText = runOf(
+      ...[block('make'), { role: 'user', content, extra }],
+      ...[block('make all'), { role: 'user', content: 'Error: none', extra: done }],
+    );
+    for (const record of [ofTools, ofItems, ofText]) {
+      expect(await typesOf(record)).toEqual([...failed, ...repaired]);
+    }
+  });
+
+  test('takes a command that timed out in version 1 for a failure', async () => {
+    const content = `The last command <command>${'x'.repeat(300)}</command> timed out and has been killed.\nThe output …`;
+    const record = runOf(block('make'), { role: 'user', content }, block('make'), {
+      role: 'user',
+      content: 'ok',
+    });
+    expect(await typesOf(record)).toEqual([...failed, ...repaired]);
+  });
+
+  test('takes no command from a reply with several, none of which was run', async () => {
+    const several = { role: 'assistant', content: `${block('make').content}\n${block('ls').content}` };
+    const trace = await traceOf(runOf(several, { role: 'user', content: 'Exactly ONE action, please.' }));
+    expect(stepsOf(trace)).toEqual([
+      ['thought', several.content],
+      ['observation', 'Exactly ONE action, please.'],
+    ]);
+  });
+
+  test('reads the reply of the Responses API that a message holds', async () => {
+    const output = [
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'I look.' }] },
+      { type: 'function_call', call_id: '1', name: 'bash', arguments: '{"command":"ls"}' },
+    ];
+    const result = { type: 'function_call_output', call_id: '1', output: 'a.py', extra: { returncode: 0 } };
+    const trace = await traceOf(runOf({ object: 'response', id: 'r', output, extra: {} }, result));
+    expect(stepsOf(trace)).toEqual([
+      ['thought', 'I look.'],
+      ['tool_call', 'bash\ncommand: ls'],
+      ['observation', 'a.py'],
+    ]);
+  });
+});
+
+test.each([
+  ["SWE-agent's cancelled command", "The command 'make' was cancelled because it took more than 30 seconds."],
+  ["SWE-agent's command that ran out of time", 'so far\nEXECUTION TIMED OUT'],
+  [
+    "SWE-agent's command with a wrong syntax",
+    'Your bash command contained syntax errors and was NOT executed.',
+  ],
+])('toTraces takes %s for a failure', async (_, observation) => {
+  const turn = { action: 'make', thought: 'I build it.' };
+  const trajectory = [
+    { ...turn, observation },
+    { ...turn, observation: 'ok' },
+  ];
+  const { steps } = await traceOf({ trajectory, history: [], info: {} });
+  expect(steps.map(({ type }) => type)).toEqual([
+    ...['thought', 'tool_call', 'error_recovery', 'thought', 'error_recovery', 'observation'],
+  ]);
+});
+
+describe('toTraces of a result that is JSON', () => {
+  const typeOf = async (content) => {
+    const call = { id: '1', function: { name: 'run', arguments: '{}' } };
+    const messages = [
+      { role: 'assistant', tool_calls: [call] },
+      { role: 'tool', tool_call_id: '1', content },
+    ];
+    return (await traceOf({ messages })).steps[1].type;
+  };
+
+  test.each([
+    ['returncode of -1', { returncode: -1, output: '' }, 'error_recovery'],
+    ['returncode of 0', { returncode: 0, output: 'error' }, 'observation'],
+    ['exception_info', { returncode: null, exception_info: 'it timed out' }, 'error_recovery'],
+    ['exit_code as text', { exit_code: '1' }, 'error_recovery'],
+    ['exit_code as text of 0', { exit_code: '0' }, 'observation'],
+  ])('judges it by its %s', async (_, result, type) => {
+    expect(await typeOf(JSON.stringify(result, null, 2))).toBe(type);
+  });
+
+  test('judges text of mini-SWE-agent by its exception', async () => {
+    const text = '<exception>it timed out</exception>\n<returncode>-1</returncode>\n<output>\n</output>';
+    expect(await typeOf(text)).toBe('error_recovery');
+  });
+});
+
+describe('toTraces of an outcome in a conversation', () => {
+  const messages = [{ role: 'assistant', content: 'Done.' }];
+  const outcomeOf = async (record) => {
+    const [{ trace, known }] = await read({ messages, ...record });
+    return {
+      success: known.success ? trace.metadata.success : undefined,
+      confidence: known.confidence ? trace.outcome.confidence : undefined,
+      left_out: trace.metadata.imported.left_out,
+    };
+  };
+
+  test.each([
+    [{ reward: '1.0' }, true, 1],
+    [{ reward: '0' }, false, 0],
+    [{ reward: ' 0.25 ' }, true, 0.25],
+    [{ reward: true }, true, 1],
+    [{ reward: false }, false, 0],
+    [{ success: 1 }, true, undefined],
+    [{ success: 0 }, false, undefined],
+    [{ success: 'true' }, true, undefined],
+    [{ success: 'False' }, false, undefined],
+    [{ success: 'yes' }, true, undefined],
+    [{ success: '1.0' }, true, undefined],
+    [{ success: 'no', confidence: '0.75' }, false, 0.75],
+    [{ reward: null, success: null, confidence: null }, undefined, undefined],
+  ])('reads %j', async (record, success, confidence) => {
+    expect(await outcomeOf(record)).toEqual({ success, confidence });
+  });
+
+  test.each([
+    ['reward', 'high'],
+    ['reward', '1e999'],
+    ['reward', ''],
+    ['reward', []],
+    ['success', 'maybe'],
+    ['success', 2],
+    ['confidence', '110 %'],
+    ['confidence', 1.5],
+  ])('counts a %s that it cannot read: %j', async (name, value) => {
+    expect(await outcomeOf({ [name]: value })).toEqual({
+      success: undefined,
+      confidence: undefined,
+      left_out: { [`unreadable ${name}`]: 1 },
+    });
+  });
+
+  test('reads what ATIF says of a failed call, as a number or as text', async () => {
+    const typeOf = async (extra) => {
+      const step = {
+        source: 'agent',
+        message: '',
+        tool_calls: [{ tool_call_id: '1', function_name: 'run', arguments: {} }],
+        observation: { results: [{ source_call_id: '1', content: 'ok', extra }] },
+      };
+      return (await traceOf({ schema_version: 'ATIF-v1.7', agent: {}, steps: [step] })).steps[1].type;
+    };
+    for (const extra of [{ is_error: 1 }, { exit_code: '2' }, { returncode: -1 }])
+      expect(await typeOf(extra)).toBe('error_recovery');
+    for (const extra of [{ is_error: 'false' }, { exit_code: '0' }, { returncode: 0 }])
+      expect(await typeOf(extra)).toBe('observation');
+  });
+});

@@ -24,7 +24,7 @@ const fs = require('node:fs');
 const { basename, dirname, join, resolve, sep } = require('node:path');
 
 const { DEFAULT_LIMIT } = require('./records.js');
-const { isObject, listOf, numberOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
+const { isObject, listOf, numericOf, objectOf, stringOf, TraceBuilder, truthOf } = require('./mapping.js');
 
 /** @import { Context, Entry, Reader } from './reader.js' */
 
@@ -272,10 +272,9 @@ function addResult(builder, result, id) {
   );
   const delegated = names.length > 0 ? `[sub-agent ${names.join(', ')}]` : '';
   const content = result.content ?? delegated;
-  const { is_error, tool_result_is_error, exit_code } = objectOf(result.extra);
-  const isError = is_error ?? tool_result_is_error;
-  const code = numberOf(exit_code);
-  const failed = typeof isError === 'boolean' ? isError : code === undefined ? undefined : code !== 0;
+  const { is_error, tool_result_is_error, exit_code, returncode } = objectOf(result.extra);
+  const code = numericOf(exit_code ?? returncode);
+  const failed = truthOf(is_error ?? tool_result_is_error) ?? (code === undefined ? undefined : code !== 0);
   if (id === undefined || id === null) builder.event(content);
   else builder.result({ id, content, failed });
 }

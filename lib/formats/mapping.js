@@ -66,7 +66,7 @@ const NAME_LENGTH = 100;
  * megabytes long.
  */
 const FAILURE =
-  /^\s{0,64}(?:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<returncode>(?!0<))/i;
+  /^\s{0,64}(?:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>(?!0<))/i;
 const FAILURE_LENGTH = 256;
 
 /** A result that is JSON is searched for a failure if it has at most this many characters. */
@@ -81,18 +81,15 @@ function saysFailure(text) {
   if (FAILURE.test(text.slice(0, FAILURE_LENGTH))) return true;
   if (text[0] !== '{' || text.length > JSON_LENGTH) return false;
   // Most results have no such field, and searching for its name costs less than parsing.
-  if (!/"(?:error|isError|is_error|exit_code|exitCode)"/.test(text)) return false;
+  if (!/"(?:error|isError|is_error|exit_code|exitCode|returncode|exception_info)"/.test(text)) return false;
   try {
-    const { error, isError, is_error, exit_code, exitCode } = JSON.parse(text);
-    const isFailed = isError === true || is_error === true;
-    return isFailed || Boolean(error) || isExitCode(exit_code) || isExitCode(exitCode);
+    const { error, isError, is_error, exit_code, exitCode, returncode, exception_info } = JSON.parse(text);
+    const isFailed = isError === true || is_error === true || Boolean(error) || Boolean(exception_info);
+    return isFailed || [exit_code, exitCode, returncode].some((code) => numericOf(code) ?? 0);
   } catch {
     return false;
   }
 }
-
-/** @param {unknown} value */
-const isExitCode = (value) => typeof value === 'number' && value !== 0;
 
 /**
  * @param {unknown} value
@@ -129,6 +126,33 @@ const stringOf = (value) => (typeof value === 'string' && value !== '' ? value :
  * @param {unknown} value
  */
 const numberOf = (value) => (typeof value === 'number' && Number.isFinite(value) ? value : undefined);
+
+/**
+ * A finite number, which may be written as text; otherwise undefined.
+ *
+ * @param {unknown} value
+ */
+const numericOf = (value) =>
+  numberOf(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
+
+const WORDS = new Map([
+  ['true', true],
+  ['yes', true],
+  ['false', false],
+  ['no', false],
+]);
+
+/**
+ * A yes or no, which may be written as a number or as text; otherwise undefined.
+ *
+ * @param {unknown} value
+ */
+function truthOf(value) {
+  if (typeof value === 'boolean') return value;
+  const number = numericOf(value);
+  if (number === 0 || number === 1) return number === 1;
+  return typeof value === 'string' ? WORDS.get(value.trim().toLowerCase()) : undefined;
+}
 
 /**
  * The arguments of a call as an object. Text that is not JSON is kept as it is: a model may have written it wrongly.
@@ -489,11 +513,38 @@ class TraceBuilder {
    * @param {unknown} reward
    */
   reward(reward) {
-    const value = numberOf(reward);
+    const value =
+      typeof reward === 'boolean' ? Number(reward) : this.#readable('reward', reward, numericOf(reward));
     if (value === undefined) return;
     this.success = value > 0;
     this.confidence = Math.min(1, Math.max(0, value));
     this.details.reward = value;
+  }
+
+  /**
+   * What a format says of the success and of the confidence.
+   *
+   * @param {{ success?: unknown, confidence?: unknown }} outcome
+   */
+  outcome({ success, confidence }) {
+    this.success = this.#readable('success', success, truthOf(success)) ?? this.success;
+    const number = numericOf(confidence);
+    const isInRange = number !== undefined && number >= 0 && number <= 1;
+    this.confidence =
+      this.#readable('confidence', confidence, isInRange ? number : undefined) ?? this.confidence;
+  }
+
+  /**
+   * What was read of a field; it is counted if there is something else in it.
+   *
+   * @template Read
+   * @param {string} name
+   * @param {unknown} value of the field
+   * @param {Read | undefined} read
+   */
+  #readable(name, value, read) {
+    if (read === undefined && value !== undefined && value !== null) this.leaveOut(`unreadable ${name}`);
+    return read;
   }
 
   /**
@@ -583,8 +634,10 @@ module.exports = {
   isObject,
   listOf,
   numberOf,
+  numericOf,
   objectOf,
   stringOf,
   textOfPart,
+  truthOf,
   TraceBuilder,
 };

@@ -113,7 +113,7 @@ function isItemType(type) {
  * | `role` `tool` or `function`, `tool_result` parts          | results                       |
  * | items `function_call`, `custom_tool_call`, `…_call`       | calls                         |
  * | items `…_call_output`; `output` of an `mcp_call`          | results                       |
- * | `is_error`, `status` `failed`, `error` of an `mcp_call`   | that the call failed          |
+ * | `is_error`, `status` `failed` or `error`, `error` of an `mcp_call` | that the call failed          |
  *
  * @param {TraceBuilder} builder
  * @param {unknown} value
@@ -174,7 +174,7 @@ function addResults(builder, message, content) {
   const parts = listOf(content).flatMap((part) => translated(part) ?? [part]);
   if (parts.some((part) => isResultType(stringOf(objectOf(part).type) ?? '')))
     return addParts(builder, content, (text) => builder.event(text));
-  builder.result({ id: message.tool_call_id, content, failed: message.is_error === true ? true : undefined });
+  builder.result({ id: message.tool_call_id, content, failed: failureOf(message) });
 }
 
 /**
@@ -256,7 +256,7 @@ function addItem(builder, item, type) {
  */
 function failureOf({ is_error, status, error }) {
   if (typeof is_error === 'boolean') return is_error;
-  return status === 'failed' || status === 'incomplete' || error ? true : undefined;
+  return status === 'failed' || status === 'error' || status === 'incomplete' || error ? true : undefined;
 }
 
 /**

@@ -280,9 +280,7 @@ function addDetails(builder, record) {
     if (prompt !== undefined) builder.system(prompt);
   if (typeof record.instructions === 'string') builder.system(record.instructions);
   builder.reward(record.reward);
-  if (typeof record.success === 'boolean') builder.success = record.success;
-  const confidence = numberOf(record.confidence);
-  if (confidence !== undefined && confidence >= 0 && confidence <= 1) builder.confidence = confidence;
+  builder.outcome(record);
   builder.countUnknown(record, FIELDS);
 }
 

@@ -2,18 +2,19 @@
 
 // The `.traj` files of SWE-agent, of versions 0 and 1, and those of mini-SWE-agent: https://swe-agent.com/latest/usage/trajectories/
 //
-// | file                                                         | trace                                                          |
-// | ------------------------------------------------------------ | -------------------------------------------------------------- |
-// | first user message of `history` that is no demonstration     | `task.objective`                                               |
-// | `thought` of each of `trajectory`; `response` without one    | `thought`                                                      |
-// | `action`                                                     | `tool_call`; its first word is the tool, `input.command` all   |
-// | `observation`                                                | `observation` or `error_recovery`, by its text                 |
-// | `history`, where there is no `trajectory`, as in demonstrations | `thought`, `action` and the message after it, as above      |
-// | `execution_time`, in seconds                                 | `latency_ms` of the call                                       |
-// | `messages` of mini-SWE-agent                                 | as in `openai-chat`; a command in a code block is a call       |
-// | `info.exit_status`                                           | success: it is `submitted`, and nothing more                   |
-// | `info` without the `submission`, `environment`               | `metadata.imported`; the patch is only counted                 |
-// |                                                              | `metadata.task_domain` is `code`                               |
+// | file                                                            | trace                                                        |
+// | --------------------------------------------------------------- | ------------------------------------------------------------ |
+// | first user message of `history` that is no demonstration        | `task.objective`                                             |
+// | `thought` of each of `trajectory`; `response` without one       | `thought`                                                    |
+// | `action`                                                        | `tool_call`; its first word is the tool, `input.command` all |
+// | `observation`                                                   | `observation` or `error_recovery`, by its text               |
+// | `history`, where there is no `trajectory`, as in demonstrations | `thought`, `action` and the message after it, as above       |
+// | `execution_time`, in seconds                                    | `latency_ms` of the call                                     |
+// | `messages` of mini-SWE-agent                                    | as in `openai-chat`; a command in a code block is a call     |
+// | `extra.returncode`, `extra.exception_info` of its results       | whether the command failed                                   |
+// | `info.exit_status`                                              | success: it is `submitted`, and nothing more                 |
+// | `info` without the `submission`, `environment`                  | `metadata.imported`; the patch is only counted               |
+// |                                                                 | `metadata.task_domain` is `code`                             |
 
 const { isObject, listOf, numberOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
 const { addMessage } = require('./messages.js');
@@ -30,8 +31,21 @@ const TURN_FIELDS = new Set([
   ...['query', 'messages', 'extra_info'],
 ]);
 
-/** How mini-SWE-agent has a command in a message. */
-const COMMAND = /```(?:bash|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/;
+/** How mini-SWE-agent has a command in a message. It runs none where there are several. */
+const COMMAND = /```(?:bash|mswea_bash_command)[^\S\n]*\n([\s\S]*?)\n?```/g;
+
+/** What the two agents put before and after a command that was stopped. */
+const STOPPED = [
+  ["The command '", "' was cancelled because it took more than "],
+  ['The last command <command>', '</command> timed out and has been killed'],
+];
+
+/** What SWE-agent puts before the message of a command that it could not parse. */
+const NOT_RUN = 'Your bash command contained syntax errors and was NOT executed';
+
+/** How the output of a command that was stopped ends in SWE-agent 0. */
+const TIMED_OUT = /(?:^|\n)EXECUTION TIMED OUT(?: AND INTERRUPT FAILED\. RESTARTING PROCESS\.)?\s*$/;
+const TIMED_OUT_LENGTH = 100;
 
 /** @param {Record<string, unknown>} record */
 const isMini = (record) =>
@@ -121,8 +135,7 @@ function addTurns(builder, record) {
     addCommand(builder, command);
     const seconds = numberOf(turn.execution_time);
     if (seconds !== undefined) builder.took(undefined, seconds * 1000);
-    if (turn.observation !== undefined && turn.observation !== null)
-      builder.result({ content: turn.observation });
+    if (turn.observation !== undefined && turn.observation !== null) addResult(builder, turn.observation);
   }
 }
 
@@ -148,7 +161,7 @@ function addHistory(builder, history) {
     } else if (role !== 'user' && role !== 'tool') {
       throw new TypeError(`history[${at}] has a role that is not known`);
     } else {
-      if (isWaiting) builder.result({ content });
+      if (isWaiting) addResult(builder, content);
       else if (role === 'tool') builder.event(content);
       else builder.user(content);
       isWaiting = false;
@@ -166,6 +179,46 @@ function addCommand(builder, command) {
 }
 
 /**
+ * The result of the command before.
+ *
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {unknown} content
+ * @param {boolean} [failed] what the agent says of it; undefined if it says nothing, and the text decides
+ */
+function addResult(builder, content, failed) {
+  const text = builder.textOf(content);
+  const isStopped = STOPPED.some(([before, after]) => text.startsWith(before) && text.includes(after));
+  const isOver = isStopped || text.startsWith(NOT_RUN) || TIMED_OUT.test(text.slice(-TIMED_OUT_LENGTH));
+  builder.result({ content: text, failed: failed ?? (isOver ? true : undefined) });
+}
+
+/**
+ * Whether a command of mini-SWE-agent failed; undefined where it does not say so, as in version 1.
+ *
+ * @param {Record<string, unknown>} extra
+ */
+function failureOf({ returncode, exception_info }) {
+  if (stringOf(exception_info) !== undefined) return true;
+  const code = numberOf(returncode);
+  return code === undefined ? undefined : code !== 0;
+}
+
+/**
+ * The command that a message of the agent has in its text; undefined without one.
+ *
+ * @param {InstanceType<typeof TraceBuilder>} builder
+ * @param {Record<string, unknown>} message
+ * @param {unknown} actions what was run, which version 1 does not say
+ */
+function commandOf(builder, { role, content, tool_calls }, actions) {
+  if (role !== 'assistant' || listOf(tool_calls).length > 0) return undefined;
+  const commands = Array.isArray(actions)
+    ? actions.map((action) => objectOf(action).command)
+    : Array.from(builder.textOf(content).matchAll(COMMAND), ([, command]) => command);
+  return commands.length === 1 ? stringOf(builder.textOf(commands[0]).trim()) : undefined;
+}
+
+/**
  * @param {InstanceType<typeof TraceBuilder>} builder
  * @param {unknown[]} messages
  */
@@ -173,15 +226,19 @@ function addMessages(builder, messages) {
   let isWaiting = false;
   for (const value of messages) {
     const { extra, ...message } = objectOf(value);
-    builder.at(new Date((numberOf(objectOf(extra).timestamp) ?? Number.NaN) * 1000).toJSON());
+    const { timestamp, actions, ...ending } = objectOf(extra);
+    const failed = failureOf(ending);
+    builder.at(new Date((numberOf(timestamp) ?? Number.NaN) * 1000).toJSON());
     // How it ended, which `info` says too.
     if (message.role === 'exit') builder.leaveOut('exit message');
-    else if (isWaiting && message.role === 'user') builder.result({ content: message.content });
-    else addMessage(builder, message);
-    const isAgent = message.role === 'assistant' && listOf(message.tool_calls).length === 0;
-    const [, command] = (isAgent && COMMAND.exec(builder.textOf(message.content))) || [];
-    isWaiting = command !== undefined && command.trim() !== '';
-    if (command !== undefined && isWaiting) addCommand(builder, command.trim());
+    else if (isWaiting && message.role === 'user') addResult(builder, message.content, failed);
+    // A reply of the Responses API.
+    else if (message.object === 'response')
+      for (const item of listOf(message.output)) addMessage(builder, item);
+    else addMessage(builder, failed === undefined ? message : { ...message, is_error: failed });
+    const command = commandOf(builder, message, actions);
+    isWaiting = command !== undefined;
+    if (command !== undefined) addCommand(builder, command);
   }
 }
 
