@@ -74,7 +74,7 @@ export interface ReadTrace {
   error?: undefined;
 }
 
-/** A record that could not be read. The others are read. */
+/** A record that could not be read, or a conversation from which no step comes. The others are read. */
 export interface ReadError {
   line: number | null;
   index: number | null;

@@ -1152,10 +1152,14 @@ describe('otel', () => {
       attributes: attributes({ 'gen_ai.input.messages': json }),
     });
     const saidBy = async (...spans) =>
-      (await tracesOf(batch(...spans))).flatMap(({ task, steps, metadata }) => [
-        ...[task.objective, ...steps.map(({ content }) => content)].sort(),
-        metadata.imported.left_out,
-      ]);
+      (await read(batch(...spans))).flatMap(({ error, trace }) =>
+        error
+          ? error.code
+          : [
+              ...[trace.task.objective, ...trace.steps.map(({ content }) => content)].sort(),
+              trace.metadata.imported.left_out,
+            ],
+      );
     for (const first of lists) {
       for (const second of lists) {
         // A list that has nothing in common comes between, so that it is not compared with the first.

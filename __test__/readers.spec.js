@@ -442,3 +442,66 @@ describe('toTraces of an outcome in a conversation', () => {
       expect(await typeOf(extra)).toBe('observation');
   });
 });
+
+describe('toTraces of a conversation from which no step comes', () => {
+  const spans = (...list) => ({ resourceSpans: [{ scopeSpans: [{ spans: list }] }] });
+  const span = (traceId, attributes) => ({
+    ...{ traceId, spanId: '1', name: 'x' },
+    attributes: Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } })),
+  });
+  const event = (type, rest) => ({ type, sessionId: 's', ...rest });
+  const said = (content, rest) => event('user', { message: { role: 'user', content }, ...rest });
+  const none = 'without a turn of a user or a step';
+
+  test.each([
+    [{ messages: [] }, `openai-chat ${none}`],
+    [
+      {
+        messages: [
+          { role: 'system', content: 'prompt' },
+          { role: 'user', content: ' ' },
+        ],
+      },
+      `openai-chat ${none}; left out: system message (1), empty message (1)`,
+    ],
+    [{ schema_version: 'ATIF-v1.6', steps: [] }, `atif ${none}`],
+    [{ trajectory: [], history: [], info: {} }, `swe-agent ${none}`],
+    [
+      spans(span('a', { 'gen_ai.operation.name': 'chat' })),
+      `otel ${none}; left out: span without messages (1)`,
+    ],
+    [said([]), `claude-code ${none}`],
+    [
+      event('result', { is_error: false, result: 'Done.' }),
+      `claude-code ${none}; left out: event result (1)`,
+    ],
+  ])('yields an error for %j', async (record, message) => {
+    const good = { messages: [{ role: 'assistant', content: 'Done.' }] };
+    const results = await read([good, record].map((each) => JSON.stringify(each)).join('\n'));
+    expect(results.map(({ line, error }) => [line, error?.message, error?.code])).toEqual([
+      [1, undefined, undefined],
+      [2, `line 2: ${message}`, 'ERR_INVALID_RECORD'],
+    ]);
+  });
+
+  test('names a record that cannot be read once', async () => {
+    let deep = [];
+    for (let depth = 0; depth < 50_000; depth++) deep = [deep];
+    for (const record of [said(deep), { role: 'user', content: deep }, { role: 'ghost', content: 'Boo' }]) {
+      expect((await read([record, 1])).map(({ error }) => error.code)).toEqual(
+        Array(2).fill('ERR_INVALID_RECORD'),
+      );
+    }
+  });
+
+  test('yields nothing for spans of other programs and for sessions of commands alone', async () => {
+    const records = [
+      spans(span('a', { 'http.request.method': 'GET' }), span('b', { 'gen_ai.prompt.0.content': 'Hello' })),
+      said('<command-name>/clear</command-name>'),
+      said('Caveat: …', { isMeta: true }),
+      event('system', { content: 'x' }),
+    ];
+    const results = await read(records);
+    expect(results.map(({ format }) => format)).toEqual(['otel']);
+  });
+});

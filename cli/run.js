@@ -428,9 +428,16 @@ class Run {
    * @param {Item} item
    * @returns {Promise<() => Promise<void>>}
    */
-  async #begin(source, { line: begin, index, size, format, text, value, known = ALL_KNOWN, error }) {
+  async #begin(source, { line: begin, index, size, format, text, value, known = ALL_KNOWN, error, skipped }) {
     const line = begin ?? 0;
     const result = { source, line, index };
+    if (skipped !== undefined) {
+      return async () => {
+        this.#messages.onDone(size);
+        this.#summary.skipped++;
+        if (this.#options.verbose) this.#messages.note(`${place(result)}: ${this.#cleaned(skipped)}`);
+      };
+    }
     const isWritten = this.#out !== null || this.#dropped !== null;
     let written = '';
     let shown = /** @type {ReasoningTrace} */ (value);
@@ -513,13 +520,22 @@ class Run {
   }
 
   /**
+   * A reason as it may be shown: it may name properties.
+   *
+   * @param {string} reason
+   */
+  #cleaned(reason) {
+    const { clean } = this.#options;
+    return clean === null ? reason : cleanPii(reason, clean).cleaned;
+  }
+
+  /**
    * @param {Pick<Result, 'source' | 'line' | 'index'>} result
    * @param {string} reason
    */
   #addBad(result, reason) {
-    const { clean, verbose } = this.#options;
-    // It may name properties.
-    const message = clean === null ? reason : cleanPii(reason, clean).cleaned;
+    const { verbose } = this.#options;
+    const message = this.#cleaned(reason);
     this.#summary.bad++;
     const { bad } = this.#summary;
     if (verbose || bad <= MAX_NAMED) this.#messages.note(`${place(result)}: ${message}`);
@@ -622,7 +638,8 @@ class Run {
     if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
-    if (this.#summary.converted > 0) lost.push('what it has in another format');
+    const { converted, skipped } = this.#summary;
+    if (converted + skipped > 0) lost.push('what it has in another format');
     const { size, mtimeNs } = this.#replaced;
     const now = statOf(this.#options.out ?? '');
     if (now?.size !== size || now.mtimeNs !== mtimeNs) lost.push('what was written to it meanwhile');

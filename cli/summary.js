@@ -74,6 +74,8 @@ class Summary {
   /** Traces that were converted from another format. */
   converted = 0;
   bad = 0;
+  /** Traces that were not of a conversation, such as spans of other programs. */
+  skipped = 0;
 
   /** The time is taken from now on. */
   begin() {
@@ -117,6 +119,7 @@ class Summary {
       kept: this.#all.kept,
       dropped: this.#all.count - this.#all.kept,
       bad: this.bad,
+      skipped: this.skipped,
       nearDuplicates: this.#nearDuplicates,
       converted: this.converted,
       unknownSuccess: this.#unknownSuccess,
@@ -172,6 +175,9 @@ function renderSummary(figures, { splits }) {
     lines.push(...unknownWords(figures));
     if (figures.cleaned !== null) lines.push(row('cleaned', cleanedWords(figures.cleaned)));
     if (domains.length > 1) lines.push(...domainTable(domains));
+  }
+  if (figures.skipped > 0) {
+    lines.push(row('skipped', `${count(figures.skipped, 'trace')} without a conversation: see --verbose`));
   }
   lines.push(row('embedder', embedderWords(embedder)));
   for (const { file, traces } of figures.written) {

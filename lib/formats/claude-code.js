@@ -117,6 +117,8 @@ function begin(entry, event, session, key) {
   builder.agentId = stringOf(event.agentId);
   builder.keep('session_id', session);
   if (key !== session) builder.keep('is_subagent', true);
+  // Until a message was read.
+  builder.isConversation = false;
   return builder;
 }
 
@@ -134,6 +136,8 @@ function addEvent(builder, event) {
     // A run that had no turns left says so there alone in some versions.
     const isError = event.is_error === true || stringOf(event.subtype)?.startsWith('error') === true;
     if (isError || event.is_error === false) builder.success = !isError;
+    builder.isConversation = true;
+    builder.leaveOut('event result');
     for (const name of ['num_turns', 'total_cost_usd', 'duration_ms', 'subtype'])
       builder.keep(name, event[name]);
     return;
@@ -153,6 +157,7 @@ function addEvent(builder, event) {
     role,
     content: type === 'user' ? withoutFailure(message.content, event) : message.content,
   });
+  builder.isConversation = true;
 }
 
 /**

@@ -57,6 +57,9 @@ const DEFAULT_OUTCOME = { success: false, confidence: 0.5 };
 /** How many names of unknown fields are told apart: files decide which names there are. */
 const MAX_COUNTED = 50;
 
+/** How many of the things that were left out are named in an error. */
+const MAX_NAMED = 3;
+
 /** A name of a field that is longer is cut. */
 const NAME_LENGTH = 100;
 
@@ -257,6 +260,8 @@ class TraceBuilder {
   success;
   /** @type {number | undefined} */
   confidence;
+  /** Whether it is part of a conversation at all. Spans of other programs are not, nor are sessions of commands alone. */
+  isConversation = true;
 
   /**
    * @param {FormatName} format
@@ -272,6 +277,17 @@ class TraceBuilder {
   /** Whether nothing was found that belongs to a trace. */
   get isEmpty() {
     return this.#objective === undefined && this.#steps.length === 0;
+  }
+
+  /**
+   * What is wrong with it if it is empty. It names what was left out, the most frequent first, but for fields, of which there may be many.
+   */
+  get emptyReason() {
+    const counts = [...this.#leftOut].filter(([name]) => !name.startsWith('field '));
+    counts.sort(([, a], [, b]) => b - a);
+    const named = counts.slice(0, MAX_NAMED).map(([name, times]) => `${name} (${times})`);
+    const leftOut = named.length > 0 ? `; left out: ${named.join(', ')}` : '';
+    return `${this.#format} without a turn of a user or a step${leftOut}`;
   }
 
   /**

@@ -215,7 +215,10 @@ function createReader() {
       if (standsAlone) {
         const builder = open.add(String(conversation), size, () => new TraceBuilder('openai-chat', entry));
         builder.size += size;
+        // A message that cannot be read is named already.
+        builder.isConversation = false;
         addMessage(builder, value);
+        builder.isConversation = true;
       } else yield read(entry);
     },
     *end() {

@@ -35,6 +35,7 @@ const { OpenTraces } = require('./open-traces.js');
  * @property {bigint} start in nanoseconds
  * @property {bigint} end
  * @property {boolean} isRoot
+ * @property {boolean} isOfAgent whether it is of an agent or a model by its attributes, not of any other program
  * @property {number} status 0 unset, 1 ok, 2 error
  * @property {string} statusMessage
  * @property {Attributes} attributes those that are looked at
@@ -53,6 +54,10 @@ const LOOKED_AT =
 
 /** Attributes that are not kept, because their messages were read already. */
 const NOT_KEPT = /messages|\.(?:prompt|completion)\./;
+
+/** Attributes of agents and models, by the beginnings of their names. */
+const OF_AGENTS =
+  /^(?:gen_ai|llm|ai|openinference|traceloop|langfuse|langsmith|mlflow)\.|^(?:input|output)\.value$/;
 
 /** What a model was given. */
 const INPUT = 'gen_ai.input.messages';
@@ -156,6 +161,7 @@ function read(span, before) {
     start: timeOf(span.startTimeUnixNano),
     end: timeOf(span.endTimeUnixNano),
     isRoot: stringOf(span.parentSpanId) === undefined,
+    isOfAgent: [...all.keys()].some((name) => OF_AGENTS.test(name)),
     status:
       code === STATUS.error || code === 'STATUS_CODE_ERROR'
         ? STATUS.error
@@ -422,6 +428,7 @@ function assemble({ id, place, spans, framework, size }) {
   builder.framework = stringOf(framework);
   builder.keep('trace_id', id);
   builder.keep('spans', spans.length);
+  builder.isConversation = spans.some(({ isOfAgent }) => isOfAgent);
   spans.sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
   const [first] = spans;
   if (first.start > 0n) builder.at(new Date(Number(first.start / 1_000_000n)).toJSON());

@@ -59,6 +59,7 @@ const { DEFAULT_LIMIT, readRecords } = require('./records.js');
  * @property {string} [text] what the value was read from, if it is as it is
  * @property {Known} [known] what of the outcome is known, if a format was converted
  * @property {string} [error]
+ * @property {string} [skipped] why there is no trace: the records are not of a conversation
  */
 
 /** The name of the traces of this package, which need no reader. */
@@ -223,7 +224,16 @@ class TraceReader {
         }
         at = builder;
         const { line, index, size } = builder;
-        if (!builder.isEmpty) {
+        if (builder.isEmpty) {
+          const reason = builder.emptyReason;
+          yield {
+            line,
+            index,
+            size,
+            format,
+            ...(builder.isConversation ? { error: reason } : { skipped: reason }),
+          };
+        } else {
           const { trace, known } = builder.finish(this.#given);
           yield { line, index, size, format, value: trace, known };
         }
@@ -283,26 +293,28 @@ async function* generate(input, options) {
   const reader = new TraceReader(options);
   for await (const records of recordsOf(input)) {
     for (const record of records) {
-      for (const item of reader.read(record)) yield resultOf(item);
+      for (const item of reader.read(record)) yield* resultsOf(item);
     }
   }
-  for (const item of reader.end()) yield resultOf(item);
+  for (const item of reader.end()) yield* resultsOf(item);
 }
 
 /**
  * @param {Item} item
- * @returns {ReadResult}
+ * @returns {Generator<ReadResult, void>}
  */
-function resultOf({ line, index, format, value, known, error }) {
+function* resultsOf({ line, index, format, value, known, error, skipped }) {
+  if (skipped !== undefined) return;
   const reason =
     error ??
     (format === null ? `of no format that is known; they are ${FORMAT_NAMES.join(', ')}` : undefined);
   if (reason !== undefined) {
     const place = line === null ? '' : `line ${line}${index === null ? '' : `[${index}]`}: `;
-    return { line, index, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+    yield { line, index, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+    return;
   }
   const isKnown = known ?? { success: true, confidence: true };
-  return /** @type {ReadTrace} */ ({ line, index, format, trace: value, known: isKnown });
+  yield/** @type {ReadTrace} */ ({ line, index, format, trace: value, known: isKnown });
 }
 
 /**
