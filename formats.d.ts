@@ -94,13 +94,13 @@ export type ReadResult = ReadTrace | ReadError;
  * more results are asked for.
  *
  * @param input - text, bytes or a stream (also any iterable but an array) of either, which hold JSON Lines, arrays or single objects;
- * or a value that is parsed already
+ * or a value that is parsed already. Bytes are UTF-8 or UTF-16 LE.
  * @param options - what is known of the input
  * @returns the traces in the order of the input, and an error for each record that is none
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once, if an option has the wrong type or value, or if the
  * call has no such option.
- * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text, or if the input
- * is a promise. What the stream throws is thrown as it is.
+ * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text, if the bytes are
+ * compressed or in UTF-16 BE, or if the input is a promise, or a path in place of the contents. What the stream throws is thrown as it is.
  * @example
  * ```ts
  * for await (const { trace, error } of toTraces(createReadStream('trajectory.json'), { success: true })) {

@@ -1,9 +1,10 @@
 'use strict';
 
-// What `kp-score` says of records that become no trace.
+// What `kp-score` says of inputs that it cannot read, and of records that become no trace.
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { gzipSync } = require('node:zlib');
 
 const { bundle, jsonLines, kpScore } = require('./support/kp-score.js');
 const { scratchDirectory } = require('./support/scratch.js');
@@ -104,4 +105,46 @@ test('kp-score leaves an input as it is where --out would lose traces without a 
   expect(stderr).toMatch(/left as it was, or it would lose what it has in another format/);
   expect(code).toBe(3);
   expect(fs.readFileSync(file, 'utf8')).toBe(input);
+});
+
+describe('kp-score of an input that is not text in UTF-8', () => {
+  test('reads UTF-16 LE, also compressed', async () => {
+    const bytes = Buffer.from(`\ufeff${jsonLines([good])}`, 'utf16le');
+    for (const file of [write('utf16', bytes), write('utf16.gz', gzipSync(bytes))]) {
+      const { code, stdout } = await kpScore([NO_EMBEDDER, '--format', 'jsonl', file]);
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ line: 1, format: 'openai-chat' });
+    }
+  });
+
+  test.each([
+    ['zstd', Buffer.from('28b52ffd0458', 'hex'), 'it is compressed with zstd: use zstd -dc '],
+    ['xz', Buffer.from('fd377a585a000004', 'hex'), 'it is compressed with xz: use xz -dc '],
+    ['zip', Buffer.from('504b030414000000', 'hex'), 'it is a ZIP archive: use unzip -p '],
+    [
+      'utf16be',
+      Buffer.from(jsonLines([good]), 'utf16le').swap16(),
+      'it is text in UTF-16 BE: use iconv -f UTF-16BE -t UTF-8 ',
+    ],
+  ])('names %s and the way out, and exits with 3', async (name, bytes, message) => {
+    const file = write(name, bytes);
+    const named = await kpScore([NO_EMBEDDER, file]);
+    expect(named.stderr).toContain(`cannot read ${file}: ${message}${file} | kp-score\n`);
+    const piped = await kpScore([NO_EMBEDDER], { input: bytes });
+    expect(piped.stderr).toContain(`cannot read stdin: ${message}| kp-score\n`);
+    expect([named.code, piped.code]).toEqual([3, 3]);
+  });
+
+  test('quotes a name with a space in the way out', async () => {
+    const file = write('my traces.zst', Buffer.from('28b52ffd0458', 'hex'));
+    expect((await kpScore([NO_EMBEDDER, file])).stderr).toContain(`use zstd -dc "${file}" | kp-score\n`);
+  });
+
+  test('says of a directory which files to name, and exits with 3', async () => {
+    const { code, stderr } = await kpScore([NO_EMBEDDER, scratch]);
+    expect(stderr).toContain(
+      `cannot read ${scratch}: it is a directory (EISDIR): name the files in it, such as ${path.join(scratch, '*.jsonl')}\n`,
+    );
+    expect(code).toBe(3);
+  });
 });

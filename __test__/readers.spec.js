@@ -2,6 +2,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const zlib = require('node:zlib');
 
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
@@ -504,4 +505,60 @@ describe('toTraces of a conversation from which no step comes', () => {
     const results = await read(records);
     expect(results.map(({ format }) => format)).toEqual(['otel']);
   });
+});
+
+describe('toTraces of an input that is not text in UTF-8', () => {
+  const text = '{"messages":[{"role":"user","content":"Grüße 🙂"}]}\n';
+
+  /** The bytes of an input in chunks of some size. */
+  function* chunksOf(bytes, size) {
+    for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  }
+
+  test('reads UTF-16 LE, with a byte order mark and without', async () => {
+    for (const bytes of [Buffer.from(`\ufeff${text}`, 'utf16le'), Buffer.from(text, 'utf16le')]) {
+      for (const input of [bytes, chunksOf(bytes, 1), chunksOf(bytes, 7)])
+        expect((await traceOf(input)).task.objective).toBe('Grüße 🙂');
+    }
+  });
+
+  test.each([
+    ['gzip', zlib.gzipSync(text), /^the input is compressed with gzip: .* gzip -dc/],
+    ['zstd', Buffer.from('28b52ffd0458', 'hex'), /^the input is compressed with zstd: .* zstd -dc/],
+    ['xz', Buffer.from('fd377a585a000004', 'hex'), /compressed with xz/],
+    ['bzip2', Buffer.from('BZh91AY&SY'), /compressed with bzip2/],
+    ['ZIP', Buffer.from('504b030414000000', 'hex'), /a ZIP archive/],
+    ['UTF-16 BE', Buffer.from(`\ufeff${text}`, 'utf16le').swap16(), /text in UTF-16 BE: .* iconv/],
+    ['UTF-16 BE without a mark', Buffer.from(text, 'utf16le').swap16(), /text in UTF-16 BE/],
+  ])('throws ERR_INVALID_INPUT for %s, and says how to make text of it', async (_, bytes, message) => {
+    for (const input of [bytes, chunksOf(bytes, 1)]) {
+      await expect(read(input)).rejects.toMatchObject({
+        code: 'ERR_INVALID_INPUT',
+        message: expect.stringMatching(message),
+      });
+    }
+  });
+
+  test.each([
+    ['traces.jsonl'],
+    ['./runs/day 1'],
+    ['/var/log/agent.json'],
+    ['C:\\runs\\a.traj'],
+    ['~/logs.ndjson.gz'],
+    ['file:///runs/a'],
+    [new URL('file:///runs/a.json')],
+  ])('throws ERR_INVALID_INPUT for the path %s, and asks for the contents', async (input) => {
+    await expect(read(input)).rejects.toMatchObject({
+      code: 'ERR_INVALID_INPUT',
+      message: expect.stringMatching(/looks like a path: .*createReadStream/),
+    });
+  });
+
+  test.each([['{"a":".json"}'], ['["x.json"]'], ['"a.json"'], ['no JSON'], ['a.json\n{}'], ['12']])(
+    'yields errors for the text %j',
+    async (input) => {
+      const codes = (await read(input)).map(({ error }) => error.code);
+      expect(new Set(codes)).toEqual(new Set(['ERR_INVALID_RECORD']));
+    },
+  );
 });

@@ -4,10 +4,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { addAbortSignal } = require('node:stream');
 
-const { Bytes } = require('./bytes.js');
+const { readText } = require('../lib/formats/encoding.js');
 const { decompress } = require('./gzip.js');
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 const READ_SIZE = 256 * 1024;
 
 /** The name of standard input among the files. */
@@ -61,21 +60,32 @@ function isSameFile(one, other) {
 }
 
 /**
- * The contents of a file or of standard input, decompressed where they begin as gzip does, without a byte order mark.
+ * The text of a file or of standard input in UTF-8, decompressed where it begins as gzip does, without a byte order mark.
  *
  * @param {string} source a path, or `-`
  * @param {{ size: number | null, signal: AbortSignal, onRead: (bytes: number) => void }} options `size` is that of an ordinary file,
  * null of any other; `signal` ends it, without an error; `onRead` gets the numbers of bytes that are read, compressed ones too
  * @returns {AsyncGenerator<Buffer>}
+ * @throws {Error} if it is a folder or no text, and says what to do about it
  */
 async function* readChunks(source, { size, signal, onRead }) {
+  const file = source === STDIN ? [] : [source];
+  if (statOf(source)?.isDirectory()) {
+    const files = path.join(...file, '*.jsonl');
+    throw new Error(`it is a directory (EISDIR): name the files in it, such as ${files}`);
+  }
+  const text = (/** @type {AsyncIterable<Buffer> | Iterable<Buffer>} */ stream) =>
+    readText(decompress(counted(stream, onRead)), (what, program) => {
+      const names = file.map((name) => (/\s/.test(name) ? `"${name}"` : name));
+      return new Error(`it is ${what}: use ${[program, ...names].join(' ')} | kp-score`);
+    });
   const isSmall = source !== STDIN && size !== null && size <= READ_SIZE;
   const small = isSmall ? readSmall(source) : undefined;
-  if (small !== undefined) return yield* withoutMark(decompress(counted([small], onRead)));
+  if (small !== undefined) return yield* text([small]);
   const raw = source === STDIN ? process.stdin : fs.createReadStream(source, { highWaterMark: READ_SIZE });
   addAbortSignal(signal, raw);
   try {
-    yield* withoutMark(decompress(counted(raw, onRead)));
+    yield* text(raw);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -106,14 +116,6 @@ async function* counted(stream, onRead) {
     onRead(chunk.length);
     yield chunk;
   }
-}
-
-/** @param {AsyncIterable<Buffer>} stream */
-async function* withoutMark(stream) {
-  const bytes = new Bytes(stream);
-  const mark = await bytes.peek(BYTE_ORDER_MARK.length);
-  if (mark.equals(BYTE_ORDER_MARK)) await bytes.take(mark.length);
-  yield* bytes.rest();
 }
 
 /**

@@ -6,6 +6,7 @@ const { types } = require('node:util');
 
 const { inRange, ofType, oneOf, readOptions } = require('../calls/options.js');
 const { codedError } = require('../calls/errors.js');
+const { readText } = require('./encoding.js');
 const { isObject } = require('./mapping.js');
 const { DEFAULT_LIMIT, readRecords } = require('./records.js');
 
@@ -324,11 +325,18 @@ function* resultsOf({ line, index, format, value, known, error, skipped }) {
  * @returns {AsyncIterable<readonly InputRecord[]> | Iterable<readonly InputRecord[]>}
  */
 function recordsOf(input) {
-  if (typeof input === 'string') return readRecords(bytesOf([input]));
-  if (input instanceof Uint8Array) return readRecords(bytesOf([input]));
-  if (types.isAnyArrayBuffer(input)) return readRecords(bytesOf([new Uint8Array(input)]));
+  if (isFileUrl(input) || (typeof input === 'string' && PATH.test(input))) {
+    const advice = 'the contents of the file are wanted, or a stream of them: fs.createReadStream(path)';
+    throw codedError(
+      TypeError,
+      'ERR_INVALID_INPUT',
+      `the input ${JSON.stringify(input)} looks like a path: ${advice}`,
+    );
+  }
+  if (typeof input === 'string' || input instanceof Uint8Array) return recordsIn([input]);
+  if (types.isAnyArrayBuffer(input)) return recordsIn([new Uint8Array(input)]);
   const isStream = isObject(input) && (Symbol.asyncIterator in input || Symbol.iterator in input);
-  if (isStream) return readRecords(bytesOf(/** @type {AsyncIterable<unknown>} */ (input)));
+  if (isStream) return recordsIn(/** @type {AsyncIterable<unknown>} */ (input));
   if (types.isPromise(input)) {
     throw codedError(TypeError, 'ERR_INVALID_INPUT', 'the input is a promise: await it first');
   }
@@ -337,9 +345,6 @@ function recordsOf(input) {
   return [[{ line: null, index: null, size: 0, value: input }]];
 }
 
-const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
-const NOTHING = Buffer.alloc(0);
-
 /**
  * The bytes of a stream of bytes or text. They are copied: the reader changes line ends in them.
  *
@@ -347,32 +352,37 @@ const NOTHING = Buffer.alloc(0);
  * @returns {AsyncGenerator<Buffer>}
  */
 async function* bytesOf(chunks) {
-  // What the stream begins with, until it is as long as a mark.
-  /** @type {Buffer | null} */
-  let start = NOTHING;
   const encoder = new StringEncoder();
   for await (const chunk of chunks) {
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
       throw codedError(TypeError, 'ERR_INVALID_INPUT', 'a stream must be of bytes or text');
     }
-    const bytes = typeof chunk === 'string' ? encoder.encode(chunk) : Buffer.from(chunk);
-    if (start === null) {
-      yield bytes;
-      continue;
-    }
-    start = Buffer.concat([start, bytes]);
-    if (start.length < BYTE_ORDER_MARK.length) continue;
-    yield withoutMark(start);
-    start = null;
+    yield typeof chunk === 'string' ? encoder.encode(chunk) : Buffer.from(chunk);
   }
-  if (start !== null) yield withoutMark(start);
 }
 
-/** @param {Buffer} bytes */
-function withoutMark(bytes) {
-  const hasMark = BYTE_ORDER_MARK.every((byte, at) => bytes[at] === byte);
-  return hasMark ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
-}
+/**
+ * The records of a stream of bytes or text, in batches.
+ *
+ * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
+ */
+const recordsIn = (chunks) =>
+  readRecords(
+    readText(bytesOf(chunks), (what, program) =>
+      codedError(
+        TypeError,
+        'ERR_INVALID_INPUT',
+        `the input is ${what}: make text in UTF-8 of it first, as ${program} does`,
+      ),
+    ),
+  );
+
+/** Text in one line that ends as the names of files do, or begins as paths do; values of JSON begin in another way. */
+const PATH =
+  /^(?![\s"[{])(?:.{1,4096}\.(?:jsonl?|ndjson|traj|log|txt|gz)|(?:\.{0,2}[\\/]|~[\\/]|[a-z]:[\\/]|file:).{1,4096})$/i;
+
+/** @param {unknown} input */
+const isFileUrl = (input) => isObject(input) && input.protocol === 'file:' && typeof input.href === 'string';
 
 /** Text to bytes, chunk by chunk: a character of two code units may be in two chunks. */
 class StringEncoder {
