@@ -1356,7 +1356,7 @@ describe('what every format has in common', () => {
   });
 
   test('whatever is changed in a record, it becomes traces that can be scored, or an error, and the same in outline', async () => {
-    const records = ['chat.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
+    const records = ['chat.jsonl', 'ai-sdk.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));
     const scorer = new Scorer({ embedder: null });

@@ -486,9 +486,16 @@ describe('toTraces of a conversation from which no step comes', () => {
   });
 
   test('names a record that cannot be read once', async () => {
-    let deep = [];
-    for (let depth = 0; depth < 50_000; depth++) deep = [deep];
-    for (const record of [said(deep), { role: 'user', content: deep }, { role: 'ghost', content: 'Boo' }]) {
+    const broken = {
+      toJSON() {
+        throw new Error('no');
+      },
+    };
+    for (const record of [
+      said(broken),
+      { role: 'user', content: broken },
+      { role: 'ghost', content: 'Boo' },
+    ]) {
       expect((await read([record, 1])).map(({ error }) => error.code)).toEqual(
         Array(2).fill('ERR_INVALID_RECORD'),
       );
