@@ -60,7 +60,7 @@ test('kp-score names and counts a conversation from which no step comes, and exi
     expect(stderr).toContain('IN:3: openai-chat without a turn of a user or a step\n');
     expect(stderr).toContain('1 trace scored');
     expect(stderr).toContain('2 bad lines');
-    expect(JSON.parse(stdout).summary).toMatchObject({ scored: 1, bad: 2, skipped: 0 });
+    expect(JSON.parse(stdout).summary).toMatchObject({ scored: 1, bad: 2, withoutConversation: 0 });
     expect(code).toBe(1);
   }
 });
@@ -69,7 +69,7 @@ test('kp-score counts traces without a conversation, and exits with 0', async ()
   for (const { code, stderr, stdout } of await both('foreign.jsonl', [good, ...foreign])) {
     expect(stderr).toMatch(/^ {2}skipped +2 traces without a conversation: see --verbose$/m);
     expect(stderr).not.toContain('IN:');
-    expect(JSON.parse(stdout).summary).toMatchObject({ scored: 1, bad: 0, skipped: 2 });
+    expect(JSON.parse(stdout).summary).toMatchObject({ scored: 1, bad: 0, withoutConversation: 2 });
     expect(code).toBe(0);
   }
 });

@@ -66,7 +66,7 @@ function isSameFile(one, other) {
  * @param {{ size: number | null, signal: AbortSignal, onRead: (bytes: number) => void }} options `size` is that of an ordinary file,
  * null of any other; `signal` ends it, without an error; `onRead` gets the numbers of bytes that are read, compressed ones too
  * @returns {AsyncGenerator<Buffer>}
- * @throws {Error} if it is a folder or no text, and says what to do about it
+ * @throws {Error} if it is a directory or no text; the message says what to do about it
  */
 async function* readChunks(source, { size, signal, onRead }) {
   const file = source === STDIN ? [] : [source];

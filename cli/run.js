@@ -434,7 +434,7 @@ class Run {
     if (skipped !== undefined) {
       return async () => {
         this.#messages.onDone(size);
-        this.#summary.skipped++;
+        this.#summary.withoutConversation++;
         if (this.#options.verbose) this.#messages.note(`${place(result)}: ${this.#cleaned(skipped)}`);
       };
     }
@@ -638,8 +638,8 @@ class Run {
     if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
     if (this.#summary.bad > 0) lost.push('the bad lines');
-    const { converted, skipped } = this.#summary;
-    if (converted + skipped > 0) lost.push('what it has in another format');
+    const { converted, withoutConversation } = this.#summary;
+    if (converted + withoutConversation > 0) lost.push('what it has in another format');
     const { size, mtimeNs } = this.#replaced;
     const now = statOf(this.#options.out ?? '');
     if (now?.size !== size || now.mtimeNs !== mtimeNs) lost.push('what was written to it meanwhile');

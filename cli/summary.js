@@ -75,7 +75,7 @@ class Summary {
   converted = 0;
   bad = 0;
   /** Traces that were not of a conversation, such as spans of other programs. */
-  skipped = 0;
+  withoutConversation = 0;
 
   /** The time is taken from now on. */
   begin() {
@@ -119,7 +119,7 @@ class Summary {
       kept: this.#all.kept,
       dropped: this.#all.count - this.#all.kept,
       bad: this.bad,
-      skipped: this.skipped,
+      withoutConversation: this.withoutConversation,
       nearDuplicates: this.#nearDuplicates,
       converted: this.converted,
       unknownSuccess: this.#unknownSuccess,
@@ -176,8 +176,10 @@ function renderSummary(figures, { splits }) {
     if (figures.cleaned !== null) lines.push(row('cleaned', cleanedWords(figures.cleaned)));
     if (domains.length > 1) lines.push(...domainTable(domains));
   }
-  if (figures.skipped > 0) {
-    lines.push(row('skipped', `${count(figures.skipped, 'trace')} without a conversation: see --verbose`));
+  if (figures.withoutConversation > 0) {
+    lines.push(
+      row('skipped', `${count(figures.withoutConversation, 'trace')} without a conversation: see --verbose`),
+    );
   }
   lines.push(row('embedder', embedderWords(embedder)));
   for (const { file, traces } of figures.written) {
