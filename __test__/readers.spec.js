@@ -427,6 +427,16 @@ describe('toTraces of an outcome in a conversation', () => {
     });
   });
 
+  test.each([[1], ['true'], ['True']])('reads is_error of a result as %j', async (is_error) => {
+    const record = {
+      messages: [
+        { role: 'assistant', content: [{ type: 'tool_use', id: '1', name: 'run', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1', content: 'no', is_error }] },
+      ],
+    };
+    expect((await traceOf(record)).steps[1].type).toBe('error_recovery');
+  });
+
   test('reads what ATIF says of a failed call, as a number or as text', async () => {
     const typeOf = async (extra) => {
       const step = {

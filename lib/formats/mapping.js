@@ -138,6 +138,7 @@ const numberOf = (value) => (typeof value === 'number' && Number.isFinite(value)
 const numericOf = (value) =>
   numberOf(typeof value === 'string' && value.trim() !== '' ? Number(value) : value);
 
+/** Words for yes and no. */
 const WORDS = new Map([
   ['true', true],
   ['yes', true],
@@ -280,7 +281,7 @@ class TraceBuilder {
   }
 
   /**
-   * What is wrong with it if it is empty. It names what was left out, the most frequent first, but for fields, of which there may be many.
+   * What is wrong with it if it is empty. It names what was left out, the most frequent first; not the unknown fields, which may be many.
    */
   get emptyReason() {
     const counts = [...this.#leftOut].filter(([name]) => !name.startsWith('field '));

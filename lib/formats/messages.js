@@ -4,7 +4,7 @@
 // OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them. parts.js has what other
 // APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel.
 
-const { isObject, listOf, objectOf, stringOf, textOfPart } = require('./mapping.js');
+const { isObject, listOf, objectOf, stringOf, textOfPart, truthOf } = require('./mapping.js');
 const { translated } = require('./parts.js');
 
 /** @typedef {InstanceType<typeof import('./mapping.js').TraceBuilder>} TraceBuilder */
@@ -103,17 +103,17 @@ function isItemType(type) {
 /**
  * Adds a message, whichever kind it is of.
  *
- * | found                                                     | taken for                     |
- * | --------------------------------------------------------- | ----------------------------- |
- * | `role` `system` or `developer`                            | a system prompt               |
- * | `role` `user`, text parts                                 | a user's turn                 |
- * | `role` `assistant` or `model`, text parts, `refusal`      | a message of the agent        |
- * | `reasoning_content`, `reasoning`, `thinking` parts        | reasoning                     |
- * | `tool_calls`, `function_call`, `tool_use` parts           | calls                         |
- * | `role` `tool` or `function`, `tool_result` parts          | results                       |
- * | items `function_call`, `custom_tool_call`, `…_call`       | calls                         |
- * | items `…_call_output`; `output` of an `mcp_call`          | results                       |
- * | `is_error`, `status` `failed` or `error`, `error` of an `mcp_call` | that the call failed          |
+ * | found                                                              | taken for              |
+ * | ------------------------------------------------------------------ | ---------------------- |
+ * | `role` `system` or `developer`                                     | a system prompt        |
+ * | `role` `user`, text parts                                          | a user's turn          |
+ * | `role` `assistant` or `model`, text parts, `refusal`               | a message of the agent |
+ * | `reasoning_content`, `reasoning`, `thinking` parts                 | reasoning              |
+ * | `tool_calls`, `function_call`, `tool_use` parts                    | calls                  |
+ * | `role` `tool` or `function`, `tool_result` parts                   | results                |
+ * | items `function_call`, `custom_tool_call`, `…_call`                | calls                  |
+ * | items `…_call_output`; `output` of an `mcp_call`                   | results                |
+ * | `is_error`, `status` `failed` or `error`, `error` of an `mcp_call` | that the call failed   |
  *
  * @param {TraceBuilder} builder
  * @param {unknown} value
@@ -255,7 +255,8 @@ function addItem(builder, item, type) {
  * @param {Record<string, unknown>} item
  */
 function failureOf({ is_error, status, error }) {
-  if (typeof is_error === 'boolean') return is_error;
+  const said = truthOf(is_error);
+  if (said !== undefined) return said;
   return status === 'failed' || status === 'error' || status === 'incomplete' || error ? true : undefined;
 }
 
