@@ -302,7 +302,7 @@ export class Scorer<Method extends NoveltyMethod = 'prefix'> {
    * Makes a scorer. The embedder is loaded by the first call, not here. If the `cache` is being compared with, this waits for that
    * comparison.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or if there is no such option.
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or if there is no such option or weight.
    * @throws `RangeError` with the same code if an option is outside its range: a cache that does not have 384 dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
    * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache or the memory is of another `novelty`. With the cache of

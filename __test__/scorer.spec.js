@@ -276,6 +276,12 @@ describe('weights', () => {
     ['infinity', { x: { ...equal, outcome: Number.POSITIVE_INFINITY } }, RangeError, /\.outcome .*Infinity$/],
     ['a missing one', { x: { complexity: 1 } }, TypeError, /\["x"\]\.novelty must be a number$/],
     ['a string', { x: { ...equal, outcome: '0.25' } }, TypeError, /\["x"\]\.outcome must be a number$/],
+    [
+      'an unknown one',
+      { x: { ...equal, toolDiversty: 0 } },
+      TypeError,
+      /^options\.weights\["x"\]\.toolDiversty is not known; options\.weights\["x"\] has complexity, novelty, toolDiversity, outcome$/,
+    ],
     ['no object', { x: 1 }, TypeError, /\["x"\] must be an object, got 1$/],
     ['null', { x: null }, TypeError, /\["x"\] must be an object, got null$/],
     ['an array of them', [equal], TypeError, /^options\.weights must be an object, got array$/],

@@ -11,6 +11,7 @@ const {
   readCallOptions,
   readOptions,
   requireObject,
+  requireOptions,
 } = require('./calls/options.js');
 const { ensureConfigured, tellWarning } = require('./embedder.js');
 const { DIMENSIONS } = require('./embedding.js');
@@ -516,6 +517,8 @@ function requireFitting(novelty, { cache, memory, store }) {
   }
 }
 
+const WEIGHT_NAMES = /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome']);
+
 /**
  * The profiles for the addon, which checks that the weights add up.
  *
@@ -534,9 +537,13 @@ function readProfiles(weights, path) {
   }
   return names.map((name) => {
     const place = `${path}[${JSON.stringify(name)}]`;
-    const given = requireObject(readFrom(named, name, place, 'ERR_INVALID_OPTION'), place);
+    const given = requireOptions(
+      readFrom(named, name, place, 'ERR_INVALID_OPTION'),
+      [...WEIGHT_NAMES],
+      place,
+    );
     const profile = { name, complexity: 0, novelty: 0, toolDiversity: 0, outcome: 0 };
-    for (const dimension of /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome'])) {
+    for (const dimension of WEIGHT_NAMES) {
       const value = readFrom(given, dimension, `${place}.${dimension}`, 'ERR_INVALID_OPTION');
       if (typeof value !== 'number') {
         throw invalidOption(TypeError, `${place}.${dimension} must be a number`);

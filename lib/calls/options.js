@@ -180,10 +180,11 @@ function requireOptions(options, known, path = 'options') {
     const where = /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`;
     if (readFrom(given, name, where, 'ERR_INVALID_OPTION') === undefined) continue;
     const owner = Object.hasOwn(OWNERS, name) ? `, but of ${OWNERS[name]}` : '';
-    throw invalidOption(
-      TypeError,
-      `${where} is not an option of this call${owner}; its options are ${known.join(', ')}`,
-    );
+    const wrong =
+      path === 'options'
+        ? `is not an option of this call${owner}; its options are`
+        : `is not known; ${path} has`;
+    throw invalidOption(TypeError, `${where} ${wrong} ${known.join(', ')}`);
   }
   return given;
 }
