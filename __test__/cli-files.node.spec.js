@@ -473,7 +473,7 @@ describe('--clean', () => {
     });
     const { results, summary } = JSON.parse(stdout);
     const recorded = await explained([telling(1), telling(2, `ask ${EMAIL}`), telling(3)]);
-    expect(results.map(({ score }) => score)).toEqual(recorded.map(({ score }) => score));
+    expect(results.map(({ score }) => score)).toEqual([recorded[0].score]);
     const cleaned = await Promise.all(
       [telling(1), telling(2, `ask ${EMAIL}`), telling(3)].map((trace) => cleanTrace(trace)),
     );
@@ -566,11 +566,10 @@ describe('--clean', () => {
     expect(stdout).toContain('  cleaned   api_key 1, password 2 (private, strict)\n');
   });
 
-  test.each([
-    [[], '--clean needs --out, --dropped or --report'],
-    [['--clean=public', '--out', 'x'], "--clean must be aggregated, federated or private, got 'public'"],
-  ])('%j makes no sense', (args, message) => {
-    expect(() => readOptions(['--clean', 'in', ...args])).toThrow(message);
+  test('of an unknown level makes no sense', () => {
+    expect(() => readOptions(['in', '--clean=public'])).toThrow(
+      "--clean must be aggregated, federated or private, got 'public'",
+    );
   });
 
   test('does not replace its input, which it would lose', async () => {

@@ -26,6 +26,7 @@ const {
   jsonLines,
   kpScore,
   linesOf,
+  readLines,
   results,
   start,
   tracesOf,
@@ -282,10 +283,10 @@ describe('--top', () => {
     ['1', [1]],
     ['2', [1, 3]],
     ['4', [1, 3, 4, 6]],
-    ['100', [0, 1, 2, 3, 4, 5, 6]],
+    ['100', [1, 3, 4, 6, 2, 0, 5]],
     ['1%', [1]],
     ['50%', [1, 3, 4, 6]],
-    ['100%', [0, 1, 2, 3, 4, 5, 6]],
+    ['100%', [1, 3, 4, 6, 2, 0, 5]],
   ])('%s keeps the best, of equal scores the first', async (top, best) => {
     const input = jsonLines(
       tracesOf(...confidences).map((trace) => ({
@@ -297,10 +298,10 @@ describe('--top', () => {
     const args = [NO_EMBEDDER, '--format', 'json', '--top', top, '--out', out, '--dropped', dropped];
     const { stdout } = await kpScore(args, { input });
     const { results, summary } = JSON.parse(stdout);
-    expect(results.flatMap(({ kept }, at) => (kept ? [at] : []))).toEqual(best);
-    const idsOf = (file) => linesOf(fs.readFileSync(file, 'utf8')).map((line) => JSON.parse(line).id);
-    expect(idsOf(out)).toEqual(best.map((at) => results[at].id));
-    expect([...idsOf(out), ...idsOf(dropped)].sort()).toEqual(results.map(({ id }) => id).sort());
+    expect(results.map(({ id, kept }) => [id, kept])).toEqual(best.map((at) => [`kp:trace:${at}`, true]));
+    const placesOf = (file) => readLines(file).map((line) => Number(JSON.parse(line).id.slice(-1)));
+    expect(placesOf(out)).toEqual(best.toSorted());
+    expect([...placesOf(out), ...placesOf(dropped)].sort()).toEqual([...confidences.keys()]);
     expect(summary).toMatchObject({ kept: best.length, scored: 7 });
   });
 
@@ -348,11 +349,12 @@ describe('scores', () => {
     const found = await results(['--explain', examples]);
     expect(breakdowns(found)).toEqual(await explained(traces));
     expect(found.map(({ breakdown, ...fields }) => fields)).toEqual(
-      traces.map(({ id, metadata }, at) => ({
+      traces.map(({ id, metadata, task }, at) => ({
         source: examples,
         line: at + 1,
         index: null,
         id,
+        objective: task.objective.slice(0, 240),
         domain: metadata.task_domain ?? 'default',
         score: found[at].breakdown.score,
         kept: found[at].breakdown.score >= 0.75,
@@ -711,7 +713,7 @@ describe('formats', () => {
     const expected = JSON.parse(await run('--format', 'json', '--explain')).results;
     const [columns, ...rows] = parseCsv(await run('--format', 'csv', '--explain'));
     expect(columns).toEqual([
-      ...['source', 'line', 'index', 'id', 'domain', 'score', 'kept', 'format'],
+      ...['source', 'line', 'index', 'id', 'objective', 'domain', 'score', 'kept', 'format'],
       ...['knownSuccess', 'knownConfidence'],
       ...['complexity', 'novelty', 'toolDiversity', 'outcome', 'profile'],
       ...['complexityWeight', 'noveltyWeight', 'toolDiversityWeight', 'outcomeWeight'],
@@ -739,7 +741,7 @@ describe('formats', () => {
       expect(row.overrides).toBe(breakdown.overrides.map(({ rule }) => rule).join(' '));
     }
     const [short] = parseCsv(await run('--format', 'csv'));
-    expect(short).toEqual(columns.slice(0, 10));
+    expect(short).toEqual(columns.slice(0, 11));
   });
 
   test('table is the default, a line for each', async () => {
@@ -775,13 +777,14 @@ describe('formats', () => {
 
   test('no zero has a sign', () => {
     const breakdown = makeBreakdown({ novelty: -4e-8, nearest: { label: null, similarity: -1e-9 } });
-    const table = createFormat('table', { explains: true, splits: false });
-    const text = table.row({ breakdown, domain: 'code', id: 'x', isNearDuplicate: false });
+    const table = createFormat('table', { explains: true, showsKept: false });
+    const trace = { source: 'a', line: 1, index: null, objective: '', domain: 'code', id: 'x' };
+    const text = table.row({ ...trace, breakdown, isNearDuplicate: false });
     expect(text).toContain('0.35 × 0.0000 novelty');
     expect(text).toContain('most similar: a trace without an id (0.0000)');
     expect(text).not.toContain('-0.0000');
     const less = makeBreakdown({ novelty: -0.0001, nearest: { label: 'y', similarity: 1 } });
-    expect(table.row({ breakdown: less, domain: 'code', id: 'x', isNearDuplicate: true })).toMatch(
+    expect(table.row({ ...trace, breakdown: less, isNearDuplicate: true })).toMatch(
       /x, like y\n.* -0\.0001 novelty/,
     );
   });
@@ -903,8 +906,8 @@ describe('the summary', () => {
       metadata: { ...trace.metadata, task_domain: ['', ' \u2066 '][at] },
     }));
     const { stdout, stderr } = await kpScore([NO_EMBEDDER], { input: jsonLines(blank) });
-    expect(linesOf(stdout)[1]).toMatch(/ \(none\) +stdin:1$/);
-    expect(linesOf(stdout)[2]).toMatch(/ \(none\) +stdin:2$/);
+    expect(linesOf(stdout)[1]).toMatch(/ \(none\) +stdin:1 {2}\w+ the cause of the failing build$/);
+    expect(linesOf(stdout)[2]).toMatch(/ \(none\) +stdin:2 {2}\w+ the cause of the failing build$/);
     expect(stderr).toMatch(/^ +\(none\) +1 /m);
   });
 

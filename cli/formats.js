@@ -16,6 +16,7 @@ const { decimal, labelOf, printable } = require('./printable.js');
  * @property {import('../formats.js').FormatName} format what it was converted from
  * @property {import('../formats.js').Known} known what of its outcome is known; the rest are defaults
  * @property {string | null} id
+ * @property {string} objective the beginning of the task, as it may be shown
  * @property {string} domain
  * @property {boolean} kept whether it scores as much as the threshold
  * @property {boolean} isNearDuplicate whether it repeats a trace that was remembered before it
@@ -25,9 +26,9 @@ const { decimal, labelOf, printable } = require('./printable.js');
 /** @typedef {import('../index.js').ScoreBreakdown} ScoreBreakdown */
 
 /**
- * Whether the results say what the scores are made of, and whether a threshold was set.
+ * Whether the results say what the scores are made of, and whether rows of the table say if they are kept.
  *
- * @typedef {{ explains: boolean, splits: boolean }} Options
+ * @typedef {{ explains: boolean, showsKept: boolean }} Options
  */
 
 /** @typedef {{ begin(): string, row(result: Result): string, end(summary: object): string }} Format */
@@ -54,48 +55,86 @@ const RULE_WORDS = {
 const BAR_WIDTH = 10;
 const DOMAIN_WIDTH = 18;
 
+/** A place has these many characters at most, its last ones: a path may be long, and ends with what tells it from others. */
+const PLACE_LENGTH = 40;
+const OBJECTIVE_LENGTH = 60;
+
 /** What a domain of which nothing can be seen is called. */
 const NO_DOMAIN = '(none)';
 
 class Table {
   #explains;
-  #splits;
+  #showsKept;
+  #isFirst = true;
+  /** The longest place so far, so that what follows is mostly below each other. */
+  #placeWidth = 0;
 
   /** @param {Options} options */
-  constructor({ explains, splits }) {
+  constructor({ explains, showsKept }) {
     this.#explains = explains;
-    this.#splits = splits;
+    this.#showsKept = showsKept;
   }
 
+  /** The heading comes with the first row: there may be none. */
   begin() {
+    return '';
+  }
+
+  #heading() {
+    if (!this.#isFirst) return '';
+    this.#isFirst = false;
     return `${'score'.padEnd(20)}${this.#keptCell('kept')}${'domain'.padEnd(DOMAIN_WIDTH)}trace\n`;
   }
 
   /**
-   * Without `--threshold` no trace is called kept or dropped.
+   * Without `--threshold` no trace is called kept or dropped, and with `--top` all are kept.
    *
    * @param {string} text
    */
   #keptCell(text) {
-    return this.#splits ? text.padEnd(6) : '';
+    return this.#showsKept ? text.padEnd(6) : '';
   }
 
   /** @param {Result} result */
   row(result) {
-    const { breakdown, domain, id, isNearDuplicate, kept } = result;
+    const { breakdown, domain, isNearDuplicate, kept } = result;
     const full = Math.round(breakdown.score * BAR_WIDTH);
     const bar = '█'.repeat(full) + '░'.repeat(BAR_WIDTH - full);
-    const trace = labelOf(id ?? '', printable(place(result)));
     const row =
-      `${decimal(breakdown.score)}  ${bar}  ${this.#keptCell(kept ? 'yes' : 'no')}` +
-      `${labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${trace}` +
+      `${this.#heading()}${decimal(breakdown.score)}  ${bar}  ${this.#keptCell(kept ? 'yes' : 'no')}` +
+      `${labelOf(domain, NO_DOMAIN, DOMAIN_WIDTH - 2).padEnd(DOMAIN_WIDTH)}${this.#traceCell(result)}` +
       `${isNearDuplicate ? `, like ${nameOfNearest(breakdown)}` : ''}\n`;
     return this.#explains ? `${row}${explain(breakdown)}\n` : row;
+  }
+
+  /**
+   * Where a trace is from, what it was about, and its id, by which others refer to it.
+   *
+   * @param {Result} result
+   */
+  #traceCell(result) {
+    const where = printable(endOf(place(result), PLACE_LENGTH));
+    this.#placeWidth = Math.max(this.#placeWidth, where.length);
+    const names = [labelOf(result.objective, '', OBJECTIVE_LENGTH), labelOf(result.id ?? '', '')];
+    return [where.padEnd(this.#placeWidth), ...names]
+      .filter((name) => name !== '')
+      .join('  ')
+      .trimEnd();
   }
 
   end() {
     return '';
   }
+}
+
+/**
+ * The last characters of a text.
+ *
+ * @param {string} text
+ * @param {number} length
+ */
+function endOf(text, length) {
+  return text.length > length ? `…${text.slice(1 - length)}` : text;
 }
 
 /**
@@ -145,8 +184,9 @@ function tokenWords(tokens, truncated) {
  * @param {Result} result
  * @param {boolean} explains
  */
-function fieldsOf({ source, line, index, format, known, id, domain, kept, breakdown }, explains) {
-  const fields = { source, line, index, id, domain, score: breakdown.score, kept, format, known };
+function fieldsOf({ source, line, index, format, known, id, objective, domain, kept, breakdown }, explains) {
+  const { score } = breakdown;
+  const fields = { source, line, index, id, objective, domain, score, kept, format, known };
   return explains ? { ...fields, breakdown } : fields;
 }
 
@@ -203,6 +243,7 @@ const CSV_COLUMNS = /** @type {const} */ ([
   'line',
   'index',
   'id',
+  'objective',
   'domain',
   'score',
   'kept',
@@ -215,6 +256,9 @@ const CSV_EXPLANATION = [
   ...DIMENSIONS.map((name) => `${name}Weight`),
   ...['composite', 'overrides', 'noveltyBasis', 'nearestLabel', 'nearestSimilarity', 'tokens', 'truncated'],
 ];
+
+/** Of a similarity, which is computed in single precision. */
+const SINGLE_DECIMALS = 6;
 
 class Csv {
   #explains;
@@ -237,16 +281,17 @@ class Csv {
     ];
     if (!this.#explains) return csvLine(cells);
     const { dimensions, weights, composite, overrides, nearest } = breakdown;
+    const shown = { ...dimensions, novelty: withoutNoise(dimensions.novelty) };
     return csvLine([
       ...cells,
-      ...DIMENSIONS.map((name) => dimensions[name]),
+      ...DIMENSIONS.map((name) => shown[name]),
       breakdown.profile,
       ...DIMENSIONS.map((name) => weights[name]),
       composite,
       overrides.map(({ rule }) => rule).join(' '),
       breakdown.noveltyBasis,
       nearest?.label,
-      nearest?.similarity,
+      nearest === null ? null : withoutNoise(nearest.similarity),
       breakdown.tokens,
       breakdown.truncated,
     ]);
@@ -255,6 +300,16 @@ class Csv {
   end() {
     return '';
   }
+}
+
+/**
+ * A number with as many decimals as single precision has: a similarity of 1.0000000014 is 1, and a novelty of -1.4e-9 is 0.
+ *
+ * @param {number} value
+ */
+function withoutNoise(value) {
+  // Without the sign of a zero.
+  return Number(value.toFixed(SINGLE_DECIMALS)) + 0;
 }
 
 /** @param {readonly unknown[]} cells */

@@ -46,11 +46,13 @@ Results:
                        Lines; compressed if FILE ends in .gz. May be the input
   --threshold N        writes to --out only the traces that score at least N, 0 to 1
                        (${DEFAULT_THRESHOLD} where only the summary needs one)
-  --top N, --top N%    writes to --out only the best N traces, or N percent of them; of
-                       equal scores those that come first
+  --top N, --top N%    shows only the best N traces, or N percent of them, the best first;
+                       --out gets the same ones in the order of the input. Of equal
+                       scores, those that come first
   --dropped FILE       writes the other traces here; needs --threshold or --top
-  --clean [LEVEL]      replaces secrets and personal data in --out, --dropped and the
-                       report, after scoring: aggregated, federated, private (aggregated)
+  --clean [LEVEL]      replaces secrets and personal data in results, --out, --dropped and
+                       the report, after scoring: aggregated, federated, private
+                       (aggregated)
   --clean-strict       as --clean, and replaces more kinds of secrets
   --report FILE        writes a page to look at, in HTML
 
@@ -288,12 +290,6 @@ function refuseContradictions(values, options) {
   if (options.dropped !== null && !options.splits) throw misused('--dropped needs --threshold or --top');
   if (values.threshold !== undefined && values.top !== undefined) {
     throw misused('--threshold and --top exclude each other');
-  }
-  if (
-    options.clean !== null &&
-    [options.out, options.dropped, options.report].every((file) => file === null)
-  ) {
-    throw misused('--clean needs --out, --dropped or --report: nothing else has the texts of traces');
   }
   if (options.from === NATIVE) {
     for (const name of /** @type {const} */ (['success', 'confidence', 'domain'])) {

@@ -55,14 +55,14 @@ class TemporaryFile {
   }
 
   /**
-   * Creates it; returns its descriptor.
+   * Creates it, for writing and reading; returns its descriptor.
    *
    * @param {number} [mode]
    */
   async open(mode) {
     fileLocks().removeAbandoned(path.dirname(this.path), PREFIX, SUFFIX);
     removals.add(this.#remove);
-    const descriptor = await open(this.path, 'wx', mode);
+    const descriptor = await open(this.path, 'wx+', mode);
     this.#lock = fileLocks().keep(this.path);
     return descriptor;
   }

@@ -7,12 +7,15 @@
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { setImmediate } = require('node:timers/promises');
 
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { TemporaryFile } = require('./output.js');
 
 /** How many are the best: a number of traces, or percents of all, of which at least one is kept. */
 /** @typedef {{ count: number } | { percent: number }} Top */
+
+/** @typedef {{ score: number, ties: number, kept: number }} CutOff */
 
 /** In front of each record: its score, as a double, and its length in bytes. */
 const HEADER_LENGTH = 12;
@@ -21,6 +24,9 @@ const READ_SIZE = 1024 * 1024;
 
 /** Records are collected up to this many bytes before they are written. */
 const WRITE_SIZE = 256 * 1024;
+
+/** After how many records that are read at once other work gets a turn, such as a signal. */
+const BREATH = 64;
 
 /** How many bits of a score are looked at in one pass, the most significant ones first. */
 const DIGIT_COUNT = 4;
@@ -47,10 +53,10 @@ class Spill {
   async append(bytes) {
     this.#waiting.push(bytes);
     this.#waitingLength += bytes.length;
-    if (this.#waitingLength >= WRITE_SIZE) await this.#flush();
+    if (this.#waitingLength >= WRITE_SIZE) await this.flush();
   }
 
-  async #flush() {
+  async flush() {
     const bytes = Buffer.concat(this.#waiting);
     this.#waiting = [];
     this.#waitingLength = 0;
@@ -63,8 +69,29 @@ class Spill {
 
   /** All that was appended. @returns {AsyncGenerator<Buffer>} */
   async *chunks() {
-    await this.#flush();
+    await this.flush();
     yield* fs.createReadStream(this.#file.path, { highWaterMark: READ_SIZE });
+  }
+
+  /**
+   * Reads bytes that were flushed, at once: a thread of its own for each read takes many times as long.
+   *
+   * @param {number} position
+   * @param {number} length
+   */
+  read(position, length) {
+    const bytes = Buffer.allocUnsafe(length);
+    for (let at = 0; at < length; ) {
+      const count = fs.readSync(this.#descriptor, bytes, at, length - at, position + at);
+      if (count === 0) {
+        throw new CommandError(
+          EXIT.file,
+          `${this.#file.path}, where --top keeps the traces, was cut off meanwhile`,
+        );
+      }
+      at += count;
+    }
+    return bytes;
   }
 
   async remove() {
@@ -78,8 +105,8 @@ class Ranking {
   #top;
   #count = 0;
   #records = new Spill();
-  /** The scores alone, which are read several times. */
-  #scores = new Spill();
+  /** The headers alone, which are read several times. */
+  #headers = new Spill();
 
   /** @param {Top} top */
   constructor(top) {
@@ -90,7 +117,7 @@ class Ranking {
   async open() {
     await orExplain(async () => {
       await this.#records.open();
-      await this.#scores.open();
+      await this.#headers.open();
     });
   }
 
@@ -109,24 +136,26 @@ class Ranking {
     header.writeUInt32BE(bytes.length, SCORE_LENGTH);
     this.#count++;
     await orExplain(async () => {
-      await this.#scores.append(header.subarray(0, SCORE_LENGTH));
+      await this.#headers.append(header);
       await this.#records.append(header);
       await this.#records.append(bytes);
     });
   }
 
   /**
-   * The least score that is kept, and how many of those that have exactly that score are: the first ones.
+   * The least score that is kept, how many of those that have exactly that score are, which are the first ones, and how many are kept
+   * in all.
    *
    * Doubles that are not negative have the order of their bits. So the score is found digit by digit, as in a radix sort, by counting.
    *
-   * @returns {Promise<{ score: number, ties: number }>}
+   * @returns {Promise<CutOff>}
    */
   async cutOff() {
     const count =
       'count' in this.#top ? this.#top.count : Math.ceil((this.#count * this.#top.percent) / 100 - 1e-9);
-    if (this.#count === 0) return { score: 0, ties: 0 };
-    let left = Math.min(Math.max(1, count), this.#count);
+    if (this.#count === 0) return { score: 0, ties: 0, kept: 0 };
+    const kept = Math.min(Math.max(1, count), this.#count);
+    let left = kept;
     const found = Buffer.alloc(SCORE_LENGTH);
     for (let digit = 0; digit < DIGIT_COUNT; digit++) {
       const counts = await this.#countDigits(found, digit * 2);
@@ -134,7 +163,7 @@ class Ranking {
       for (; counts[value] < left; value--) left -= counts[value];
       found.writeUInt16BE(value, digit * 2);
     }
-    return { score: found.readDoubleBE(), ties: left };
+    return { score: found.readDoubleBE(), ties: left, kept };
   }
 
   /**
@@ -146,8 +175,8 @@ class Ranking {
   async #countDigits(found, offset) {
     const counts = new Float64Array(DIGIT_VALUES);
     const beginning = found.subarray(0, offset);
-    for await (const score of pieces(this.#scores.chunks(), () => SCORE_LENGTH)) {
-      if (score.subarray(0, offset).equals(beginning)) counts[score.readUInt16BE(offset)]++;
+    for await (const header of pieces(this.#headers.chunks(), () => HEADER_LENGTH)) {
+      if (header.subarray(0, offset).equals(beginning)) counts[header.readUInt16BE(offset)]++;
     }
     return counts;
   }
@@ -155,11 +184,11 @@ class Ranking {
   /**
    * All records in the order in which they were added, and whether each is among the best; of equal scores, those that came first.
    *
-   * @param {{ score: number, ties: number }} cutOff
+   * @param {CutOff} cutOff
    * @returns {AsyncGenerator<{ record: string, kept: boolean }>}
    */
-  async *records({ score: least, ties }) {
-    let left = ties;
+  async *records(cutOff) {
+    const isKept = selector(cutOff);
     let score = 0;
     let isHeader = true;
     for await (const piece of pieces(this.#records.chunks(), (last) =>
@@ -167,14 +196,55 @@ class Ranking {
     )) {
       isHeader = !isHeader;
       if (!isHeader) score = piece.readDoubleBE();
-      else yield { record: piece.toString(), kept: score > least || (score === least && left-- > 0) };
+      else yield { record: piece.toString(), kept: isKept(score) };
+    }
+  }
+
+  /**
+   * The records of the best, the highest score first; of equal scores, those that came first. Holds 24 bytes for each of them.
+   *
+   * @param {CutOff} cutOff
+   * @returns {AsyncGenerator<string>}
+   */
+  async *best(cutOff) {
+    const isKept = selector(cutOff);
+    const [scores, positions] = [new Float64Array(cutOff.kept), new Float64Array(cutOff.kept)];
+    const [lengths, order] = [new Uint32Array(cutOff.kept), new Uint32Array(cutOff.kept)];
+    let found = 0;
+    let position = 0;
+    for await (const header of pieces(this.#headers.chunks(), () => HEADER_LENGTH)) {
+      const [score, length] = [header.readDoubleBE(), header.readUInt32BE(SCORE_LENGTH)];
+      if (isKept(score)) {
+        scores[found] = score;
+        positions[found] = position + HEADER_LENGTH;
+        lengths[found] = length;
+        order[found] = found;
+        found++;
+      }
+      position += HEADER_LENGTH + length;
+    }
+    order.sort((a, b) => scores[b] - scores[a] || a - b);
+    await this.#records.flush();
+    for (const [rank, at] of order.entries()) {
+      if (rank % BREATH === BREATH - 1) await setImmediate();
+      yield this.#records.read(positions[at], lengths[at]).toString();
     }
   }
 
   async remove() {
     await this.#records.remove();
-    await this.#scores.remove();
+    await this.#headers.remove();
   }
+}
+
+/**
+ * Tells of scores, in the order in which they were added, whether each is among the best.
+ *
+ * @param {CutOff} cutOff
+ */
+function selector({ score: least, ties }) {
+  let left = ties;
+  return (/** @type {number} */ score) => score > least || (score === least && left-- > 0);
 }
 
 /**

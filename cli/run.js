@@ -17,6 +17,7 @@ const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
 const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
+const { cut } = require('./report/text.js');
 const { isObject } = require('../lib/formats/mapping.js');
 const { NATIVE } = require('../lib/formats/reader.js');
 const { DEFAULT_LIMIT } = require('../lib/formats/records.js');
@@ -43,7 +44,7 @@ const { InFlight } = require('./in-flight.js');
 /**
  * What is written of a trace, and what was replaced in it before.
  *
- * @typedef {{ success: boolean, excerpt: string, text: string, redactions: Redaction[] }} Excerpts
+ * @typedef {{ success: boolean, text: string, redactions: Redaction[] }} Excerpts
  */
 
 /** What is known of the outcome of a trace that was read as it is. */
@@ -59,7 +60,7 @@ const MAX_IN_FLIGHT = 64;
 /** How many bad lines are named, unless all are asked for. */
 const MAX_NAMED = 20;
 
-/** What a report quotes of a trace, in UTF-16 code units. */
+/** What the results and a report quote of a trace, in UTF-16 code units. */
 const EXCERPT_LENGTH = 240;
 
 /**
@@ -89,6 +90,17 @@ function adviceOn({ code = '', message }) {
   const [problem] = message.split(advice, 1);
   return `${problem}: ${own}`;
 }
+
+/**
+ * @param {Scored} scored
+ * @param {boolean} kept
+ * @returns {Result}
+ */
+const resultOf = (scored, kept) => ({
+  ...scored,
+  kept,
+  isNearDuplicate: isNearDuplicate(resemblanceOf(scored.breakdown)),
+});
 
 /** @param {unknown} error */
 const messageOf = (error) => /** @type {Error} */ (error).message;
@@ -210,7 +222,7 @@ class Run {
     try {
       await this.#prepare();
       const { quiet, sources, progress } = this.#options;
-      const showsRows = this.#format !== undefined && process.stdout.isTTY;
+      const showsRows = this.#format !== undefined && this.#ranking === null && process.stdout.isTTY;
       // Rows that scroll by show the progress themselves.
       if (progress && !quiet && !showsRows) this.#messages.startProgress(totalSize(sources));
       await this.#score();
@@ -230,7 +242,7 @@ class Run {
   }
 
   async #prepare() {
-    const { dropped, explain, format, novelty, out, report } = this.#options;
+    const { dropped, explain, format, novelty, out, report, splits, top } = this.#options;
     if (explain && format === null && out === null && dropped === null) {
       this.#messages.warning(
         '--explain adds to --format and --out, and neither is there; a report explains anyway',
@@ -248,15 +260,15 @@ class Run {
       const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory?.file : this.#options.weights;
       throw new CommandError(EXIT.file, `${file ?? 'kp-score'}: ${adviceOn(error)}`);
     }
-    if (this.#options.top !== null) {
-      this.#ranking = new Ranking(this.#options.top);
+    if (top !== null) {
+      this.#ranking = new Ranking(top);
       await this.#ranking.open();
     }
     if (out !== null) this.#out = await OutputFile.open(out);
     if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
     if (report !== null) this.#report = await this.#openReport(report);
     if (format !== null) {
-      this.#format = createFormat(format, { explains: explain, splits: this.#options.splits });
+      this.#format = createFormat(format, { explains: explain, showsKept: splits && top === null });
       await this.#stdout.write(this.#format.begin());
     }
   }
@@ -477,7 +489,7 @@ class Run {
     const objective = shown?.task?.objective;
     const isForeign = format === null && isObject(trace);
     // Anything else makes no trace, and turning it into text may fail.
-    const excerpt = typeof objective === 'string' ? objective.slice(0, EXCERPT_LENGTH) : '';
+    const excerpt = typeof objective === 'string' ? cut(objective, EXCERPT_LENGTH) : '';
     return async () => {
       this.#messages.onDone(size);
       let breakdown;
@@ -491,9 +503,10 @@ class Run {
           `${error.message}${isForeign ? ', and it is of no format that --from names' : ''}`,
         );
       }
+      const about = { format: format ?? NATIVE, known, id, objective: excerpt, domain };
       await this.#add(
-        { ...result, format: format ?? NATIVE, known, id, domain, breakdown: this.#shareable(breakdown) },
-        { success, excerpt, text: written, redactions },
+        { ...result, ...about, breakdown: this.#shareable(breakdown) },
+        { success, text: written, redactions },
       );
     };
   }
@@ -566,6 +579,12 @@ class Run {
       const [scored, trace] = JSON.parse(record);
       await this.#record(scored, trace, kept);
     }
+    if (this.#format === undefined) return;
+    this.#messages.stopProgress();
+    for await (const record of this.#ranking.best(cutOff)) {
+      const [scored] = JSON.parse(record);
+      await this.#stdout.write(this.#format.row(resultOf(scored, true)));
+    }
   }
 
   /**
@@ -573,15 +592,15 @@ class Run {
    * @param {Excerpts} trace
    * @param {boolean} kept
    */
-  async #record(scored, { success, excerpt, text, redactions }, kept) {
-    const { breakdown } = scored;
-    const isRepeated = isNearDuplicate(resemblanceOf(breakdown));
-    const result = { ...scored, kept, isNearDuplicate: isRepeated };
+  async #record(scored, { success, text, redactions }, kept) {
+    const { breakdown, objective: excerpt } = scored;
+    const result = resultOf(scored, kept);
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
     this.#summary.add(result);
     this.#summary.addRedactions(redactions);
-    if (this.#format) await this.#stdout.write(this.#format.row(result));
+    // The best come in the order of their ranks, when all are known.
+    if (this.#format && this.#ranking === null) await this.#stdout.write(this.#format.row(result));
     const file = !this.#options.splits || result.kept ? this.#out : this.#dropped;
     if (!file) return;
     // Without one, that of an earlier score would stay beside this one.
@@ -600,13 +619,14 @@ class Run {
     const figures = this.#figures(isWritten);
     this.#messages.stopProgress();
     if (this.#format) await this.#stdout.write(this.#format.end(figures));
-    if (!this.#options.quiet) {
+    const isEmpty = this.#summary.scored === 0 && this.#summary.bad === 0;
+    // Why there was nothing is told below, or was told.
+    if (!this.#options.quiet && !isEmpty) {
       const summary = renderSummary(figures, this.#options);
       if (this.#format) this.#messages.text(summary);
       else await this.#stdout.write(summary);
     }
     await this.#stdout.finish();
-    const isEmpty = this.#summary.scored === 0 && this.#summary.bad === 0;
     if (isEmpty && this.#unread === 0 && !this.#interrupted) {
       const { sources } = this.#options;
       this.#messages.warning(`there is no trace in ${sources.map(nameOf).join(', ')}; see kp-score --help`);
