@@ -1,6 +1,6 @@
 'use strict';
 
-// What `kp-score` shows of the traces that it has scored.
+// What `kp-score` shows of the traces that it has scored, and what it says of options that changed nothing.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -23,6 +23,12 @@ const FORMATS = ['table', 'json', 'jsonl', 'csv'];
 const formats = path.join(__dirname, 'formats');
 
 beforeAll(bundle);
+
+function write(name, contents) {
+  const file = path.join(scratch, name);
+  fs.writeFileSync(file, contents);
+  return file;
+}
 
 /** Traces of one domain, which score by their confidence. */
 const ranked = (...confidences) =>
@@ -186,3 +192,97 @@ test('kp-score of an empty input prints a warning alone', async () => {
     stderr: 'kp-score: warning: there is no trace in stdin; see kp-score --help\n',
   });
 });
+
+describe('options of other formats', () => {
+  const warnings = async (...args) => {
+    const { code, stderr } = await kpScore([NO_EMBEDDER, '--out', path.join(scratch, 'out.jsonl'), ...args]);
+    expect(code).toBe(0);
+    return linesOf(stderr);
+  };
+
+  test('a warning counts the ReasoningTraces that --success, --confidence and --domain do not change', async () => {
+    expect(await warnings('--success', 'yes', examples)).toEqual([
+      'kp-score: warning: --success: without effect on 30 of 30 traces, which are ReasoningTraces and keep their own values',
+    ]);
+    const given = ['--success', 'yes', '--confidence', '1', '--domain', 'code'];
+    expect(await warnings(...given, examples, path.join(formats, 'chat.jsonl'))).toEqual([
+      expect.stringMatching(
+        /^kp-score: warning: --success, --confidence, --domain: without effect on 30 of 3[1-9] traces, which /,
+      ),
+    ]);
+  });
+
+  test('there is no warning where all traces are converted', async () => {
+    expect(await warnings('--success', 'yes', path.join(formats, 'chat.jsonl'))).toEqual([]);
+  });
+
+  test.each([
+    ['medcial', 'medical'],
+    ['Code', 'code'],
+    ['customer-service', 'customer_service'],
+  ])('a warning asks whether --domain %s is meant to be %s', async (domain, meant) => {
+    expect(await warnings('--domain', domain, path.join(formats, 'chat.jsonl'))).toEqual([
+      `kp-score: warning: --domain ${domain} has no weights of its own, so those of default are used; did you mean ${meant}?`,
+    ]);
+  });
+
+  test.each(['medical', 'default', 'astronomy', 'qa'])('--domain %s needs no warning', async (domain) => {
+    expect(await warnings('--domain', domain, path.join(formats, 'chat.jsonl'))).toEqual([]);
+  });
+});
+
+describe('kp-score --weights', () => {
+  const profile = { complexity: 0.1, novelty: 0.2, toolDiversity: 0.3, outcome: 0.4 };
+  const run = (weights, ...args) =>
+    kpScore([
+      NO_EMBEDDER,
+      '--quiet',
+      '--weights',
+      write('weights.json', JSON.stringify(weights)),
+      ...args,
+      examples,
+    ]);
+  const file = path.join(scratch, 'weights.json');
+
+  test.each([
+    [
+      'an unknown weight',
+      { code: { ...profile, toolDiversty: 0 } },
+      `${file}["code"].toolDiversty is not known; ${file}["code"] has complexity, novelty, toolDiversity, outcome`,
+    ],
+    ['a weight that is missing', { code: { novelty: 1 } }, `${file}["code"].complexity must be a number`],
+    ['another sum', { code: { ...profile, outcome: 1 } }, `${file}["code"] must sum to 1, but sums to 1.6`],
+    ['a list', [profile], `${file} must be an object, got array`],
+  ])('%s is refused with the path in the file: code 3', async (_, weights, message) => {
+    expect(await run(weights)).toMatchObject({ code: 3, stderr: `kp-score: ${message}\n` });
+  });
+
+  test('a warning names the domains that no trace has, and what they may be meant to be', async () => {
+    const weights = { medcial: profile, code: profile, default: profile, astronmy: profile, legal: profile };
+    const out = path.join(scratch, 'weighed.jsonl');
+    const args = [NO_EMBEDDER, '--weights', write('weights.json', JSON.stringify(weights)), '--out', out];
+    expect(await kpScore([...args, examples])).toMatchObject({
+      code: 0,
+      stderr:
+        `kp-score: warning: ${file} has weights for domains that no trace has: ` +
+        '"medcial" (did you mean "medical"?), "astronmy" (did you mean "astronomy"?), "legal"\n',
+    });
+  });
+
+  test('there is no warning where traces are of all domains', async () => {
+    const weights = { medical: profile, astronomy: profile, default: profile };
+    const args = [NO_EMBEDDER, '--weights', write('weights.json', JSON.stringify(weights)), examples];
+    expect((await kpScore(args)).stderr).not.toContain('warning');
+  });
+});
+
+test.each(['prefix', 'full'])(
+  '--novelty %s and --no-embedder exclude each other: code 2',
+  async (novelty) => {
+    expect(await kpScore([NO_EMBEDDER, '--novelty', novelty, examples])).toMatchObject({
+      code: 2,
+      stderr:
+        'kp-score: --novelty and --no-embedder exclude each other; kp-score --help tells what there is\n',
+    });
+  },
+);

@@ -301,9 +301,9 @@ function refuseContradictions(values, options) {
   const isLexical = options.novelty === 'lexical';
   if (options.embedder === null || isLexical) {
     const ofModel = /** @type {const} */ (['dtype', 'engine', 'model-dir', 'threads']);
-    const ofMemory = /** @type {const} */ (['memory', 'memory-size', 'store']);
+    const ofComparing = /** @type {const} */ (['memory', 'memory-size', 'store', 'novelty']);
     const reason = isLexical ? '--novelty lexical' : '--no-embedder';
-    for (const name of isLexical ? ofModel : [...ofModel, ...ofMemory]) {
+    for (const name of isLexical ? ofModel : [...ofModel, ...ofComparing]) {
       if (values[name] !== undefined) throw misused(`--${name} and ${reason} exclude each other`);
     }
   }

@@ -13,6 +13,7 @@ const {
 } = require('../index.js');
 const { isNearDuplicate, resemblanceOf } = require('./report/duplicates.js');
 const { version } = require('../package.json');
+const { BUILT_IN, closestTo } = require('./domains.js');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
 const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
@@ -162,6 +163,8 @@ class Run {
   #reading;
   /** @type {Map<string, number>} */
   #written = new Map();
+  /** Domains that `--weights` has a profile for, of which no trace was scored yet. @type {Set<string>} */
+  #unusedProfiles = new Set();
 
   /**
    * @param {Options} options
@@ -257,9 +260,14 @@ class Run {
       this.#scorer = new Scorer({ cache, memory, store, embedder: this.#options.embedder, novelty, weights });
     } catch (thrown) {
       const error = /** @type {SystemError} */ (thrown);
-      const file = error.code === 'ERR_CACHE_OTHER_METHOD' ? this.#memory?.file : this.#options.weights;
-      throw new CommandError(EXIT.file, `${file ?? 'kp-score'}: ${adviceOn(error)}`);
+      if (error.code === 'ERR_CACHE_OTHER_METHOD') {
+        throw new CommandError(EXIT.file, `${this.#memory?.file}: ${adviceOn(error)}`);
+      }
+      // The path in the option is one in the file.
+      const message = error.message.replaceAll('options.weights', () => this.#options.weights ?? '');
+      throw new CommandError(EXIT.file, message);
     }
+    this.#lookAtDomains(Object.keys(weights ?? {}));
     if (top !== null) {
       this.#ranking = new Ranking(top);
       await this.#ranking.open();
@@ -271,6 +279,25 @@ class Run {
       this.#format = createFormat(format, { explains: explain, showsKept: splits && top === null });
       await this.#stdout.write(this.#format.begin());
     }
+  }
+
+  /**
+   * Notes the domains that have a profile in the file of weights. Warns of a `--domain` that has no weights and is close to one that has.
+   *
+   * @param {string[]} profiles
+   */
+  #lookAtDomains(profiles) {
+    this.#unusedProfiles = new Set(profiles);
+    // This profile is for every domain without one of its own.
+    this.#unusedProfiles.delete('default');
+    const { domain } = this.#options;
+    const known = ['default', ...BUILT_IN, ...profiles];
+    if (domain === undefined || known.includes(domain)) return;
+    const closest = closestTo(domain, known);
+    if (closest === undefined) return;
+    this.#messages.warning(
+      `--domain ${domain} has no weights of its own, so those of default are used; did you mean ${closest}?`,
+    );
   }
 
   #readWeights() {
@@ -598,6 +625,7 @@ class Run {
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
     this.#summary.add(result);
+    this.#unusedProfiles.delete(result.domain);
     this.#summary.addRedactions(redactions);
     // The best come in the order of their ranks, when all are known.
     if (this.#format && this.#ranking === null) await this.#stdout.write(this.#format.row(result));
@@ -627,6 +655,7 @@ class Run {
       else await this.#stdout.write(summary);
     }
     await this.#stdout.finish();
+    if (this.#summary.scored > 0) this.#warnOfNoEffect(figures);
     if (isEmpty && this.#unread === 0 && !this.#interrupted) {
       const { sources } = this.#options;
       this.#messages.warning(`there is no trace in ${sources.map(nameOf).join(', ')}; see kp-score --help`);
@@ -642,6 +671,33 @@ class Run {
     }
     if (this.#unread > 0 || problem !== null) return EXIT.file;
     return this.#summary.bad > 0 ? EXIT.badLines : EXIT.ok;
+  }
+
+  /**
+   * Warns of options that were given and changed nothing of some traces, or of all.
+   *
+   * @param {import('./summary.js').Figures} figures
+   */
+  #warnOfNoEffect({ scored, converted, domains }) {
+    const given = /** @type {const} */ (['success', 'confidence', 'domain'])
+      .filter((name) => this.#options[name] !== undefined)
+      .map((name) => `--${name}`);
+    if (given.length > 0 && converted < scored) {
+      this.#messages.warning(
+        `${given.join(', ')}: without effect on ${scored - converted} of ${scored} traces, which are ReasoningTraces and keep their own values`,
+      );
+    }
+    if (this.#unusedProfiles.size === 0) return;
+    const names = [...BUILT_IN, ...domains.map(({ domain }) => domain)];
+    const unused = [...this.#unusedProfiles].map((domain) => {
+      const closest = closestTo(domain, names);
+      return (
+        JSON.stringify(domain) + (closest === undefined ? '' : ` (did you mean ${JSON.stringify(closest)}?)`)
+      );
+    });
+    this.#messages.warning(
+      `${this.#options.weights} has weights for domains that no trace has: ${unused.join(', ')}`,
+    );
   }
 
   /**
