@@ -107,7 +107,7 @@ describe('rows of kp-score', () => {
     const file = path.join(directory, 'traces.jsonl');
     fs.writeFileSync(
       file,
-      jsonLines([makeTrace({ objective: `first line\nsecond line ${'x'.repeat(1e5)}` })]),
+      jsonLines([makeTrace({ objective: `\n  first line\nsecond line ${'x'.repeat(1e5)}` })]),
     );
     const [, row] = linesOf((await kpScore([NO_EMBEDDER, file])).stdout);
     expect(row).toMatch(/ {2}…[^…]{25}traces\.jsonl:1 {2}first line second line x+… {2}kp:trace:\S+$/);

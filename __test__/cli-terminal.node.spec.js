@@ -105,6 +105,16 @@ describeTerminal('on a terminal', () => {
     expect(text).toContain('kp:trace:19999');
   });
 
+  test('with --top there is one until the best are known, and their rows follow it', async () => {
+    const { code, text } = await drawn(['--top', '2', write('traces.jsonl', input)], { which: 'both' });
+    expect(code).toBe(0);
+    const [bar, rows] = text.split(`${ESCAPE}[?25h`);
+    expect(bar).toContain('ETA');
+    expect(bar).not.toContain('kp:trace');
+    expect(rows.match(/kp:trace:\d+/g)).toEqual(['kp:trace:19999', 'kp:trace:19997']);
+    expect(rows).not.toContain('ETA');
+  });
+
   test('without files it does not wait for someone to type', async () => {
     const started = [
       '-c',

@@ -115,7 +115,7 @@ class Table {
   #traceCell(result) {
     const where = printable(endOf(place(result), PLACE_LENGTH));
     this.#placeWidth = Math.max(this.#placeWidth, where.length);
-    const names = [labelOf(result.objective, '', OBJECTIVE_LENGTH), labelOf(result.id ?? '', '')];
+    const names = [labelOf(result.objective.trimStart(), '', OBJECTIVE_LENGTH), labelOf(result.id ?? '', '')];
     return [where.padEnd(this.#placeWidth), ...names]
       .filter((name) => name !== '')
       .join('  ')
