@@ -1,6 +1,7 @@
 'use strict';
 
-// Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter writes them, with the attributes of the GenAI conventions
+// Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter and Grafana Tempo write them, with the attributes of the GenAI
+// conventions
 // (https://opentelemetry.io/docs/specs/semconv/gen-ai/) or of OpenInference (https://arize-ai.github.io/openinference/spec/).
 //
 // | spans                                                         | trace                                                       |
@@ -66,13 +67,31 @@ const MAX_DEPTH = 64;
 
 const STATUS = { ok: 1, error: 2 };
 
-/** @param {unknown} value */
-function recognises(value) {
-  return (
-    isObject(value) &&
-    (Array.isArray(value.resourceSpans) || (isObject(value.data) && Array.isArray(value.data.resourceSpans)))
-  );
+/**
+ * The spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
+ * API (`result`), or in `data`.
+ *
+ * @param {unknown} value
+ * @returns {unknown[] | undefined}
+ */
+function resourcesOf(value) {
+  if (!isObject(value)) return undefined;
+  for (const { resourceSpans, batches } of [value, value.trace, value.result, value.data].map(objectOf)) {
+    if (Array.isArray(resourceSpans)) return resourceSpans;
+    if (listOf(batches).some((batch) => scopesOf(objectOf(batch)) !== undefined)) return listOf(batches);
+  }
+  return undefined;
 }
+
+/**
+ * The spans of a resource by their instrumentations, which were called libraries once.
+ *
+ * @param {Record<string, unknown>} resource
+ */
+const scopesOf = ({ scopeSpans, instrumentationLibrarySpans }) => scopeSpans ?? instrumentationLibrarySpans;
+
+/** @param {unknown} value */
+const recognises = (value) => resourcesOf(value) !== undefined;
 
 /** A trace whose spans are still coming. */
 class OpenTrace {
@@ -99,9 +118,9 @@ function createReader() {
   const open = new OpenTraces();
   return {
     *read(entry) {
-      const value = objectOf(entry.value);
-      if (!recognises(value)) throw new TypeError('it has no resourceSpans');
-      const found = [...spansOf(listOf(value.resourceSpans ?? objectOf(value.data).resourceSpans))];
+      const resources = resourcesOf(entry.value);
+      if (resources === undefined) throw new TypeError('it has no resourceSpans and no batches');
+      const found = [...spansOf(resources)];
       // Of each span its share.
       const size = Math.ceil(entry.size / Math.max(1, found.length));
       /** What was wrong first; the other spans are read. */
@@ -109,7 +128,7 @@ function createReader() {
       let failure;
       for (const { span, service } of found) {
         try {
-          const id = stringOf(span.traceId);
+          const id = traceIdOf(span.traceId);
           if (id === undefined) throw new TypeError('a span has no traceId');
           const { input, ...kept } = read(span, open.get(id)?.input);
           const trace = open.add(id, size, () => new OpenTrace(id, entry));
@@ -132,12 +151,26 @@ function createReader() {
 
 /** @param {unknown[]} resources */
 function* spansOf(resources) {
-  for (const { resource, scopeSpans, instrumentationLibrarySpans } of resources.map(objectOf)) {
-    const service = attributesOf(objectOf(resource).attributes).get('service.name');
-    for (const { spans } of listOf(scopeSpans ?? instrumentationLibrarySpans).map(objectOf)) {
+  for (const batch of resources.map(objectOf)) {
+    const service = attributesOf(objectOf(batch.resource).attributes).get('service.name');
+    for (const { spans } of listOf(scopesOf(batch)).map(objectOf)) {
       for (const span of listOf(spans).map(objectOf)) yield { span, service: stringOf(service) ?? '' };
     }
   }
+}
+
+/** An id of 16 bytes in base64, as Tempo writes it. */
+const BASE64_ID = /^[A-Za-z0-9+/]{22}==$/;
+
+/**
+ * The id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one.
+ *
+ * @param {unknown} id
+ */
+function traceIdOf(id) {
+  const text = stringOf(id);
+  if (text !== undefined && BASE64_ID.test(text)) return Buffer.from(text, 'base64').toString('hex');
+  return text?.length === 32 ? text.toLowerCase() : text;
 }
 
 /**
