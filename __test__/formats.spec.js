@@ -1081,7 +1081,7 @@ describe('otel', () => {
   test('spans of tools are of the calls with their ids, and else of the first that is left', async () => {
     const asked = ['a', 'b', 'c', 'b', undefined].map((id) => ({ type: 'tool_call', name: 'f', id }));
     const said = { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: asked }]) };
-    // Those with an id that nobody has called, and those after the last call, are calls of their own.
+    // One with an id that nobody has called is of the call without one; those after the last call are calls of their own.
     const spans = ['b', undefined, 'x', 'c', undefined, undefined, undefined].map((id, at) => ({
       ...{ traceId: 't', startTimeUnixNano: `${at + 2}`, endTimeUnixNano: `${at + 2}` },
       attributes: attributes({
@@ -1092,7 +1092,7 @@ describe('otel', () => {
     }));
     const first = { traceId: 't', startTimeUnixNano: '1', attributes: attributes(said) };
     const [trace] = await tracesOf(batch(first, ...spans));
-    const results = [0, 1, 'call', 2, 3, 4, 5, 'call', 6];
+    const results = [0, 1, 2, 3, 4, 'call', 5, 'call', 6];
     expect(trace.steps.map(({ content }) => content)).toEqual([
       ...Array(5).fill('f'),
       ...results.map((at) => (at === 'call' ? 'f' : `result ${at}`)),

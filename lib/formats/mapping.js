@@ -648,6 +648,7 @@ function textOfPart(part) {
 
 module.exports = {
   DEFAULT_OUTCOME,
+  inputOf,
   isObject,
   listOf,
   numberOf,

@@ -287,4 +287,4 @@ function addDetails(builder, record) {
   builder.countUnknown(record, FIELDS);
 }
 
-module.exports = { createReader, name: /** @type {const} */ ('openai-chat'), recognises };
+module.exports = { createReader, messagesOf, name: /** @type {const} */ ('openai-chat'), recognises };

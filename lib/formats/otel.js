@@ -1,18 +1,21 @@
 'use strict';
 
 // Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter and Grafana Tempo write them, with the attributes of the GenAI
-// conventions
-// (https://opentelemetry.io/docs/specs/semconv/gen-ai/) or of OpenInference (https://arize-ai.github.io/openinference/spec/).
+// conventions (https://opentelemetry.io/docs/specs/semconv/gen-ai/), of OpenInference
+// (https://arize-ai.github.io/openinference/spec/) or of Vercel's AI SDK (https://ai-sdk.dev/docs/ai-sdk-core/telemetry).
 //
 // | spans                                                         | trace                                                       |
 // | ------------------------------------------------------------- | ----------------------------------------------------------- |
 // | all with one `traceId`, by their start                        | a trace                                                     |
 // | `gen_ai.input.messages`, `gen_ai.output.messages`             | messages, as in `openai-chat`                               |
 // | `llm.input_messages.N.message.…`, `llm.output_messages.N.…`   | messages                                                    |
-// | `gen_ai.prompt.N.…`, `gen_ai.completion.N.…`                  | messages, of older instrumentations                         |
+// | `gen_ai.prompt`, `gen_ai.completion`; both with `.N.…`        | messages, of older instrumentations                         |
 // | events `gen_ai.user.message`, `gen_ai.choice`, …              | messages, of older instrumentations                         |
-// | a message that an earlier span of the trace had too           | none: every call of a model repeats what was before         |
-// | `gen_ai.operation.name` `execute_tool`, or kind `TOOL`        | a call and its result, where the messages do not have them  |
+// | `ai.prompt`, `ai.prompt.messages`, `ai.response.…`            | messages of the AI SDK                                      |
+// | `input.value`, `output.value` of a call of a model            | its messages, where no other attribute has them             |
+// | a message that another span of the trace has too              | none: every call of a model repeats what was before         |
+// | the output of a span that has others with messages within it  | messages after theirs, as far as they are new               |
+// | `gen_ai.operation.name` `execute_tool`, kind `TOOL`, `ai.toolCall.name` | a call and its result, where no message has them  |
 // | such a span without the name of its tool, beside messages     | none; counted: a handoff, which the messages call by a name |
 // | `status` of such a span                                       | whether the call failed                                     |
 // | duration of such a span                                       | `latency_ms` of the call                                    |
@@ -21,11 +24,16 @@
 // | `gen_ai.agent.name`, `service.name`, `gen_ai.request.model`   | `metadata.agent_id`, `framework`, `imported.model`          |
 // | spans of anything else                                        | none; counted                                               |
 
+const { Conversation } = require('./conversation.js');
 const { isObject, listOf, objectOf, stringOf, TraceBuilder } = require('./mapping.js');
-const { addMessage, isMessage } = require('./messages.js');
+const { isMessage } = require('./messages.js');
 const { OpenTraces } = require('./open-traces.js');
+const { messagesOf: messagesOfRecord } = require('./openai-chat.js');
 
-/** @import { Entry, Reader } from './reader.js' */
+/**
+ * @import { Entry, Reader } from './reader.js'
+ * @import { ToolSpan } from './conversation.js'
+ */
 
 /** @typedef {Map<string, unknown>} Attributes */
 
@@ -33,14 +41,19 @@ const { OpenTraces } = require('./open-traces.js');
  * What is kept of a span until its trace is complete.
  *
  * @typedef {object} Span
+ * @property {string | undefined} id
+ * @property {string | undefined} parent
  * @property {bigint} start in nanoseconds
- * @property {bigint} end
- * @property {boolean} isRoot
+ * @property {bigint} end 0 if it is not known, or before the start
  * @property {boolean} isOfAgent whether it is of an agent or a model by its attributes, not of any other program
  * @property {number} status 0 unset, 1 ok, 2 error
- * @property {string} statusMessage
- * @property {Attributes} attributes those that are looked at
- * @property {unknown[]} messages that the model was given and returned, in order
+ * @property {unknown} model
+ * @property {string | undefined} agent
+ * @property {ToolSpan | undefined} tool if it is the span of a tool
+ * @property {readonly unknown[]} input messages that the model was given
+ * @property {readonly unknown[]} output messages that it returned
+ * @property {boolean} isOuter whether it is what the AI SDK puts around its calls of a model
+ * @property {{ input: unknown, output: unknown } | undefined} values that are read where no span of the trace has messages
  */
 
 /**
@@ -49,19 +62,18 @@ const { OpenTraces } = require('./open-traces.js');
  * @typedef {{ json: string, messages: readonly unknown[] }} MessageList
  */
 
-/** Attributes by the beginnings of their names; the others are not kept. */
-const LOOKED_AT =
-  /^(?:gen_ai\.|llm\.|tool\.|tool_call\.|openinference\.|input\.value$|output\.value$|session\.id$)/;
+/** Attributes with what a model was given, in JSON. */
+const INPUTS = ['gen_ai.input.messages', 'ai.prompt.messages'];
 
-/** Attributes that are not kept, because their messages were read already. */
-const NOT_KEPT = /messages|\.(?:prompt|completion)\./;
+/** Operations that call a model to say something. */
+const MODEL_CALLS = new Set(['chat', 'text_completion', 'generate_content']);
 
 /** Attributes of agents and models, by the beginnings of their names. */
 const OF_AGENTS =
   /^(?:gen_ai|llm|ai|openinference|traceloop|langfuse|langsmith|mlflow)\.|^(?:input|output)\.value$/;
 
-/** What a model was given. */
-const INPUT = 'gen_ai.input.messages';
+/** Operations and kinds of spans of models that are no conversation. */
+const SEARCHES = /^(?:embeddings|EMBEDDING|RETRIEVER|RERANKER|ai\.(?:embed|rerank).*)$/;
 
 const MAX_DEPTH = 64;
 
@@ -98,7 +110,7 @@ class OpenTrace {
   /** @type {Span[]} */
   spans = [];
   /** What the model was given in the span that came last, if it was JSON. @type {MessageList | undefined} */
-  input;
+  given;
   framework = '';
   size = 0;
 
@@ -130,11 +142,11 @@ function createReader() {
         try {
           const id = traceIdOf(span.traceId);
           if (id === undefined) throw new TypeError('a span has no traceId');
-          const { input, ...kept } = read(span, open.get(id)?.input);
+          const { given, ...kept } = read(span, open.get(id)?.given);
           const trace = open.add(id, size, () => new OpenTrace(id, entry));
           trace.size += size;
           trace.framework ||= service;
-          trace.input = input ?? trace.input;
+          trace.given = given ?? trace.given;
           trace.spans.push(kept);
         } catch (error) {
           failure ??= { error };
@@ -176,36 +188,95 @@ function traceIdOf(id) {
 /**
  * @param {Record<string, unknown>} span
  * @param {MessageList | undefined} before what the model was given in an earlier span of the trace
- * @returns {Span & { input?: MessageList }}
+ * @returns {Span & { given?: MessageList }}
  */
 function read(span, before) {
   const all = attributesOf(span.attributes);
-  const input = listIn(all.get(INPUT), before);
-  if (input !== undefined) all.set(INPUT, input.messages);
-  const messages = messagesOf(all);
-  for (const event of listOf(span.events)) messages.push(...messagesOfEvent(objectOf(event)));
-  /** @type {Attributes} */
-  const attributes = new Map();
-  for (const [name, value] of all) {
-    if (LOOKED_AT.test(name) && !NOT_KEPT.test(name)) attributes.set(name, value);
+  /** @type {MessageList | undefined} */
+  let given;
+  for (const name of INPUTS) {
+    const list = listIn(all.get(name), given ?? before);
+    if (list === undefined) continue;
+    all.set(name, list.messages);
+    given ??= list;
   }
+  const start = timeOf(span.startTimeUnixNano);
+  const end = timeOf(span.endTimeUnixNano);
   const { code, message } = objectOf(span.status);
+  const status = statusOf(code);
+  const milliseconds = end >= start && start > 0n ? Number(end - start) / 1e6 : undefined;
+  const tool = isTool(all) ? toolOf(all, { status, message: stringOf(message), milliseconds }) : undefined;
+  const said = tool === undefined ? saidIn(all, listOf(span.events).map(objectOf)) : NOTHING_SAID;
+  const isSilent = tool === undefined && !hasSaid(said);
   return {
-    start: timeOf(span.startTimeUnixNano),
-    end: timeOf(span.endTimeUnixNano),
-    isRoot: stringOf(span.parentSpanId) === undefined,
-    isOfAgent: [...all.keys()].some((name) => OF_AGENTS.test(name)),
-    status:
-      code === STATUS.error || code === 'STATUS_CODE_ERROR'
-        ? STATUS.error
-        : code === STATUS.ok || code === 'STATUS_CODE_OK'
-          ? STATUS.ok
-          : 0,
-    statusMessage: stringOf(message) ?? '',
-    attributes,
-    messages,
-    input,
+    id: stringOf(span.spanId),
+    parent: stringOf(span.parentSpanId),
+    ...{ start, end, status, tool, given },
+    isOfAgent: isOfAgent(all),
+    model:
+      all.get('gen_ai.response.model') ??
+      all.get('gen_ai.request.model') ??
+      all.get('llm.model_name') ??
+      all.get('ai.model.id'),
+    agent: stringOf(all.get('gen_ai.agent.name')) ?? stringOf(all.get('ai.telemetry.functionId')),
+    ...said,
+    isOuter: all.has('ai.prompt'),
+    values:
+      isSilent && all.has('input.value')
+        ? { input: all.get('input.value'), output: all.get('output.value') }
+        : undefined,
   };
+}
+
+/** @param {Attributes} attributes */
+function isOfAgent(attributes) {
+  const kinds = ['gen_ai.operation.name', 'openinference.span.kind', 'ai.operationId'];
+  if (kinds.some((name) => SEARCHES.test(String(attributes.get(name))))) return false;
+  for (const name of attributes.keys()) if (OF_AGENTS.test(name)) return true;
+  return false;
+}
+
+/** @param {unknown} code */
+function statusOf(code) {
+  if (code === STATUS.error || code === 'STATUS_CODE_ERROR') return STATUS.error;
+  return code === STATUS.ok || code === 'STATUS_CODE_OK' ? STATUS.ok : 0;
+}
+
+/** @param {Attributes} attributes */
+const isTool = (attributes) =>
+  attributes.get('gen_ai.operation.name') === 'execute_tool' ||
+  attributes.get('openinference.span.kind') === 'TOOL' ||
+  attributes.has('ai.toolCall.name');
+
+/**
+ * @param {Attributes} attributes
+ * @param {{ status: number, message: string | undefined, milliseconds: number | undefined }} span
+ * @returns {ToolSpan}
+ */
+function toolOf(attributes, { status, message, milliseconds }) {
+  const first = (/** @type {string[]} */ ...names) =>
+    names.map((name) => attributes.get(name)).find((value) => value !== undefined);
+  const failed = status === STATUS.error ? true : status === STATUS.ok ? false : undefined;
+  const content = first('gen_ai.tool.call.result', 'ai.toolCall.result', 'output.value');
+  return {
+    id: stringOf(first('gen_ai.tool.call.id', 'ai.toolCall.id', 'tool_call.id')),
+    name: first('gen_ai.tool.name', 'ai.toolCall.name', 'tool.name'),
+    // OpenInference has what the tool takes in `tool.parameters`, and what it was given in `input.value`.
+    args: first('gen_ai.tool.call.arguments', 'ai.toolCall.args', 'input.value', 'tool.parameters'),
+    content: content === undefined && failed ? (message ?? 'error') : textIn(content),
+    ...{ failed, milliseconds },
+  };
+}
+
+/**
+ * The text in a string of JSON, or the value that is something else.
+ *
+ * @param {unknown} value
+ */
+function textIn(value) {
+  if (typeof value !== 'string' || value[0] !== '"') return value;
+  const text = parsed(value);
+  return typeof text === 'string' ? text : value;
 }
 
 /**
@@ -274,16 +345,122 @@ function unwrap(wrapped, depth) {
   return Object.fromEntries(members.map(({ key, value: inner }) => [String(key), unwrap(inner, depth + 1)]));
 }
 
+/** What a model was given, and what it returned. @typedef {{ input: readonly unknown[], output: readonly unknown[] }} Said */
+
+/** @type {Said} */
+const NOTHING_SAID = { input: [], output: [] };
+
 /**
- * What the model was given, and what it returned.
+ * What a model was given and what it returned: in attributes, or else in events.
+ *
+ * @param {Attributes} attributes
+ * @param {Array<Record<string, unknown>>} events
+ * @returns {Said}
+ */
+function saidIn(attributes, events) {
+  const { input, output } = messagesOf(attributes);
+  const told = events.map(messagesOfEvent);
+  return {
+    input: input.length > 0 ? input : told.flatMap((said) => said.input),
+    output: output.length > 0 ? output : told.flatMap((said) => said.output),
+  };
+}
+
+/**
+ * The messages in attributes: those of the first convention that has any.
+ *
+ * @param {Attributes} attributes
+ * @returns {Said}
+ */
+function messagesOf(attributes) {
+  /** @param {Array<() => readonly unknown[]>} conventions */
+  const first = (conventions) => {
+    for (const messages of conventions) {
+      const found = messages();
+      if (found.length > 0) return found;
+    }
+    return [];
+  };
+  const flat = (/** @type {string} */ prefix) => () => unflatten(attributes, prefix).map(messageOf);
+  const value = (/** @type {string} */ name, /** @type {string} */ role) => () =>
+    messagesIn(attributes.get(name), role);
+  const list = (/** @type {string} */ name, /** @type {string} */ role) => () => {
+    const found = parsed(attributes.get(name));
+    return Array.isArray(found) ? found : messagesIn(found, role);
+  };
+  const isModelCall = callsModel(attributes);
+  return {
+    input: first([
+      ...INPUTS.map((name) => list(name, 'user')),
+      flat('llm.input_messages'),
+      flat('gen_ai.prompt'),
+      value('gen_ai.prompt', 'user'),
+      value('ai.prompt', 'user'),
+      ...(isModelCall ? [value('input.value', 'user')] : []),
+    ]),
+    output: first([
+      list('gen_ai.output.messages', 'assistant'),
+      flat('llm.output_messages'),
+      flat('gen_ai.completion'),
+      value('gen_ai.completion', 'assistant'),
+      () => responseOf(attributes, 'ai.response'),
+      () => responseOf(attributes, 'ai.result'),
+      ...(isModelCall ? [value('output.value', 'assistant')] : []),
+    ]),
+  };
+}
+
+/**
+ * Whether a span is the call of a model, whose values are its messages.
  *
  * @param {Attributes} attributes
  */
-function messagesOf(attributes) {
-  const messages = [INPUT, 'gen_ai.output.messages'].flatMap((name) => listOf(parsed(attributes.get(name))));
-  if (messages.length > 0) return messages;
-  const flat = ['llm.input_messages', 'llm.output_messages', 'gen_ai.prompt', 'gen_ai.completion'];
-  return flat.flatMap((prefix) => unflatten(attributes, prefix).map(messageOf));
+function callsModel(attributes) {
+  const kind = attributes.get('openinference.span.kind');
+  const operation = attributes.get('gen_ai.operation.name');
+  if (kind !== undefined) return kind === 'LLM';
+  if (operation !== undefined) return MODEL_CALLS.has(String(operation));
+  return attributes.has('llm.model_name') || attributes.has('gen_ai.request.model');
+}
+
+/**
+ * The messages in the value of an attribute: those in its JSON, if there are any, or else all of it as one.
+ *
+ * @param {unknown} value
+ * @param {string} role of the one
+ * @returns {readonly unknown[]}
+ */
+function messagesIn(value, role) {
+  if (value === undefined || value === null || value === '') return [];
+  const found = parsed(value);
+  if (Array.isArray(found)) {
+    const list = Array.isArray(found[0]) ? found.flat() : found;
+    if (list.length === 0) return [];
+    if (list.some(isMessage)) return list;
+    if (list.every((each) => typeof each === 'string')) return list.map((content) => ({ role, content }));
+  } else if (isObject(found)) {
+    if (isMessage(found)) return [found];
+    // What was asked of a model, and what it replied.
+    const { system, prompt } = found;
+    const messages = messagesOfRecord(found) ?? messagesIn(prompt, role);
+    if (messages.length > 0) return [...(system ? [{ role: 'system', content: system }] : []), ...messages];
+  }
+  return [{ role, content: typeof value === 'object' ? JSON.stringify(value) : value }];
+}
+
+/**
+ * What a model replied to the AI SDK, as a message.
+ *
+ * @param {Attributes} attributes
+ * @param {string} prefix
+ */
+function responseOf(attributes, prefix) {
+  const text = attributes.get(`${prefix}.text`) ?? attributes.get(`${prefix}.object`);
+  const reasoning = attributes.get(`${prefix}.reasoning`);
+  const calls = listOf(parsed(attributes.get(`${prefix}.toolCalls`))).map(objectOf);
+  if ((text ?? reasoning) === undefined && calls.length === 0) return [];
+  const parts = calls.map((call) => ({ ...call, type: 'tool-call' }));
+  return [{ role: 'assistant', reasoning, content: [{ type: 'text', text: text ?? '' }, ...parts] }];
 }
 
 /**
@@ -356,7 +533,10 @@ const EVENT_ROLES = new Map([
   ['gen_ai.choice', 'assistant'],
 ]);
 
-/** @param {Record<string, unknown>} event */
+/**
+ * @param {Record<string, unknown>} event
+ * @returns {Said}
+ */
 function messagesOfEvent({ name, attributes: list }) {
   const attributes = attributesOf(list);
   const role = EVENT_ROLES.get(String(name));
@@ -367,9 +547,9 @@ function messagesOfEvent({ name, attributes: list }) {
   const fields = isObject(message) ? message : body;
   const content = fields.content ?? attributes.get('content');
   const { id, ...rest } = fields;
-  return [
-    { ...rest, role, content, ...(role === 'tool' ? { tool_call_id: id ?? attributes.get('id') } : {}) },
-  ];
+  const tool_call_id = id ?? attributes.get('id');
+  const said = [{ ...rest, role, content, ...(role === 'tool' ? { tool_call_id } : {}) }];
+  return name === 'gen_ai.choice' ? { input: [], output: said } : { input: said, output: [] };
 }
 
 /**
@@ -384,57 +564,6 @@ function parsed(value) {
   } catch {
     return value;
   }
-}
-
-/** Messages that the trace has had, by what they say, and how often. */
-class Heard {
-  /** @type {Map<string, number>} */
-  #total = new Map();
-  /** What they say, which is written once for each. @type {Map<unknown, string>} */
-  #keys = new Map();
-  /** The messages of the first span, until there is another to compare with. @type {unknown[] | undefined} */
-  #first;
-  #isAlone = true;
-
-  /**
-   * The messages of a span that no span before had: one that was said twice is there twice.
-   *
-   * @param {unknown[]} messages
-   */
-  newOf(messages) {
-    if (this.#first === undefined) {
-      this.#first = messages;
-      return messages;
-    }
-    if (this.#isAlone) this.#count(this.#first);
-    this.#isAlone = false;
-    return this.#count(messages);
-  }
-
-  /** @param {unknown[]} messages */
-  #count(messages) {
-    /** @type {Map<string, number>} */
-    const seen = new Map();
-    return messages.filter((message) => {
-      const key = this.#keys.get(message) ?? keyOf(message);
-      this.#keys.set(message, key);
-      const times = (seen.get(key) ?? 0) + 1;
-      seen.set(key, times);
-      if (times <= (this.#total.get(key) ?? 0)) return false;
-      this.#total.set(key, times);
-      return true;
-    });
-  }
-}
-
-/**
- * What a message says, without what differs between a reply and its repetition.
- *
- * @param {unknown} message
- */
-function keyOf(message) {
-  const { finish_reason, id, name, ...rest } = objectOf(message);
-  return JSON.stringify(rest);
 }
 
 /**
@@ -461,169 +590,126 @@ function assemble({ id, place, spans, framework, size }) {
   builder.framework = stringOf(framework);
   builder.keep('trace_id', id);
   builder.keep('spans', spans.length);
-  builder.isConversation = spans.some(({ isOfAgent }) => isOfAgent);
-  spans.sort((a, b) => (a.start < b.start ? -1 : a.start > b.start ? 1 : 0));
+  builder.isConversation = spans.some((span) => span.isOfAgent);
+  spans.sort((a, b) => compare(a.start, b.start));
   const [first] = spans;
   if (first.start > 0n) builder.at(new Date(Number(first.start / 1_000_000n)).toJSON());
-  const heard = new Heard();
-  const calls = new Calls();
-  const hasMessages = spans.some(({ messages }) => messages.length > 0);
-  const outer = spans.find(({ attributes }) => attributes.has('input.value') && !isTool(attributes));
-  if (!hasMessages && outer !== undefined) builder.user(outer.attributes.get('input.value'));
+  const hasMessages = spans.some(hasSaid);
+  if (!hasMessages) readOuterValues(spans);
+  const aroundTools = spansAround(spans, ({ tool }) => tool !== undefined);
+  const aroundMessages = spansAround(spans, hasSaid);
+  const conversation = new Conversation();
+  /** @type {Act[]} */
+  const acts = [];
   for (const span of spans) {
-    const { attributes } = span;
-    builder.agentId ??= stringOf(attributes.get('gen_ai.agent.name'));
-    const model =
-      attributes.get('gen_ai.response.model') ??
-      attributes.get('gen_ai.request.model') ??
-      attributes.get('llm.model_name');
-    if (!('model' in builder.details)) builder.keep('model', model);
-    if (span.isRoot && span.status !== 0) builder.success = span.status === STATUS.ok;
-    if (isTool(attributes)) {
-      if (hasMessages && toolOf(attributes) === undefined) builder.leaveOut('tool span without a name');
-      else calls.addSpan(builder, span);
-    } else if (span.messages.length > 0) {
-      for (const message of heard.newOf(span.messages)) {
-        if (isMessage(message)) calls.addMessage(builder, message);
-        else builder.leaveOut('malformed message');
-      }
-    } else if (span !== outer) builder.leaveOut('span without messages');
+    builder.agentId ??= span.agent;
+    if (!('model' in builder.details)) builder.keep('model', span.model);
+    if (span.parent === undefined && span.status !== 0) builder.success = span.status === STATUS.ok;
+    const repeats = aroundMessages.has(span.id) || span.end === LATEST;
+    const isAround = repeats || aroundTools.has(span.id);
+    if (span.tool !== undefined) {
+      if (hasMessages && span.tool.name === undefined) builder.leaveOut('tool span without a name');
+      else acts.push(...actsOfTool(span, span.tool, isAround, conversation));
+    } else if (hasSaid(span)) {
+      // The AI SDK puts the texts of all calls together in the span around them.
+      if (span.isOuter && repeats) span.output = [];
+      acts.push(...actsOfModel(span, { isAround, repeats }, conversation));
+    } else builder.leaveOut('span without messages');
   }
-  if (!hasMessages && outer !== undefined) builder.message(outer.attributes.get('output.value'));
+  acts.sort((a, b) => compare(a.at, b.at) || Number(a.isEnd) - Number(b.isEnd));
+  for (const { add } of acts) add();
+  conversation.tell(builder);
   return builder;
 }
 
-/** @param {Attributes} attributes */
-const isTool = (attributes) =>
-  attributes.get('gen_ai.operation.name') === 'execute_tool' ||
-  attributes.get('openinference.span.kind') === 'TOOL';
+/** What a span adds to the conversation, and when. @typedef {{ at: bigint, isEnd: boolean, add: () => void }} Act */
 
-/** @param {Attributes} attributes */
-const toolOf = (attributes) => attributes.get('gen_ai.tool.name') ?? attributes.get('tool.name');
+/**
+ * @param {bigint} a
+ * @param {bigint} b
+ */
+const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The calls of one tool, which are taken in their order, or by their ids. */
-class Asked {
-  /** @type {Array<string | undefined>} */
-  #ids = [];
-  #next = 0;
-  /** How many of each id are left. @type {Map<string | undefined, number>} */
-  #left = new Map();
-  /** How many of each id were taken before it was their turn. @type {Map<string | undefined, number>} */
-  #early = new Map();
+/** @param {Said} span */
+const hasSaid = ({ input, output }) => input.length > 0 || output.length > 0;
 
-  /** @param {string | undefined} id */
-  add(id) {
-    this.#ids.push(id);
-    count(this.#left, id, 1);
-  }
+/** The end of a span whose end is not known, or which is around all others. */
+const LATEST = 2n ** 64n;
 
-  /**
-   * The call of this id, or the next one; undefined if there is none.
-   *
-   * @param {string | undefined} id
-   * @returns {{ id: string | undefined } | undefined}
-   */
-  take(id) {
-    if (id !== undefined) {
-      if (!this.#left.get(id)) return undefined;
-      count(this.#left, id, -1);
-      count(this.#early, id, 1);
-      return { id };
-    }
-    while (this.#next < this.#ids.length) {
-      const next = this.#ids[this.#next++];
-      if (this.#early.get(next)) count(this.#early, next, -1);
-      else {
-        count(this.#left, next, -1);
-        return { id: next };
-      }
-    }
-    return undefined;
-  }
+/** @param {Span} span */
+const endOf = ({ start, end }) => (end < start || end === 0n ? LATEST : end);
+
+/**
+ * Reads the values of the first span that has any. Where no span has messages, it is around the others.
+ *
+ * @param {readonly Span[]} spans
+ */
+function readOuterValues(spans) {
+  const outer = spans.find(({ values }) => values !== undefined);
+  if (outer?.values === undefined) return;
+  outer.input = messagesIn(outer.values.input, 'user');
+  outer.output = messagesIn(outer.values.output, 'assistant');
+  outer.end = LATEST;
 }
 
 /**
- * @template Key
- * @param {Map<Key, number>} counts
- * @param {Key} key
- * @param {number} more
+ * The ids of the spans that others are in of which something holds.
+ *
+ * @param {readonly Span[]} spans
+ * @param {(span: Span) => boolean} holds
  */
-function count(counts, key, more) {
-  counts.set(key, (counts.get(key) ?? 0) + more);
+function spansAround(spans, holds) {
+  /** @type {Map<string | undefined, string | undefined>} */
+  const parents = new Map(spans.map(({ id, parent }) => [id, parent]));
+  /** @type {Set<string | undefined>} */
+  const around = new Set();
+  for (const span of spans) {
+    if (!holds(span)) continue;
+    for (let id = span.parent; id !== undefined && !around.has(id); id = parents.get(id)) around.add(id);
+  }
+  return around;
 }
 
-/** Calls that both a message and a span may have, which are steps once. */
-class Calls {
-  /** Those of messages that no span has had yet, by their tools. @type {Map<string, Asked>} */
-  #asked = new Map();
-  /** Ids, and else texts, of results that a span has had. @type {Map<string, number>} */
-  #answered = new Map();
+/**
+ * @param {Span} span
+ * @param {ToolSpan} tool
+ * @param {boolean} isAround
+ * @param {InstanceType<typeof Conversation>} conversation
+ * @returns {Act[]}
+ */
+function actsOfTool(span, tool, isAround, conversation) {
+  /** @type {ReturnType<typeof conversation.addCall>} */
+  let call;
+  const begin = () => {
+    call = conversation.addCall(tool);
+  };
+  const end = () => conversation.addResult(call, tool);
+  return [
+    { at: span.start, isEnd: false, add: begin },
+    { at: isAround ? endOf(span) : span.start, isEnd: isAround, add: end },
+  ];
+}
 
-  /**
-   * @param {InstanceType<typeof TraceBuilder>} builder
-   * @param {Record<string, unknown>} message
-   */
-  addMessage(builder, message) {
-    for (const call of listOf(message.tool_calls)) this.#ask(objectOf(call));
-    const parts = listOf(message.parts ?? message.content);
-    let hasResults = false;
-    /** Those that no span has had: all but results. @type {unknown[]} */
-    const left = [];
-    for (const part of parts) {
-      const { type, id, tool_call_id } = objectOf(part);
-      if (type === 'tool_call' || type === 'tool_use') this.#ask(objectOf(part));
-      const isResult = type === 'tool_call_response';
-      hasResults ||= isResult;
-      if (!isResult || !this.#take(id ?? tool_call_id)) left.push(part);
-    }
-    // Results are in messages of tools, or of the user as Pydantic AI has them.
-    if (hasResults) {
-      if (left.length > 0) addMessage(builder, { role: message.role, parts: left });
-    } else if (message.role !== 'tool' || !this.#take(message.tool_call_id)) addMessage(builder, message);
-  }
-
-  /** @param {Record<string, unknown>} call */
-  #ask(call) {
-    const name = String(objectOf(call.function ?? call).name);
-    const asked = this.#asked.get(name) ?? new Asked();
-    this.#asked.set(name, asked);
-    asked.add(stringOf(call.id));
-  }
-
-  /** @param {unknown} id */
-  #take(id) {
-    const left = this.#answered.get(String(id ?? '')) ?? 0;
-    if (left > 0) this.#answered.set(String(id ?? ''), left - 1);
-    return left > 0;
-  }
-
-  /**
-   * @param {InstanceType<typeof TraceBuilder>} builder
-   * @param {Span} span
-   */
-  addSpan(builder, { attributes, end, start, status, statusMessage }) {
-    const name = toolOf(attributes);
-    const own = stringOf(attributes.get('gen_ai.tool.call.id') ?? attributes.get('tool_call.id'));
-    const asked = this.#asked.get(String(name))?.take(own);
-    const id = own ?? asked?.id;
-    if (asked === undefined) {
-      const args =
-        attributes.get('gen_ai.tool.call.arguments') ??
-        attributes.get('tool.parameters') ??
-        attributes.get('input.value');
-      builder.call({ id, name, args });
-    }
-    if (end >= start && start > 0n) builder.took(id, Number(end - start) / 1e6);
-    const failed = status === STATUS.error ? true : status === STATUS.ok ? false : undefined;
-    const content =
-      attributes.get('gen_ai.tool.call.result') ??
-      attributes.get('output.value') ??
-      (failed ? statusMessage || 'error' : undefined);
-    if (content === undefined) return;
-    builder.result({ id, content, failed });
-    const key = id ?? '';
-    count(this.#answered, key, 1);
-  }
+/**
+ * What a model was given and has returned. Where there are spans of tools within its own, it has returned after them; where there are
+ * messages in them, as within the span of an agent, it repeats some of these.
+ *
+ * @param {Span} span
+ * @param {{ isAround: boolean, repeats: boolean }} within
+ * @param {InstanceType<typeof Conversation>} conversation
+ * @returns {Act[]}
+ */
+function actsOfModel(span, { isAround, repeats }, conversation) {
+  /** @type {ReturnType<typeof conversation.add>} */
+  let list;
+  const begin = () => {
+    list = conversation.add(span.input);
+  };
+  const end = () => conversation.add(span.output, repeats ? undefined : list);
+  return [
+    { at: span.start, isEnd: false, add: begin },
+    { at: isAround ? endOf(span) : span.start, isEnd: isAround, add: end },
+  ];
 }
 
 module.exports = { createReader, name: /** @type {const} */ ('otel'), recognises };
