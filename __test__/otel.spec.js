@@ -273,6 +273,45 @@ describe('toTraces of a call in messages and in the span of a tool', () => {
   });
 });
 
+describe('toTraces of spans of tools alone', () => {
+  const tool = (start, end, id, status) =>
+    spanOf(
+      start,
+      {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'f',
+        'gen_ai.tool.call.id': id,
+        'gen_ai.tool.call.arguments': { id },
+        'gen_ai.tool.call.result': `result ${id}`,
+      },
+      { end, status },
+    );
+  const failed = { code: 2 };
+
+  test('that overlap: results come at the ends, and a call that was made before the failure repairs nothing', async () => {
+    const [trace] = await tracesOf(batchOf(tool(1, 4, 'a', failed), tool(2, 6, 'b')));
+    expect(stepsOf(trace)).toEqual([
+      ['tool_call', 'f\nid: a'],
+      ['tool_call', 'f\nid: b'],
+      ['error_recovery', 'result a'],
+      ['observation', 'result b'],
+    ]);
+  });
+
+  test.each([
+    ['that follow each other', [1, 3], [3, 5]],
+    ['that take no time', [1, 1], [1, 1]],
+  ])('%s: the second call is the repair of the first', async (_, first, second) => {
+    const [trace] = await tracesOf(batchOf(tool(...first, 'a', failed), tool(...second, 'b')));
+    expect(stepsOf(trace)).toEqual([
+      ['tool_call', 'f\nid: a'],
+      ['error_recovery', 'result a'],
+      ['error_recovery', 'f\nid: b'],
+      ['observation', 'result b'],
+    ]);
+  });
+});
+
 describe('toTraces of messages that are said again', () => {
   test('by a model that was not given what was before: each is a step', async () => {
     const turn = (at, order) =>

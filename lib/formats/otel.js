@@ -616,7 +616,8 @@ function assemble({ id, place, spans, framework, size }) {
       acts.push(...actsOfModel(span, { isAround, repeats }, conversation));
     } else builder.leaveOut('span without messages');
   }
-  acts.sort((a, b) => compare(a.at, b.at) || Number(a.isEnd) - Number(b.isEnd));
+  // What begins when another ends comes after it.
+  acts.sort((a, b) => compare(a.at, b.at) || Number(b.isEnd) - Number(a.isEnd));
   for (const { add } of acts) add();
   conversation.tell(builder);
   return builder;
@@ -633,11 +634,24 @@ const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 /** @param {Said} span */
 const hasSaid = ({ input, output }) => input.length > 0 || output.length > 0;
 
-/** The end of a span whose end is not known, or which is around all others. */
+/** The end of a span that is around all others, or around others with its own end not known. */
 const LATEST = 2n ** 64n;
 
-/** @param {Span} span */
-const endOf = ({ start, end }) => (end < start || end === 0n ? LATEST : end);
+/**
+ * The acts of a span: one at its start, and one at its end if that is known or the span has others within it.
+ *
+ * @param {Span} span
+ * @param {boolean} isAround
+ * @param {{ begin: () => void, end: () => void }} acts
+ * @returns {Act[]}
+ */
+function actsOf({ start, end: last }, isAround, { begin, end }) {
+  const isEnd = isAround || last > start;
+  return [
+    { at: start, isEnd: false, add: begin },
+    { at: last > start ? last : isAround ? LATEST : start, isEnd, add: end },
+  ];
+}
 
 /**
  * Reads the values of the first span that has any. Where no span has messages, it is around the others.
@@ -683,11 +697,7 @@ function actsOfTool(span, tool, isAround, conversation) {
   const begin = () => {
     call = conversation.addCall(tool);
   };
-  const end = () => conversation.addResult(call, tool);
-  return [
-    { at: span.start, isEnd: false, add: begin },
-    { at: isAround ? endOf(span) : span.start, isEnd: isAround, add: end },
-  ];
+  return actsOf(span, isAround, { begin, end: () => conversation.addResult(call, tool) });
 }
 
 /**
@@ -706,10 +716,8 @@ function actsOfModel(span, { isAround, repeats }, conversation) {
     list = conversation.add(span.input);
   };
   const end = () => conversation.add(span.output, repeats ? undefined : list);
-  return [
-    { at: span.start, isEnd: false, add: begin },
-    { at: isAround ? endOf(span) : span.start, isEnd: isAround, add: end },
-  ];
+  // Nothing comes between what a model was given and what it returned, but for what is within its span.
+  return actsOf(isAround ? span : { ...span, end: span.start }, isAround, { begin, end });
 }
 
 module.exports = { createReader, name: /** @type {const} */ ('otel'), recognises };
