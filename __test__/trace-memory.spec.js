@@ -160,6 +160,35 @@ describe('a trace memory', () => {
     expect([...memory]).toEqual([]);
   });
 
+  test('finds the same at any scale of the embeddings', async () => {
+    let seed = 1;
+    const random = () => {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      return seed / 2 ** 31 - 1;
+    };
+    const dimensions = 40;
+    // Most components are negative, so that the difference of one from the mean can be larger than any component.
+    const component = () => (random() < 0.7 ? -1 : 1) * (1.7 + random() / 5);
+    const vectors = Array.from({ length: 60 }, () => Array.from({ length: dimensions }, component));
+    const queries = vectors
+      .slice(20, 50)
+      .map((vector) => vector.map((component) => component + random() / 20));
+    const found = async (exponent) => {
+      const memory = new TraceMemory({ novelty: 'full', dimensions });
+      const scaled = (vector) => ({
+        vector: vector.map((component) => Math.fround(component) * 2 ** exponent),
+      });
+      // No two share a word, so that the embeddings alone decide.
+      for (const [index, vector] of vectors.entries()) {
+        await memory.add(traceOf(`word${index}`, [], `${index}`), scaled(vector));
+      }
+      return Promise.all(queries.map((query) => memory.compare(traceOf('other', []), scaled(query))));
+    };
+    const expected = await found(0);
+    expect(expected.map(({ nearest }) => nearest.label)).toEqual(queries.map((_, index) => `${index + 20}`));
+    for (const exponent of [-40, -39, 39]) expect(await found(exponent)).toEqual(expected);
+  });
+
   test('works on calls in their order', async () => {
     const memory = new TraceMemory();
     const compared = Array.from({ length: 20 }, () => memory.compareAndAdd(traceOf('the same', ['steps'])));

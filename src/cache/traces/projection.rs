@@ -263,6 +263,11 @@ impl Projected {
         ((product - self.offset) / (self.length * length)).clamp(0.0, 1.0)
     }
 
+    /// The length of the components, at the scale of the embedding.
+    pub(super) fn norm(&self) -> f64 {
+        dot(&self.components, &self.components).sqrt()
+    }
+
     /// E with a remembered embedding.
     pub(super) fn compare(&self, vector: &[Floats], length: f64) -> f64 {
         self.cosine(dot(&self.components, vector), length)

@@ -416,7 +416,8 @@ impl Comparison<'_> {
         let dimensions = vectors.shape().dimensions;
         let components: &[f32] = bytemuck::cast_slice(&projected.components);
         scratch.projected.set(&components[..dimensions], "vector")?;
-        let norm = scratch.projected.inverse_norm.recip();
+        // That of `scratch.projected` may be at another scale.
+        let norm = projected.norm();
         if coded {
             scratch.coded.set(&scratch.projected)?;
         }
