@@ -12,6 +12,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { VectorCache } = require('..');
 const { LARGE } = require('./support/large-cache.js');
 const { root } = require('./support/paths.js');
+const { permissions } = require('./support/permissions.js');
 const { run, runForResult } = require('./support/run-script.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 
@@ -109,6 +110,34 @@ describe('a full disk', () => {
     }
   });
 });
+
+(permissions.reason === undefined ? test : test.skip)(
+  'a directory that cannot be read takes a file, and replaces it',
+  async () => {
+    const file = newFile();
+    const script = `
+      const { VectorCache } = require(${JSON.stringify(root)});
+      const [file] = process.argv.slice(1);
+      (async () => {
+        for (const label of ['first', 'second']) {
+          const cache = new VectorCache({ dimensions: 2 });
+          cache.add([1, 2], label);
+          await cache.save(file);
+          console.log(cache.size);
+        }
+      })().catch((error) => console.log(error.message));
+    `;
+    fs.chmodSync(path.dirname(file), 0o300);
+    try {
+      const [command, ...args] = [...permissions.prefix, process.execPath, '-e', script, file];
+      const { stdout } = await run(command, args);
+      expect(stdout).toBe('1\n1\n');
+    } finally {
+      fs.chmodSync(path.dirname(file), 0o700);
+    }
+    expect([...(await VectorCache.load(file))].map(({ label }) => label)).toEqual(['second']);
+  },
+);
 
 describe('Python', () => {
   const scripts = process.platform === 'win32' ? 'Scripts' : 'bin';

@@ -2,7 +2,6 @@
 
 // `kp-score doctor` on healthy and broken installations.
 
-const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
@@ -12,6 +11,7 @@ const { systemLibc } = require('../lib/installation/libc.js');
 const { version } = require('../package.json');
 const { addon } = require('./support/addon.js');
 const { modelDirectory, root, runtimeLibrary: library } = require('./support/paths.js');
+const { permissions } = require('./support/permissions.js');
 const { run } = require('./support/run-script.js');
 const { copyModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
 
@@ -33,14 +33,6 @@ function native(args, { env = {}, from = root, unprivileged = false } = {}) {
   return run(command[0], command.slice(1), env);
 }
 
-/** What goes before a command so that permissions count for it; `reason`: why they cannot. */
-const permissions = (() => {
-  if (process.platform === 'win32') return { reason: 'Windows has other permissions' };
-  if (process.getuid() !== 0) return { prefix: [] };
-  const prefix = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-all'];
-  if (spawnSync(prefix[0], [...prefix.slice(1), 'true']).status === 0) return { prefix };
-  return { reason: 'root may read everything, and setpriv cannot take that away' };
-})();
 const testWithPermissions = permissions.reason === undefined ? test : test.skip;
 
 async function report(options) {

@@ -16,7 +16,7 @@ use std::{
 
 use lru::LruCache;
 use safetensors::tensor::{Metadata, TensorInfo};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, PersistError};
 
 use super::{
     header::{FORMAT, LENGTH_BYTES, VERSION, tensors},
@@ -76,7 +76,7 @@ impl Snapshot {
     /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
     ///
     /// # Errors
-    /// [`Error::CacheIo`]; what was at `path` is as it was.
+    /// [`Error::CacheIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
     pub fn save(&self, path: &Path) -> Result<()> {
         self.save_unless_cancelled(path, &Call::default())
     }
@@ -184,27 +184,41 @@ fn replace(
         call,
     })?;
     file.as_file().sync_all()?;
+    // Before the file is replaced, so that nothing but a failing disk is told afterwards.
+    let opened = open_directory(directory)?;
     if !call.complete() {
         return Err(io::Error::other(Error::Aborted));
     }
     persist(number, file, &target, directory)?;
-    sync_directory(directory)
+    opened.map_or(Ok(()), |directory| sync_directory(&directory))
 }
 
 /// Gives a finished file its name, unless a later snapshot has it.
-fn persist(number: u64, file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
+fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
     let name = target.file_name().unwrap_or_default();
     // Windows cannot tell the canonical name of every directory (on a RAM disk, say), and Wine none of more than 260 characters.
     // The name only puts the saves of one file in order, so one that is merely absolute serves then.
     let place = fs::canonicalize(directory)
         .or_else(|_| path::absolute(directory))?
         .join(name);
-    let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
-    if saved.get(&place).is_none_or(|&other| other <= number) {
-        rename(file, target)?;
-        saved.put(place, number);
+    let began = Instant::now();
+    loop {
+        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.get(&place).is_some_and(|&other| other > number) {
+            return Ok(());
+        }
+        let Err(failed) = rename(file, target) else {
+            saved.put(place, number);
+            return Ok(());
+        };
+        // Saves of other files need not wait for this one.
+        drop(saved);
+        if !is_open(&failed.error) || began.elapsed() > PATIENCE {
+            return Err(failed.error);
+        }
+        thread::sleep(Duration::from_millis(5));
+        file = failed.file;
     }
-    Ok(())
 }
 
 /// How long a save on Windows waits for others that have the file open. One second was too short where a thread did nothing but load
@@ -215,20 +229,18 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// Windows does not let go of a name while somebody loads or replaces the file that has it. The call that `tempfile` makes then fails
 /// at once; the one of `fs::rename` succeeds where the file system can delete open files, as NTFS can. Elsewhere the save waits.
-fn rename(mut file: NamedTempFile, target: &Path) -> io::Result<()> {
-    let began = Instant::now();
-    while let Err(failed) = file.persist(target) {
-        let is_open = cfg!(windows) && failed.error.kind() == io::ErrorKind::PermissionDenied;
-        if is_open && fs::rename(failed.file.path(), target).is_ok() {
-            return Ok(());
+fn rename(file: NamedTempFile, target: &Path) -> std::result::Result<(), PersistError> {
+    match file.persist(target) {
+        Err(failed) if !is_open(&failed.error) || fs::rename(failed.file.path(), target).is_err() => {
+            Err(failed)
         }
-        if !is_open || began.elapsed() > PATIENCE {
-            return Err(failed.error);
-        }
-        thread::sleep(Duration::from_millis(5));
-        file = failed.file;
+        _ => Ok(()),
     }
-    Ok(())
+}
+
+/// Whether a file could not be replaced because somebody has it open, on Windows.
+fn is_open(error: &io::Error) -> bool {
+    cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// The header of a file, padded with spaces: what follows is aligned.
@@ -283,10 +295,22 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
+/// Opens a directory, for [`sync_directory`]; `None` where the system does not open it.
+fn open_directory(directory: &Path) -> io::Result<Option<fs::File>> {
+    if cfg!(not(unix)) {
+        // Other systems cannot open a directory as a file, so its names cannot be written out.
+        return Ok(None);
+    }
+    match fs::File::open(directory) {
+        // Files can be replaced in a directory that cannot be read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// Has a renamed file keep its name when the power fails.
-#[cfg(unix)]
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    match fs::File::open(directory)?.sync_all() {
+fn sync_directory(directory: &fs::File) -> io::Result<()> {
+    match directory.sync_all() {
         // Some file systems do not support this, and need not: they write the name out with the file.
         Err(error)
             if matches!(
@@ -298,11 +322,4 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
         }
         result => result,
     }
-}
-
-/// Other systems cannot open a directory as a file, so its names cannot be written out.
-#[cfg(not(unix))]
-#[allow(clippy::unnecessary_wraps)]
-fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
 }
