@@ -61,19 +61,20 @@ impl CallQueue {
                 telling.map_err(|error| Error::Internal(error.reason.to_string()))?;
                 Ok::<_, Error>(result)
             });
-        })?;
+        });
         Ok(promise)
     }
 
     /// Appends the work of a call, and has a task do it.
-    fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    fn push(self: &Arc<Self>, env: &Env, work: impl FnOnce() + Send + 'static) {
         let mut calls = self.lock();
-        calls.waiting.push_back(Box::new(work));
-        if !calls.has_worker {
-            env.spawn(Worker(Arc::clone(self)))?;
-            calls.has_worker = true;
+        if !calls.has_worker && env.spawn(Worker(Arc::clone(self))).is_err() {
+            // Without a task it holds up the event loop. No other call waits, because a task works until none does.
+            drop(calls);
+            return work();
         }
-        Ok(())
+        calls.has_worker = true;
+        calls.waiting.push_back(Box::new(work));
     }
 
     fn lock(&self) -> MutexGuard<'_, Calls> {
