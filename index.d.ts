@@ -1150,7 +1150,8 @@ export function cleanTrace(
 export interface EmbedderOptions {
   /**
    * A directory with the model: `model.safetensors` for the built-in engine, or `model.onnx` (or `onnx/model.onnx`) for ONNX
-   * Runtime, or both; `tokenizer.json`, `tokenizer_config.json`, `config.json`.
+   * Runtime, or both; `tokenizer.json`, `tokenizer_config.json`, `config.json`. A model with other pooling than the mean of the tokens is
+   * refused (`ERR_MODEL_UNSUPPORTED`), as far as there is a `1_Pooling/config.json` that says so.
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then the package
    * `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`

@@ -437,6 +437,120 @@ describe('the embedding of a text', () => {
   });
 });
 
+describe('a model that an engine does not compute', () => {
+  /** What becomes of a model without a manifest whose JSON files have these fields too; null leaves a file out. */
+  async function statusWith(files, options = {}) {
+    const name = `config-${Object.keys(files).join('-').replaceAll('/', '-')}-${Math.random()}`;
+    const directory = copyModel(name, (directory) => {
+      fs.rmSync(path.join(directory, 'manifest.json'));
+      for (const [name, change] of Object.entries(files)) {
+        const file = path.join(directory, name);
+        const before = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : {};
+        fs.rmSync(file, { force: true });
+        fs.mkdirSync(path.dirname(file), { recursive: true });
+        const contents = Array.isArray(change) ? change : { ...before, ...change };
+        fs.writeFileSync(file, typeof change === 'string' ? change : JSON.stringify(contents));
+      }
+    });
+    const configure = JSON.stringify({ modelDirectory: directory, ...options });
+    const { result } = await runForResult(
+      `kp.configureEmbedder(${configure}); console.log(JSON.stringify(await kp.embedderStatus()));`,
+      { env: options.engine === 'onnxruntime' ? ONNXRUNTIME : {} },
+    );
+    return result;
+  }
+
+  test.each([
+    { model_type: 'roberta' },
+    { num_attention_heads: 6 },
+    { hidden_act: 'gelu_new' },
+    { hidden_act: 'relu' },
+    { layer_norm_eps: 1e-5 },
+    { position_embedding_type: 'relative_key' },
+    { type_vocab_size: 1 },
+    { is_decoder: true },
+  ])(
+    'config.json with %j is refused by the built-in engine, and by ONNX Runtime it is not',
+    async (fields) => {
+      const [[field, value]] = Object.entries(fields);
+      for (const options of [{}, { engine: 'builtin' }]) {
+        const { available, code, reason } = await statusWith({ 'config.json': fields }, options);
+        expect({ available, code }).toEqual({ available: false, code: 'ERR_MODEL_UNSUPPORTED' });
+        expect(reason).toContain(
+          `config.json is not a usable model: \`${field}\` is ${JSON.stringify(value)}`,
+        );
+        expect(reason).toContain("engine: 'onnxruntime'");
+      }
+      expect(await statusWith({ 'config.json': fields }, { engine: 'onnxruntime' })).toMatchObject({
+        available: true,
+        engine: 'onnxruntime',
+      });
+    },
+  );
+
+  test.each([
+    [
+      '1_Pooling/config.json',
+      { pooling_mode_cls_token: true, pooling_mode_mean_tokens: false },
+      'pooling_mode',
+    ],
+    [
+      '1_Pooling/config.json',
+      { pooling_mode_max_tokens: true, pooling_mode_mean_tokens: true },
+      'max_tokens',
+    ],
+    ['1_Pooling/config.json', { pooling_mode: 'cls' }, '`pooling_mode` is "cls"'],
+    [
+      'modules.json',
+      [{ type: 'sentence_transformers.models.Transformer' }, { type: 'sentence_transformers.models.Dense' }],
+      'sentence_transformers.models.Dense',
+    ],
+    ['tokenizer_config.json', { do_lower_case: false }, 'do_lower_case'],
+  ])('%s with %j is refused by both engines', async (file, change, names) => {
+    for (const engine of ['builtin', 'onnxruntime']) {
+      const { available, code, reason } = await statusWith({ [file]: change }, { engine });
+      expect({ available, code }).toEqual({ available: false, code: 'ERR_MODEL_UNSUPPORTED' });
+      expect(reason).toContain(path.normalize(file));
+      expect(reason).toContain(names);
+      expect(reason).not.toContain("engine: 'onnxruntime'");
+    }
+  });
+
+  test.each([{ num_hidden_layers: 12 }, { intermediate_size: 1024 }, { vocab_size: 30_000 }])(
+    'config.json with %j does not fit the weights',
+    async (fields) => {
+      const { code, reason } = await statusWith({ 'config.json': fields });
+      expect(code).toBe('ERR_MODEL_DAMAGED');
+      expect(reason).toContain(Object.keys(fields)[0]);
+    },
+  );
+
+  test.each(['1_Pooling/config.json', 'modules.json'])('%s that is no JSON is damaged', async (file) => {
+    const { code, reason } = await statusWith({ [file]: '{' });
+    expect(code).toBe('ERR_MODEL_DAMAGED');
+    expect(reason).toContain(path.normalize(file));
+  });
+
+  test('MiniLM is available with all that sentence-transformers says of it, and with less', async () => {
+    const module = (name) => ({ type: `sentence_transformers.models.${name}` });
+    const pooling = {
+      word_embedding_dimension: 384,
+      pooling_mode_cls_token: false,
+      pooling_mode_mean_tokens: true,
+      pooling_mode_max_tokens: false,
+      pooling_mode_mean_sqrt_len_tokens: false,
+    };
+    for (const files of [
+      {
+        '1_Pooling/config.json': pooling,
+        'modules.json': ['Transformer', 'Pooling', 'Normalize'].map(module),
+      },
+      { 'config.json': '{"hidden_size":384,"max_position_embeddings":512}', 'tokenizer_config.json': '{}' },
+    ])
+      expect(await statusWith(files)).toMatchObject({ available: true, engine: 'builtin' });
+  });
+});
+
 describe('configuration', () => {
   test('a directory in the layout of the hub works, configured by option', async () => {
     const directory = path.join(scratch, 'hub');

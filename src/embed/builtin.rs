@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use knowledgepulse_encoder::{self as encoder, Encoder, Model, Options, Precision, Source};
+use knowledgepulse_encoder::{self as encoder, Encoder, Model, Options, Precision, Shape, Source};
 
 use super::{
     DIMENSIONS, Embedding, Lane, Limits, Network, damaged,
@@ -99,6 +99,12 @@ impl Weights {
             model: Arc::new(model),
             file: None,
         })
+    }
+
+    /// The sizes of the network.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.model.shape()
     }
 
     /// What the weights are stored in: `fp32` or `q8`.

@@ -238,7 +238,9 @@ fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedd
             let open = || -> Result<Box<dyn Network>> {
                 match engine {
                     EngineKind::BuiltIn => {
+                        files.require_builtin()?;
                         let weights = Weights::open(&path, threads)?;
+                        files.require_sizes(weights.shape())?;
                         status.dtype.get_or_insert_with(|| weights.dtype().to_owned());
                         Ok(Box::new(weights))
                     }

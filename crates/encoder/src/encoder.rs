@@ -14,7 +14,7 @@ use crate::{
         dense::{ByteRows, Epilogue},
         tile::MAX_ROWS,
     },
-    model::{Dense, EPSILON, Layer, Model, Norm, Precision},
+    model::{Dense, LAYER_NORM_EPSILON, Layer, Model, Norm, Precision},
     team::{Team, lock},
 };
 
@@ -408,11 +408,13 @@ impl Pass {
 
     fn normalize(&self, rows: &mut [f32], norm: &Norm) {
         let (scale, shift) = (&norm.scale, &norm.shift);
+        #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
+        let epsilon = LAYER_NORM_EPSILON as f32;
         self.leaf.run(Normalize {
             rows,
             scale,
             shift,
-            epsilon: EPSILON,
+            epsilon,
         });
     }
 

@@ -52,9 +52,10 @@ compile_error!("weights are read, and packed for the kernels, as the little-endi
 pub use encoder::{Encoder, Options};
 pub use error::{Error, Result};
 pub use kernels::Kernel;
+pub use kernels::attention::HEAD as HEAD_WIDTH;
 #[doc(hidden)] // For the benchmark.
 pub use kernels::peak;
-pub use model::{MAX_TOKENS, Model, Precision, Shape};
+pub use model::{LAYER_NORM_EPSILON, MAX_TOKENS, Model, Precision, Shape};
 pub use quantize::quantize;
 pub use source::Source;
 pub use tokenizer::{Tokenizer, Tokens};

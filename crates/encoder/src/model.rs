@@ -32,8 +32,8 @@ const MAX_WIDTH: usize = 1 << 14;
 const MAX_VOCABULARY: usize = 1 << 20;
 const MAX_LAYERS: usize = 64;
 
-/// What BERT adds to a variance before it divides by its root.
-pub(crate) const EPSILON: f32 = 1e-12;
+/// What a layer normalisation adds to a variance before it divides by its root: `layer_norm_eps` of BERT.
+pub const LAYER_NORM_EPSILON: f64 = 1e-12;
 
 /// What the weights are stored and multiplied in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

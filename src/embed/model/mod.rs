@@ -1,5 +1,6 @@
 //! Finding and checking the files of the embedding model.
 
+mod config;
 pub mod outline;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use knowledgepulse_encoder::Shape;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -20,6 +22,7 @@ use crate::{
     fault,
     os::obstacle::Obstacle,
 };
+use config::Config;
 
 /// The length of an embedding of every model that can be used.
 pub const DIMENSIONS: usize = 384;
@@ -40,18 +43,11 @@ struct FileRecord {
     sha256: String,
 }
 
-/// `config.json`, as far as it is read.
-#[derive(Debug, Deserialize)]
-struct Config {
-    hidden_size: usize,
-    max_position_embeddings: usize,
-}
-
 /// `tokenizer_config.json`, as far as it is read. Some exports write 1e30 for "no limit".
 #[derive(Debug, Deserialize)]
 struct TokenizerConfig {
-    #[serde(default)]
     model_max_length: Option<f64>,
+    do_lower_case: Option<bool>,
 }
 
 /// The files of a model, found and of the right size, but not yet read.
@@ -69,6 +65,7 @@ pub struct ModelFiles {
     pub dtype: Option<String>,
     /// The number of tokens after which a text is cut, special tokens included.
     pub max_length: usize,
+    config: Config,
     manifest: Option<Manifest>,
 }
 
@@ -80,7 +77,7 @@ impl ModelFiles {
     /// # Errors
     /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, [`Error::ModelDamaged`]
     /// if a file is missing, has another size than the manifest says, is malformed or is a Git LFS pointer,
-    /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if the model's embeddings have another size.
+    /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if neither engine computes the model.
     pub fn find(directory: &Path) -> Result<Self> {
         fault::point("model");
         // What a system says of a name below that of a file differs.
@@ -113,20 +110,16 @@ impl ModelFiles {
             refuse_pointer(path)?;
         }
 
-        let config_path = directory.join("config.json");
-        let config: Config = parse(&config_path, &read(&config_path)?)?;
-        if config.hidden_size != DIMENSIONS {
-            return Err(Error::ModelUnsupported {
-                path: config_path,
-                reason: format!(
-                    "its embeddings have {} dimensions instead of {DIMENSIONS}",
-                    config.hidden_size
-                ),
-            });
-        }
+        let config = Config::read(directory)?;
         let tokenizer_config_path = directory.join("tokenizer_config.json");
         let tokenizer_config: TokenizerConfig =
             parse(&tokenizer_config_path, &read(&tokenizer_config_path)?)?;
+        if tokenizer_config.do_lower_case == Some(false) {
+            return Err(Error::ModelUnsupported {
+                path: tokenizer_config_path,
+                reason: "`do_lower_case` is false, and texts are lower-cased whatever the engine; use an uncased model".into(),
+            });
+        }
         let limit = tokenizer_config.model_max_length.unwrap_or(f64::INFINITY);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, as it should.
         let max_length = MOST_TOKENS
@@ -142,8 +135,25 @@ impl ModelFiles {
             graph,
             dtype: manifest.as_ref().map(|manifest| manifest.dtype.clone()),
             max_length,
+            config,
             manifest,
         })
+    }
+
+    /// Fails unless the built-in engine computes this model.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnsupported`], which names the field of `config.json`.
+    pub fn require_builtin(&self) -> Result<()> {
+        self.config.require_builtin(&self.directory, self.graph.is_some())
+    }
+
+    /// Fails if the weights have other sizes than `config.json` says.
+    ///
+    /// # Errors
+    /// [`Error::ModelDamaged`].
+    pub fn require_sizes(&self, shape: Shape) -> Result<()> {
+        self.config.require_sizes(&self.directory, shape)
     }
 
     /// What the model calls itself; `None` without a manifest.
