@@ -181,6 +181,47 @@ describe('a panic in a stage', () => {
     },
   );
 
+  test('postings: the trace of that call is not remembered, nor is any of its batch', async () => {
+    const body = `
+      const traceOf = (name) => ({ ...makeTrace({ objective: \`the task \${name} of \${name}s\` }), id: name });
+      const names = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
+      const memory = new kp.TraceMemory({ maxElements: 4 });
+      const scorer = new kp.Scorer({ novelty: 'lexical', memory });
+      const code = (error) => error.code;
+      const codes = [];
+      for (const name of names.slice(0, 5)) codes.push(await scorer.evaluateValue(traceOf(name)).then(() => null, code));
+      const before = [...memory].map(({ label }) => label);
+      const { signal } = new AbortController();
+      codes.push(await scorer.evaluateValues(names.slice(5).map(traceOf), { signal }).then(() => null, code));
+      const labels = [...memory].map(({ label }) => label);
+      const found = [];
+      for (const name of names) found.push(await memory.nearest(traceOf(name), 9));
+      const again = new kp.TraceMemory();
+      for (const label of labels) await again.add(traceOf(label));
+      const expected = [];
+      for (const name of names) expected.push(await again.nearest(traceOf(name), 9));
+      console.log(JSON.stringify({ codes, before, labels, isSame: JSON.stringify(found) === JSON.stringify(expected) }));
+    `;
+    const read = async (time) => {
+      const env = { KNOWLEDGEPULSE_NATIVE_ADDON: addon, KNOWLEDGEPULSE_FAULT: `postings:${time}` };
+      return (await runForResult(body, { env })).result;
+    };
+    const fault = 'ERR_INTERNAL';
+    expect(await read(3)).toEqual({
+      codes: [null, null, fault, null, null, null],
+      before: ['one', 'two', 'four', 'five'],
+      labels: ['four', 'five', 'six', 'seven'],
+      isSame: true,
+    });
+    for (const time of [6, 7])
+      expect(await read(time)).toEqual({
+        codes: [null, null, null, null, null, fault],
+        before: ['two', 'three', 'four', 'five'],
+        labels: ['two', 'three', 'four', 'five'],
+        isSame: true,
+      });
+  });
+
   test('the published addon has no such faults', async () => {
     const { result } = await runForResult(THREE_CALLS, {
       env: { KNOWLEDGEPULSE_DTYPE: 'q8', KNOWLEDGEPULSE_FAULT: 'embedding:2' },

@@ -108,6 +108,49 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
     expect(contents(scorer.memory).map(([label]) => label)).toEqual(['a']);
   });
 
+  test('an aborted batch gives back the traces that its own displaced', async () => {
+    const memory = new TraceMemory({ novelty, maxElements: 3 });
+    const scorer = new Scorer({ memory, novelty });
+    await scorer.evaluateValues(TRACES.slice(0, 4));
+    const before = contents(memory);
+    const nearest = () => scorer.explain(TRACES[2], { remember: false });
+    const expected = await nearest();
+    for (const stop of [1, 5, 12]) {
+      const controller = new AbortController();
+      const onProgress = ({ done }) => done === stop && controller.abort();
+      const batch = scorer.evaluateValues([...TRACES, ...TRACES], { signal: controller.signal, onProgress });
+      await expect(batch).rejects.toMatchObject({ name: 'AbortError' });
+      expect(contents(memory)).toEqual(before);
+      expect(await nearest()).toEqual(expected);
+    }
+  });
+
+  test('a batch with a signal is unseen until its end, also by those who use the memory meanwhile', async () => {
+    const memory = new TraceMemory({ novelty });
+    const [scorer, other] = [new Scorer({ memory, novelty }), new Scorer({ memory, novelty })];
+    await scorer.evaluateValue(TRACES[0]);
+    const seen = [];
+    const others = [];
+    const onProgress = ({ done }) => {
+      seen.push(memory.size);
+      if (done === 2) seen.push(contents(memory).map(([label]) => label));
+      if (done === 4) others.push(other.explain(TRACES[4]));
+    };
+    const { signal } = new AbortController();
+    // More than are in flight at a time, so that some come after those of the other scorer.
+    const traces = Array.from({ length: 100 }, (_, index) => ({
+      ...TRACES[index % 4],
+      id: `batch ${index}`,
+    }));
+    await scorer.evaluateValues(traces, { signal, onProgress });
+    const [{ nearest }] = await Promise.all(others);
+    expect(nearest?.label ?? 'a').toBe('a');
+    const [first, second, labels, ...rest] = seen;
+    expect([first, second, labels]).toEqual([1, 1, ['a']]);
+    for (const size of rest) expect(size === 1 || size === 2).toBe(true);
+    expect(contents(memory).map(([label]) => label)).toEqual(['a', 'e', ...traces.map(({ id }) => id)]);
+  });
+
   test('is saved and loaded', async () => {
     const file = path.join(scratch, `${novelty}.safetensors`);
     const scorer = new Scorer({ novelty });

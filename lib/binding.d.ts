@@ -35,7 +35,7 @@ export declare class NativeBatch {
   afterOthers(): Promise<void> | undefined
   /** Keeps what the batch has added, and closes it. Rejects with `ERR_ABORTED` if it was cancelled. */
   commit(): Promise<void>
-  /** Lets the calls after the batch go on, and forgets what was not committed. */
+  /** Lets the calls after the batch go on, and takes back what was not committed. */
   close(): void
 }
 

@@ -269,15 +269,18 @@ impl NativeBatch {
                 Err(Error::Aborted)
             }),
         }
+        self.drafted.take();
         // The calls that have waited are handed in right behind the commit.
         self.close();
         Ok(promise)
     }
 
-    /// Lets the calls after the batch go on, and forgets what was not committed.
+    /// Lets the calls after the batch go on, and takes back what was not committed.
     #[napi(catch_unwind)]
     pub fn close(&self) {
-        self.drafted.take();
+        if let Some(memory) = self.drafted.take() {
+            ENGINE.roll_back(memory);
+        }
         if let Some(number) = self.number.get() {
             self.calls.turns.close(number);
         }

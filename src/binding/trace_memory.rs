@@ -24,7 +24,7 @@ use crate::{
     cache::{
         Label, ModelIdentity, Options, Origin,
         file::{LoadOptions, milliseconds, time_to_live},
-        novelty::{Extent, Memory, lock},
+        novelty::{Extent, Memory, lock, lock_as_is},
         traces::{Method, SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
     },
     call::Call,
@@ -224,7 +224,7 @@ impl NativeTraceMemory {
 
     /// An object for a memory that others may have too.
     fn part_of(memory: Arc<Mutex<TraceMemory>>) -> Self {
-        let locked = lock(&memory);
+        let locked = lock_as_is(&memory);
         let (method, bounds) = (locked.method(), *locked.options());
         drop(locked);
         Self {
@@ -422,13 +422,13 @@ impl NativeTraceMemory {
     /// A number by which another thread of the process takes part in the memory.
     #[napi(getter, catch_unwind)]
     pub fn handle(&self) -> f64 {
-        lock(&HANDED).handle_of(&self.memory) as f64
+        lock_as_is(&HANDED).handle_of(&self.memory) as f64
     }
 
     /// The memory with this handle; null if there is none, or none any more.
     #[napi(catch_unwind)]
     pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
-        let memory = lock(&HANDED).memory(handle as u64);
+        let memory = lock_as_is(&HANDED).memory(handle as u64);
         memory.map(Self::part_of)
     }
 
@@ -470,7 +470,7 @@ impl NativeTraceMemory {
     /// How many traces live.
     #[napi(getter, catch_unwind)]
     pub fn size(&self) -> f64 {
-        lock(&self.memory).len(Instant::now()) as f64
+        lock_as_is(&self.memory).committed_len(Instant::now()) as f64
     }
 
     /// What traces are compared by.
@@ -500,7 +500,10 @@ impl NativeTraceMemory {
     /// The model that the embeddings come from, if that was said.
     #[napi(getter, catch_unwind)]
     pub fn model(&self) -> Option<NativeModelIdentity> {
-        lock(&self.memory).model().cloned().map(Into::into)
+        lock_as_is(&self.memory)
+            .committed_model()
+            .cloned()
+            .map(Into::into)
     }
 
     /// Throws if traces with embeddings of this model do not compare with those here.
@@ -517,7 +520,7 @@ impl NativeTraceMemory {
     /// How many bytes the memory takes, beside labels.
     #[napi(getter, catch_unwind)]
     pub fn bytes(&self) -> f64 {
-        lock(&self.memory).bytes() as f64
+        lock_as_is(&self.memory).bytes() as f64
     }
 
     /// Forgets expired traces.

@@ -48,7 +48,7 @@ pub(super) struct Shape {
 
 /// A block and its place in a queue.
 #[derive(Debug, Clone)]
-struct Placed {
+pub(super) struct Placed {
     /// The sequence number of the first vector of the block, which may have been removed.
     first: u64,
     block: Arc<Block>,
@@ -327,22 +327,65 @@ impl Blocks {
 
     /// Removes the oldest vector.
     pub(super) fn pop_front(&mut self) {
+        if let Some(block) = self.take_front() {
+            self.reuse(block);
+        }
+    }
+
+    /// Removes the oldest vector, so that [`Blocks::restore_front`] can restore it. Returns its block if that has no other vectors.
+    pub(super) fn take_front(&mut self) -> Option<Placed> {
         if self.length == 0 {
-            return;
+            return None;
         }
         self.length -= 1;
         self.departed += 1;
         // A block that is not full is kept, because the next vector goes there.
         let is_used_up = |first: &Placed| self.departed - first.first == first.block.capacity as u64;
-        if !self.blocks.front().is_some_and(is_used_up) {
+        if self.blocks.front().is_some_and(is_used_up) {
+            self.blocks.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Restores the vector that [`Blocks::take_front`] has removed last. `taken` are the blocks that it returned, the last one last.
+    pub(super) fn restore_front(&mut self, taken: &mut Vec<Placed>) {
+        let sequence = self.departed - 1;
+        let is_there = self.blocks.front().is_some_and(|front| front.first <= sequence);
+        if !is_there && let Some(block) = taken.pop() {
+            self.blocks.push_front(block);
+        }
+        self.departed = sequence;
+        self.length += 1;
+    }
+
+    /// Removes the newest vector. No clone of the queue may have it.
+    pub(super) fn pop_back(&mut self) {
+        if self.length == 0 {
             return;
         }
-        if let Some(first) = self.blocks.pop_front()
-            && let Some(block) = Arc::into_inner(first.block)
+        self.length -= 1;
+        if let Some(last) = self.blocks.back_mut().map(|last| &mut last.block) {
+            debug_assert!(Arc::get_mut(last).is_some(), "a clone has the vector");
+            if let Some(block) = Arc::get_mut(last) {
+                block.truncate(block.len() - 1);
+            }
+        }
+        if self.blocks.back().is_some_and(|last| last.block.len() == 0)
+            && let Some(block) = self.blocks.pop_back()
+        {
+            self.reuse(block);
+        }
+    }
+
+    /// Takes a block whose vectors were all removed as a spare one, unless there is one.
+    pub(super) fn reuse(&mut self, block: Placed) {
+        if let Some(mut block) = Arc::into_inner(block.block)
             && self.spare.is_empty()
             && block.capacity == self.shape.capacity_after(self.length)
         {
-            self.spare.push_back(block.emptied());
+            block.truncate(0);
+            self.spare.push_back(block);
         }
     }
 
@@ -488,14 +531,15 @@ impl Block {
         self.labels.extend_from_slice(&source.labels[range]);
     }
 
-    fn emptied(mut self) -> Self {
-        self.components.clear();
-        self.inverse_norms.clear();
-        self.codes.clear();
-        self.infos.clear();
-        self.added.clear();
-        self.labels.clear();
-        self
+    /// Removes all vectors but the first `length`; the memory stays.
+    fn truncate(&mut self, length: usize) {
+        let groups = length * self.shape.groups;
+        self.components.truncate(groups);
+        self.inverse_norms.truncate(length);
+        self.codes.truncate(groups);
+        self.infos.truncate(length);
+        self.added.truncate(length);
+        self.labels.truncate(length);
     }
 }
 

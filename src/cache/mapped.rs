@@ -56,9 +56,9 @@ impl<T: Pod> Mapped<T> {
         self.length = end;
     }
 
-    /// Removes all values; the memory stays.
-    pub(super) fn clear(&mut self) {
-        self.length = 0;
+    /// Removes all values but the first `length`; the memory stays.
+    pub(super) fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
     }
 }
 

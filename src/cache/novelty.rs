@@ -26,9 +26,24 @@ pub type SharedCache = Mutex<VectorCache>;
 /// A memory of traces that several threads share.
 pub type SharedTraces = Mutex<TraceMemory>;
 
-/// Locks a shared memory. A panic elsewhere cannot leave a memory half changed in a way that matters, so a
-/// poisoned lock is taken all the same.
-pub fn lock<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+/// A memory that several threads share.
+pub trait Shared {
+    /// Rolls back what a batch has changed that is not committed, and what a panic has left half changed.
+    fn settle(&mut self) {}
+}
+
+/// It has its drafts beside it, and no panic leaves it half changed in a way that matters.
+impl Shared for VectorCache {}
+
+/// Locks a shared memory, and [settles](Shared::settle) it. A lock that a panic has poisoned is taken all the same.
+pub fn lock<M: Shared>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+    let mut memory = lock_as_is(memory);
+    memory.settle();
+    memory
+}
+
+/// Locks a shared memory without [settling](Shared::settle) it: changes that are not committed are there.
+pub fn lock_as_is<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -200,8 +215,20 @@ impl Memory {
                 memory,
                 draft: Some(draft),
                 ..
-            } => lock(draft).commit(memory, now),
+            } => lock_as_is(draft).commit(memory),
             _ => Ok(()),
+        }
+    }
+
+    /// Takes back what the draft holds, which can take as long as adding it.
+    pub fn roll_back(&self) {
+        if let Self::Traces {
+            memory,
+            draft: Some(draft),
+            ..
+        } = self
+        {
+            lock_as_is(draft).roll_back(memory);
         }
     }
 
@@ -258,7 +285,7 @@ impl Memory {
                 } = *trace;
                 let (nearest, shares) = match draft {
                     Some(draft) => {
-                        lock(draft).compare_and_explain(memory, entry, explained, remember, now)?
+                        lock_as_is(draft).compare_and_explain(memory, entry, explained, remember, now)?
                     }
                     None => lock(memory).compare_and_explain(entry, explained, remember, now)?,
                 };

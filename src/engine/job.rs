@@ -318,6 +318,7 @@ impl Order {
 /// Commits the draft of `memory`, unless `call` was cancelled.
 pub(super) fn commit_unless_cancelled(memory: &Memory, call: &Call) -> Result<()> {
     if !call.complete() {
+        memory.roll_back();
         return Err(Error::Aborted);
     }
     memory.commit(Instant::now())

@@ -251,6 +251,11 @@ impl Engine {
         }
     }
 
+    /// Takes back what the draft of `memory` holds, after all calls before: away from the caller's thread, because it can take long.
+    pub fn roll_back(&self, memory: Memory) {
+        self.after_others(&memory.clone(), Box::new(move |()| memory.roll_back()));
+    }
+
     /// Embeds `text`, of which the first 512 tokens count, after all calls before. The novelty memory has no part
     /// in it.
     pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {

@@ -15,7 +15,7 @@ use napi::{
 use super::{told::Told, without_panic};
 use crate::{
     binding::{call::NativeCall, error::Result, replies::Replies},
-    cache::novelty::lock,
+    cache::novelty::{Shared, lock},
     error::{self, Error},
 };
 
@@ -34,7 +34,7 @@ struct Calls {
 impl CallQueue {
     /// Has `act` work on a memory away from the event loop, after the calls made before; the promise is settled after those of
     /// theirs, and `told` hears how many bytes the memory has then. It is not done for a call that was cancelled by then.
-    pub(in crate::binding) fn enqueue<'env, M: Send + 'static, T: ToNapiValue + Send + 'static>(
+    pub(in crate::binding) fn enqueue<'env, M: Shared + Send + 'static, T: ToNapiValue + Send + 'static>(
         self: &Arc<Self>,
         env: &'env Env,
         call: Option<&NativeCall>,

@@ -1,25 +1,25 @@
-//! What a batch that may yet be taken back would add to a trace memory.
+//! The traces of a batch that may yet be cancelled.
 
-use std::time::Instant;
+use std::{sync::MutexGuard, time::Instant};
 
 use super::{SimilarTrace, TraceEntry, TraceMemory, WordShare};
 use crate::{
     cache::{
         Label, ModelIdentity,
-        novelty::{SharedTraces, lock},
+        novelty::{SharedTraces, lock_as_is},
     },
     error::Result,
     novelty::words::Words,
 };
 
-/// The traces of a batch, with a copy of the memory to compare them with. How similar two traces are depends on all that is
-/// remembered, so a draft beside the memory would not do. The copy shares the words and embeddings of the traces with the memory;
-/// what it copies are the lists of the traces that contain each word, about 2.5 KB a trace.
+/// The traces that a batch has added so far. They are in the memory itself, in a transaction, because how similar two traces are depends
+/// on all that is remembered. Whoever else uses the memory rolls the transaction back first, and the batch adds its traces again when
+/// it goes on: they count as newer than all that others have added.
 #[derive(Debug, Default)]
 pub struct TraceDraft {
-    /// The memory with the batch in it; made when the first trace is compared.
-    view: Option<TraceMemory>,
     added: Vec<Added>,
+    /// The number of the transaction that has added them.
+    transaction: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -28,6 +28,7 @@ struct Added {
     vector: Option<Vec<f32>>,
     label: Option<Label>,
     model: Option<ModelIdentity>,
+    at: Instant,
 }
 
 impl Added {
@@ -44,7 +45,6 @@ impl Added {
 impl TraceDraft {
     /// Compares a trace with the memory and the traces of the batch before it, as [`TraceMemory::compare_and_explain`] does, then adds it to
     /// the batch if it is to be remembered.
-    /// What others add to the memory meanwhile is not compared with.
     ///
     /// # Errors
     /// Those of [`TraceMemory::compare_and_explain`].
@@ -56,26 +56,61 @@ impl TraceDraft {
         remember: bool,
         now: Instant,
     ) -> Result<(Option<SimilarTrace>, Vec<WordShare>)> {
-        let view = self.view.get_or_insert_with(|| lock(memory).clone());
-        let found = view.compare_and_explain(entry, explained, remember, now)?;
-        if remember {
+        let (mut memory, transaction) = self.open(memory)?;
+        let found = memory.compare_and_explain(entry, explained, remember, now);
+        // A panic before leaves it without a number: the next call begins again.
+        self.transaction = Some(transaction);
+        if remember && found.is_ok() {
             self.added.push(Added {
                 words: entry.words.clone(),
                 vector: entry.vector.map(<[f32]>::to_vec),
                 label: entry.label.cloned(),
                 model: entry.model.cloned(),
+                at: now,
             });
         }
-        Ok(found)
+        found
     }
 
-    /// Adds the batch to the memory, where it counts as added now: all or nothing. The draft is empty then.
+    /// Makes the traces of the batch permanent, all or none. The draft is empty then.
     ///
     /// # Errors
-    /// Those of [`TraceMemory::add_batch`].
-    pub fn commit(&mut self, memory: &SharedTraces, now: Instant) -> Result<()> {
-        let Self { added, .. } = std::mem::take(self);
-        let entries: Vec<_> = added.iter().map(Added::entry).collect();
-        lock(memory).add_batch(&entries, now)
+    /// Those of [`TraceMemory::add`].
+    pub fn commit(&mut self, memory: &SharedTraces) -> Result<()> {
+        if !self.added.is_empty() {
+            self.open(memory)?.0.commit();
+        }
+        *self = Self::default();
+        Ok(())
+    }
+
+    /// Takes the traces of the batch back. The draft is empty then.
+    pub fn roll_back(&mut self, memory: &SharedTraces) {
+        let mut memory = lock_as_is(memory);
+        if self
+            .transaction
+            .is_some_and(|number| memory.is_in_transaction(number))
+        {
+            memory.roll_back();
+        }
+        *self = Self::default();
+    }
+
+    /// The memory, in the transaction of this batch with its traces.
+    fn open<'m>(&mut self, memory: &'m SharedTraces) -> Result<(MutexGuard<'m, TraceMemory>, u64)> {
+        let mut memory = lock_as_is(memory);
+        if let Some(number) = self.transaction.take()
+            && memory.is_in_transaction(number)
+        {
+            return Ok((memory, number));
+        }
+        memory.roll_back();
+        let number = memory.begin();
+        let mut add = |added: &Added| memory.add(added.entry(), added.at);
+        if let Err(error) = self.added.iter().try_for_each(&mut add) {
+            memory.roll_back();
+            return Err(error);
+        }
+        Ok((memory, number))
     }
 }

@@ -8,9 +8,11 @@ mod rate;
 mod search;
 pub mod statistics;
 mod terms;
+mod transaction;
 
 use std::{
     collections::{HashMap, VecDeque},
+    convert::Infallible,
     ops::Range,
     sync::Arc,
     time::Instant,
@@ -21,6 +23,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    fault,
     novelty::{
         Similarity, Sums, combine, power,
         words::{Count, Word, Words},
@@ -32,6 +35,7 @@ use projection::{Projection, Sample};
 use rate::Rating;
 use search::{Query, Scratch};
 use terms::{HeldWord, Posting, Terms};
+use transaction::Transaction;
 
 /// What traces are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +145,7 @@ pub(super) struct Held {
 ///
 /// Every method that depends on the time takes it as `now`. Should it go backwards, a trace counts as no older than the one
 /// added before it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TraceMemory {
     method: Method,
     options: Options,
@@ -160,6 +164,9 @@ pub struct TraceMemory {
     projection: Projection,
     scaled: Scaled,
     scratch: Scratch,
+    transaction: Option<Transaction>,
+    /// How many transactions there were.
+    transactions: u64,
 }
 
 /// A slot is a number of four bytes. With slots beyond this one they are numbered anew.
@@ -184,6 +191,8 @@ impl TraceMemory {
             projection: Projection::default(),
             scaled: Scaled::default(),
             scratch: Scratch::default(),
+            transaction: None,
+            transactions: 0,
         }
     }
 
@@ -264,7 +273,11 @@ impl TraceMemory {
     /// Those of [`TraceMemory::add`].
     pub fn add_batch(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
         self.prepare(entries, now)?;
-        entries.iter().try_for_each(|entry| self.add_checked(*entry, now))
+        self.in_transaction(|memory| {
+            entries
+                .iter()
+                .try_for_each(|entry| memory.add_checked(*entry, now))
+        })
     }
 
     /// The remembered trace that is most similar to one; of equally similar ones, the oldest. Changes nothing, except that expired
@@ -317,12 +330,14 @@ impl TraceMemory {
         now: Instant,
     ) -> Result<Vec<Option<SimilarTrace>>> {
         self.prepare(entries, now)?;
-        let compare_and_add = |entry: &TraceEntry| {
-            let nearest = self.compare(*entry, now)?;
-            self.add_checked(*entry, now)?;
-            Ok(nearest)
-        };
-        entries.iter().map(compare_and_add).collect()
+        self.in_transaction(|memory| {
+            let compare_and_add = |entry: &TraceEntry| {
+                let nearest = memory.compare(*entry, now)?;
+                memory.add_checked(*entry, now)?;
+                Ok(nearest)
+            };
+            entries.iter().map(compare_and_add).collect()
+        })
     }
 
     /// Checks all traces that are to be added, and makes room for their embeddings, so that adding cannot fail halfway.
@@ -376,22 +391,28 @@ impl TraceMemory {
     fn remember(&mut self, label: Option<Label>, added: Moment, words: &[(u32, Count)]) {
         let slot = self.next_slot();
         let first = self.first_slot();
-        for &(place, count) in words {
-            self.terms.add_trace(place, Posting { slot, count });
-            rate::follow(&mut self.terms, place, &mut self.ratings, first);
-        }
-        let mut rating = Rating::default();
-        for &(place, count) in words {
-            rating.add(count.value(), self.terms.get(place).rated);
-        }
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
         let words: Box<[HeldWord]> = words
             .iter()
             .map(|&(term, count)| HeldWord { term, count })
             .collect();
-        self.held_bytes += held_bytes(&words);
-        self.held.push_back(Arc::new(Held { label, added, words }));
-        self.ratings.push_back(rating);
+        let held = Arc::new(Held { label, added, words });
+        if let Some(transaction) = &mut self.transaction {
+            transaction.will_add(self.departed + self.held.len() as u64);
+        }
+        self.held_bytes += held_bytes(&held.words);
+        self.held.push_back(Arc::clone(&held));
+        // It is computed when all its words have their postings.
+        self.ratings.push_back(Rating::default());
+        fault::point("postings");
+        for &HeldWord { term, count } in &held.words {
+            self.terms.add_trace(term, Posting { slot, count });
+            rate::follow(&mut self.terms, term, &mut self.ratings, first);
+        }
+        let rating = self.rating(&held);
+        if let Some(newest) = self.ratings.back_mut() {
+            *newest = rating;
+        }
         if self.method == Method::Full {
             let hash = Sample::hash(&self.scaled.components);
             self.sample.insert(hash, self.vectors.sequence().end);
@@ -399,16 +420,22 @@ impl TraceMemory {
         }
     }
 
+    /// The rating of a trace, by what its words are rated with.
+    fn rating(&self, held: &Held) -> Rating {
+        let mut rating = Rating::default();
+        for &HeldWord { term, count } in &held.words {
+            rating.add(count.value(), self.terms.get(term).rated);
+        }
+        rating
+    }
+
+    /// Forgets the oldest trace, in a transaction.
     fn forget_oldest(&mut self) {
         let Some(oldest) = self.held.front().cloned() else {
             return;
         };
-        if self.method == Method::Full
-            && let Some(entry) = self.vectors.get(0)
-        {
-            self.sample
-                .remove(Sample::hash(entry.components), self.vectors.sequence().start);
-            self.vectors.pop_front();
+        if let Some(transaction) = &mut self.transaction {
+            transaction.will_forget(self.departed, Arc::clone(&oldest));
         }
         self.held.pop_front();
         self.ratings.pop_front();
@@ -416,8 +443,18 @@ impl TraceMemory {
         self.departed += 1;
         let first = self.first_slot();
         for &HeldWord { term, .. } in &oldest.words {
-            self.terms.forget_oldest(term);
+            self.terms.forget_oldest(term, first);
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
+        }
+        if self.method == Method::Full
+            && let Some(entry) = self.vectors.get(0)
+        {
+            self.sample
+                .remove(Sample::hash(entry.components), self.vectors.sequence().start);
+            let emptied = self.vectors.take_front();
+            if let Some(transaction) = &mut self.transaction {
+                transaction.keep(emptied);
+            }
         }
     }
 
@@ -430,9 +467,13 @@ impl TraceMemory {
     /// The slot of the next trace. Slots are numbered anew when there are too many.
     #[allow(clippy::cast_possible_truncation)] // 2^32 traces would take 8 TB.
     fn next_slot(&mut self) -> u32 {
-        if self.first_slot() > 0 && self.sequence_end() - self.base >= MOST_SLOTS {
-            self.terms.shift(self.first_slot());
-            self.base = self.departed;
+        let restorable = self
+            .transaction
+            .as_ref()
+            .map_or(self.departed, Transaction::departed);
+        if restorable > self.base && self.sequence_end() - self.base >= MOST_SLOTS {
+            self.terms.shift((restorable - self.base) as u32);
+            self.base = restorable;
         }
         self.first_slot() + self.held.len() as u32
     }
@@ -540,14 +581,7 @@ impl TraceMemory {
     pub(super) fn finish_restoring(&mut self, model: Option<ModelIdentity>) {
         self.model = model;
         self.terms.finish_restoring();
-        let rate = |held: &Arc<Held>| {
-            let mut rating = Rating::default();
-            for &HeldWord { term, count } in &held.words {
-                rating.add(count.value(), self.terms.get(term).rated);
-            }
-            rating
-        };
-        self.ratings = self.held.iter().map(rate).collect();
+        self.ratings = self.held.iter().map(|held| self.rating(held)).collect();
     }
 
     /// The sequence numbers of the living traces, oldest first. Traces are numbered as they are added, and keep their numbers.
@@ -607,15 +641,25 @@ impl TraceMemory {
 
     /// Forgets the traces whose age has reached the time to live. They no longer count before that either.
     pub fn evict_expired(&mut self, now: Instant) {
-        let Some(time_to_live) = self.options.time_to_live else {
-            return;
-        };
         let now = Moment::at(now);
-        while let Some(oldest) = self.held.front()
-            && oldest.added.age(now) >= time_to_live
-        {
-            self.forget_oldest();
+        let has_expired = |memory: &Self| {
+            let oldest = memory.held.front();
+            oldest.is_some_and(|oldest| memory.is_expired(oldest, now))
+        };
+        if has_expired(self) {
+            let Ok(()) = self.in_transaction(|memory| {
+                while has_expired(memory) {
+                    memory.forget_oldest();
+                }
+                Ok::<_, Infallible>(())
+            });
         }
+    }
+
+    /// Whether the age of a trace has reached the time to live.
+    fn is_expired(&self, held: &Held, now: Moment) -> bool {
+        let time_to_live = self.options.time_to_live;
+        time_to_live.is_some_and(|time_to_live| held.added.age(now) >= time_to_live)
     }
 
     /// Forgets every trace, and with them the model.
@@ -624,6 +668,7 @@ impl TraceMemory {
         *self = Self {
             departed,
             base: departed,
+            transactions: self.transactions,
             ..Self::new(self.method, self.options)
         };
         return_freed_memory();

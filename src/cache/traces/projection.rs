@@ -28,7 +28,7 @@ const ROUNDS: usize = 8;
 const SHORTEST: f64 = 0.01;
 
 /// The remembered embeddings by their hashes and sequence numbers.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Sample {
     keys: BTreeSet<(u64, u64)>,
     /// The largest key of the sample that the projection was made from; `None` if it has to be made anew.
@@ -109,6 +109,18 @@ impl Projection {
                 let length = self.length(row, inverse_norm);
                 self.lengths.push(length);
             }
+        }
+    }
+
+    /// Follows the memory when its newest embeddings were removed and its oldest restored: `vectors` are those that are left.
+    pub(super) fn roll_back(&mut self, sample: &mut Sample, vectors: &Blocks) {
+        let sequence = vectors.sequence();
+        match sequence.end.checked_sub(self.first) {
+            Some(known) if self.first <= sequence.start => {
+                self.lengths
+                    .truncate(usize::try_from(known).unwrap_or(usize::MAX));
+            }
+            _ => sample.last = None,
         }
     }
 

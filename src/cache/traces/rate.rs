@@ -62,7 +62,6 @@ pub(super) fn follow(terms: &mut Terms, place: u32, ratings: &mut VecDeque<Ratin
     }
     term.rated = after;
     for posting in term.postings() {
-        // A trace that is being added has a posting already, but no rating yet.
         let Some(rating) = ratings.get_mut((posting.slot - first) as usize) else {
             continue;
         };

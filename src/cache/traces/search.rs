@@ -115,7 +115,7 @@ impl Query {
 }
 
 /// The memory of a search, which outlives the call.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Scratch {
     sums: Vec<PostingSums>,
     /// Upper bounds of L and C for each trace.

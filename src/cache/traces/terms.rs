@@ -24,7 +24,7 @@ pub(super) struct Posting {
 }
 
 /// A word that is remembered.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Term {
     pub(super) hash: u64,
     /// How many remembered traces contain it.
@@ -70,7 +70,7 @@ impl Term {
 }
 
 /// Every word that is remembered.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Terms {
     terms: Vec<Term>,
     /// The places of words that were forgotten.
@@ -174,34 +174,72 @@ impl Terms {
         self.spilled_bytes -= before;
     }
 
-    /// Removes the oldest trace from those that contain a word.
-    pub(super) fn forget_oldest(&mut self, place: u32) {
+    /// Removes the oldest trace from those that contain a word, if it was forgotten: `first` is the slot of the oldest one that was not.
+    /// Its posting stays until [`Terms::tidy`] removes it.
+    pub(super) fn forget_oldest(&mut self, place: u32, first: u32) {
+        let term = self.get_mut(place);
+        if term.postings().first().is_some_and(|oldest| oldest.slot < first) {
+            term.set_traces(term.traces - 1);
+        }
+    }
+
+    /// Undoes [`Terms::forget_oldest`] for a trace whose posting was not removed; `slot` is its slot.
+    pub(super) fn restore_oldest(&mut self, place: u32, slot: u32) {
+        let term = self.get_mut(place);
+        let forgotten = term.postings.len() - term.traces as usize;
+        if forgotten > 0 && term.postings[forgotten - 1].slot == slot {
+            term.set_traces(term.traces + 1);
+        }
+    }
+
+    /// Undoes [`Terms::add_trace`], if that was done for the trace in `slot`. A word without traces leaves.
+    pub(super) fn forget_newest(&mut self, place: u32, slot: u32) {
+        let term = self.get_mut(place);
+        if term.postings().last().is_some_and(|newest| newest.slot == slot) {
+            term.postings.pop();
+            term.set_traces(term.traces - 1);
+        }
+        if term.postings.is_empty() {
+            self.remove(place);
+        }
+    }
+
+    /// Removes the postings of forgotten traces where they are many, and a word that no other trace has.
+    pub(super) fn tidy(&mut self, place: u32) {
         /// With fewer it is not worth moving the others.
         const FORGOTTEN: usize = 64;
         let term = &mut self.terms[place as usize];
-        let before = term.spilled_bytes();
-        term.set_traces(term.traces - 1);
-        let forgotten = term.postings.len() - term.traces as usize;
         if term.traces == 0 {
-            self.places.remove(&term.hash);
-            *term = Term::new(0);
-            self.free.push(place);
-        } else if forgotten > FORGOTTEN.max(term.postings.len() / 8) || term.postings.len() <= FORGOTTEN {
+            return self.remove(place);
+        }
+        let forgotten = term.postings.len() - term.traces as usize;
+        if forgotten > FORGOTTEN.max(term.postings.len() / 8) || term.postings.len() <= FORGOTTEN {
+            let before = term.spilled_bytes();
             term.postings.drain(..forgotten);
             if term.postings.capacity() > 4 * term.postings.len() {
                 term.postings.shrink_to_fit();
             }
+            self.spilled_bytes += term.spilled_bytes();
+            self.spilled_bytes -= before;
         }
-        let term = &self.terms[place as usize];
-        self.spilled_bytes += term.spilled_bytes();
-        self.spilled_bytes -= before;
     }
 
-    /// Subtracts `slots` from the slot of every trace that is remembered.
+    /// Removes a word, once.
+    fn remove(&mut self, place: u32) {
+        let term = &mut self.terms[place as usize];
+        if self.places.get(&term.hash) == Some(&place) {
+            self.places.remove(&term.hash);
+            self.spilled_bytes -= term.spilled_bytes();
+            *term = Term::new(0);
+            self.free.push(place);
+        }
+    }
+
+    /// Subtracts `slots` from the slot of every trace, and removes the postings with smaller slots, all of which are of forgotten traces.
     pub(super) fn shift(&mut self, slots: u32) {
         for term in &mut self.terms {
-            let forgotten = term.postings.len() - term.traces as usize;
-            term.postings.drain(..forgotten);
+            let smaller = term.postings.partition_point(|posting| posting.slot < slots);
+            term.postings.drain(..smaller);
             for posting in &mut term.postings {
                 posting.slot -= slots;
             }
@@ -211,6 +249,12 @@ impl Terms {
     /// The hash of each place.
     pub(super) fn hashes(&self) -> Vec<u64> {
         self.terms.iter().map(|term| term.hash).collect()
+    }
+
+    /// How many words are remembered.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.places.len()
     }
 
     pub(super) fn bytes(&self) -> usize {

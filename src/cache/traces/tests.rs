@@ -1,14 +1,16 @@
 use super::{
+    draft::TraceDraft,
     postings::Sought,
     statistics::{PackedTrace, Statistics, WEIGHT_PARTS},
     *,
 };
 use crate::{
+    cache::novelty::{SharedTraces, lock, lock_as_is},
     novelty::{self, words::MOST_WORDS},
     trace::tests::with_texts,
 };
 use proptest::prelude::*;
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, sync::Mutex, time::Duration};
 
 const DIMENSIONS: usize = 6;
 
@@ -331,6 +333,85 @@ proptest! {
         }
     }
 
+    /// A batch that is cancelled has never been: neither its traces nor those that it has displaced, nor those that expired meanwhile.
+    #[test]
+    fn a_draft_that_is_dropped_changes_nothing(
+        traces in sketches(60),
+        capacity in 1usize..50,
+        ttl_ms in prop_oneof![Just(None), (1u64..40).prop_map(Some)],
+        method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
+        batches in prop::collection::vec((0usize..60, any::<bool>()), 1..8),
+    ) {
+        let start = Instant::now();
+        let (plain, other) = (shared(method, capacity, ttl_ms), shared(method, capacity, ttl_ms));
+        let model = ModelIdentity { model: "of the draft".into(), dtype: "fp32".into(), sha256: None };
+        let mut next = traces.iter().cycle();
+        let mut elapsed = 0;
+        let mut tick = || {
+            elapsed += 1;
+            start + Duration::from_millis(elapsed)
+        };
+        for (length, interrupted) in batches {
+            for trace in next.by_ref().take(length / 2) {
+                let now = tick();
+                for memory in [&plain, &other] {
+                    lock(memory).add(trace.entry(), now).unwrap();
+                }
+            }
+            let mut draft = TraceDraft::default();
+            for trace in next.by_ref().take(length) {
+                let now = tick();
+                let entry = TraceEntry { model: Some(&model), ..trace.entry() };
+                draft.compare_and_explain(&other, entry, false, true, now).unwrap();
+                let expected = lock(&plain).len(now);
+                prop_assert_eq!(lock_as_is(&other).committed_len(now), expected);
+                prop_assert!(lock_as_is(&other).committed_model().is_none());
+                if interrupted && length % 3 == 0 {
+                    prop_assert_eq!(lock(&other).len(now), expected);
+                }
+            }
+            // A draft that is dropped is rolled back by the next user.
+            if length % 2 == 0 {
+                draft.roll_back(&other);
+            }
+            drop(draft);
+            let now = tick();
+            prop_assert_eq!(observed(&other, &traces, now), observed(&plain, &traces, now));
+            assert_rated(&lock(&other), &traces[0])?;
+        }
+    }
+
+    /// A batch that is committed leaves what its traces leave one by one, and finds what they find.
+    #[test]
+    fn a_draft_that_is_committed_is_as_if_there_were_none(
+        traces in sketches(60),
+        capacity in 1usize..50,
+        ttl_ms in prop_oneof![Just(None), (1u64..40).prop_map(Some)],
+        method in prop_oneof![Just(Method::Lexical), Just(Method::Full)],
+        batches in prop::collection::vec((0usize..60, any::<bool>()), 1..8),
+    ) {
+        let start = Instant::now();
+        let (plain, other) = (shared(method, capacity, ttl_ms), shared(method, capacity, ttl_ms));
+        let mut next = traces.iter().cycle();
+        let mut now = start;
+        for (length, interrupted) in batches {
+            let mut draft = TraceDraft::default();
+            for (index, trace) in next.by_ref().take(length).enumerate() {
+                now += Duration::from_millis(1);
+                let remember = index % 4 != 3;
+                let expected = lock(&plain).compare_and_explain(trace.entry(), true, remember, now).unwrap();
+                let found = draft.compare_and_explain(&other, trace.entry(), true, remember, now).unwrap();
+                prop_assert_eq!(found, expected);
+                if interrupted && index % 5 == 0 {
+                    lock(&other).evict_expired(now);
+                }
+            }
+            draft.commit(&other).unwrap();
+            prop_assert_eq!(observed(&other, &traces, now), observed(&plain, &traces, now));
+            assert_rated(&lock(&other), &traces[0])?;
+        }
+    }
+
     /// The bounds of lengths stay bounds, whatever comes and goes.
     #[test]
     fn lengths_are_at_least_what_is_rated(traces in sketches(150), capacity in 1usize..60) {
@@ -338,19 +419,128 @@ proptest! {
         let mut memory = memory(Method::Lexical, capacity, None);
         for trace in &traces {
             memory.add(trace.entry(), now).unwrap();
-            let query = Query::new(&trace.words, &memory.terms, memory.held.len());
-            for (held, rating) in memory.held.iter().zip(&memory.ratings) {
-                let mut squared = 0.0;
-                for &HeldWord { term, count } in &held.words {
-                    squared += (count.value() * (query.logarithm - memory.terms.get(term).logarithm)).powi(2);
-                }
-                let least = rating.least_length(query.logarithm);
-                prop_assert!(least <= squared.sqrt() + 1e-9, "{} {}", least, squared.sqrt());
-                let slack = 2.0 * (rate::DRIFT + 2e-3) * rating.root;
-                prop_assert!(least >= squared.sqrt() - slack - 1e-9, "{} {}", least, squared.sqrt());
-            }
+            assert_rated(&memory, trace)?;
         }
     }
+}
+
+/// Fails unless the rating of each trace is a bound of its length that is as close as it should be.
+fn assert_rated(memory: &TraceMemory, query: &Sketch) -> std::result::Result<(), TestCaseError> {
+    let query = Query::new(&query.words, &memory.terms, memory.held.len());
+    prop_assert_eq!(memory.held.len(), memory.ratings.len());
+    for (held, rating) in memory.held.iter().zip(&memory.ratings) {
+        let mut squared = 0.0;
+        for &HeldWord { term, count } in &held.words {
+            squared += (count.value() * (query.logarithm - memory.terms.get(term).logarithm)).powi(2);
+        }
+        let least = rating.least_length(query.logarithm);
+        prop_assert!(least <= squared.sqrt() + 1e-9, "{} {}", least, squared.sqrt());
+        let slack = 2.0 * (rate::DRIFT + 2e-3) * rating.root;
+        prop_assert!(
+            least >= squared.sqrt() - slack - 1e-9,
+            "{} {}",
+            least,
+            squared.sqrt()
+        );
+    }
+    Ok(())
+}
+
+fn shared(method: Method, max_elements: usize, ttl_ms: Option<u64>) -> SharedTraces {
+    Mutex::new(memory(method, max_elements, ttl_ms))
+}
+
+/// What can be seen of a memory: its traces, and the bits of how similar `queries` are to each of them.
+fn observed(memory: &SharedTraces, queries: &[Sketch], now: Instant) -> impl PartialEq + Debug + use<> {
+    let mut memory = lock(memory);
+    let sequence = memory.sequence(now);
+    let stored: Vec<_> = sequence
+        .clone()
+        .map(|number| memory.stored(number..number + 1, now))
+        .collect();
+    let mut found = Vec::new();
+    for query in queries.iter().step_by(5) {
+        let nearest = memory.nearest(query.entry(), 1_000, now).unwrap();
+        let indexes: Vec<_> = nearest.iter().map(|found| found.index).collect();
+        let first = memory.compare(query.entry(), now).unwrap();
+        assert_eq!(first.as_ref(), nearest.first());
+        found.push((indexes, bits(&nearest)));
+    }
+    let places = memory.terms.places();
+    (
+        sequence,
+        stored,
+        memory.model().cloned(),
+        memory.held_bytes,
+        places,
+        found,
+    )
+}
+
+#[test]
+fn drafts_survive_that_slots_are_numbered_anew() {
+    let now = Instant::now();
+    let sketches: Vec<_> = (0..1_000)
+        .map(|number| Sketch::of(&format!("word{number} same"), &[&format!("some{}", number % 9)]))
+        .collect();
+    let (plain, other) = (shared(Method::Full, 7, None), shared(Method::Full, 7, None));
+    for batch in sketches.chunks(400) {
+        for committed in [false, true] {
+            let mut draft = TraceDraft::default();
+            for sketch in batch {
+                draft
+                    .compare_and_explain(&other, sketch.entry(), false, true, now)
+                    .unwrap();
+            }
+            if committed {
+                draft.commit(&other).unwrap();
+                for sketch in batch {
+                    lock(&plain).add(sketch.entry(), now).unwrap();
+                }
+            }
+            drop(draft);
+            let queries = &sketches[..200];
+            assert_eq!(observed(&other, queries, now), observed(&plain, queries, now));
+        }
+    }
+    assert!(lock(&other).base > 0);
+}
+
+#[test]
+fn a_draft_that_others_interrupt_counts_as_newer() {
+    let now = Instant::now();
+    let names = ["others", "own"];
+    let [others, own] = names.map(|name| Sketch::of(name, &["same words"]));
+    let memory = shared(Method::Lexical, 10, None);
+    let mut drafts = [TraceDraft::default(), TraceDraft::default()];
+    for _ in 0..2 {
+        for (draft, sketch) in drafts.iter_mut().zip([&others, &own]) {
+            draft
+                .compare_and_explain(&memory, sketch.entry(), false, true, now)
+                .unwrap();
+        }
+        assert_eq!(lock(&memory).len(now), 0);
+    }
+    let [mut first, mut second] = drafts;
+    first.commit(&memory).unwrap();
+    assert_eq!(lock(&memory).len(now), 2);
+    // What is in no memory yet is not found by others, and what was committed meanwhile is.
+    let (found, _) = second
+        .compare_and_explain(&memory, others.entry(), false, false, now)
+        .unwrap();
+    assert_eq!(
+        found.map(|found| (found.index, found.similarity.value())),
+        Some((0, 1.0))
+    );
+    second.commit(&memory).unwrap();
+    assert_eq!(lock(&memory).len(now), 4);
+    let stored: Vec<_> = (0..4)
+        .map(|index| lock(&memory).stored(index..9, now).unwrap().words)
+        .collect();
+    assert_eq!(
+        stored,
+        [&others.words, &others.words, &own.words, &own.words].map(Clone::clone)
+    );
 }
 
 #[test]
