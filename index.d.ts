@@ -248,8 +248,9 @@ export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
    * `reject` rejects it with the store's error. `local` compares with the cache or the memory instead; for that, it also remembers
    * what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail. When the store
    * answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 traces are kept for
-   * it, in the memory of the process, so call {@link Scorer.flush} before that ends. A trace
-   * that the store refuses for good is dropped, with a warning.
+   * it, in the memory of the process, so call {@link Scorer.flush} before that ends. When there are more, the oldest are dropped, with
+   * a warning of the code `ERR_STORE_DROPPED`, and the next `flush` rejects. A trace that the store refuses for good is dropped, with
+   * a warning.
    *
    * @defaultValue `'reject'`
    */
@@ -338,6 +339,8 @@ export class Scorer<Method extends NoveltyMethod = 'prefix'> {
    *
    * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. What the store has
    * missed is kept and sent later, except for traces that it refuses for good.
+   * @throws `Error` with `code` `ERR_STORE_DROPPED`, as a rejection, if traces were dropped since the last call of `flush` because more
+   * than 10,000 waited. The store has the others then.
    */
   flush(options?: CallOptions): Promise<void>;
 }
@@ -424,7 +427,8 @@ export type NoveltyComparison = Array<StoredNeighbour | null>;
  * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD`, or `ERR_STORE`.
  * Nothing is stored then, or it is unknown whether something is. With `onStoreError: 'local'`, a scorer makes the call again later
  * after the first five, and after errors without a code of this package. It takes the others, and `ERR_INVALID_…`, as a refusal
- * of the trace.
+ * of the trace. A store that has the entries of a `call` already, and cannot answer as the first time, rejects with
+ * `ERR_STORE_ALREADY_STORED`: the scorer does not send them again.
  *
  * Every call needs a time limit of the store's own, because the scorer has none: it waits for ever for a call that never settles.
  */

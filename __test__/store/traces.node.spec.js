@@ -150,9 +150,60 @@ describeWithPostgres('PgVectorStore of traces', () => {
     expect(again).toMatchObject({ label: 'meanwhile', contained: 1 });
     await pool().query(`DELETE FROM ${table} WHERE position = 100`);
     const error = await rejection(mine.compareAndAddBatch(batch, { call }));
+    expect(error.code).toBe('ERR_STORE_ALREADY_STORED');
     expect(error.message).toContain(
       'a part of its traces, or all that one was compared with, is deleted by now',
     );
+  });
+
+  test('a scorer stores a call once whose answer was lost and of which a part is deleted before flush sends it again', async () => {
+    const table = 'lost_and_swept';
+    const others = await migrated({ novelty: 'lexical', table });
+    const filling = new Scorer({ novelty: 'lexical', store: others });
+    await filling.evaluateValues(Array.from({ length: 80 }, (_, seed) => traceOf(seed)));
+    const unreliable = pool();
+    const connect = unreliable.connect.bind(unreliable);
+    let lost;
+    let isDown = false;
+    unreliable.connect = (callback) =>
+      connect((error, client, release) => {
+        const query = client && Object.getPrototypeOf(client).query.bind(client);
+        if (client) {
+          client.query = async (config) => {
+            if (isDown) throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+            const answer = await query(config);
+            const labels = config.values?.find(
+              (value) => Array.isArray(value) && `${value[1]}`.startsWith('kp:trace'),
+            );
+            if (lost === undefined && labels !== undefined) {
+              // The addition is committed, and its answer is lost.
+              lost = labels;
+              isDown = true;
+              throw Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
+            }
+            return answer;
+          };
+        }
+        callback(error, client, release);
+      });
+    const mine = store({ novelty: 'lexical', table, pool: unreliable });
+    const scorer = new Scorer({ novelty: 'lexical', store: mine, onStoreError: 'local' });
+    const { emitWarning } = process;
+    process.emitWarning = () => {};
+    try {
+      await scorer.evaluateValues(Array.from({ length: 8 }, (_, index) => traceOf(100 + index)));
+      expect(lost.length).toBeGreaterThan(1);
+      await pool().query(`DELETE FROM ${table} WHERE label = $1`, [lost[0]]);
+      isDown = false;
+      await scorer.flush();
+    } finally {
+      process.emitWarning = emitWarning;
+    }
+    const { rows } = await pool().query(
+      `SELECT label FROM ${table} WHERE position >= 80 ORDER BY position, label`,
+    );
+    const expected = Array.from({ length: 8 }, (_, index) => `kp:trace:${100 + index}`);
+    expect(rows.map(({ label }) => label).sort()).toEqual(expected.filter((label) => label !== lost[0]));
   });
 
   test('options of vectors are refused', () => {

@@ -25,7 +25,16 @@ function isPassing(error) {
  * @param {unknown} error
  */
 function isRefusal(error) {
-  return !isPassing(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error) ?? '');
+  return !isPassing(error) && !isStored(error) && /^ERR_(STORE|INVALID)/.test(codeOf(error) ?? '');
+}
+
+/**
+ * Whether an error means that the store has these entries, of an earlier attempt, and cannot compare them any more.
+ *
+ * @param {unknown} error
+ */
+function isStored(error) {
+  return codeOf(error) === 'ERR_STORE_ALREADY_STORED';
 }
 
 /** @param {unknown} error */
@@ -58,4 +67,4 @@ function typed(error) {
   return codedError(Error, 'ERR_STORE', `the store failed: ${messageOf(error)}`, error);
 }
 
-module.exports = { isPassing, isRefusal, typed, warn };
+module.exports = { isPassing, isRefusal, isStored, typed, warn };

@@ -8,7 +8,7 @@ const { setImmediate } = require('node:timers/promises');
 const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('../calls/abort.js');
 const { codedError } = require('../calls/errors.js');
 const { lookIn, nearer, readComparisons } = require('./answers.js');
-const { isPassing, isRefusal, typed, warn } = require('./failures.js');
+const { isPassing, isRefusal, isStored, typed, warn } = require('./failures.js');
 const { LocalStore, addEntries, requireComparable } = require('./local.js');
 
 /**
@@ -21,7 +21,7 @@ const { LocalStore, addEntries, requireComparable } = require('./local.js');
 /** The most entries that go to a store in one call. */
 const MOST_ENTRIES = 64;
 
-/** The most vectors or traces that are kept for a store that fails, 15 to 60 MB; then the oldest are given up. */
+/** The most vectors or traces that are kept for a store that fails, 15 to 60 MB; then the oldest are dropped. */
 const MOST_MISSED = 10_000;
 
 /** For how many milliseconds a store that has failed is not asked: the first number, doubled at each failure up to the second. */
@@ -49,6 +49,7 @@ const MOST_REFUSALS = 3;
  * @typedef {object} Batch
  * @property {string} call
  * @property {import('../../index.js').NoveltyEntry[]} entries
+ * @property {number} age the number of the batch in the order in which the store missed them
  * @property {boolean} isSent
  * @property {number | undefined} failedAfter how many calls the store had answered when this one failed last
  * @property {number} doubts how often it has failed although the store had answered others since
@@ -71,13 +72,19 @@ class StoreWithFallback {
   /** Refusals since the store has last answered. */
   #refusals = 0;
   /**
-   * The batches that the store does not have, or whose answer was lost, oldest first.
+   * The batches that the store does not have, or whose answer was lost, in the order in which they are sent.
    *
    * @type {Batch[]}
    */
   #missed = [];
   /** How many vectors these batches have, with the one that is being sent. */
   #missedVectors = 0;
+  /** How many batches the store has missed so far. */
+  #keptBatches = 0;
+  /** How many traces were dropped since a call of `flush` was last told. */
+  #dropped = 0;
+  /** Whether traces were dropped since the store last had all batches. */
+  #isDropping = false;
   /** When they are sent again at the earliest. This is not `#retryAt`: a batch that fails again must not stop new questions. */
   #resendAt = 0;
   #resendPatience = new Patience();
@@ -126,7 +133,7 @@ class StoreWithFallback {
   }
 
   /**
-   * Resolves when the store has all that it has missed, and rejects when it does not take that now.
+   * Resolves when the store has all that it has missed. Rejects when the store does not take that now, or when some of it was dropped.
    *
    * @param {AbortSignalLike | undefined} signal
    * @returns {Promise<void>}
@@ -218,6 +225,10 @@ class StoreWithFallback {
     try {
       answer = await this.#send(batch);
     } catch (error) {
+      if (isStored(error)) {
+        this.#markWorking();
+        return this.#answerLocally(local, batch, { keep: false });
+      }
       if (!isRefusal(error)) {
         this.#leaveAlone(error);
         batch.failedAfter = this.#answered;
@@ -355,14 +366,27 @@ class StoreWithFallback {
     const isRoomInLast =
       last !== undefined && !last.isSent && last.entries.length + batch.entries.length <= MOST_ENTRIES;
     if (isRoomInLast && !batch.isSent) last.entries.push(...batch.entries);
-    else this.#missed.push(batch);
-    this.#missedVectors += sizeOf(batch);
-    while (this.#missedVectors > MOST_MISSED) {
-      const oldest = this.#missed.shift();
-      // The batch that is being sent is counted but not in the list.
-      if (oldest === undefined) break;
-      this.#missedVectors -= sizeOf(oldest);
+    else {
+      batch.age = this.#keptBatches++;
+      this.#missed.push(batch);
     }
+    this.#missedVectors += sizeOf(batch);
+    // The batch that is being sent is counted but not in the list.
+    while (this.#missedVectors > MOST_MISSED && this.#missed.length > 0) this.#dropOldest();
+  }
+
+  #dropOldest() {
+    // Not always the first: a batch that was sent in vain is at the end.
+    const oldest = this.#missed.reduce((one, other) => (other.age < one.age ? other : one));
+    this.#missed.splice(this.#missed.indexOf(oldest), 1);
+    this.#missedVectors -= sizeOf(oldest);
+    this.#dropped += oldest.entries.length;
+    if (this.#isDropping) return;
+    this.#isDropping = true;
+    warn(
+      'The oldest traces that the novelty store has missed are dropped',
+      codedError(Error, 'ERR_STORE_DROPPED', `more than ${MOST_MISSED} vectors or traces wait for it`),
+    );
   }
 
   get #isResendDue() {
@@ -391,6 +415,7 @@ class StoreWithFallback {
     try {
       await this.#send(batch);
     } catch (error) {
+      if (isStored(error)) return this.#markStored(batch);
       // An error without a code may be the batch's fault: that is assumed when the store has answered other calls between
       // several failures of this one.
       if (batch.failedAfter !== undefined && batch.failedAfter < this.#answered) batch.doubts++;
@@ -399,13 +424,18 @@ class StoreWithFallback {
       else this.#sendLater(batch, error);
       return;
     }
+    this.#markStored(batch);
+  }
+
+  /** @param {Batch} batch that the store has missed, and has now */
+  #markStored(batch) {
     this.#missedVectors -= sizeOf(batch);
     this.#resendPatience = new Patience();
     this.#markWorking();
   }
 
   /**
-   * Puts a batch behind the others, so that they are sent first.
+   * Moves a failed batch to the end of the queue, so that it does not keep the others from being sent.
    *
    * @param {Batch} batch
    * @param {unknown} error
@@ -426,7 +456,7 @@ class StoreWithFallback {
   #takeApart(batch, error) {
     if (batch.entries.length > 1) {
       // `isSent` keeps later entries from being added to these.
-      const apart = batch.entries.map((entry) => ({ ...batchOf([entry]), isSent: true }));
+      const apart = batch.entries.map((entry) => ({ ...batchOf([entry]), age: batch.age, isSent: true }));
       this.#missed.unshift(...apart);
       return;
     }
@@ -437,9 +467,15 @@ class StoreWithFallback {
 
   #settleFlushes() {
     if (this.#missed.length > 0) return;
+    this.#isDropping = false;
+    const count = this.#dropped;
     for (const { resolve, reject, refusal } of this.#flushes.splice(0)) {
-      if (refusal === undefined) resolve();
-      else reject(refusal);
+      if (refusal !== undefined) reject(refusal);
+      else if (count === 0) resolve();
+      else {
+        reject(dropped(count));
+        this.#dropped = 0;
+      }
     }
   }
 }
@@ -456,13 +492,25 @@ class Patience {
 }
 
 /**
+ * The error of `flush` where traces were dropped.
+ *
+ * @param {number} count
+ */
+function dropped(count) {
+  const message =
+    `the store lacks ${count} of the traces that it has missed: more than ${MOST_MISSED} vectors or traces waited for it, ` +
+    'so the oldest were dropped; score them again if the store must have them';
+  return codedError(Error, 'ERR_STORE_DROPPED', message);
+}
+
+/**
  * @param {NoveltyEntry[]} entries
  * @returns {Batch}
  */
 function batchOf(entries) {
   // Not before it is needed: it takes 1.5 ms of the 17 in which the package is imported.
   const { randomUUID } = require('node:crypto');
-  return { call: randomUUID(), entries, isSent: false, failedAfter: undefined, doubts: 0 };
+  return { call: randomUUID(), entries, age: 0, isSent: false, failedAfter: undefined, doubts: 0 };
 }
 
 /** @param {Batch} batch */

@@ -414,8 +414,8 @@ function neighbourOf({ index, similarity, lexical, contained, embedded }, { know
 function partlyDeleted() {
   return codedError(
     Error,
-    'ERR_STORE',
-    'the call is stored already, and a part of its traces, or all that one was compared with, is deleted by now',
+    'ERR_STORE_ALREADY_STORED',
+    'the call is stored already, and a part of its traces, or all that one was compared with, is deleted by now; do not send it again',
   );
 }
 
