@@ -101,6 +101,12 @@ class OutputFile {
   #isStandard = false;
   /** @type {number | undefined} */
   #descriptor;
+  /**
+   * Owns the descriptor: closes it when it is destroyed.
+   *
+   * @type {fs.WriteStream | undefined}
+   */
+  #writer;
   /** @type {import('node:stream').Writable | undefined} */
   #first;
   /** @type {Promise<unknown> | undefined} */
@@ -131,6 +137,8 @@ class OutputFile {
   }
 
   async #open() {
+    /** @type {number | undefined} */
+    let mode;
     const existing = await fs.promises.stat(this.name, { bigint: true }).catch(ignoreMissing);
     if (existing?.isDirectory()) throw Object.assign(new Error(), { code: 'EISDIR' });
     const standard = existing?.isFile()
@@ -143,18 +151,17 @@ class OutputFile {
     } else if (existing === undefined || existing.isFile()) {
       // What a link points to is replaced, not the link.
       this.#path = targetOf(this.name);
-      const mode = existing && Number(existing.mode);
+      mode = existing && Number(existing.mode);
       // Where the old file may not be written to, it may not be replaced either.
       if (existing) await fs.promises.access(this.#path, fs.constants.W_OK);
       this.#temporary = new TemporaryFile(this.#path);
       this.#descriptor = await this.#temporary.open(mode);
-      // Without what the umask takes away.
-      if (mode !== undefined) await fs.promises.chmod(this.#temporary.path, mode);
     } else {
       this.#descriptor = await open(this.name, 'w');
     }
     // Not a FileHandle: that cannot be closed while a stream of its own has not been destroyed.
     const writer = fs.createWriteStream(this.name, { fd: this.#descriptor, autoClose: false });
+    this.#writer = writer;
     const streams = /\.gz$/i.test(this.name) ? [createGzip(), writer] : [writer];
     this.#first = streams[0];
     this.#done = streams.length === 1 ? once(writer, 'finish') : pipeline(streams);
@@ -164,6 +171,8 @@ class OutputFile {
         this.#failure ??= error;
       });
     }
+    // Without what the umask takes away.
+    if (mode !== undefined && this.#temporary) await fs.promises.chmod(this.#temporary.path, mode);
   }
 
   /**
@@ -184,8 +193,7 @@ class OutputFile {
       this.#first?.end();
       await this.#done;
       if (this.#temporary) await sync(/** @type {number} */ (this.#descriptor));
-      if (!this.#isStandard) await close(/** @type {number} */ (this.#descriptor));
-      this.#descriptor = undefined;
+      if (!this.#isStandard) await closeStream(this.#writer);
     } catch (error) {
       throw cannotWrite(this.name, error);
     }
@@ -205,12 +213,22 @@ class OutputFile {
   /** Leaves the old file as it was. */
   async discard() {
     if (!this.#temporary) return;
-    if (this.#descriptor !== undefined) {
-      this.#first?.destroy();
-      await close(this.#descriptor).catch(() => {});
-    }
+    this.#first?.destroy();
+    await closeStream(this.#writer).catch(() => {});
     await this.#temporary.remove();
   }
+}
+
+/**
+ * Destroys a stream, which closes its descriptor once, and settles when that is closed.
+ *
+ * @param {fs.WriteStream | undefined} stream
+ */
+async function closeStream(stream) {
+  if (stream === undefined || stream.closed) return;
+  const closed = once(stream, 'close');
+  stream.destroy();
+  await closed;
 }
 
 /**
