@@ -2,7 +2,7 @@
 
 // The functions of a PgVectorStore, as SQL. A change to them raises `SCHEMA_VERSION`.
 
-const { MAX_TTL_MS, RAISED } = require('./schema.js');
+const { MAX_TTL_MS, RAISED, declared } = require('./schema.js');
 
 /** @import { Names } from './schema.js' */
 
@@ -22,10 +22,43 @@ const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_t
 const META_COLUMNS = 'm.version, m.model, m.dtype, m.method, m.next_position, m.max_elements, m.ttl_ms';
 
 /** The parameters of {@link checkVersion}; limits that are null are whatever the table has. */
-const EXPECTED = `
-  expected_version integer,
-  expected_elements bigint,
-  expected_ttl_ms double precision`;
+const EXPECTED = {
+  expected_version: 'integer',
+  expected_elements: 'bigint',
+  expected_ttl_ms: 'double precision',
+};
+
+/** The parameters of {@link checkOrigin}, of which the method is null where it is not known. */
+const ORIGIN = {
+  new_model: 'pg_catalog.text',
+  new_dtype: 'pg_catalog.text',
+  new_method: 'pg_catalog.text',
+};
+
+/** The parameters of the functions that statements call. */
+const PARAMETERS = {
+  add: {
+    ...EXPECTED,
+    ...ORIGIN,
+    // One for each call, and the same when it is made again.
+    new_call: 'pg_catalog.uuid',
+    new_embeddings: 'pg_catalog.text[]',
+    new_labels: 'pg_catalog.text[]',
+    // How many of these vectors belong to entries before that of each.
+    befores: 'integer[]',
+    ef_search: 'integer',
+    patience_ms: 'double precision',
+  },
+  nearest: {
+    ...EXPECTED,
+    ...ORIGIN,
+    new_embedding: 'pg_catalog.text',
+    amount: 'integer',
+    ef_search: 'integer',
+  },
+  size: EXPECTED,
+  sweep: { ...EXPECTED, amount: 'integer' },
+};
 
 /**
  * The store's row, checked. Expects a variable `known`.
@@ -46,7 +79,7 @@ const checkVersion = ({ meta }) => `
     );
   END IF;`;
 
-/** Expects parameters `new_model`, `new_dtype` and `new_method`, which is null where it is not known. */
+/** Expects the parameters {@link ORIGIN}. */
 const checkOrigin = `
   IF known.model <> new_model OR known.dtype <> new_dtype THEN
     RAISE EXCEPTION USING ERRCODE = '${RAISED.otherModel}', MESSAGE =
@@ -217,19 +250,7 @@ ${names.quote};
  * @param {Names} names
  */
 const addFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
-  new_model text,
-  new_dtype text,
-  new_method text,
-  -- One for each call, and the same when it is made again.
-  new_call uuid,
-  new_embeddings text[],
-  new_labels text[],
-  -- How many of these vectors belong to entries before that of each.
-  befores integer[],
-  ef_search integer,
-  patience_ms double precision
-) RETURNS TABLE (similarity double precision, nearest_label text)
+CREATE OR REPLACE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) RETURNS TABLE (similarity double precision, nearest_label text)
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   began constant timestamptz := clock_timestamp();
@@ -338,14 +359,7 @@ ${names.quote};
 
 /** @param {Names} names */
 const nearestFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.nearest}(${EXPECTED},
-  new_model text,
-  new_dtype text,
-  new_method text,
-  new_embedding text,
-  amount integer,
-  ef_search integer
-) RETURNS TABLE (similarity double precision, nearest_label text)
+CREATE OR REPLACE FUNCTION ${names.nearest}(${declared(PARAMETERS.nearest)}) RETURNS TABLE (similarity double precision, nearest_label text)
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   query constant ${names.type} := new_embedding::${names.type};
@@ -381,8 +395,7 @@ ${names.quote};
 
 /** @param {Names} names */
 const sizeFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.size}(${EXPECTED}
-) RETURNS bigint
+CREATE OR REPLACE FUNCTION ${names.size}(${declared(PARAMETERS.size)}) RETURNS bigint
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
@@ -405,9 +418,7 @@ ${names.quote};
  * @param {string} [sweepMore] a statement that deletes what else belongs to them
  */
 const sweepFunction = (names, sweepMore = '') => `
-CREATE OR REPLACE FUNCTION ${names.sweep}(${EXPECTED},
-  amount integer
-) RETURNS bigint
+CREATE OR REPLACE FUNCTION ${names.sweep}(${declared(PARAMETERS.sweep)}) RETURNS bigint
 ${ATTRIBUTES} AS ${names.quote}
 DECLARE
   known record;
@@ -444,6 +455,8 @@ module.exports = {
   ATTRIBUTES,
   EXPECTED,
   OLDEST,
+  ORIGIN,
+  PARAMETERS,
   checkOrigin,
   checkTime,
   checkVersion,

@@ -77,6 +77,12 @@ const TIME_LIMITS = [
 class Migration {
   #client;
   #settings;
+  /**
+   * The first schema in the search path of the connection; null if there is none.
+   *
+   * @type {string | null}
+   */
+  #firstSchema = null;
 
   /**
    * @param {PgClient} client
@@ -88,22 +94,45 @@ class Migration {
   }
 
   async run() {
-    const [[encoding]] = await this.#query("SELECT current_setting('server_encoding')");
-    if (encoding !== 'UTF8') {
-      throw schemaError(
-        `the database has the encoding ${encoding}, in which not all labels can be stored, not UTF8`,
-      );
-    }
     // A user without the right to create anything can still call this where everything is there.
-    if (await this.#isComplete()) return;
+    const isComplete = await this.#inTransaction(async () => {
+      await this.#requireUtf8();
+      return this.#isComplete();
+    });
+    if (isComplete) return;
+    // In a transaction of its own: the locks of the first one on the tables would stop another migration that has the lock.
+    await this.#inTransaction(async () => {
+      // Only the settings that this version of the server knows.
+      await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
+        TIME_LIMITS,
+      ]);
+      await this.#query('SELECT pg_advisory_xact_lock($1)', [MIGRATE_LOCK]);
+      if (!(await this.#isComplete())) await this.#make();
+    });
+  }
+
+  /**
+   * Runs statements in a transaction in which only PostgreSQL's own functions, operators and types are found without their schema.
+   *
+   * @template T
+   * @param {() => Promise<T>} run
+   */
+  async #inTransaction(run) {
     await this.#query('BEGIN ISOLATION LEVEL READ COMMITTED');
-    // Only the settings that this version of the server knows.
-    await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
-      TIME_LIMITS,
-    ]);
-    await this.#query('SELECT pg_advisory_xact_lock($1)', [MIGRATE_LOCK]);
-    if (!(await this.#isComplete())) await this.#make();
+    const [[firstSchema]] = await this.#query('SELECT pg_catalog.current_schema()');
+    this.#firstSchema = firstSchema;
+    await this.#query('SET LOCAL search_path = pg_catalog, pg_temp');
+    const result = await run();
     await this.#query('COMMIT');
+    return result;
+  }
+
+  async #requireUtf8() {
+    const [[encoding]] = await this.#query("SELECT current_setting('server_encoding')");
+    if (encoding === 'UTF8') return;
+    throw schemaError(
+      `the database has the encoding ${encoding}, in which not all labels can be stored, not UTF8`,
+    );
   }
 
   async #isComplete() {
@@ -215,9 +244,8 @@ class Migration {
   async #namespace() {
     const { schema: named } = this.#settings;
     if (named === undefined) {
-      const [[current]] = await this.#query('SELECT current_schema()');
-      if (current === null) throw schemaError('the search path has no schema to make tables in; name one');
-      return current;
+      if (this.#firstSchema !== null) return this.#firstSchema;
+      throw schemaError('the search path has no schema to make tables in; name one');
     }
     const found = await this.#query('SELECT nspname FROM pg_namespace WHERE nspname = $1', [named]);
     if (found.length === 0) {
@@ -275,7 +303,7 @@ class Migration {
     const namespace = await this.#namespace();
     const isOfTraces = novelty !== 'prefix';
     // Traces need no extension.
-    const extension = isOfTraces ? '' : quoted(await this.#extension());
+    const extension = isOfTraces ? '' : quoted(await this.#extension(this.#firstSchema ?? namespace));
     const whole = quoted(namespace, table);
     /** @type {Omit<import('./schema.js').Names, 'quote'>} */
     const others = {
@@ -306,11 +334,15 @@ class Migration {
     if (index === 'hnsw' && !relations.has('hnsw')) await this.#query(schema.hnswIndex(names));
   }
 
-  /** Sees to it that pgvector is there; returns the schema that it is in. */
-  async #extension() {
+  /**
+   * Makes pgvector if the database does not have it; returns the schema that it is in.
+   *
+   * @param {string} preferred the schema to make it in
+   */
+  async #extension(preferred) {
     let found = await this.#installedExtension();
     if (found === undefined) {
-      await this.#query('CREATE EXTENSION IF NOT EXISTS vector');
+      await this.#query(`CREATE EXTENSION IF NOT EXISTS vector SCHEMA ${quoted(preferred)}`);
       found = await this.#installedExtension();
     }
     const [namespace, version] = found;

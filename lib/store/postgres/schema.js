@@ -2,6 +2,10 @@
 
 // The tables of a PgVectorStore as SQL, and the names of all that is made for it. Names come in quoted; everything else is a
 // parameter.
+//
+// Whoever may create in a schema of the search path can plant functions, operators and types there, which run with the rights of whoever
+// calls them. So the functions and the migration have a search path of their own, and every other statement casts its parameters and
+// names functions, operators and types with their schema.
 
 const { DIMENSIONS } = require('../../embedding.js');
 
@@ -146,8 +150,8 @@ const metaRow = ({ meta }) =>
  * @param {Pick<Names, 'meta'>} names
  */
 const setLimits = ({ meta }) =>
-  `UPDATE ${meta} SET max_elements = coalesce($2, max_elements), ttl_ms = coalesce($3, ttl_ms) ` +
-  'WHERE id = 1 AND version = $1 RETURNING max_elements, ttl_ms';
+  `UPDATE ${meta} SET max_elements = coalesce($2::bigint, max_elements), ttl_ms = coalesce($3::double precision, ttl_ms) ` +
+  'WHERE id OPERATOR(pg_catalog.=) 1 AND version OPERATOR(pg_catalog.=) $1::integer RETURNING max_elements, ttl_ms';
 
 /** @param {Names} names */
 const hnswIndex = ({ table, indexName, extension }) =>
@@ -160,6 +164,36 @@ const hnswIndex = ({ table, indexName, extension }) =>
  */
 function quoted(...parts) {
   return parts.map((part) => `"${part.replaceAll('"', '""')}"`).join('.');
+}
+
+/**
+ * The parameters of a function: their SQL types by their names, in order. A type is a keyword or named with its schema, because
+ * statements are read by the search path of the caller.
+ *
+ * @typedef {Readonly<Record<string, string>>} Parameters
+ */
+
+/**
+ * The parameters of a function as its declaration has them.
+ *
+ * @param {Parameters} parameters
+ */
+function declared(parameters) {
+  return Object.entries(parameters)
+    .map(([name, type]) => `${name} ${type}`)
+    .join(', ');
+}
+
+/**
+ * A call of a function with `$1` and so on. Each argument is cast to the type of its parameter, so that no overload with other types,
+ * which anybody may make who may create in the schema, is called instead.
+ *
+ * @param {string} name
+ * @param {Parameters} parameters
+ */
+function called(name, parameters) {
+  const values = Object.values(parameters).map((type, index) => `$${index + 1}::${type}`);
+  return `${name}(${values.join(', ')})`;
 }
 
 /**
@@ -191,6 +225,8 @@ module.exports = {
   SCHEMA_VERSION,
   SUFFIXES,
   TRACE_METHODS,
+  called,
+  declared,
   hnswIndex,
   metaRow,
   metaTable,

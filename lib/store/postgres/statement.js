@@ -225,8 +225,9 @@ async function stopStatement(pool, tag, deadline, isWanted = () => true) {
     if (!isWanted()) return connection.release();
     // By its tag and not by the number of its process, which behind a connection pooler is another one's.
     const text =
-      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE starts_with(query, $1) AND state = 'active' " +
-      'AND pid <> pg_backend_pid()';
+      'SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_activity ' +
+      "WHERE pg_catalog.starts_with(query, $1::pg_catalog.text) AND state OPERATOR(pg_catalog.=) 'active' " +
+      'AND pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()';
     await query(pool, connection, { text, values: [`/* ${tag} */`] }, timer);
   } catch {
     // The server cannot be reached, or is slow. That is ignored, because the server limits the time of the statement too.

@@ -18,6 +18,7 @@ const { DIMENSIONS } = require('../../embedding.js');
 const { codedError } = require('../../calls/errors.js');
 const { custom, inspectAs } = require('../../inspect.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('../entry.js');
+const { PARAMETERS } = require('./functions.js');
 const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
 const {
@@ -212,7 +213,7 @@ class PgVectorStore {
       ...[schema.vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
       efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
     ];
-    const text = `SELECT similarity, nearest_label FROM ${this.#names.nearest}($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#names.nearest, PARAMETERS.nearest)}`;
     const rows = await this.#ask(text, values, signal);
     // A vector of length 0 has similarity 0 to everything.
     return rows.map(([similarity, label]) => ({
@@ -246,7 +247,7 @@ class PgVectorStore {
    */
   async size(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${this.#names.size}($1, $2, $3)`;
+    const text = `SELECT ${schema.called(this.#names.size, PARAMETERS.size)}`;
     const [[size]] = await this.#ask(text, this.#expected(), signal);
     return Number(size);
   }
@@ -259,7 +260,7 @@ class PgVectorStore {
    */
   async sweep(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${this.#names.sweep}($1, $2, $3, $4)`;
+    const text = `SELECT ${schema.called(this.#names.sweep, PARAMETERS.sweep)}`;
     for (let total = 0; ; ) {
       const [[deleted]] = await this.#ask(text, [...this.#expected(), SWEEP_ROWS], signal);
       // Null: another process is at it.
@@ -330,9 +331,7 @@ class PgVectorStore {
       }
     }
     const { efSearch } = this.#settings;
-    const text =
-      'SELECT similarity, nearest_label ' +
-      `FROM ${this.#names.add}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
+    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#names.add, PARAMETERS.add)}`;
     const valuesAt = (/** @type {number} */ remaining) => [
       ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
       ...[efSearch, patienceFor(remaining)],

@@ -6,6 +6,7 @@ const {
   ATTRIBUTES,
   EXPECTED,
   OLDEST,
+  ORIGIN,
   checkOrigin,
   checkTime,
   checkVersion,
@@ -13,6 +14,7 @@ const {
   sizeFunction,
   sweepFunction,
 } = require('./functions.js');
+const { declared } = require('./schema.js');
 
 /** @import { Names } from './schema.js' */
 
@@ -30,6 +32,48 @@ const MOST_NEW = 1024;
 
 /** The first half of the keys of the locks of additions: the letters `kpna`. */
 const ADD_LOCK = 0x6b706e61;
+
+/** The parameters of the functions that statements call, beside those that stores of vectors have too. */
+const PARAMETERS = {
+  look: {
+    ...EXPECTED,
+    ...ORIGIN,
+    // Null if nothing is to be added.
+    new_call: 'pg_catalog.uuid',
+    new_amount: 'integer',
+    // The statistics that the caller knows.
+    known_summary: 'bigint',
+    asked_words: 'bigint[]',
+  },
+  add: {
+    ...EXPECTED,
+    ...ORIGIN,
+    // One for each call, and the same when it is made again.
+    new_call: 'pg_catalog.uuid',
+    // The next position when the caller looked, and from where on everything is compared.
+    seen: 'bigint',
+    new_since: 'bigint',
+    new_words: 'pg_catalog.bytea[]',
+    new_embeddings: 'pg_catalog.bytea[]',
+    new_labels: 'pg_catalog.text[]',
+    // The candidates of each as the text of an array; null where there are none.
+    new_candidates: 'pg_catalog.text[]',
+    // By which words the traces are found; the entries count from 0.
+    found_entries: 'integer[]',
+    found_words: 'bigint[]',
+    found_weights: 'smallint[]',
+    new_draws: 'double precision[]',
+    patience_ms: 'double precision',
+  },
+  sample: {
+    ...EXPECTED,
+    // The statistics that are to be replaced; null to make some in any case.
+    replaced: 'bigint',
+    amount: 'integer',
+    most: 'integer',
+    with_embedding: 'integer',
+  },
+};
 
 /**
  * The tables, beside the meta table.
@@ -114,13 +158,14 @@ const returnSummary = ({ summary }) => `
     FROM ${summary} made WHERE made.id = 1;`;
 
 /**
- * The traces with these positions.
+ * The traces with these positions. It is a statement of its own too, so it is written for any search path.
  *
  * @param {Pick<Names, 'table'>} names
  * @param {string} condition
  */
 const selectTraces = ({ table }, condition) =>
-  "SELECT 'trace', stored.position, NULL::integer, stored.label, encode(stored.words || coalesce(stored.embedding, ''), 'base64') " +
+  "SELECT 'trace', stored.position, NULL::integer, stored.label, " +
+  "pg_catalog.encode(stored.words OPERATOR(pg_catalog.||) coalesce(stored.embedding, ''), 'base64') " +
   `FROM ${table} stored WHERE ${condition} ORDER BY stored.position`;
 
 /**
@@ -142,15 +187,7 @@ const selectPostings = (first, columns) => `
  * @param {Names} names
  */
 const lookFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.look}(${EXPECTED},
-  new_model text, new_dtype text, new_method text,
-  -- Null if nothing is to be added.
-  new_call uuid,
-  new_amount integer,
-  -- The statistics that the caller knows.
-  known_summary bigint,
-  asked_words bigint[]
-) ${ROWS}
+CREATE OR REPLACE FUNCTION ${names.look}(${declared(PARAMETERS.look)}) ${ROWS}
 ${ATTRIBUTES} SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -202,19 +239,7 @@ ${names.quote};
  * @param {Names} names
  */
 const addFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.add}(${EXPECTED},
-  new_model text, new_dtype text, new_method text,
-  -- One for each call, and the same when it is made again.
-  new_call uuid,
-  -- The next position when the caller looked, and from where on everything is compared.
-  seen bigint, new_since bigint,
-  new_words bytea[], new_embeddings bytea[], new_labels text[],
-  -- The candidates of each as the text of an array; null where there are none.
-  new_candidates text[],
-  -- By which words the traces are found; the entries count from 0.
-  found_entries integer[], found_words bigint[], found_weights smallint[], new_draws double precision[],
-  patience_ms double precision
-) ${ROWS}
+CREATE OR REPLACE FUNCTION ${names.add}(${declared(PARAMETERS.add)}) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -254,13 +279,7 @@ ${names.quote};
  * @param {Names} names
  */
 const sampleFunction = (names) => `
-CREATE OR REPLACE FUNCTION ${names.sample}(${EXPECTED},
-  -- The statistics that are to be replaced; null to make some in any case.
-  replaced bigint,
-  amount integer,
-  most integer,
-  with_embedding integer
-) ${ROWS}
+CREATE OR REPLACE FUNCTION ${names.sample}(${declared(PARAMETERS.sample)}) ${ROWS}
 ${ATTRIBUTES} AS ${names.quote}
 #variable_conflict use_column
 DECLARE
@@ -310,4 +329,25 @@ const functions = (names) =>
     .concat(sweepFunction(names, sweepWords(names)))
     .join('');
 
-module.exports = { BLOCK, functions, selectPostings, selectTraces, tables };
+/**
+ * Selects the traces with the positions `$1`, and those from `$2` to `$3`. With OR, the planner would go through the table.
+ *
+ * @param {Pick<Names, 'table'>} names
+ */
+const selectPositions = (names) =>
+  selectTraces(
+    names,
+    'stored.position OPERATOR(pg_catalog.=) ANY($1::bigint[] OPERATOR(pg_catalog.||) ' +
+      'ARRAY(SELECT pg_catalog.generate_series($2::bigint, $3::bigint)))',
+  );
+
+/**
+ * Replaces older statistics.
+ *
+ * @param {Pick<Names, 'summary'>} names
+ */
+const replaceSummary = ({ summary }) =>
+  `UPDATE ${summary} SET position = $1::bigint, data = $2::pg_catalog.bytea, common_bytes = $3::integer, making = NULL ` +
+  'WHERE id OPERATOR(pg_catalog.=) 1 AND position OPERATOR(pg_catalog.<) $1::bigint';
+
+module.exports = { BLOCK, PARAMETERS, functions, replaceSummary, selectPositions, selectPostings, tables };

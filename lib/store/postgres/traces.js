@@ -10,7 +10,8 @@ const { codedError, localError } = require('../../calls/errors.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const native = require('../../loader.js').addon;
 const { bytesOf: vectorBytes, packed } = require('../packed.js');
-const { BLOCK, selectTraces } = require('./traces-sql.js');
+const { called } = require('./schema.js');
+const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces-sql.js');
 
 /**
  * @import { AbortSignalLike, NoveltyEntry, StoredNeighbour } from '../../../index.js'
@@ -122,7 +123,7 @@ class TraceTable {
       const { entries: found, hashes, weights, draws } = (await this.#soughtOf(view, entries, traces)).found;
       throwIfAborted(signal);
       const [[kind, first], ...rest] = await this.#ask(
-        `SELECT * FROM ${this.#names.add}(${parameters(18)})`,
+        `SELECT * FROM ${called(this.#names.add, PARAMETERS.add)}`,
         (remaining) => [
           ...[...this.#expected(), ...this.#origin(entries), call, seen, statistics ? seen : view.lowest],
           ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
@@ -184,12 +185,9 @@ class TraceTable {
     // They are known if there are no statistics.
     const positions = view.statistics === undefined ? [] : [...new Set(candidates.flat())];
     if (positions.length > 0 || first > seen) {
-      // With OR, the planner would go through the table.
-      const condition =
-        'stored.position = ANY($1::bigint[] || ARRAY(SELECT generate_series($2::bigint, $3::bigint - 1)))';
       const rows = await this.#ask(
-        selectTraces(this.#names, condition),
-        () => [literal(positions), Math.max(seen, view.lowest), first],
+        selectPositions(this.#names),
+        () => [literal(positions), Math.max(seen, view.lowest), first - 1],
         signal,
         deadline,
       );
@@ -221,7 +219,7 @@ class TraceTable {
       const budget = Math.min(BUDGET, BATCH_BUDGET / entries.length);
       const sought = known && (await known.statistics.seek([...traces], MOST_WORDS, budget, this.#size));
       const rows = await this.#ask(
-        `SELECT * FROM ${this.#names.look}(${parameters(10)})`,
+        `SELECT * FROM ${called(this.#names.look, PARAMETERS.look)}`,
         () => [
           ...[...this.#expected(), ...this.#origin(entries), call, entries.length, known?.position ?? -1],
           literal(sought?.words ?? []),
@@ -281,7 +279,7 @@ class TraceTable {
     if (hasAny && this.#seen - Number(position) < this.#size * STALENESS) return;
     const [amount, most, embeddings] = SAMPLE;
     const rows = await this.#ask(
-      `SELECT * FROM ${this.#names.sample}(${parameters(7)})`,
+      `SELECT * FROM ${called(this.#names.sample, PARAMETERS.sample)}`,
       () => [
         ...this.#expected(),
         ...[hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
@@ -303,7 +301,7 @@ class TraceTable {
     );
     const bytes = Buffer.from(statistics.toBytes());
     await this.#ask(
-      `UPDATE ${this.#names.summary} SET position = $1, data = $2, common_bytes = $3, making = NULL WHERE id = 1 AND position < $1`,
+      replaceSummary(this.#names),
       () => [sample.seen, `\\x${bytes.toString('hex')}`, statistics.commonBytes],
       signal,
       deadline,
@@ -445,15 +443,6 @@ function byteas(all) {
 /** @param {Pick<readonly (number | bigint)[], 'join'> | Pick<BigInt64Array, 'join'>} numbers */
 function literal(numbers) {
   return `{${numbers.join()}}`;
-}
-
-/**
- * The parameters `$1` to this number.
- *
- * @param {number} count
- */
-function parameters(count) {
-  return Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
 }
 
 /** @param {NoveltyEntry} entry */
