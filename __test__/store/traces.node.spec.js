@@ -206,6 +206,25 @@ describeWithPostgres('PgVectorStore of traces', () => {
     expect(rows.map(({ label }) => label).sort()).toEqual(expected.filter((label) => label !== lost[0]));
   });
 
+  test('a call whose bytes do not fit into a string rejects, and leaves the only connection of the pool free', async () => {
+    const database = pool({ max: 1 });
+    const made = await migrated({ novelty: 'lexical', table: 'unwritable', pool: database });
+    const [entry] = await entriesOf([1]);
+    const { toString: textOf } = Buffer.prototype;
+    // As with more than half a gigabyte of words.
+    Buffer.prototype.toString = function (encoding, ...range) {
+      if (encoding === 'hex') throw new RangeError('Invalid string length');
+      return textOf.call(this, encoding, ...range);
+    };
+    try {
+      expect((await rejection(made.compareAndAdd(entry))).message).toContain('Invalid string length');
+    } finally {
+      Buffer.prototype.toString = textOf;
+    }
+    expect(database.totalCount - database.idleCount).toBe(0);
+    expect(await made.compareAndAdd(entry)).toEqual([null]);
+  });
+
   test('options of vectors are refused', () => {
     for (const option of [{ index: 'hnsw' }, { efSearch: 10 }]) {
       expect(() => store({ novelty: 'lexical', ...option })).toThrow(

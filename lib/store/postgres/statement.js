@@ -13,6 +13,16 @@ const { RAISED } = require('./schema.js');
 
 /** @typedef {{ client: PgClient, release: (broken?: boolean) => void }} Connection */
 
+/**
+ * A statement and its values. These are made before there is a connection: when making them fails, none has to be handed back.
+ *
+ * @typedef {object} Statement
+ * @property {string} text
+ * @property {unknown[]} values
+ * @property {(remaining: number) => number} [patienceFor] the last value, by the milliseconds that remain when there is a connection
+ * @property {string} tag unique to this statement
+ */
+
 /** @typedef {ReturnType<typeof startTimer>} Timer */
 
 /** @typedef {{ code?: unknown, severity?: string, message?: string }} DriverError what is read of an error of `pg` */
@@ -48,17 +58,17 @@ const TIME_UP = Symbol('time is up');
  * way what became of it is known.
  *
  * @param {PgPool} pool
- * @param {{ text: string, valuesAt: (now: number) => unknown[], tag: string }} statement `valuesAt` is asked when there is a
- * connection; `tag` is unique to this call
+ * @param {Statement} statement
  * @param {{ deadline: number, signal?: AbortSignalLike }} limits `deadline` by `performance.now()`
  * @throws {StatementFailure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
  */
-async function runStatement(pool, { text, valuesAt, tag }, { deadline, signal }) {
+async function runStatement(pool, { text, values, patienceFor, tag }, { deadline, signal }) {
   const timer = startTimer(deadline);
   try {
     const connection = await connect(pool, timer, signal);
-    const values = valuesAt(performance.now());
-    return await query(pool, connection, { text: `/* ${tag} */ ${text}`, values, tag }, timer, signal);
+    const patience = patienceFor === undefined ? [] : [patienceFor(deadline - performance.now())];
+    const sent = { text: `/* ${tag} */ ${text}`, values: [...values, ...patience], tag };
+    return await query(pool, connection, sent, timer, signal);
   } finally {
     timer.stop();
   }

@@ -111,8 +111,8 @@ class PgVectorStore {
       // The addon is loaded only where it is needed.
       const { TraceTable } = require('./traces.js');
       /** @type {import('./traces.js').Ask} */
-      const ask = (text, valuesAt, signal, deadline) =>
-        this.#run({ text, valuesAt, tag: newTag() }, signal, deadline);
+      const ask = (text, values, { signal, deadline, patienceFor }) =>
+        this.#run({ text, values, patienceFor, tag: newTag() }, signal, deadline);
       this.#traces = new TraceTable(this.#names, novelty, () => this.#expected(), ask);
     }
     ignoreIdleErrors(this.#pool);
@@ -307,7 +307,7 @@ class PgVectorStore {
   async #compareAndAdd(entries, { signal, call = randomUUID() }) {
     if (this.#traces !== undefined) {
       const storing = entries.map((entry) => ({ ...entry, id: storable(entry.id) }));
-      const times = { deadline: this.#deadline, patience: patienceFor };
+      const times = { deadline: this.#deadline, patienceFor };
       const nearest = await this.#traces.compareAndAdd(storing, { call, signal, ...times });
       this.#scheduleSweep();
       return nearest.map((neighbour) => [neighbour]);
@@ -332,11 +332,11 @@ class PgVectorStore {
     }
     const { efSearch } = this.#settings;
     const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#names.add, PARAMETERS.add)}`;
-    const valuesAt = (/** @type {number} */ remaining) => [
+    const values = [
       ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
-      ...[efSearch, patienceFor(remaining)],
+      efSearch,
     ];
-    const rows = await this.#run({ text, valuesAt, tag: newTag() }, signal);
+    const rows = await this.#run({ text, values, patienceFor, tag: newTag() }, signal);
     this.#scheduleSweep();
     const found = rows.map(([similarity, label]) =>
       similarity === null
@@ -373,21 +373,20 @@ class PgVectorStore {
    * @param {AbortSignalLike | undefined} signal
    */
   #ask(text, values, signal) {
-    return this.#run({ text, valuesAt: () => values, tag: newTag() }, signal);
+    return this.#run({ text, values, tag: newTag() }, signal);
   }
 
   /**
    * Runs a statement that does nothing more when it is run twice: again within the time after conflicts, and once after
    * the connection was lost, as the idle ones of a pool are when the server restarts.
    *
-   * @param {{ text: string, valuesAt: (remaining: number) => unknown[], tag: string }} statement
+   * @param {import('./statement.js').Statement} statement
    * @param {AbortSignalLike | undefined} signal
    * @param {number} [deadline]
    */
-  async #run({ text, valuesAt, tag }, signal, deadline = this.#deadline) {
+  async #run(statement, signal, deadline = this.#deadline) {
     throwIfAborted(signal);
     this.#refuseClosed();
-    const statement = { text, valuesAt: (/** @type {number} */ now) => valuesAt(deadline - now), tag };
     let lost = 0;
     for (let conflicts = 0; ; ) {
       try {
@@ -400,7 +399,7 @@ class PgVectorStore {
         } else if (isLost(failure)) {
           lost++;
           // The server may not have noticed the loss, and may still run the statement.
-          const stopping = stopStatement(this.#pool, tag, deadline);
+          const stopping = stopStatement(this.#pool, statement.tag, deadline);
           if (lost > 1) throw storeError(failure);
           await stopping;
           // The first attempt may have been carried out, so the call must not be reported as cancelled.

@@ -39,13 +39,12 @@ const SAMPLE = [4096, 16_384, 256];
 const STALENESS = 1 / 32;
 
 /**
- * Asks the database within the time of a call. `valuesAt` is told how many milliseconds remain.
+ * Asks the database within the time of a call. `patienceFor` makes the last value, of the milliseconds that remain.
  *
  * @callback Ask
  * @param {string} text
- * @param {(remaining: number) => unknown[]} valuesAt
- * @param {AbortSignalLike | undefined} signal
- * @param {number} deadline
+ * @param {unknown[]} values
+ * @param {{ signal?: AbortSignalLike, deadline: number, patienceFor?: (remaining: number) => number }} options
  * @returns {Promise<any[][]>} rows of texts and nulls
  */
 
@@ -108,10 +107,10 @@ class TraceTable {
    * Compares entries with all before them and adds them.
    *
    * @param {readonly NoveltyEntry[]} entries whose ids can be stored
-   * @param {{ call: string, signal: AbortSignalLike | undefined, deadline: number, patience: (remaining: number) => number }} options
+   * @param {{ call: string, signal: AbortSignalLike | undefined, deadline: number, patienceFor: (remaining: number) => number }} options
    * @returns {Promise<Array<StoredNeighbour | null>>}
    */
-  async compareAndAdd(entries, { call, signal, deadline, patience }) {
+  async compareAndAdd(entries, { call, signal, deadline, patienceFor }) {
     const traces = entries.map(packed);
     for (;;) {
       const view = await this.#look(entries, traces, { call, count: 1, signal, deadline });
@@ -124,14 +123,13 @@ class TraceTable {
       throwIfAborted(signal);
       const [[kind, first], ...rest] = await this.#ask(
         `SELECT * FROM ${called(this.#names.add, PARAMETERS.add)}`,
-        (remaining) => [
+        [
           ...[...this.#expected(), ...this.#origin(entries), call, seen, statistics ? seen : view.lowest],
           ...[byteas(entries.map(({ words }) => words)), byteas(entries.map(embeddingOf))],
           ...[entries.map(({ id }) => id), candidates.map((own) => (statistics ? literal(own) : null))],
-          ...[...[found, hashes, weights, draws].map(literal), patience(remaining)],
+          ...[found, hashes, weights, draws].map(literal),
         ],
-        signal,
-        deadline,
+        { signal, deadline, patienceFor },
       );
       // Another attempt has stored the call, or others have added too much since.
       if (kind !== 'added') continue;
@@ -187,9 +185,8 @@ class TraceTable {
     if (positions.length > 0 || first > seen) {
       const rows = await this.#ask(
         selectPositions(this.#names),
-        () => [literal(positions), Math.max(seen, view.lowest), first - 1],
-        signal,
-        deadline,
+        [literal(positions), Math.max(seen, view.lowest), first - 1],
+        { signal, deadline },
       );
       const more = viewOf(rows, 0).known;
       known.push(...more);
@@ -220,12 +217,11 @@ class TraceTable {
       const sought = known && (await known.statistics.seek([...traces], MOST_WORDS, budget, this.#size));
       const rows = await this.#ask(
         `SELECT * FROM ${called(this.#names.look, PARAMETERS.look)}`,
-        () => [
+        [
           ...[...this.#expected(), ...this.#origin(entries), call, entries.length, known?.position ?? -1],
           literal(sought?.words ?? []),
         ],
-        signal,
-        deadline,
+        { signal, deadline },
       );
       const view = viewOf(rows, entries.length);
       const isStored = rows[0][0] === 'stored';
@@ -280,12 +276,11 @@ class TraceTable {
     const [amount, most, embeddings] = SAMPLE;
     const rows = await this.#ask(
       `SELECT * FROM ${called(this.#names.sample, PARAMETERS.sample)}`,
-      () => [
+      [
         ...this.#expected(),
         ...[hasAny ? position : null, amount, most, this.#dimensions === 0 ? 0 : embeddings],
       ],
-      signal,
-      deadline,
+      { signal, deadline },
     );
     // Somebody else makes them.
     if (rows.length === 0) return;
@@ -302,9 +297,8 @@ class TraceTable {
     const bytes = Buffer.from(statistics.toBytes());
     await this.#ask(
       replaceSummary(this.#names),
-      () => [sample.seen, `\\x${bytes.toString('hex')}`, statistics.commonBytes],
-      signal,
-      deadline,
+      [sample.seen, `\\x${bytes.toString('hex')}`, statistics.commonBytes],
+      { signal, deadline },
     );
     this.#known = { position: sample.seen, statistics };
   }
