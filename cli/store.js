@@ -51,6 +51,11 @@ async function openStore({ url, table: named, maxElements, novelty }) {
   } catch (thrown) {
     await close();
     const error = /** @type {SystemError} */ (thrown);
+    const message = error.message.replace(
+      "novelty 'lexical' or 'full'",
+      '--novelty lexical or --novelty full',
+    );
+    if (message !== error.message) throw new CommandError(EXIT.file, message);
     if (error.code !== 'ERR_STORE_OTHER_LIMITS') throw error;
     throw new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
   }
@@ -93,12 +98,13 @@ async function sizeOf(store) {
 }
 
 /**
- * A package of the project in which the command runs, or of that in which it is installed.
+ * A package beside the command, or else one of the project in which the command runs. That one comes last: the directory may hold
+ * traces of somebody whose code must not run, and the driver learns the password.
  *
  * @param {string} name
  */
 function requireDriver(name) {
-  for (const from of [path.join(process.cwd(), 'package.json'), __filename]) {
+  for (const from of [__filename, path.join(process.cwd(), 'package.json')]) {
     try {
       return createRequire(from)(name);
     } catch (error) {

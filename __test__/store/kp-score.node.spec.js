@@ -7,9 +7,11 @@ const os = require('node:os');
 const path = require('node:path');
 
 const { Scorer, LocalStore } = require('../..');
-const { bundle, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
+const { bundle, command, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
-const { describeWithPostgres, useServer } = require('../support/store.js');
+const { root } = require('../support/paths.js');
+const { run } = require('../support/run-script.js');
+const { describeWithPostgres, rejection, useServer } = require('../support/store.js');
 
 const traces = ['book a flight', 'book the flight', 'fix the build'].map((objective, index) => ({
   ...makeTrace({ objective, steps: [] }),
@@ -18,6 +20,17 @@ const traces = ['book a flight', 'book the flight', 'fix the build'].map((object
 const input = jsonLines(traces);
 
 beforeAll(bundle);
+
+/** Installs the command in a directory from which no package is found. */
+function installWithoutPackages(directory) {
+  fs.mkdirSync(directory);
+  for (const name of fs.readdirSync(root)) {
+    if (name === 'node_modules') continue;
+    const [source, target] = [path.join(root, name), path.join(directory, name)];
+    if (['bin', 'dist'].includes(name)) fs.cpSync(source, target, { recursive: true });
+    else fs.symlinkSync(source, target, fs.statSync(source).isDirectory() ? 'junction' : 'file');
+  }
+}
 
 describeWithPostgres('kp-score --store', () => {
   const context = useServer();
@@ -126,21 +139,26 @@ describeWithPostgres('kp-score --store', () => {
     expect(none.stderr).toContain('the schema of --store-table must be a name');
   });
 
-  test('the driver may be that of the directory in which it runs', async () => {
+  test.each([
+    ['does not run where kp-score has its own', false],
+    ['runs where kp-score has none', true],
+  ])('a package pg in the current directory %s', async (_, isAlone) => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-driver-'));
     try {
+      const installed = path.join(directory, 'installed');
+      if (isAlone) installWithoutPackages(installed);
       const home = path.join(directory, 'node_modules', 'pg');
       fs.mkdirSync(home, { recursive: true });
       fs.writeFileSync(
         path.join(home, 'index.js'),
         `process.stderr.write('their pg\\n'); module.exports = require(${JSON.stringify(require.resolve('pg'))});`,
       );
-      const { code, stderr } = await kpScore(['--store', url(), '--store-table', 'driven'], {
-        input,
-        cwd: directory,
-      });
-      expect(code).toBe(0);
-      expect(stderr).toContain('their pg\n');
+      const file = path.join(directory, 'traces.jsonl');
+      fs.writeFileSync(file, input);
+      const program = isAlone ? path.join(installed, 'bin', 'kp-score.js') : command;
+      const args = [program, '--store', url(), '--store-table', 'driven', '--novelty', 'lexical', file];
+      const { code, stderr } = await run(process.execPath, args, {}, directory);
+      expect({ code, isTheirs: stderr.includes('their pg\n') }).toEqual({ code: 0, isTheirs: isAlone });
     } finally {
       fs.rmSync(directory, { recursive: true });
     }
@@ -183,6 +201,33 @@ describeWithPostgres('kp-score --store', () => {
     } finally {
       fs.rmSync(directory, { recursive: true });
     }
+  });
+});
+
+describeWithPostgres('kp-score --store on a server without pgvector', () => {
+  const context = useServer({ settings: { extension_control_path: '/nonexistent' } });
+  const { pool, store } = context;
+
+  test('names the novelty that needs no extension, and that one works', async () => {
+    const { host, port, user, database } = context.server.connection();
+    const url = `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+    const { code, stderr } = await kpScore(['--store', url], { input });
+    expect(code).toBe(3);
+    expect(linesOf(stderr)).toEqual([
+      expect.stringMatching(
+        /^kp-score: novelty 'prefix' needs the extension pgvector.* use --novelty lexical or/,
+      ),
+    ]);
+    expect((await kpScore(['--store', url, '--novelty', 'lexical'], { input })).code).toBe(0);
+  });
+
+  test('migrate names the novelty that needs no extension, with the error of the driver as its cause', async () => {
+    const error = await rejection(store({ pool: pool() }).migrate());
+    expect(error.code).toBe('ERR_STORE');
+    expect(error.message).toMatch(
+      /novelty 'prefix' needs the extension pgvector.* use novelty 'lexical' or 'full'/,
+    );
+    expect(error.message).toContain(error.cause.message);
   });
 });
 

@@ -4,7 +4,14 @@
 
 const vectors = require('./functions.js');
 const schema = require('./schema.js');
-const { StatementFailure, openConnection, otherLimits, otherMethod, schemaError } = require('./statement.js');
+const {
+  StatementFailure,
+  extensionError,
+  openConnection,
+  otherLimits,
+  otherMethod,
+  schemaError,
+} = require('./statement.js');
 const traces = require('./traces-sql.js');
 
 const { SCHEMA_VERSION, quoted } = schema;
@@ -342,7 +349,10 @@ class Migration {
   async #extension(preferred) {
     let found = await this.#installedExtension();
     if (found === undefined) {
-      await this.#query(`CREATE EXTENSION IF NOT EXISTS vector SCHEMA ${quoted(preferred)}`);
+      const statement = `CREATE EXTENSION IF NOT EXISTS vector SCHEMA ${quoted(preferred)}`;
+      await this.#query(statement).catch((failure) => {
+        throw extensionError(failure);
+      });
       found = await this.#installedExtension();
     }
     const [namespace, version] = found;

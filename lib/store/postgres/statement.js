@@ -298,6 +298,23 @@ function otherMethod(message) {
   return codedError(Error, 'ERR_STORE_OTHER_METHOD', `${MESSAGES.ERR_STORE_OTHER_METHOD}: ${message}`);
 }
 
+/** What PostgreSQL answers where an extension is not installed on its machine, by version, and to a user who may not create it. */
+const CANNOT_CREATE = ['0A000', '58P01', '42501'];
+
+/**
+ * The failure of `CREATE EXTENSION vector`, with the way out if the database has no pgvector to create.
+ *
+ * @param {unknown} failure
+ */
+function extensionError(failure) {
+  const { error } = failure instanceof StatementFailure ? failure : { error: undefined };
+  if (!CANNOT_CREATE.includes(sqlState(error) ?? '')) return failure;
+  const message =
+    "novelty 'prefix' needs the extension pgvector, which cannot be created in the database; have an administrator create it, " +
+    `or use novelty 'lexical' or 'full', which need no extension: ${messageOf(error)}`;
+  return codedError(Error, 'ERR_STORE', message, error);
+}
+
 /**
  * The error of tables of another version, where JavaScript finds that out before the server does.
  *
@@ -397,6 +414,7 @@ function isConflict({ error, phase }) {
 module.exports = {
   StatementFailure,
   MIGRATION_MESSAGES,
+  extensionError,
   isConflict,
   isLost,
   openConnection,
