@@ -286,7 +286,8 @@ export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
  * The functions {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of {@link defaultScorer}, with one
- * difference: they can be handed to `map`, while the methods refuse an index as their options.
+ * difference: they can be handed to `map`. A method that is called without its object, as after `const { explain } = scorer`, rejects
+ * with `ERR_INVALID_THIS`.
  *
  * @example
  * ```ts

@@ -19,6 +19,7 @@ const { codedError, fromAddon } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
+const { requireReceiver } = require('./calls/receiver.js');
 const { StoreWithFallback } = require('./store/fallback.js');
 const { explainByStore } = require('./store/scoring.js');
 const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.js');
@@ -65,6 +66,10 @@ class Scorer {
    * @type {InstanceType<typeof StoreWithFallback> | undefined}
    */
   #store;
+
+  static {
+    requireReceiver(Scorer, (value) => typeof value === 'object' && value !== null && #native in value);
+  }
 
   /**
    * Makes a scorer; nothing is loaded yet. Throws `ERR_INVALID_OPTION`.

@@ -7,6 +7,7 @@ const { DIMENSIONS } = require('./embedding.js');
 const { codedError, fromAddon, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
+const { requireReceiver } = require('./calls/receiver.js');
 const { toFloatArray } = require('./vector-cache.js');
 
 /**
@@ -56,6 +57,7 @@ class TraceMemory {
     };
     nativeOfTraces = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
+    requireReceiver(TraceMemory, isTraceMemory);
   }
 
   /**
@@ -134,7 +136,7 @@ class TraceMemory {
    * @param {TraceOptions} [options]
    * @returns {Promise<TraceComparison>}
    */
-  compare(trace, options) {
+  async compare(trace, options) {
     return this.#compare(trace, options, false);
   }
 
@@ -145,7 +147,7 @@ class TraceMemory {
    * @param {TraceOptions} [options]
    * @returns {Promise<TraceComparison>}
    */
-  compareAndAdd(trace, options) {
+  async compareAndAdd(trace, options) {
     return this.#compare(trace, options, true);
   }
 

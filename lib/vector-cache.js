@@ -9,6 +9,7 @@ const { codedError, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { describe, readFrom, readLength } = require('./calls/reading.js');
+const { requireReceiver } = require('./calls/receiver.js');
 
 /**
  * @import { CallOptions, Neighbour, VectorCacheEntry, VectorCacheLoadOptions, VectorCacheOptions } from '../index.js'
@@ -50,6 +51,7 @@ class VectorCache {
     };
     nativeOf = (value) =>
       typeof value === 'object' && value !== null && #native in value ? value.#native : undefined;
+    requireReceiver(VectorCache, isVectorCache);
   }
 
   /**

@@ -5,6 +5,7 @@ const { ofType, readCallOptions, requireNumber } = require('../calls/options.js'
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { custom, inspectAs } = require('../inspect.js');
 const native = require('../loader.js').addon;
+const { requireReceiver } = require('../calls/receiver.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./entry.js');
 const { packed } = require('./packed.js');
 const { isTraceMemory, nativeOfTraces } = require('../trace-memory.js');
@@ -28,6 +29,10 @@ const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
 class LocalStore {
   /** @type {VectorCacheInterface | TraceMemory} */
   #memory;
+
+  static {
+    requireReceiver(LocalStore, (value) => typeof value === 'object' && value !== null && #memory in value);
+  }
 
   /**
    * Stores in a memory, by default a new cache for 1,000 vectors. Throws `ERR_INVALID_OPTION`.

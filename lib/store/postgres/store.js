@@ -33,6 +33,7 @@ const {
   storeError,
 } = require('./statement.js');
 const { isArray } = require('../../calls/reading.js');
+const { requireReceiver } = require('../../calls/receiver.js');
 
 /**
  * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore, StoredNeighbour,
@@ -95,6 +96,10 @@ class PgVectorStore {
    * @type {InstanceType<typeof import('./traces.js').TraceTable> | undefined}
    */
   #traces;
+
+  static {
+    requireReceiver(PgVectorStore, (value) => typeof value === 'object' && value !== null && #pool in value);
+  }
 
   /**
    * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`.

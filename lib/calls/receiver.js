@@ -1,0 +1,41 @@
+'use strict';
+
+const { codedError } = require('./errors.js');
+
+/**
+ * Has the methods of a class throw `ERR_INVALID_THIS`, or reject with it if they are async, when they are called on anything but an object
+ * of the class, as after `const { add } = cache`. The error of the engine would name a private field.
+ *
+ * @param {Function} Class
+ * @param {(value: unknown) => boolean} isOwn whether a value is an object of the class
+ */
+function requireReceiver(Class, isOwn) {
+  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(Class.prototype))) {
+    const method = descriptor.value;
+    if (typeof method !== 'function' || name === 'constructor') continue;
+    const isAsync = method.constructor.name === 'AsyncFunction';
+    const { [name]: value } = {
+      /** @type {(this: unknown, ...args: unknown[]) => unknown} */
+      [name](...args) {
+        if (isOwn(this)) return method.apply(this, args);
+        const error = invalidThis(Class.name, name);
+        if (isAsync) return Promise.reject(error);
+        throw error;
+      },
+    };
+    Object.defineProperty(Class.prototype, name, { ...descriptor, value });
+  }
+}
+
+/**
+ * @param {string} type
+ * @param {string} method
+ */
+function invalidThis(type, method) {
+  const message =
+    `${method} must be called on a ${type}, as in object.${method}(…): ` +
+    `instead of the method alone, pass (...args) => object.${method}(...args)`;
+  return codedError(TypeError, 'ERR_INVALID_THIS', message);
+}
+
+module.exports = { requireReceiver };
