@@ -167,9 +167,7 @@ function filesOf(input) {
 }
 
 function installDependencies() {
-  // Not `npm ci`: it refuses a lockfile that lacks an optional package of some other platform, and where that
-  // package could not be seen when the lockfile was made, it does.
-  npm(['install', '--no-save', '--loglevel=error']);
+  npm(['ci', '--loglevel=error']);
   // The bun package fetches its program through an optional dependency, and its script only puts it in place.
   run(process.execPath, ['node_modules/bun/install.js']);
 }

@@ -49,10 +49,7 @@ export function prepareNeighbours() {
       inputs: [path.join(folder, 'package-lock.json')],
       stamp: path.join(modules, '.knowledgepulse-neighbours'),
       done: () => existsSync(path.join(root, modules, 'onnxruntime-node')),
-      run: () =>
-        npm(['install', '--no-save', '--ignore-scripts', '--loglevel=error'], {
-          cwd: path.join(root, folder),
-        }),
+      run: () => npm(['ci', '--ignore-scripts', '--loglevel=error'], { cwd: path.join(root, folder) }),
     },
   ]);
 }

@@ -21,9 +21,7 @@ export function prepareTools() {
       stamp: path.join(folder, 'node_modules', '.knowledgepulse-tools'),
       done: () => existsSync(DENO),
       run() {
-        npm(['install', '--no-save', '--ignore-scripts', '--loglevel=error'], {
-          cwd: path.join(root, folder),
-        });
+        npm(['ci', '--ignore-scripts', '--loglevel=error'], { cwd: path.join(root, folder) });
         // As for Bun: the script only puts the program in place.
         run(process.execPath, [path.join(modules, 'deno', 'install.cjs')]);
       },
