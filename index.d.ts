@@ -1203,7 +1203,8 @@ export interface EmbedderOptions {
 
 /**
  * Says where the embedder comes from and what it may use, for the whole process. Call it before the first
- * {@link evaluateValue} or {@link embedderStatus}, which load the embedder.
+ * {@link evaluateValue} or {@link embedderStatus}, which load the embedder. A {@link Scorer} with `embedder: null` or with
+ * `novelty: 'lexical'` loads none.
  *
  * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
  * @throws `RangeError` with the same code if an option is outside its range.

@@ -580,6 +580,23 @@ describe('configuration', () => {
     expect(result.late).toBe('ERR_ALREADY_CONFIGURED');
   });
 
+  test.each([
+    '{ embedder: null }',
+    "{ novelty: 'lexical' }",
+    "{ novelty: 'full', embedder: null }",
+  ])('configureEmbedder works after calls of a Scorer with %s', async (options) => {
+    const { result } = await runForResult(`
+      const scorer = new kp.Scorer(${options});
+      await scorer.evaluateValue(makeTrace());
+      await scorer.evaluateValues([makeTrace(), makeTrace()]);
+      await scorer.explain(makeTrace());
+      kp.configureEmbedder({ threads: 1, modelDirectory: ${JSON.stringify(modelDirectory)} });
+      const { available, threads } = await kp.embedderStatus();
+      console.log(JSON.stringify({ available, threads, score: await scorer.evaluateValue(makeTrace()) }));
+    `);
+    expect(result).toEqual({ available: true, threads: 1, score: expect.any(Number) });
+  });
+
   test('the engine is that of the option, else of the variable, else what the files are for', async () => {
     const read = (body, env) =>
       runForResult(`${body}; console.log(JSON.stringify(await kp.embedderStatus()));`, { env });

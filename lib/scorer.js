@@ -60,6 +60,8 @@ class Scorer {
   #memory;
   /** How traces are compared, and the store: only to be shown. */
   #shown;
+  /** Whether it needs the embedder, which is configured with the first call that does. */
+  #embeds;
   /**
    * The store; undefined where the cache is the memory.
    *
@@ -95,6 +97,7 @@ class Scorer {
       const traces = compares ? nativeOfTraces(memory) : undefined;
       this.#native = fromAddon(() => new native.NativeScorer(profiles, undefined, traces));
     }
+    this.#embeds = compares && novelty !== 'lexical';
     this.#shown = { novelty: compares ? novelty : null, store };
   }
 
@@ -188,7 +191,7 @@ class Scorer {
     }
     const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
     throwIfAborted(signal);
-    ensureConfigured();
+    if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
     const evaluate = () => this.#evaluateBatch({ traces, length, signal, onProgress }, call);
     const store = this.#store;
@@ -293,7 +296,7 @@ class Scorer {
    */
   async #settle(signal, ask) {
     throwIfAborted(signal);
-    ensureConfigured();
+    if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
     const store = this.#store;
     /** @returns {T | Promise<T>} */
