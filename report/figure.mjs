@@ -5,24 +5,6 @@ import { element } from './dom.mjs';
 /** @typedef {import('@observablehq/plot').PlotOptions} PlotOptions */
 
 /**
- * Everything that is drawn again when it gets another width.
- *
- * @type {Map<Element, { width: number, redraw: () => void }>}
- */
-const figures = new Map();
-
-const observer = new ResizeObserver((entries) => {
-  for (const { target, contentRect } of entries) {
-    const width = Math.floor(contentRect.width);
-    const known = figures.get(target);
-    if (known !== undefined && width > 0 && known.width !== width) {
-      known.width = width;
-      known.redraw();
-    }
-  }
-});
-
-/**
  * An element whose contents `draw` makes for its width in pixels: once it has one, and again when that changes.
  *
  * @param {(width: number) => Node | Node[]} draw
@@ -30,10 +12,18 @@ const observer = new ResizeObserver((entries) => {
  */
 export function drawn(attributes, draw) {
   const frame = element('div', attributes);
-  const state = { width: 0, redraw: () => frame.replaceChildren(...[draw(state.width)].flat()) };
-  figures.set(frame, state);
-  observer.observe(frame);
-  return { frame, redraw: () => state.width > 0 && state.redraw() };
+  let width = 0;
+  const redraw = () => {
+    if (width > 0) frame.replaceChildren(...[draw(width)].flat());
+  };
+  // One for each element: the element is free when nothing else refers to it, and its observer with it.
+  new ResizeObserver(([{ contentRect }]) => {
+    const now = Math.floor(contentRect.width);
+    if (now === 0 || now === width) return;
+    width = now;
+    redraw();
+  }).observe(frame);
+  return { frame, redraw };
 }
 
 /**

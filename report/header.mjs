@@ -12,11 +12,12 @@ function themeSwitch() {
     if (value === 'auto') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = value;
   };
+  const chosen = document.documentElement.dataset.theme ?? 'auto';
   const options = Object.entries(THEMES).map(([value, title]) =>
     element(
       'label',
       {},
-      element('input', { type: 'radio', name: 'theme', value, checked: value === 'auto', change: choose }),
+      element('input', { type: 'radio', name: 'theme', value, checked: value === chosen, change: choose }),
       title,
     ),
   );

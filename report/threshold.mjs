@@ -2,9 +2,6 @@
 
 /** @typedef {ReturnType<typeof makeThreshold>} Threshold */
 
-/** @type {Array<() => void>} */
-const listeners = [];
-
 /**
  * What is counted at a threshold from bins is exact where a bin begins there, as at every step of the slider.
  *
@@ -23,6 +20,8 @@ function keptOf({ bins, filled }, threshold) {
  */
 export function makeThreshold(report) {
   let value = report.threshold;
+  /** @type {Array<() => void>} */
+  const listeners = [];
   return {
     get value() {
       return value;

@@ -11,6 +11,7 @@ const { version } = require('../../package.json');
 /** @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace */
 /** @typedef {{ line: number, value?: ReasoningTrace, error?: string }} Entry */
 /** @typedef {import('../../index.js').ScoreBreakdown} ScoreBreakdown */
+/** @typedef {import('../../index.js').EmbedderStatus} EmbedderStatus */
 
 /** Where the files of a model may lie beside the page, and how they are called. */
 const MODEL = 'model/';
@@ -36,8 +37,12 @@ const button = element('button', { type: 'button', click: () => score() }, 'Scor
 const traceFiles = picker('Open traces…', '.json,.jsonl,.ndjson', readTraces);
 const modelFiles = picker('Open a model…', '.safetensors,.json', readModel);
 
-/** @type {Promise<boolean> | undefined} */
-let model;
+/**
+ * The status of the embedder; undefined while no model has been found or opened.
+ *
+ * @type {Promise<EmbedderStatus | undefined>}
+ */
+let embedder = Promise.resolve(undefined);
 
 partOf('try').append(
   element('h1', {}, 'Score traces'),
@@ -67,7 +72,12 @@ function picker(label, accept, open) {
     multiple: true,
     accept,
     'aria-label': label,
-    change: () => open([...(field.files ?? [])]),
+    change: () => {
+      const files = [...(field.files ?? [])];
+      // Otherwise the same files could not be opened again.
+      field.value = '';
+      open(files);
+    },
   });
   return element('label', { class: 'picker' }, `${label} `, field);
 }
@@ -97,17 +107,26 @@ async function readModel(files) {
     say(`A model is two files, which are opened together: ${WEIGHTS} and ${TOKENIZER}.`);
     return;
   }
-  if (model !== undefined && (await model)) {
-    say('There is a model already. To take another one, load the page again.');
+  if (await embedder) {
+    say('A model was opened already. To take another one, load the page again.');
     return;
   }
-  model = configure(() => Promise.all([weights.arrayBuffer(), tokenizer.arrayBuffer()]));
-  say((await model) ? 'The model is open.' : '');
+  say('Opening the model…');
+  try {
+    const status = await takeModel(() => Promise.all([weights.arrayBuffer(), tokenizer.arrayBuffer()]));
+    say(
+      status.available
+        ? `The model is open (${status.dtype}, ${status.kernel}). Choose Score to use it.`
+        : `The model cannot be used: ${status.reason}. To take another one, load the page again.`,
+    );
+  } catch (error) {
+    say(`The model cannot be opened: ${/** @type {Error} */ (error).message}`);
+  }
 }
 
-/** The model beside the page, if there is one; without any, novelty is 0.5. */
+/** The model beside the page. Rejects if there is none. */
 function modelBeside() {
-  return configure(() => Promise.all([fetchBytes(WEIGHTS), fetchBytes(TOKENIZER)]));
+  return takeModel(() => Promise.all([fetchBytes(WEIGHTS), fetchBytes(TOKENIZER)]));
 }
 
 /** @param {string} name */
@@ -118,19 +137,21 @@ async function fetchBytes(name) {
 }
 
 /**
- * Whether there is a model now.
+ * Configures the embedder with a model, unless it has one: that can be done once. Resolves with its status. Rejects if the model cannot
+ * be read, and another one can be taken then.
  *
  * @param {() => Promise<ArrayBuffer[]>} read
+ * @returns {Promise<EmbedderStatus>}
  */
-async function configure(read) {
-  try {
+function takeModel(read) {
+  const taken = embedder.then(async (status) => {
+    if (status !== undefined) return status;
     const [weights, tokenizer] = (await read()).map((bytes) => new Uint8Array(bytes));
     configureEmbedder({ model: { weights, tokenizer } });
-    return true;
-  } catch (error) {
-    console.info(`no model: ${/** @type {Error} */ (error).message}`);
-    return false;
-  }
+    return embedderStatus();
+  });
+  embedder = taken.catch(() => undefined);
+  return taken;
 }
 
 /**
@@ -165,21 +186,15 @@ async function score() {
   button.disabled = true;
   try {
     say('Looking for a model…');
-    model ??= modelBeside();
-    if (!(await model)) model = undefined;
-    say('Loading…');
-    const status = await embedderStatus();
+    const status = await modelBeside().catch((error) => console.info(`no model: ${error.message}`));
     const begun = performance.now();
-    const { entries, collector } = await scoreAll(tracesIn(text), status.dtype);
+    const { entries, collector } = await scoreAll(tracesIn(text), status?.available ? status : undefined);
     const seconds = (performance.now() - begun) / 1000;
     partOf('report').replaceChildren(
       ...drawReport(collector.summary({ finishedAt: new Date(), seconds })),
       await neighbours(entries),
     );
-    const computed = status.available
-      ? `${status.dtype}, ${status.kernel}`
-      : `without a model, so with a novelty of 0.5: ${status.reason}`;
-    say(`${entries.length} scored in ${seconds.toFixed(2)} s (${computed}).`);
+    say(`${entries.length} scored in ${seconds.toFixed(2)} s (${computedBy(status)}).`);
   } catch (error) {
     say(`Something went wrong: ${/** @type {Error} */ (error).message}`);
     throw error;
@@ -188,20 +203,28 @@ async function score() {
   }
 }
 
+/** What the scores rest on, in words. @param {EmbedderStatus | void} status */
+function computedBy(status) {
+  if (!status) return 'without a model, so novelty is 0.5';
+  if (!status.available) return `without a model, so novelty is 0.5: ${status.reason}`;
+  return `${status.dtype}, ${status.kernel}`;
+}
+
 /**
  * @param {Entry[]} entries
- * @param {'fp32' | 'q8' | null} dtype
+ * @param {EmbedderStatus | undefined} embedder undefined scores without one
  */
-async function scoreAll(entries, dtype) {
+async function scoreAll(entries, embedder) {
   const source = 'the page';
   const collector = new ReportCollector({
     threshold: 0.5,
     sources: [source],
     novelty: 'prefix',
-    dtype,
+    dtype: embedder?.dtype ?? null,
     version,
   });
-  const scorer = new Scorer();
+  // Without a model the embedder is left alone, so that a model can still be opened.
+  const scorer = new Scorer({ embedder: embedder ? 'default' : null });
   /** @type {ReasoningTrace[]} */
   const scored = [];
   for (const [position, { line, value, error }] of entries.entries()) {
@@ -237,7 +260,8 @@ async function scoreAll(entries, dtype) {
 
 /** The most similar traces of the first ones, by their words. @param {ReasoningTrace[]} traces */
 async function neighbours(traces) {
-  const memory = new TraceMemory();
+  // It must not forget any: the index of a neighbour is its place in the memory.
+  const memory = new TraceMemory({ maxElements: traces.length });
   for (const trace of traces) await memory.add(trace);
   const rows = [];
   for (const [index, trace] of traces.slice(0, LISTED).entries()) {
