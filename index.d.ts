@@ -1279,6 +1279,47 @@ export type EmbedderErrorCode =
   | 'ERR_INTERNAL';
 
 /**
+ * The `code` of every error of this package, and of every problem that `kp-score doctor` reports. The page
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/errors.md | Errors} says what each of them means.
+ */
+export type ErrorCode =
+  | EmbedderErrorCode
+  // Arguments. ERR_INVALID_OPTION is above.
+  | 'ERR_INVALID_TRACE'
+  | 'ERR_INVALID_VECTOR'
+  | 'ERR_INVALID_LABEL'
+  | 'ERR_INVALID_TEXT'
+  | 'ERR_INVALID_INPUT'
+  | 'ERR_INVALID_RECORD'
+  | 'ERR_INVALID_ENTRY'
+  | 'ERR_ALREADY_CONFIGURED'
+  // Memories and their files. ERR_OUT_OF_MEMORY is above.
+  | 'ERR_CACHE_NOT_FOUND'
+  | 'ERR_CACHE_DAMAGED'
+  | 'ERR_CACHE_OTHER_MODEL'
+  | 'ERR_CACHE_OTHER_METHOD'
+  | 'ERR_CACHE_IO'
+  // Stores.
+  | 'ERR_STORE_UNAVAILABLE'
+  | 'ERR_STORE_TIMEOUT'
+  | 'ERR_STORE_READ_ONLY'
+  | 'ERR_STORE_FULL'
+  | 'ERR_STORE_SCHEMA'
+  | 'ERR_STORE_OTHER_MODEL'
+  | 'ERR_STORE_OTHER_METHOD'
+  | 'ERR_STORE_OTHER_LIMITS'
+  | 'ERR_STORE'
+  // The package. ERR_INTERNAL is above.
+  | 'ERR_ADDON_LOAD'
+  | 'ERR_REPORT_TEMPLATE'
+  // The doctor alone.
+  | 'ERR_VERSION_MISMATCH'
+  | 'ERR_EMBEDDING_WRONG'
+  | 'ERR_CRASHED'
+  | 'ERR_TIMEOUT'
+  | 'ERR_NO_PROCESS';
+
+/**
  * Loads the embedder, unless an earlier call has, and says whether it works. Never rejects.
  *
  * @example
