@@ -116,7 +116,8 @@ export interface PgVectorStoreOptions {
  * A {@link NoveltyStore} in a table of PostgreSQL, which any number of processes can share. Comparing and adding are one round trip
  * and one atomic step; the page
  * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer and the package `pg`, and with `novelty: 'prefix'` pgvector 0.5 or newer (0.8 for
- * `index: 'hnsw'`). With `lexical` and `full` a call takes two round trips.
+ * `index: 'hnsw'`). With `lexical` and `full` a call takes three round trips, or two while the table holds at most 64 traces, and two more
+ * when it makes the statistics anew.
  *
  * Its calls reject with an `Error` that has one of the codes of a {@link NoveltyStore}, and the driver's error as its `cause`. They reject
  * with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options, and with `ERR_INVALID_ENTRY` or
