@@ -1285,6 +1285,7 @@ export type EmbedderErrorCode =
 export type ErrorCode =
   | EmbedderErrorCode
   // Arguments. ERR_INVALID_OPTION is above.
+  | 'ERR_INVALID_THIS'
   | 'ERR_INVALID_TRACE'
   | 'ERR_INVALID_VECTOR'
   | 'ERR_INVALID_LABEL'
@@ -1303,6 +1304,8 @@ export type ErrorCode =
   | 'ERR_STORE_UNAVAILABLE'
   | 'ERR_STORE_TIMEOUT'
   | 'ERR_STORE_READ_ONLY'
+  | 'ERR_STORE_ALREADY_STORED'
+  | 'ERR_STORE_DROPPED'
   | 'ERR_STORE_FULL'
   | 'ERR_STORE_SCHEMA'
   | 'ERR_STORE_OTHER_MODEL'
