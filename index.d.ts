@@ -1083,8 +1083,9 @@ export interface CleanOptions {
    */
   level?: PrivacyLevel;
   /**
-   * Whether what the SDK misses is found too: keys of some thirty providers, private keys, JSON Web Tokens, webhooks, passwords in
-   * URLs, in JSON and under names like `DB_PASSWORD`, card numbers, IPv6 addresses, and paths of Windows in JSON. The page
+   * Whether what the SDK misses is found too: keys of some eighty providers, private keys, JSON Web Tokens, webhooks, what is assigned to names
+   * like `DB_PASS`, cookies, passwords in URLs and in arguments of commands, numbers of cards, bank accounts and social security, telephone
+   * numbers in groups, IPv6 addresses, and more forms of home directories. The page
    * {@link https://github.com/openknowledgepulse/native/blob/main/docs/cleaning.md | Cleaning} lists them.
    *
    * @defaultValue `false`
@@ -1103,8 +1104,8 @@ export interface CleanOptions {
  * @param level - the level, as for the SDK, or options
  * @returns the clean text and what was replaced
  * @throws `TypeError` with `code` `ERR_INVALID_TEXT` if the text is not a string.
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if the options are not an object, if one of them has the wrong type, or if the
- * call has no such option; `RangeError` with the same code if there is no such level.
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if the options are not an object, if one of them has the wrong type, if the
+ * call has no such option, or if there is a third argument; `RangeError` with the same code if there is no such level.
  * @example
  * ```ts
  * cleanPii('mail bob@example.com'); // { cleaned: 'mail [REDACTED:email]', redactions: [{ type: 'email', count: 1 }] }
@@ -1129,7 +1130,8 @@ export function cleanPiiAsync(
  * its structure and the names of properties cleaned too. These strings stay as they are: `@context`, `@type`, `id`, `source_skill`; of the
  * metadata `created_at`, `task_domain`, `visibility` and `privacy_level`; the `type` of steps and entities, and `valid_from`.
  *
- * With `strict`, a string is also replaced if the name of its property says that it is a secret, as in `{ password: '…' }`.
+ * With `strict`, strings and numbers are also replaced if the name of a property that they are under says that they are secrets, as in
+ * `{ password: ['…'] }` and `{ name: 'X-Api-Key', value: '…' }`.
  *
  * The level is that of the options. What the trace says in `metadata.privacy_level` does not change it: a trace that is labelled
  * `private` loses its identifiers too, unless `level` is `private`.

@@ -166,6 +166,22 @@ describe('cleanPii', () => {
     if (typeof options !== 'string') await expect(cleanTrace(makeTrace(), options)).rejects.toEqual(error);
   });
 
+  test.each([[undefined], ['private'], [{ level: 'private' }]])(
+    'cleanPii, cleanPiiAsync and cleanTrace refuse a third argument after %p',
+    async (second) => {
+      const error = {
+        name: 'TypeError',
+        code: 'ERR_INVALID_OPTION',
+        message: 'this call takes two arguments, got 3: pass the level as an option, { level, strict }',
+      };
+      const third = { strict: true };
+      expect(() => cleanPii('text', second, third)).toThrow(expect.objectContaining(error));
+      await expect(cleanPiiAsync('text', second, third)).rejects.toMatchObject(error);
+      await expect(cleanTrace(makeTrace(), { level: 'private' }, third)).rejects.toMatchObject(error);
+      expect(cleanPii('text', second, undefined).cleaned).toBe('text');
+    },
+  );
+
   test('has no signal, because nothing can abort it while it runs', () => {
     expect(() => cleanPii('text', { signal: new AbortController().signal })).toThrow(
       'options.signal is not an option of this call; its options are level, strict',
@@ -315,9 +331,10 @@ describe('cleanTrace', () => {
       dbPassword: marker,
       GITHUB_TOKEN: marker,
       'x-api-key': marker,
+      pwd: [marker],
     };
     expect(strict.steps[0].input).toEqual(expected);
-    expect(redactions).toEqual([{ type: 'password', count: 5 }]);
+    expect(redactions).toEqual([{ type: 'password', count: 6 }]);
     expect((await cleanTrace(trace)).trace.steps[0].input).toEqual(input);
   });
 

@@ -295,7 +295,10 @@ export declare function embedderStatus(): Promise<NativeEmbedderStatus>
 /** Whether `configure` was called in this process. */
 export declare function isConfigured(): boolean
 
-/** Whether what stands under this name is a secret. */
+/** Whether this value, standing under this name, is a secret. */
+export declare function isSecret(name: string, value: string): boolean
+
+/** Whether what stands under this name can be a secret. */
 export declare function isSecretName(name: string): boolean
 
 /** The novelty memory of the default scorer: the live one, not a copy. */

@@ -21,7 +21,17 @@ const TEXTS = {
   letters: (length) => ['a'.repeat(length)],
   digits: (length) => ['1234567890'.repeat(length / 10)],
   base64: (length) => [base64(length)],
+  prose: (length) => repeated('The quick brown fox jumps over the lazy dog, and then it sleeps. ', length),
+  environment: (length) =>
+    repeated('DB_HOST=db.internal\nDB_PASSWORD=hunter2\nPATH=/usr/bin:/bin\nLANG=C\n', length),
+  json: (length) => repeated('{"key": "value", "id": 12345, "name": "bob", "token": "x"},', length),
 };
+
+/**
+ * @param {string} text
+ * @param {number} length
+ */
+const repeated = (text, length) => [text.repeat(length / text.length)];
 
 /** @param {number} length */
 function base64(length) {
@@ -32,9 +42,14 @@ function base64(length) {
 
 /** @typedef {{ kind: string, length: number }} Texts */
 
-/** @param {(text: string) => { cleaned: string, redactions: object[] }} clean */
-export function serveCleaner(clean) {
+/**
+ * @param {(text: string) => { cleaned: string, redactions: object[] }} clean
+ * @param {Record<string, (input: any) => unknown>} [more] what only this side can be asked
+ */
+export function serveCleaner(clean, more = {}) {
   return serve({
+    ...more,
+
     /** @param {Texts} texts */
     answers: ({ kind, length }) => TEXTS[kind](length).map((text) => clean(text)),
 

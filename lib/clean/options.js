@@ -18,6 +18,23 @@ const LEVELS = /** @type {const} */ (['aggregated', 'federated', 'private']);
 const OPTIONS = { level: readLevel, strict: ofType('boolean') };
 
 /**
+ * Refuses further arguments: as a third one, options would have no effect, and the secrets that they ask for would stay.
+ *
+ * @param {IArguments} given the arguments of a call that takes two
+ */
+function refuseMore(given) {
+  if (
+    given.length <= 2 ||
+    Array.prototype.every.call(given, (each, index) => index < 2 || each === undefined)
+  )
+    return;
+  throw invalidOption(
+    TypeError,
+    `this call takes two arguments, got ${given.length}: pass the level as an option, { level, strict }`,
+  );
+}
+
+/**
  * The settings of a call that cannot be aborted. As for the SDK's, a string is the level.
  *
  * @param {unknown} given
@@ -62,4 +79,4 @@ function settingsOf({ level = LEVELS[0], strict = false }) {
   return { identifiers: level !== 'private', strict };
 }
 
-module.exports = { LEVELS, readCallSettings, readSettings };
+module.exports = { LEVELS, readCallSettings, readSettings, refuseMore };

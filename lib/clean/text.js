@@ -6,7 +6,7 @@ const { cancellable, throwIfAborted } = require('../calls/abort.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { describe } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
-const { readCallSettings, readSettings } = require('./options.js');
+const { readCallSettings, readSettings, refuseMore } = require('./options.js');
 
 /** @import { CallOptions, CleanOptions, CleanedText, PrivacyLevel, Redaction } from '../../index.js' */
 
@@ -20,6 +20,8 @@ const { readCallSettings, readSettings } = require('./options.js');
  * @returns {CleanedText}
  */
 function cleanPii(text, level) {
+  // biome-ignore lint/complexity/noArguments: a rest parameter would change the signature.
+  refuseMore(arguments);
   const { identifiers, strict } = readSettings(level);
   const checked = requireText(text);
   const found = fromAddon(() => native.cleanPii(checked, identifiers, strict));
@@ -35,6 +37,8 @@ function cleanPii(text, level) {
  * @returns {Promise<CleanedText>}
  */
 async function cleanPiiAsync(text, level) {
+  // biome-ignore lint/complexity/noArguments: a rest parameter would change the signature.
+  refuseMore(arguments);
   const settings = readCallSettings(level);
   const checked = requireText(text);
   const { changed, redactions } = await cleanAll([checked], settings);

@@ -8,7 +8,7 @@ const { types } = require('node:util');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { describe, isArray } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
-const { readCallSettings } = require('./options.js');
+const { readCallSettings, refuseMore } = require('./options.js');
 const { cleanAll } = require('./text.js');
 
 /** @import { CallOptions, CleanOptions, CleanedTrace, ReadonlyReasoningTrace } from '../../index.js' */
@@ -21,6 +21,8 @@ const { cleanAll } = require('./text.js');
  * @returns {Promise<CleanedTrace>}
  */
 async function cleanTrace(trace, options) {
+  // biome-ignore lint/complexity/noArguments: a rest parameter would change the signature.
+  refuseMore(arguments);
   const settings = readCallSettings(options);
   const copier = new Copier(settings.strict);
   const copy = copier.copyTrace(trace);
@@ -61,6 +63,13 @@ const MOST_VALUES = 10_000_000;
 const PLAIN = /^\w{0,12}$/;
 
 const SECRET = '[REDACTED:password]';
+/** In a text, cookies are told by the name of their header, so they are cleaned with it. */
+const COOKIE = 'Cookie: ';
+/** What the two properties of a pair are called: `{ name: 'X-Api-Key', value: '…' }`. */
+const PAIR_NAMES = ['name', 'key', 'header', 'field'];
+const PAIR_VALUES = ['value', 'val', 'values'];
+/** The types of JSON Schema: an object with one of them as its `type` describes a property. */
+const SCHEMA_TYPES = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'];
 
 const JSON_VALUE = 'a value that JSON has';
 
@@ -91,11 +100,18 @@ class Copier {
    */
   #renamed = new Map();
   /**
-   * The copies of objects in free data: what is there twice is copied once. `null` stands for one that is being copied.
+   * The copies of objects in free data, by the names of secrets that they are under: what is there twice is copied once. `null` stands for
+   * one that is being copied.
    *
-   * @type {Map<object, object | null>}
+   * @type {Map<string, Map<object, object | null>>}
    */
   #copies = new Map();
+  /**
+   * The names of secrets and of cookies that all values are under which are copied now.
+   *
+   * @type {string[]}
+   */
+  #outerNames = [];
   /** @type {Map<string, boolean>} */
   #isSecret = new Map();
   /** @type {Array<string | number>} */
@@ -136,9 +152,12 @@ class Copier {
   #copy(value, kept, place) {
     switch (typeof value) {
       case 'string':
-        if (kept !== true) this.#clean(value, place);
+        if (this.#isSecretValue(value)) return this.#secret();
+        if (this.#outerNames.some(isCookieName)) this.#cleanCookies(value, place);
+        else if (kept !== true) this.#clean(value, place);
         return value;
       case 'number':
+        return this.#isSecretValue(String(value)) ? this.#secret() : value;
       case 'boolean':
       case 'undefined':
         return value;
@@ -164,6 +183,21 @@ class Copier {
   }
 
   /**
+   * @param {string} text
+   * @param {(text: string) => void} place
+   */
+  #cleanCookies(text, place) {
+    this.#clean(COOKIE + text, (clean) => place(clean.slice(COOKIE.length)));
+  }
+
+  #copiesHere() {
+    const names = this.#outerNames.join('\n');
+    const copies = this.#copies.get(names) ?? new Map();
+    this.#copies.set(names, copies);
+    return copies;
+  }
+
+  /**
    * A copy of an object that the schema says nothing of. As for JSON, an object that has a method `toJSON` is what that returns.
    *
    * @param {object} value
@@ -171,18 +205,19 @@ class Copier {
    * @returns {unknown}
    */
   #copyFree(value, place) {
-    const known = this.#copies.get(value);
+    const copies = this.#copiesHere();
+    const known = copies.get(value);
     if (known) return known;
     if (known === null) throw this.#invalid(TypeError, 'must not contain itself');
-    this.#copies.set(value, null);
+    copies.set(value, null);
     const json = this.#jsonOf(value);
     const copy =
       json === value
         ? this.#copyObject(value, undefined)
         : this.#nested(() => this.#copy(json, undefined, place));
     // A string may change in each place where it is.
-    if (copy !== null && typeof copy === 'object') this.#copies.set(value, copy);
-    else this.#copies.delete(value);
+    if (copy !== null && typeof copy === 'object') copies.set(value, copy);
+    else copies.delete(value);
     return copy;
   }
 
@@ -236,15 +271,22 @@ class Copier {
       throw this.#wrong('a safe integer of at least 0', length);
     }
     this.#countValues(length);
+    // A header and its value in a list of headers: `[['X-Api-Key', '…']]`. Lists of names have no values among them.
+    const isPair = this.#strict && length === 2 && typeof this.#path.at(-1) === 'number';
+    const name = isPair ? this.#read(value, 0) : undefined;
+    const pairName = typeof name === 'string' && this.#namesSecret(name) ? name : null;
     /** @type {unknown[]} */
     const copy = [];
     for (let index = 0; index < length; index++) {
       const element = this.#read(value, index);
+      const isValue = index === 1 && typeof element === 'string' && !/^[A-Za-z_.-]+$/.test(element);
       this.#path.push(index);
       copy.push(
-        this.#copy(element, kept, (text) => {
-          copy[index] = text;
-        }),
+        this.#under(isValue ? pairName : null, () =>
+          this.#copy(element, kept, (text) => {
+            copy[index] = text;
+          }),
+        ),
       );
       this.#path.pop();
     }
@@ -267,11 +309,13 @@ class Copier {
     const copy = {};
     const names = this.#namesOf(value);
     this.#countValues(names.length);
+    const pairName = this.#strict && kept === undefined ? this.#pairNameOf(value, names) : null;
     for (const name of names) {
       const property = this.#read(value, name);
       const keptThere = kept !== undefined && Object.hasOwn(kept, name) ? kept[name] : undefined;
+      const secretName = pairName !== null && PAIR_VALUES.includes(name.toLowerCase()) ? pairName : name;
       this.#path.push(name);
-      define(copy, name, this.#copyProperty(copy, name, property, keptThere));
+      define(copy, name, this.#copyProperty(copy, name, property, keptThere, secretName));
       this.#path.pop();
       this.#clean(name, (clean) => this.#renameLater(copy, name, clean));
     }
@@ -283,15 +327,54 @@ class Copier {
    * @param {string} name
    * @param {unknown} property
    * @param {true | Kept | undefined} kept
+   * @param {string} secretName the name that says whether the property is a secret
    */
-  #copyProperty(copy, name, property, kept) {
-    if (this.#strict && kept === undefined && typeof property === 'string' && property !== '') {
-      if (this.#namesSecret(name)) {
-        this.secrets++;
-        return SECRET;
-      }
-    }
-    return this.#copy(property, kept, (text) => define(copy, name, text));
+  #copyProperty(copy, name, property, kept, secretName) {
+    const place = (/** @type {string} */ text) => define(copy, name, text);
+    if (!this.#strict || kept !== undefined) return this.#copy(property, kept, place);
+    const isTold = isCookieName(secretName) || this.#namesSecret(secretName);
+    return this.#under(isTold && !isSchema(property) ? secretName : null, () =>
+      this.#copy(property, kept, place),
+    );
+  }
+
+  /**
+   * Copies with all values taken to be under a name of secrets or cookies too; `null` changes nothing.
+   *
+   * @template T
+   * @param {string | null} name
+   * @param {() => T} copy
+   * @returns {T}
+   */
+  #under(name, copy) {
+    if (name === null || this.#outerNames.includes(name)) return copy();
+    this.#outerNames.push(name);
+    const copied = copy();
+    this.#outerNames.pop();
+    return copied;
+  }
+
+  /** @param {string} value */
+  #isSecretValue(value) {
+    return this.#outerNames.some((name) => fromAddon(() => native.isSecret(name, value)));
+  }
+
+  #secret() {
+    this.secrets++;
+    return SECRET;
+  }
+
+  /**
+   * The name in an object of a name and a value, if it is that of a secret.
+   *
+   * @param {object} value
+   * @param {string[]} names
+   */
+  #pairNameOf(value, names) {
+    if (!names.some((name) => PAIR_VALUES.includes(name.toLowerCase()))) return null;
+    const name = names.find((each) => PAIR_NAMES.includes(each.toLowerCase()));
+    const given = name === undefined ? undefined : this.#read(value, name);
+    return typeof given === 'string' && this.#namesSecret(given) ? given : null;
   }
 
   /** @param {number} count */
@@ -397,6 +480,27 @@ function freeName(copy, name, numbers) {
     free = `${name} (${number})`;
   }
   return free;
+}
+
+/** @param {string} name */
+function isCookieName(name) {
+  return /(?:^|-)cookies?$/i.test(name);
+}
+
+/**
+ * Whether a value is the schema of a property, as the declarations of tools have it.
+ *
+ * @param {unknown} value
+ */
+function isSchema(value) {
+  if (value === null || typeof value !== 'object' || isArray(value)) return false;
+  try {
+    const { type, value: own } = /** @type {Properties} */ (value);
+    return typeof type === 'string' && SCHEMA_TYPES.includes(type) && own === undefined;
+  } catch {
+    // Whoever copies it reports what cannot be read.
+    return false;
+  }
 }
 
 /** @param {Array<string | number>} path */

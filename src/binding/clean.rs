@@ -74,10 +74,16 @@ pub fn clean_all(
     })
 }
 
-/// Whether what stands under this name is a secret.
+/// Whether what stands under this name can be a secret.
 #[napi(catch_unwind)]
 pub fn is_secret_name(name: String) -> bool {
     clean::is_secret_name(&name)
+}
+
+/// Whether this value, standing under this name, is a secret.
+#[napi(catch_unwind)]
+pub fn is_secret(name: String, value: String) -> bool {
+    clean::is_secret(&name, &value)
 }
 
 /// Cleaning texts, away from the event loop.

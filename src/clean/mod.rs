@@ -6,11 +6,16 @@
 //!
 //! Texts are JavaScript's: UTF-16 code units, which may be lone surrogates ([`text`]).
 
+mod commands;
+mod keys;
 mod kinds;
-mod strict;
+mod names;
+mod numbers;
+mod paths;
 mod text;
+mod values;
 
-pub use strict::is_secret_name;
+pub use names::{is_secret, is_secret_name};
 
 use std::ops::Deref;
 
@@ -116,6 +121,9 @@ fn clean(text: &[u16], options: Options, redactions: &mut Redactions, call: &Cal
     for kind in KINDS.iter().filter(|kind| options.wants(kind)) {
         if call.is_cancelled() {
             break;
+        }
+        if !text.has_all(kind.needs) {
+            continue;
         }
         let found = (kind.find)(text.letters());
         if found.is_empty() {

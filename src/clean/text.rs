@@ -6,23 +6,39 @@ use std::{borrow::Cow, ops::Range};
 pub(super) const WHITE_SPACE: u8 = 0x80;
 /// What stands for everything else beyond ASCII.
 const OTHER: u8 = 0xFF;
+/// What stands for a Latin letter beyond ASCII.
+pub(super) const LATIN: u8 = 0xFE;
 
 /// UTF-16 code units, and beside each a letter: one byte that says what the expressions can tell apart.
 ///
-/// They name ASCII characters and white space. So the letter of an ASCII character is itself, JavaScript's other white space has one
-/// letter, and one more stands for all the rest, among it lone surrogates. A letter is at the place of its unit, and that is
+/// They name ASCII characters, white space and Latin letters. So the letter of an ASCII character is itself, JavaScript's other white space
+/// has one letter, Latin letters another, and one more stands for all the rest, among it lone surrogates. A letter is at the place of its unit, and that is
 /// how JavaScript's expressions see a text without the flag `u`: ASCII letters have no other case beyond ASCII there.
 pub(super) struct Text<'t> {
     units: Cow<'t, [u16]>,
     letters: Vec<u8>,
+    /// Which letters there are, and perhaps have been. Any digit stands at `0`.
+    has: [bool; 256],
 }
 
 impl<'t> Text<'t> {
     pub(super) fn new(units: &'t [u16]) -> Self {
+        let letters: Vec<u8> = units.iter().copied().map(letter).collect();
+        let mut has = [false; 256];
+        for letter in &letters {
+            has[usize::from(*letter)] = true;
+        }
+        has[usize::from(b'0')] = (b'0'..=b'9').any(|digit| has[usize::from(digit)]);
         Self {
             units: Cow::Borrowed(units),
-            letters: units.iter().copied().map(letter).collect(),
+            letters,
+            has,
         }
+    }
+
+    /// Whether all of these letters can be in the text; `0` stands for any digit.
+    pub(super) fn has_all(&self, letters: &[u8]) -> bool {
+        letters.iter().all(|letter| self.has[usize::from(*letter)])
     }
 
     pub(super) fn letters(&self) -> &[u8] {
@@ -55,10 +71,11 @@ impl<'t> Text<'t> {
         }
         units.extend_from_slice(&self.units[end..]);
         letters.extend_from_slice(&self.letters[end..]);
-        *self = Self {
-            units: Cow::Owned(units),
-            letters,
-        };
+        self.units = Cow::Owned(units);
+        self.letters = letters;
+        for letter in marker.bytes() {
+            self.has[usize::from(letter)] = true;
+        }
     }
 }
 
@@ -68,6 +85,8 @@ fn letter(unit: u16) -> u8 {
         0..=0x7F => unit as u8,
         // JavaScript's `\s`: WhiteSpace and LineTerminator of ECMA-262.
         0xA0 | 0x1680 | 0x2000..=0x200A | 0x2028 | 0x2029 | 0x202F | 0x205F | 0x3000 | 0xFEFF => WHITE_SPACE,
+        // Latin-1 and its two extensions, without the signs of multiplication and division.
+        0xC0..=0x24F if !matches!(unit, 0xD7 | 0xF7) => LATIN,
         _ => OTHER,
     }
 }

@@ -1,0 +1,584 @@
+'use strict';
+
+// Secrets of many kinds in the texts where agents meet them. All are made up; keys are put together here, so that nobody takes them for
+// real ones. The tests and the benchmark use them.
+
+/**
+ * @param {string} alphabet
+ * @param {number} count
+ */
+const some = (alphabet, count) =>
+  Array.from({ length: count }, (_, index) => alphabet[index % alphabet.length]).join('');
+const mixed = (/** @type {number} */ count) => some('aB3dE5fG7hJ', count);
+const hex = (/** @type {number} */ count) => some('0a1b2c3d4e5f', count);
+const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
+
+const LINES_OF_KEY = [mixed(64), some('Qz7+kL9/mN', 64), `${mixed(20)}==`];
+/** @param {string} name */
+const pem = (name) => [`-----BEGIN ${name}-----`, ...LINES_OF_KEY, `-----END ${name}-----`].join('\n');
+
+/**
+ * Secrets that are told by themselves: their kind, and what must not be left of them.
+ *
+ * @type {Array<[kind: string, secret: string]>}
+ */
+const KEYS = [
+  ['OpenAI', `sk-${mixed(48)}`],
+  ['OpenAI project', `sk-proj-${mixed(40)}_${mixed(30)}-x`],
+  ['OpenAI service account', `sk-svcacct-${mixed(60)}`],
+  ['Anthropic', `sk-ant-api03-${mixed(80)}-${mixed(8)}AA`],
+  ['OpenRouter', `sk-or-v1-${hex(64)}`],
+  ['Langfuse', `sk-lf-${hex(8)}-${hex(4)}-${hex(4)}-${hex(4)}-${hex(12)}`],
+  ['LangSmith personal', `lsv2_pt_${hex(32)}_${hex(10)}`],
+  ['LangSmith service', `lsv2_sk_${hex(32)}_${hex(10)}`],
+  ['LangSmith old', `ls__${hex(32)}`],
+  ['Tavily', `tvly-${mixed(32)}`],
+  ['Tavily development', `tvly-dev-${mixed(32)}`],
+  ['Pinecone', `pcsk_${mixed(6)}_${mixed(60)}`],
+  ['Supabase access token', `sbp_${hex(40)}`],
+  ['Supabase secret key', `sb_secret_${mixed(22)}_${mixed(8)}`],
+  ['PostHog personal', `phx_${mixed(43)}`],
+  ['PostHog project', `phc_${mixed(43)}`],
+  ['Figma', `figd_${mixed(40)}`],
+  ['Mailgun', `key-${hex(32)}`],
+  ['Mailgun domain', `${hex(32)}-${hex(8)}-${hex(8)}`],
+  ['Mailchimp', `${hex(32)}-us12`],
+  ['Discord bot', `MTA5${mixed(20)}.${mixed(6)}.${mixed(38)}`],
+  ['Telegram bot', `1234567890:AA${mixed(33)}`],
+  ['GitHub', `ghp_${mixed(36)}`],
+  ['GitHub fine-grained', `github_pat_${mixed(22)}_${mixed(59)}`],
+  ['GitLab', `glpat-${mixed(20)}`],
+  ['AWS access key', `AKIA${some('ABCD2345', 16)}`],
+  ['AWS temporary key', `ASIA${some('ABCD2345', 16)}`],
+  ['Google API key', `AIza${mixed(35)}`],
+  ['Google access token', `ya29.${mixed(60)}`],
+  ['Google client secret', `GOCSPX-${mixed(28)}`],
+  ['Azure client secret', `aB38Q~${mixed(34)}`],
+  ['Stripe', `sk_live_${mixed(24)}`],
+  ['Stripe restricted', `rk_test_${mixed(24)}`],
+  ['Stripe webhook', `whsec_${mixed(32)}`],
+  ['Slack bot', `xoxb-123456789012-${mixed(24)}`],
+  ['Slack app', `xapp-1-A0-${mixed(40)}`],
+  ['npm', `npm_${mixed(36)}`],
+  ['PyPI', `pypi-AgEIcHlwaS5vcmc${mixed(60)}`],
+  ['RubyGems', `rubygems_${hex(48)}`],
+  ['Docker Hub', `dckr_pat_${mixed(27)}`],
+  ['Hugging Face', `hf_${some('aBcDeF', 34)}`],
+  ['Groq', `gsk_${mixed(52)}`],
+  ['xAI', `xai-${mixed(80)}`],
+  ['Perplexity', `pplx-${mixed(48)}`],
+  ['Replicate', `r8_${mixed(37)}`],
+  ['NVIDIA', `nvapi-${mixed(64)}`],
+  ['SendGrid', `SG.${mixed(22)}.${mixed(43)}`],
+  ['Twilio', `SK${hex(32)}`],
+  ['Brevo', `xkeysib-${hex(64)}-${mixed(16)}`],
+  ['DigitalOcean', `dop_v1_${hex(64)}`],
+  ['Databricks', `dapi${hex(32)}`],
+  ['Netlify', `nfp_${mixed(36)}`],
+  ['Vercel', `vercel_blob_rw_${mixed(40)}`],
+  ['PlanetScale', `pscale_tkn_${mixed(43)}`],
+  ['Vault', `hvs.${mixed(90)}`],
+  ['Doppler', `dp.pt.${mixed(43)}`],
+  ['Pulumi', `pul-${hex(40)}`],
+  ['Shopify', `shpat_${hex(32)}`],
+  ['Square', `sq0csp-${mixed(43)}`],
+  ['Square access token', `EAAA${mixed(60)}`],
+  ['Grafana', `glsa_${mixed(32)}_${hex(8)}`],
+  ['Grafana Cloud', `glc_${mixed(60)}`],
+  ['Sentry token', `sntrys_${mixed(60)}`],
+  ['New Relic', `NRAK-${mixed(27)}`],
+  ['Linear', `lin_api_${mixed(40)}`],
+  ['Notion', `ntn_${mixed(46)}`],
+  ['Airtable', `pat${mixed(14)}.${hex(64)}`],
+  ['Postman', `PMAK-${hex(24)}-${hex(34)}`],
+  ['Atlassian', `ATATT3${mixed(60)}=${hex(8)}`],
+  ['HubSpot', `pat-na1-${hex(8)}-${hex(4)}-${hex(4)}-${hex(4)}-${hex(12)}`],
+  ['1Password', `ops_eyJ${mixed(80)}`],
+  ['JSON Web Token', `eyJ${mixed(30)}.eyJ${mixed(60)}.${mixed(43)}`],
+  ['Slack webhook', `https://hooks.slack.com/services/T${mixed(9)}/B${mixed(9)}/${mixed(24)}`],
+  ['Discord webhook', `https://discord.com/api/webhooks/123456789/${mixed(60)}`],
+  ['payment card', '4111 1111 1111 1111'],
+  ['payment card in one piece', '5555555555554444'],
+  ['IBAN in groups', 'DE89 3704 0044 0532 0130 00'],
+  ['IBAN in one piece', 'GB29NWBK60161331926819'],
+  ['US social security number', '536-22-8725'],
+  ['Swiss social security number', '756.9217.0769.85'],
+  ['telephone number of Germany', '+49 30 901820'],
+  ['telephone number of the United Kingdom', '+44 20 7946 0958'],
+  ['telephone number of France', '+33 1 23 45 67 89'],
+  ['telephone number of Switzerland', '+41-44-668-18-00'],
+  ['e-mail address', "bob.o'brien@example.com"],
+  ['e-mail address with another letter', 'josé.garcía@example.com'],
+  ['IPv6 address', '2001:db8::ff00:42:8329'],
+  ['home of Linux', '/home/alice/work/app'],
+  ['home of another letter', '/home/josé/work'],
+  ['home of Windows', 'c:\\Users\\bob\\notes.txt'],
+  ["Claude Code's home of Linux", '-home-alice-project'],
+  ["Claude Code's home of macOS", '-Users-bob-src-app'],
+  ['URL of PostgreSQL', 'postgres://app:hunter2pw@db.internal:5432/app'],
+];
+
+/**
+ * Texts around a secret that is told by itself: `keeps` is what must be left of them.
+ *
+ * @type {Array<[name: string, make: (secret: string) => string, keeps: string[]]>}
+ */
+const SURROUNDINGS = [
+  [
+    'prose',
+    (secret) => `The build used ${secret} and then it failed.`,
+    ['The build used ', ' and then it failed.'],
+  ],
+  [
+    'an env dump',
+    (secret) => `LANG=C\nSOME_THING=${secret}\nSHELL=/bin/bash`,
+    ['LANG=C\nSOME_THING=', '\nSHELL=/bin/bash'],
+  ],
+  [
+    'a shell history',
+    (secret) => `cd /srv\nmytool run "${secret}"\nls -l`,
+    ['cd /srv\nmytool run "', '"\nls -l'],
+  ],
+  [
+    'JSON in JSON',
+    (secret) => JSON.stringify({ body: JSON.stringify({ first: 1, thing: secret, last: 'x' }) }),
+    ['{"body":"{\\"first\\":1,\\"thing\\":\\"', '\\",\\"last\\":\\"x\\"}"}'],
+  ],
+  [
+    'a diff',
+    (secret) => `@@ -1,2 +1,2 @@\n-thing: none\n+thing: ${secret}\n other: 1`,
+    ['-thing: none\n+thing: ', '\n other: 1'],
+  ],
+  [
+    'HTTP headers',
+    (secret) => `GET /x HTTP/1.1\r\nHost: example.com\r\nX-Thing: ${secret}\r\nAccept: */*`,
+    ['Host: example.com\r\nX-Thing: ', '\r\nAccept: */*'],
+  ],
+  [
+    'YAML',
+    (secret) => `service:\n  thing: ${secret}\n  replicas: 2`,
+    ['service:\n  thing: ', '\n  replicas: 2'],
+  ],
+  [
+    'a log',
+    (secret) => `2024-05-01T12:00:00Z INFO worker started thing=${secret} in 12ms`,
+    ['2024-05-01T12:00:00Z INFO worker started thing=', ' in 12ms'],
+  ],
+];
+
+const PASSWORD = 'hunter2';
+const TOKEN = mixed(32);
+const BASIC = base64('alice:hunter2pw');
+
+/**
+ * Secrets that only what is around them tells: the text, what must not be left, and what must be.
+ *
+ * @type {Array<[kind: string, text: string, secrets: string | string[], keeps?: string[]]>}
+ */
+const TOLD_BY_NAMES = [
+  // Variables of the environment.
+  ['DB_PASS', `DB_PASS=${PASSWORD}\nDB_HOST=db`, PASSWORD, ['DB_PASS=', '\nDB_HOST=db']],
+  ['OPENAI_KEY', `OPENAI_KEY=${TOKEN}\nLANG=C`, TOKEN, ['OPENAI_KEY=', '\nLANG=C']],
+  ['SECRET_KEY_BASE', `SECRET_KEY_BASE=${hex(128)}`, hex(12)],
+  ['REDIS_AUTH', `export REDIS_AUTH=${PASSWORD}; ls`, PASSWORD, ['; ls']],
+  [
+    'a password with signs',
+    `export DB_PASSWORD=p@ss,w0rd;x)y\nexport LANG=C`,
+    ['p@ss', 'w0rd', ';x)y'],
+    ['\nexport LANG=C'],
+  ],
+  [
+    'a password with spaces',
+    `MAIL_PASSWORD="correct horse battery"\nX=1`,
+    ['correct', 'horse', 'battery'],
+    ['\nX=1'],
+  ],
+  ['SMTP_PW', `SMTP_PW='${PASSWORD}' node app.js`, PASSWORD, [' node app.js']],
+  ['another key', `ACME_KEY=${TOKEN}`, TOKEN],
+  ['DB_PASSWORD_PROD', `DB_PASSWORD_PROD=${PASSWORD}`, PASSWORD],
+  ['STRIPE_SECRET2', `STRIPE_SECRET2=${PASSWORD}`, PASSWORD],
+  ['the value that a variable falls back to', `url=\${DB_PASSWORD:-${PASSWORD}}/app`, PASSWORD, ['}/app']],
+  ['PowerShell', `$env:API_TOKEN = "${PASSWORD}"`, PASSWORD],
+  [
+    'a Dockerfile',
+    `FROM node\nENV DB_PASSWORD ${PASSWORD}\nRUN make`,
+    PASSWORD,
+    ['FROM node\nENV DB_PASSWORD ', '\nRUN make'],
+  ],
+  ['setx', `setx API_TOKEN ${PASSWORD}`, PASSWORD],
+  [
+    'env in JSON',
+    JSON.stringify({ out: `DB_PASS=${PASSWORD}\nHOME=/root\n` }),
+    PASSWORD,
+    ['\\nHOME=/root\\n"}'],
+  ],
+  [
+    'env in JSON in JSON',
+    JSON.stringify({ a: JSON.stringify({ out: `DB_PASS=${PASSWORD}\nHOME=/root` }) }),
+    PASSWORD,
+    ['HOME=/root'],
+  ],
+  [
+    'a diff of env',
+    `-DB_PASS=old-${PASSWORD}\n+DB_PASS=${PASSWORD}\n LANG=C`,
+    PASSWORD,
+    ['\n+DB_PASS=', '\n LANG=C'],
+  ],
+  // Programs.
+  [
+    'os.environ',
+    `os.environ["DB_PASSWORD"] = "${PASSWORD}"\nrun()`,
+    PASSWORD,
+    ['os.environ["DB_PASSWORD"] = "', '"\nrun()'],
+  ],
+  ['process.env', `process.env['API_KEY'] = '${PASSWORD}';`, PASSWORD, ["process.env['API_KEY'] = '", "';"]],
+  ['process.env with a point', `process.env.DB_PASS = '${PASSWORD}';`, PASSWORD],
+  [
+    'setdefault',
+    `os.environ.setdefault("DB_PASSWORD", "${PASSWORD}")`,
+    PASSWORD,
+    ['os.environ.setdefault("DB_PASSWORD", "', '")'],
+  ],
+  ['what getenv falls back to', `pw = os.getenv("DB_PASSWORD", "${PASSWORD}")`, PASSWORD],
+  [
+    'what process.env falls back to',
+    `const dbPassword = process.env.DB_PASSWORD || '${PASSWORD}';`,
+    PASSWORD,
+  ],
+  [
+    'a setter of headers',
+    `headers.set('X-Api-Key', '${PASSWORD}');`,
+    PASSWORD,
+    ["headers.set('X-Api-Key', '", "');"],
+  ],
+  ['a name with a type', `password: str = "${PASSWORD}"`, PASSWORD],
+  [
+    'a constant with a type',
+    `const ADMIN_PASSWORD: &str = "${PASSWORD}";`,
+    PASSWORD,
+    ['const ADMIN_PASSWORD: ', ';'],
+  ],
+  ['a call around a string', `db_password=SecretStr("${PASSWORD}")`, PASSWORD],
+  ['an arrow of Ruby', `{ :password => "${PASSWORD}", :user => "bob" }`, PASSWORD, [':user => "bob" }']],
+  ['an array of PHP', `['db_password' => '${PASSWORD}', 'host' => 'db']`, PASSWORD, ["'host' => 'db']"]],
+  ["PHP's define", `define('DB_PASSWORD', '${PASSWORD}');`, PASSWORD],
+  ['Go', `apiToken := "${PASSWORD}"`, PASSWORD],
+  [
+    'a property of JavaScript',
+    `login({ user: 'bob', dbPassword: '${PASSWORD}' })`,
+    PASSWORD,
+    ["login({ user: 'bob', dbPassword: ", ' })'],
+  ],
+  // Data.
+  [
+    'JSON',
+    `{"user": "bob", "password": "${PASSWORD}", "port": 1}`,
+    PASSWORD,
+    ['{"user": "bob", "password": "', '", "port": 1}'],
+  ],
+  [
+    'a list in JSON',
+    `{"passwords": ["${PASSWORD}", "second-${PASSWORD}"], "port": 1}`,
+    PASSWORD,
+    ['"], "port": 1}'],
+  ],
+  [
+    'a list of a singular name in JSON',
+    `{"password": ["${PASSWORD}"], "port": 1}`,
+    PASSWORD,
+    ['"], "port": 1}'],
+  ],
+  ['an object in JSON', `{"secret": {"value": "${PASSWORD}"}, "port": 1}`, PASSWORD, ['"}, "port": 1}']],
+  ['a number in JSON', '{"token": 123456789, "port": 1}', '123456789', [', "port": 1}']],
+  [
+    'a name and a value in JSON',
+    `[{"name": "X-Api-Key", "value": "${PASSWORD}"}]`,
+    PASSWORD,
+    ['[{"name": "X-Api-Key", "value": "', '"}]'],
+  ],
+  [
+    'JSON in JSON',
+    JSON.stringify({ a: JSON.stringify({ apiKey: PASSWORD, b: 1 }) }),
+    PASSWORD,
+    ['\\"b\\":1}"}'],
+  ],
+  [
+    'YAML',
+    `db:\n  user: bob\n  db_password: ${PASSWORD}\n  port: 1`,
+    PASSWORD,
+    ['  user: bob\n  db_password: ', '\n  port: 1'],
+  ],
+  [
+    'YAML with spaces',
+    `db:\n  db_password: correct horse battery\n  port: 1`,
+    ['correct', 'horse', 'battery'],
+    ['\n  port: 1'],
+  ],
+  [
+    'names and values of YAML',
+    `env:\n  - name: DB_PASSWORD\n    value: ${PASSWORD}\n  - name: PORT\n    value: 80`,
+    PASSWORD,
+    ['- name: PORT\n    value: 80'],
+  ],
+  ['TOML', `[db]\npassword = "${PASSWORD}"\nport = 1`, PASSWORD, ['\nport = 1']],
+  ['INI', `[db]\ndbpassword=${PASSWORD}\nport=1`, PASSWORD, ['\nport=1']],
+  [
+    'XML',
+    `<db><user>bob</user><password>${PASSWORD}</password></db>`,
+    PASSWORD,
+    ['<db><user>bob</user><password>', '</password></db>'],
+  ],
+  [
+    'attributes of XML',
+    `<add key="DbPassword" value="${PASSWORD}" />`,
+    PASSWORD,
+    ['<add key="DbPassword" value="', '" />'],
+  ],
+  [
+    'an element with a name',
+    `<string name="api_key">${PASSWORD}</string>`,
+    PASSWORD,
+    ['<string name="api_key">', '</string>'],
+  ],
+  ['a query', `GET /x?token=${TOKEN}&page=2 HTTP/1.1`, TOKEN, ['GET /x?token=', '&page=2 HTTP/1.1']],
+  ['a form', `user=bob&password=${PASSWORD}&next=home`, PASSWORD, ['user=bob&password=', '&next=home']],
+  [
+    '.netrc',
+    `machine api.example.com login bob password ${PASSWORD}`,
+    PASSWORD,
+    ['machine api.example.com login bob password '],
+  ],
+  [
+    '.netrc in lines',
+    `machine api.example.com\n  login bob\n  password hunters\n`,
+    'hunters',
+    ['machine api.example.com\n  login bob\n'],
+  ],
+  ['.pgpass', `db.example.com:5432:app:bob:${PASSWORD}\n`, PASSWORD, [':5432:app:bob:']],
+  ['.pgpass with stars', `*:*:*:bob:${PASSWORD}`, PASSWORD, ['*:*:*:bob:']],
+  ['.npmrc', `//registry.example.com/:_authToken=${TOKEN}`, TOKEN, ['//registry.example.com/:_authToken=']],
+  ['.npmrc with a password', `_auth=${BASIC}`, BASIC],
+  [
+    "Docker's auth",
+    `{"auths": {"https://index.docker.io/v1/": {"auth": "${BASIC}"}}}`,
+    BASIC,
+    ['{"auths": {"https://index.docker.io/v1/": {"auth": "', '"}}}'],
+  ],
+  [
+    'a secret of Kubernetes',
+    `kind: Secret\ndata:\n  password: ${base64(PASSWORD)}\n`,
+    base64(PASSWORD),
+    ['kind: Secret\ndata:\n'],
+  ],
+  [
+    'a connection string of ADO',
+    `Server=db;User Id=sa;Password=${PASSWORD};Encrypt=True`,
+    PASSWORD,
+    ['Server=db;User Id=sa;Password=', ';Encrypt=True'],
+  ],
+  [
+    'a key of Azure',
+    `AccountName=x;AccountKey=${mixed(86)}==;EndpointSuffix=y`,
+    mixed(20),
+    [';EndpointSuffix=y'],
+  ],
+  // HTTP.
+  [
+    'Authorization with Token',
+    `GET / HTTP/1.1\r\nAuthorization: Token ${TOKEN}\r\nAccept: */*`,
+    TOKEN,
+    ['Authorization: Token ', '\r\nAccept: */*'],
+  ],
+  [
+    'Authorization alone',
+    `Authorization: ${TOKEN}\nAccept: */*`,
+    TOKEN,
+    ['Authorization: ', '\nAccept: */*'],
+  ],
+  ['Authorization with Basic', `Authorization: Basic ${BASIC}`, BASIC, ['Authorization: Basic ']],
+  [
+    'Authorization with a short bearer',
+    'Authorization: Bearer abc123def456',
+    'abc123def456',
+    ['Authorization: Bearer'],
+  ],
+  ['Authorization with ApiKey', `authorization: ApiKey ${TOKEN}`, TOKEN],
+  [
+    'Authorization of AWS',
+    `Authorization: AWS4-HMAC-SHA256 Credential=${mixed(20)}/20240501/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=${hex(64)}`,
+    hex(12),
+  ],
+  ['Proxy-Authorization', `Proxy-Authorization: Basic ${BASIC}`, BASIC],
+  [
+    'Authorization in JSON',
+    `{"headers": {"Authorization": "Token ${TOKEN}", "Accept": "*/*"}}`,
+    TOKEN,
+    ['", "Accept": "*/*"}}'],
+  ],
+  [
+    'Authorization in curl',
+    `curl -H 'Authorization: Token ${TOKEN}' https://api.example.com`,
+    TOKEN,
+    ["curl -H 'Authorization: Token ", "' https://api.example.com"],
+  ],
+  ['X-Api-Key', `X-Api-Key: ${TOKEN}\r\nAccept: */*`, TOKEN, ['X-Api-Key: ', '\r\nAccept: */*']],
+  [
+    'X-Auth-Token in curl',
+    `curl -H "X-Auth-Token: ${PASSWORD}" https://x.example.com`,
+    PASSWORD,
+    ['" https://x.example.com'],
+  ],
+  [
+    'Cookie',
+    `Cookie: theme=dark; sessionid=${TOKEN}; lang=de\r\nAccept: */*`,
+    TOKEN,
+    ['Cookie: theme=dark; sessionid=', '; lang=de\r\nAccept: */*'],
+  ],
+  [
+    'Set-Cookie',
+    `Set-Cookie: sid=${TOKEN}; Path=/; HttpOnly`,
+    TOKEN,
+    ['Set-Cookie: sid=', '; Path=/; HttpOnly'],
+  ],
+  ['Set-Cookie of Express', `set-cookie: connect.sid=s%3A${TOKEN}; Path=/`, TOKEN, ['; Path=/']],
+  ['Cookie in JSON', `{"cookie": "PHPSESSID=${hex(26)}; a=b"}`, hex(26), ['; a=b"}']],
+  [
+    'X-Amz-Signature',
+    `https://b.s3.amazonaws.com/k?X-Amz-Date=20240501T000000Z&X-Amz-Signature=${hex(64)}&x=1`,
+    hex(12),
+    ['?X-Amz-Date=20240501T000000Z&X-Amz-Signature=', '&x=1'],
+  ],
+  ['X-Amz-Security-Token', `?X-Amz-Security-Token=${mixed(90)}&x=1`, mixed(20), ['&x=1']],
+  [
+    'a signature of Azure',
+    `https://x.blob.core.windows.net/c?sv=2022&sig=${mixed(43)}%3D`,
+    mixed(20),
+    ['?sv=2022&sig='],
+  ],
+  [
+    'a password in a URL',
+    `git clone https://bob:${PASSWORD}@git.example.com/x.git`,
+    PASSWORD,
+    ['git clone https://bob:', '@git.example.com/x.git'],
+  ],
+  [
+    'a token in a URL',
+    `https://${TOKEN}@git.example.com/x.git`,
+    TOKEN,
+    ['https://', '@git.example.com/x.git'],
+  ],
+  ["Sentry's DSN", `https://${hex(32)}@o1.ingest.sentry.io/2`, hex(32), ['@o1.ingest.sentry.io/2']],
+  ['Redis with a password', `redis-cli -u redis://:${PASSWORD}@cache:6379`, PASSWORD],
+  // Commands.
+  [
+    'curl -u',
+    `curl -s -u bob:${PASSWORD} https://api.example.com | jq .`,
+    PASSWORD,
+    ['curl -s -u bob:', ' https://api.example.com | jq .'],
+  ],
+  [
+    'curl --user',
+    `curl --user 'bob:${PASSWORD}' https://api.example.com`,
+    PASSWORD,
+    ["curl --user 'bob:", "' https://api.example.com"],
+  ],
+  ['curl -u in one word', `curl -ubob:${PASSWORD} x`, PASSWORD],
+  ['curl -b', `curl -b 'sid=${TOKEN}' x`, TOKEN],
+  [
+    'curl over lines',
+    `curl https://x.example.com \\\n  -u bob:${PASSWORD} \\\n  -o out`,
+    PASSWORD,
+    [' \\\n  -o out'],
+  ],
+  [
+    'mysql -p',
+    `mysql -u root -p${PASSWORD} -h db app < dump.sql`,
+    PASSWORD,
+    ['mysql -u root -p', ' -h db app < dump.sql'],
+  ],
+  ['mysqldump -p', `mysqldump -uroot -p'${PASSWORD}' app`, PASSWORD, [' app']],
+  [
+    '--password',
+    `psql-tool --user bob --password ${PASSWORD} --host db`,
+    PASSWORD,
+    ['--user bob --password ', ' --host db'],
+  ],
+  ['--password=', `tool --password=${PASSWORD} run`, PASSWORD, [' run']],
+  ['--token', `gh-tool --token ${TOKEN} list`, TOKEN, ['--token ', ' list']],
+  ['--api-key', `tool --api-key "${PASSWORD}" list`, PASSWORD, ['" list']],
+  ['--client-secret', `az ad --client-secret ${PASSWORD}`, PASSWORD],
+  ['-storepass', `keytool -list -storepass ${PASSWORD} -v`, PASSWORD, [' -v']],
+  [
+    'arguments in JSON',
+    `{"argv": ["tool", "--password", "${PASSWORD}", "run"]}`,
+    PASSWORD,
+    ['"--password", "', '", "run"]}'],
+  ],
+  ['sshpass -p', `sshpass -p ${PASSWORD} ssh bob@host.example.com`, PASSWORD, ['sshpass -p ']],
+  ['sshpass -p in one word', `sshpass -p'${PASSWORD}' scp a b`, PASSWORD, [' scp a b']],
+  ['redis-cli -a', `redis-cli -h cache -a ${PASSWORD} ping`, PASSWORD, ['redis-cli -h cache -a ', ' ping']],
+  [
+    'docker login',
+    `docker login -u bob -p ${PASSWORD} registry.example.com`,
+    PASSWORD,
+    ['docker login -u bob -p ', ' registry.example.com'],
+  ],
+  ['ldapsearch', `ldapsearch -D cn=admin -w ${PASSWORD} -b dc=x`, PASSWORD, [' -b dc=x']],
+  ['mongosh', `mongosh -u root -p ${PASSWORD} db`, PASSWORD, [' db']],
+  ['openssl', `openssl rsa -passin pass:${PASSWORD} -in k`, PASSWORD, [' -in k']],
+  ['sudo', `echo ${PASSWORD} | sudo -S apt update`, PASSWORD, [' | sudo -S apt update']],
+  [
+    'docker login from echo',
+    `echo "${PASSWORD}" | docker login -u bob --password-stdin`,
+    PASSWORD,
+    ['" | docker login -u bob --password-stdin'],
+  ],
+  ['PGPASSWORD', `PGPASSWORD=${PASSWORD} psql -h db -U app`, PASSWORD, [' psql -h db -U app']],
+  ['aws configure', `aws configure set aws_secret_access_key ${mixed(40)}`, mixed(40)],
+  ['SQL', `ALTER USER bob WITH PASSWORD '${PASSWORD}';`, PASSWORD, ["ALTER USER bob WITH PASSWORD '", "';"]],
+  ["MySQL's users", `CREATE USER 'bob'@'%' IDENTIFIED BY '${PASSWORD}';`, PASSWORD, ["';"]],
+  // Sentences and logs.
+  [
+    'a sentence',
+    `The admin password is ${PASSWORD}, do not share it.`,
+    PASSWORD,
+    ['The admin password is ', ' do not share it.'],
+  ],
+  ['a sentence with a token', `Use it; the token is ${TOKEN}.`, TOKEN],
+  ['a key in two words', `API key: ${TOKEN}\nNext line`, TOKEN, ['\nNext line']],
+  [
+    'a log',
+    `2024-05-01 INFO login user=bob password=${PASSWORD} ok=1`,
+    PASSWORD,
+    ['login user=bob password=', ' ok=1'],
+  ],
+  ['a log with commas', `login(user=bob, db_password=${PASSWORD}, port=1)`, PASSWORD, [', port=1)']],
+  ['a tool call', `api-key: ${PASSWORD}\nclient_secret: de fg hi`, [PASSWORD, 'de fg hi']],
+  // Keys in files.
+  ['a private key', `${pem('RSA PRIVATE KEY')}\nnext`, LINES_OF_KEY, ['\nnext']],
+  ['a private key of OpenSSH', pem('OPENSSH PRIVATE KEY'), LINES_OF_KEY],
+  [
+    'a private key that is cut off',
+    pem('EC PRIVATE KEY').split('\n').slice(0, 3).join('\n'),
+    LINES_OF_KEY.slice(0, 2),
+  ],
+  [
+    'a service account of Google Cloud',
+    JSON.stringify({ type: 'service_account', private_key: `${pem('PRIVATE KEY')}\n`, client_id: '1' }),
+    LINES_OF_KEY,
+    ['{"type":"service_account","private_key":"', '"client_id":"1"}'],
+  ],
+  ['a private key in a diff', pem('PRIVATE KEY').replace(/^/gm, '+'), LINES_OF_KEY],
+  // Paths.
+  [
+    'a session of Claude Code',
+    '~/.claude/projects/-home-alice-project/0a1b.jsonl',
+    'alice',
+    ['~/.claude/projects/'],
+  ],
+  ['a session of Claude Code on Windows', 'projects\\C--Users-alice-app\\x.jsonl', 'alice', ['projects\\']],
+  ['a path in an encoded URL', 'file?path=%2Fhome%2Falice%2Fx&y=1', 'alice', ['file?path=']],
+  ['a path in escaped JSON', '{"path":"\\/home\\/alice\\/x","y":1}', 'alice', ['{"path":"', '","y":1}']],
+];
+
+module.exports = { KEYS, SURROUNDINGS, TOLD_BY_NAMES };
