@@ -1050,7 +1050,8 @@ export function _getLocalCache(): VectorCache;
 export interface Redaction {
   /**
    * The type, as it stands in `[REDACTED:<type>]`: `connection_string`, `bearer_token`, `api_key`, `password`, `email`, `phone`, `ip` or
-   * `filepath`; with `strict` also `private_key`, `jwt`, `webhook_url` or `card_number`.
+   * `filepath`; with `strict` also `private_key`, `jwt`, `webhook_url`, `card_number`, `iban` or
+   * `social_security_number`.
    */
   type: string;
   /** At least 1. */

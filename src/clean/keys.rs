@@ -54,7 +54,7 @@ pub(super) const PROVIDER_KEYS: &[&str] = &[
     r"tgp_v1_[A-Za-z0-9_-]{30,}",
     r"llx-[A-Za-z0-9]{40,}",
     r"jina_[A-Za-z0-9_-]{40,}",
-    // Tools of agents: Langfuse's public keys stay; LangSmith, Tavily, Firecrawl, E2B, Apify, Pinecone.
+    // Tools of agents: LangSmith, Tavily, Firecrawl, E2B, Apify, Pinecone.
     r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{32,}",
     r"ls__[A-Za-z0-9]{24,}",
     r"tvly-[A-Za-z0-9_-]{16,}",
@@ -112,7 +112,7 @@ pub(super) const PROVIDER_KEYS: &[&str] = &[
     r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
 ];
 
-/// Keys without a prefix. Slower to find, so each is looked for only where the letter in the middle of it is.
+/// Expressions of keys without a prefix. All have digits.
 pub(super) const OTHER_KEYS: &[&str] = &[
     // Azure: client secrets of Entra ID.
     r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,}",
