@@ -106,6 +106,7 @@ const KEYS = [
   ['telephone number of Germany', '+49 30 901820'],
   ['telephone number of the United Kingdom', '+44 20 7946 0958'],
   ['telephone number of France', '+33 1 23 45 67 89'],
+  ['telephone number with parentheses', '+49 (30) 901820'],
   ['telephone number of Switzerland', '+41-44-668-18-00'],
   ['e-mail address', "bob.o'brien@example.com"],
   ['e-mail address with another letter', 'josé.garcía@example.com'],
@@ -327,6 +328,12 @@ const TOLD_BY_NAMES = [
     `<db><user>bob</user><password>${PASSWORD}</password></db>`,
     PASSWORD,
     ['<db><user>bob</user><password>', '</password></db>'],
+  ],
+  [
+    'CDATA of XML',
+    `<secret><![CDATA[${PASSWORD}]]></secret>`,
+    PASSWORD,
+    ['<secret><![CDATA[', ']]></secret>'],
   ],
   [
     'attributes of XML',

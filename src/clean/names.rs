@@ -685,18 +685,23 @@ impl<'l> Assignment<'l> {
         }
     }
 
-    /// `<password>…</password>`
+    /// `<password>…</password>`, also with `<![CDATA[…]]>` in it.
     fn find_element(&self, ranges: &mut Ranges) -> usize {
+        const CDATA: &[u8] = b"<![CDATA[";
         let letters = self.letters;
-        let end = skip(letters, self.start, |letter| !matches!(letter, b'<' | b'>'));
-        let value = self.start..end;
-        let text = trim(&letters[value.clone()]);
-        if letters[end..].starts_with(b"</")
+        let is_cdata = letters[self.start..].starts_with(CDATA);
+        let start = self.start + if is_cdata { CDATA.len() } else { 0 };
+        let end = skip(letters, start, |letter| {
+            !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
+        });
+        let closing: &[u8] = if is_cdata { b"]]>" } else { b"</" };
+        let text = trim(&letters[start..end]);
+        if letters[end..].starts_with(closing)
             && !is_marked(text)
             && !is_expression(text)
             && is_secret_string(self.sort, text)
         {
-            ranges.push(value);
+            ranges.push(start..end);
         }
         end
     }
