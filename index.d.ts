@@ -217,6 +217,13 @@ export interface ExplainOptions extends CallOptions {
    * @defaultValue `true`
    */
   remember?: boolean;
+  /**
+   * Scores the trace with this novelty, as an earlier breakdown had it in `dimensions.novelty`. The trace is not compared, so no
+   * embedder is needed, and it is not remembered.
+   *
+   * @defaultValue the novelty that comparing with the memory gives
+   */
+  novelty?: number;
 }
 
 /** How a {@link Scorer} compares traces; see `novelty` in {@link ScorerOptions}. */
@@ -529,14 +536,15 @@ export interface ScoreBreakdown {
   overrides: ScoreOverride[];
   /**
    * Where the novelty comes from: a comparison with the memory (`cache`, also for the `memory` of a
-   * scorer, or `store`); or it is 0.5, because the memory was empty (`empty-cache` or `empty-store`) or because there is no embedder.
+   * scorer, or `store`); or it is 0.5, because the memory was empty (`empty-cache` or `empty-store`) or because there is no embedder; or
+   * it was `given` as the option `novelty`.
    */
-  noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder';
-  /** The remembered trace that this one resembles most; null if the memory was empty or there is no embedder. */
+  noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder' | 'given';
+  /** The remembered trace that this one resembles most; null if there was no comparison or the memory was empty. */
   nearest: NearestTrace | null;
   /** How many tokens were embedded, special ones included; null where nothing was. */
   tokens: number | null;
-  /** Whether there was more text than was compared; null where nothing was, for want of an embedder. */
+  /** Whether there was more text than was compared; null where nothing was. */
   truncated: boolean | null;
 }
 

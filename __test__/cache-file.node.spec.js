@@ -9,8 +9,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { VectorCache } = require('..');
+const { Scorer, VectorCache } = require('..');
 const { LARGE } = require('./support/large-cache.js');
+const { makeTrace } = require('./support/make-trace.js');
 const { root } = require('./support/paths.js');
 const { permissions } = require('./support/permissions.js');
 const { run, runForResult } = require('./support/run-script.js');
@@ -169,7 +170,7 @@ describe('Python', () => {
     const read = JSON.parse(stdout);
     expect(read.metadata).toEqual({
       format: 'knowledgepulse-vector-cache',
-      version: '2',
+      version: '4',
       max_elements: '10',
       ttl_ms: '60000.5',
       saved_at: expect.stringMatching(/^\d{16}$/),
@@ -177,17 +178,49 @@ describe('Python', () => {
     expect(read.dtypes).toEqual({
       added: 'int64',
       label_ends: 'uint64',
+      novelties: 'float64',
       vectors: 'float32',
       labelled: 'bool',
+      fingerprints: 'uint8',
       labels: 'uint8',
       checksum: 'uint8',
     });
     expect(read.vectors.map((vector) => Float32Array.from(vector))).toEqual(vectors);
+    // These vectors were added by hand, so they have no scores.
+    expect(read.novelties).toEqual(labels.map(() => null));
+    expect(read.fingerprints).toEqual(labels.map(() => '0'.repeat(32)));
     expect(read.labels).toEqual(labels.map((label) => label ?? null));
     for (const added of read.added.map((time) => Date.parse(`${time}Z`))) {
       expect(added).toBeGreaterThanOrEqual(before - 1);
       expect(added).toBeLessThanOrEqual(Date.now());
     }
+  });
+
+  testPython('computes the fingerprints of scored traces', async () => {
+    const traces = [
+      makeTrace({ objective: 'Book a flight \u{1f6eb}', domain: 'finance', confidence: 0.25 }),
+      makeTrace({
+        success: false,
+        steps: [
+          { step_id: 0, type: 'tool_call', tool: { name: 'search' } },
+          { step_id: 1, type: 'observation', content: '' },
+        ],
+      }),
+    ].map((trace, at) => ({ ...trace, id: `kp:trace:${at}` }));
+    delete traces[1].metadata.task_domain;
+    const scorer = new Scorer();
+    for (const trace of traces) await scorer.evaluateValue(trace);
+    const file = newFile();
+    await scorer.cache.save(file);
+    const computed = traces.map((trace) =>
+      execFileSync(python, [program, 'fingerprint'], {
+        input: JSON.stringify(trace),
+        encoding: 'utf8',
+      }).trim(),
+    );
+    const { fingerprints, novelties } = JSON.parse(execFileSync(python, [program, 'read', file]));
+    expect(fingerprints).toEqual(computed);
+    expect(novelties).toEqual([0.5, expect.any(Number)]);
   });
 
   /** Has Python write a file. */
@@ -199,7 +232,7 @@ describe('Python', () => {
     const file = newFile();
     write(file, {
       metadata: {
-        ...{ format: 'knowledgepulse-vector-cache', version: '2', max_elements: '2', note: 'by hand' },
+        ...{ format: 'knowledgepulse-vector-cache', version: '4', max_elements: '2', note: 'by hand' },
         method: 'full',
       },
       vectors: [
@@ -208,6 +241,8 @@ describe('Python', () => {
         [7, 8, 9.5],
       ],
       labels: ['a', null, 'c'],
+      novelties: [0.5, null, 0.25],
+      fingerprints: ['01'.repeat(16), '00'.repeat(16), 'ff'.repeat(16)],
       added: ['2020-01-01', '2021-01-01', '2022-01-01T12:00:00.000001'],
     });
     const loaded = await VectorCache.load(file);

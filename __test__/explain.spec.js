@@ -169,6 +169,54 @@ test('the memory need not remember', async () => {
   expect(scorer.cache.size).toBe(1);
 });
 
+describe('explain with a novelty', () => {
+  const compared = { noveltyBasis: 'given', nearest: null, tokens: null, truncated: null };
+
+  test.each(['prefix', 'lexical', 'full'])(
+    'scores a trace as before, and remembers nothing: %s',
+    async (method) => {
+      const scorer = new Scorer({ novelty: method });
+      const trace = makeTrace({ objective: 'Book a flight', domain: 'finance' });
+      await scorer.explain(makeTrace({ objective: 'Book a hotel' }));
+      const first = await scorer.explain(trace);
+      const { novelty } = first.dimensions;
+      const again = await scorer.explain(trace, { novelty, remember: true });
+      expect(again).toEqual({ ...first, ...compared });
+      expectExact(again, trace);
+      expect((scorer.cache ?? scorer.memory).size).toBe(2);
+    },
+  );
+
+  test('needs no embedder, and asks no store', async () => {
+    const trace = makeTrace();
+    for (const options of [{ embedder: null }, { store: new LocalStore() }]) {
+      const scorer = new Scorer(options);
+      const breakdown = await scorer.explain(trace, { novelty: 0.25 });
+      expect(breakdown).toMatchObject({ ...compared, dimensions: { novelty: 0.25 } });
+      expect(await options.store?.size()).toBe(options.store && 0);
+    }
+  });
+
+  test('comes in its turn, and rejects an invalid trace', async () => {
+    const scorer = new Scorer();
+    const order = [];
+    const calls = [
+      scorer.explain(makeTrace()).then(() => order.push('first')),
+      scorer.explain(makeTrace(), { novelty: 1 }).then(() => order.push('second')),
+    ];
+    await Promise.all(calls);
+    expect(order).toEqual(['first', 'second']);
+    await expect(scorer.explain({}, { novelty: 1 })).rejects.toMatchObject({ code: 'ERR_INVALID_TRACE' });
+  });
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, -0.5, 2.5, '0.5', null])(
+    '%p is no novelty',
+    async (novelty) => {
+      await expect(explain(makeTrace(), { novelty })).rejects.toMatchObject({ code: 'ERR_INVALID_OPTION' });
+    },
+  );
+});
+
 test('the nearest of several is told', async () => {
   const scorer = new Scorer();
   const about = {

@@ -476,7 +476,7 @@ describe('other options', () => {
       );
     }
     expect(await message(scorer.explain(makeTrace(), { onProgress() {} }))).toBe(
-      'options.onProgress is not an option of this call, but of evaluateValues and embedBatch; its options are signal, remember',
+      'options.onProgress is not an option of this call, but of evaluateValues and embedBatch; its options are signal, remember, novelty',
     );
     expect(scorer.cache.size).toBe(0);
   });

@@ -63,6 +63,16 @@ export declare class NativeFileLock {
   remove(): void
 }
 
+/** Which scored traces a memory held at one moment, with their novelties. */
+export declare class NativeKnownTraces {
+  /** The traces that a cache holds now. */
+  static ofCache(cache: NativeVectorCache): NativeKnownTraces
+  /** The traces that a trace memory holds now. */
+  static ofMemory(memory: NativeTraceMemory): NativeKnownTraces
+  /** Looks a trace up; null for a trace without an `id`. Throws `ERR_INVALID_TRACE`. */
+  find(trace: unknown): NativeLookedUp | null
+}
+
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
   /**
@@ -75,8 +85,11 @@ export declare class NativeScorer {
    * an invalid trace.
    */
   evaluate(trace: unknown, call?: NativeCall | undefined | null): number | Promise<number>
-  /** As `evaluate`, but tells how the score came about, and may leave the memory as it is. */
-  explain(trace: unknown, remember: boolean, call?: NativeCall | undefined | null): NativeBreakdown | Promise<NativeBreakdown>
+  /**
+   * As `evaluate`, but tells how the score came about, and may leave the memory as it is. With a `novelty` nothing is compared or
+   * remembered.
+   */
+  explain(trace: unknown, remember: boolean, call?: NativeCall | undefined | null, novelty?: number | undefined | null): NativeBreakdown | Promise<NativeBreakdown>
   /** Embeds a trace for a memory that lies elsewhere. Throws for an invalid trace. */
   embed(trace: unknown, call?: NativeCall | undefined | null): Promise<EmbeddedTrace>
   /** Resolves after the replies to all calls before; undefined if none is awaited. */
@@ -321,7 +334,7 @@ export interface NativeBreakdown {
   /** The rules that applied. */
   overrides: Array<NativeOverride>
   /** What novelty rests on. */
-  noveltyBasis: 'cache' | 'empty-cache' | 'no-embedder'
+  noveltyBasis: 'cache' | 'empty-cache' | 'no-embedder' | 'given'
   /** The nearest remembered trace. */
   nearest: NativeNearest | null
   /** Tokens that were embedded. */
@@ -406,6 +419,14 @@ export interface NativeFindingWords {
   weights: Uint16Array
   /** A number for each trace with an embedding: P is made of those with the smallest ones. */
   draws: Float64Array
+}
+
+/** A trace as it is looked up. */
+export interface NativeLookedUp {
+  /** What the same trace has in common, in hexadecimal digits. */
+  fingerprint: string
+  /** The novelty that it was scored with; null if the memory did not hold it. */
+  novelty: number | null
 }
 
 /** The model that vectors come from. */

@@ -10,6 +10,7 @@ const {
   oneOf,
   readCallOptions,
   readOptions,
+  requireNumber,
   requireObject,
   requireOptions,
 } = require('./calls/options.js');
@@ -150,11 +151,13 @@ class Scorer {
    * @returns {Promise<ScoreBreakdown>}
    */
   async explain(trace, options) {
-    const { signal, remember = true } = readCallOptions(options, { remember: ofType('boolean') });
+    const { signal, remember = true, novelty } = readCallOptions(options, EXPLAIN_OPTIONS);
     const store = this.#store;
     /** @param {NativeCall | undefined} call @returns {Found | Promise<Found>} */
     const ask = (call) => {
-      if (store === undefined) return this.#native.explain(trace, remember, call);
+      if (store === undefined || novelty !== undefined) {
+        return this.#native.explain(trace, remember, call, novelty);
+      }
       return explainByStore(store, () => this.#native.embed(trace, call), remember, call, signal);
     };
     return toBreakdown(await this.#settle(signal, ask));
@@ -561,6 +564,16 @@ function readProfiles(weights, path) {
     return profile;
   });
 }
+
+/**
+ * The option `novelty` of `explain`. Similarities are exact to 1e-6, so a novelty may be a little less than 0 or more than 2.
+ *
+ * @param {unknown} value
+ * @param {string} path
+ */
+const readNovelty = (value, path) => requireNumber(value, path, { from: -0.001, to: 2.001 });
+
+const EXPLAIN_OPTIONS = { remember: ofType('boolean'), novelty: readNovelty };
 
 const OPTIONS = {
   cache: readCache,

@@ -2,9 +2,11 @@
 
     cache-file.py read FILE     prints what is in it, as JSON
     cache-file.py write FILE    makes it from the same JSON on the standard input
+    cache-file.py fingerprint   prints the fingerprint of the trace on the standard input
 """
 
 import json
+import struct
 import sys
 
 import numpy as np
@@ -32,6 +34,8 @@ def read(path: str) -> dict:
         "metadata": metadata,
         "dtypes": {name: str(tensor.dtype) for name, tensor in tensors.items()},
         "vectors": tensors["vectors"].tolist(),
+        "novelties": [None if np.isnan(novelty) else novelty for novelty in tensors["novelties"].tolist()],
+        "fingerprints": [fingerprint.tobytes().hex() for fingerprint in tensors["fingerprints"]],
         "labels": labels,
         "added": [str(time) for time in tensors["added"].astype("datetime64[us]")],
     }
@@ -42,12 +46,19 @@ def write(path: str, contents: dict) -> None:
     tensors = {
         "added": np.array(contents["added"], "datetime64[us]").astype("<i8"),
         "label_ends": np.cumsum([len(label or b"") for label in labels]).astype("<u8"),
+        "novelties": np.array(contents.get("novelties", []), "<f8"),
         "vectors": np.array(contents["vectors"], "<f4"),
         "labelled": np.array([label is not None for label in labels], bool),
+        "fingerprints": np.frombuffer(bytes.fromhex("".join(contents.get("fingerprints", []))), "u1").reshape(-1, 16),
         "labels": np.frombuffer(b"".join(label or b"" for label in labels), "u1"),
         "checksum": np.zeros(CHECKSUM_BYTES, "u1"),
     }
-    names = {"int64": "I64", "uint64": "U64", "float32": "F32", "bool": "BOOL", "uint8": "U8"}
+    if contents["metadata"]["version"] in ("1", "2"):
+        del tensors["novelties"], tensors["fingerprints"]
+    names = {
+        **{"int64": "I64", "uint64": "U64", "float32": "F32", "float64": "F64"},
+        **{"bool": "BOOL", "uint8": "U8"},
+    }
     header: dict = {"__metadata__": contents["metadata"]}
     end = 0
     for name, tensor in tensors.items():
@@ -61,11 +72,33 @@ def write(path: str, contents: dict) -> None:
         file.write(whole + xxhash.xxh3_128_digest(whole))
 
 
+def fingerprint(trace: dict) -> str:
+    def text(value: str) -> bytes:
+        units = value.encode("utf-16-le")
+        return struct.pack("<Q", len(units) // 2) + units
+
+    def optional(value: str | None) -> bytes:
+        return b"\0" if value is None else b"\1" + text(value)
+
+    def number(value: float) -> bytes:
+        return struct.pack("<d", value)
+
+    metadata = trace["metadata"]
+    fields = [text(trace["id"]), text(trace["task"]["objective"]), number(len(trace["steps"]))]
+    for step in trace["steps"]:
+        fields += [text(step["type"]), optional(step.get("content")), optional(step.get("tool", {}).get("name"))]
+    fields += [bytes([metadata["success"]]), optional(metadata.get("task_domain"))]
+    fields += [number(trace["outcome"]["confidence"])]
+    return xxhash.xxh3_128_hexdigest(b"".join(fields))
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["read", path]:
             print(json.dumps(read(path)))
         case ["write", path]:
             write(path, json.load(sys.stdin))
+        case ["fingerprint"]:
+            print(fingerprint(json.load(sys.stdin)))
         case _:
             sys.exit(__doc__)

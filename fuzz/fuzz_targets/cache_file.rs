@@ -6,8 +6,10 @@
 //! {"added":{"dtype":"I64",…               the header, in the first line
 //! added NUMBER...                         the tensors, in order; what is no tensor's name is left out
 //! label_ends NUMBER...
+//! novelties NUMBER...
 //! vectors NUMBER...
 //! labelled NUMBER...
+//! fingerprints NUMBER...
 //! labels TEXT
 //! ```
 //!
@@ -84,8 +86,9 @@ fn assemble(input: &str) -> Vec<u8> {
         match name {
             "added" => words.for_each(|word| file.extend(parse::<i64>(word).to_le_bytes())),
             "label_ends" => words.for_each(|word| file.extend(parse::<u64>(word).to_le_bytes())),
+            "novelties" => words.for_each(|word| file.extend(parse::<f64>(word).to_le_bytes())),
             "vectors" => words.for_each(|word| file.extend(parse::<f32>(word).to_le_bytes())),
-            "labelled" => words.for_each(|word| file.push(parse(word))),
+            "labelled" | "fingerprints" => words.for_each(|word| file.push(parse(word))),
             "labels" => file.extend(values.as_bytes()),
             _ => {}
         }

@@ -12,6 +12,7 @@ const { describe, isArray, readFrom } = require('./reading.js');
  */
 const OWNERS = {
   onProgress: 'evaluateValues and embedBatch',
+  novelty: 'explain and new Scorer',
   remember: 'explain',
 };
 

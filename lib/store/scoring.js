@@ -16,7 +16,12 @@ const { fromAddon } = require('../calls/errors.js');
  */
 
 /** @type {Record<NativeBreakdown['noveltyBasis'], ScoreBreakdown['noveltyBasis']>} */
-const STORE_BASES = { cache: 'store', 'empty-cache': 'empty-store', 'no-embedder': 'no-embedder' };
+const STORE_BASES = {
+  cache: 'store',
+  'empty-cache': 'empty-store',
+  'no-embedder': 'no-embedder',
+  given: 'given',
+};
 
 /**
  * Embeds a trace with `embed`, asks the store in the order of the calls, and scores. Throws for an invalid trace.

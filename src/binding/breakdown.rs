@@ -27,7 +27,7 @@ pub struct NativeBreakdown {
     /// The rules that applied.
     pub overrides: Vec<NativeOverride>,
     /// What novelty rests on.
-    #[napi(ts_type = "'cache' | 'empty-cache' | 'no-embedder'")]
+    #[napi(ts_type = "'cache' | 'empty-cache' | 'no-embedder' | 'given'")]
     pub novelty_basis: &'static str,
     /// The nearest remembered trace.
     pub nearest: Option<NativeNearest>,
@@ -146,6 +146,7 @@ impl From<Breakdown> for NativeBreakdown {
                 Basis::Memory => "cache",
                 Basis::EmptyMemory => "empty-cache",
                 Basis::NoEmbedder => "no-embedder",
+                Basis::Given => "given",
             },
             nearest: novelty.nearest.map(NativeNearest::from),
             tokens: reading

@@ -134,7 +134,8 @@ impl NativeScorer {
         self.calls.score(env, request, &part, |breakdown| breakdown.score)
     }
 
-    /// As `evaluate`, but tells how the score came about, and may leave the memory as it is.
+    /// As `evaluate`, but tells how the score came about, and may leave the memory as it is. With a `novelty` nothing is compared or
+    /// remembered.
     #[napi(catch_unwind, ts_return_type = "NativeBreakdown | Promise<NativeBreakdown>")]
     pub fn explain<'env>(
         &self,
@@ -142,11 +143,18 @@ impl NativeScorer {
         #[napi(ts_arg_type = "unknown")] trace: Unknown<'env>,
         remember: bool,
         call: Option<&NativeCall>,
+        novelty: Option<f64>,
     ) -> Result<Either<NativeBreakdown, Object<'env>>> {
         let part = Part::call(call);
-        let request = Request {
-            explained: true,
-            ..self.calls.request(env, trace, remember, &part)?
+        let request = match novelty {
+            None => Request {
+                explained: true,
+                ..self.calls.request(env, trace, remember, &part)?
+            },
+            Some(novelty) => Request {
+                uncompared: Novelty::given(novelty),
+                ..self.calls.request_to(None, env, trace, remember, &part)?
+            },
         };
         self.calls.score(env, request, &part, NativeBreakdown::from)
     }
@@ -326,11 +334,24 @@ struct Calls {
 impl Calls {
     fn request(&self, env: &Env, trace: Unknown, remember: bool, part: &Part) -> Result<Request> {
         let memory = part.drafted.as_ref().or(self.scorer.memory.as_ref());
+        self.request_to(memory, env, trace, remember, part)
+    }
+
+    /// A request that compares with `memory`, or with nothing.
+    fn request_to(
+        &self,
+        memory: Option<&Memory>,
+        env: &Env,
+        trace: Unknown,
+        remember: bool,
+        part: &Part,
+    ) -> Result<Request> {
         let wanted = memory.filter(|memory| ENGINE.can_compare(Some(memory)));
         let trace = trace::read(env, trace, wanted.map(Memory::extent))?;
         Ok(Request {
             summary: self.scorer.summarize(trace),
             memory: memory.cloned(),
+            uncompared: Novelty::NEUTRAL,
             remember,
             explained: false,
             call: part.call.clone(),
@@ -356,7 +377,17 @@ impl Calls {
         let reply = Box::new(move |breakdown: error::Result<Breakdown>| {
             ticket.settle(breakdown.map(convert));
         });
-        self.enter(part, move || ENGINE.score(request, reply));
+        // What is not compared could overtake the calls that are.
+        let others = match request.memory {
+            None => self.scorer.memory.clone(),
+            Some(_) => None,
+        };
+        self.enter(part, move || match others {
+            Some(memory) => {
+                ENGINE.after_others(&memory, Box::new(move |()| ENGINE.score(request, reply)));
+            }
+            None => ENGINE.score(request, reply),
+        });
         Ok(Either::B(promise))
     }
 

@@ -18,6 +18,7 @@ use crate::{
     cache::{Label, MAX_LABEL_BYTES},
     error::Error,
     fault,
+    trace::contents::Contents,
     trace::text::{MOST_UNITS, Sufficiency},
     trace::{Metadata, Outcome, Step, StepKind, Task, Tool, Trace},
 };
@@ -31,6 +32,15 @@ pub(super) fn read(env: &Env, trace: Unknown, extent: Option<Extent>) -> Result<
     fault::point("trace");
     let reader = Reader::new(env, extent)?;
     let trace = reader.object(trace, At::trace("trace"))?;
+
+    // A trace whose text is not read is not remembered, so it needs no label.
+    let id = match extent {
+        None => None,
+        Some(_) => reader.id(&trace)?,
+    };
+    if let Some(id) = &id {
+        reader.begin_fingerprint(id);
+    }
 
     let at = At::trace("trace.task");
     let task = reader.object(reader.get(&trace, "task", at)?, at)?;
@@ -46,10 +56,12 @@ pub(super) fn read(env: &Env, trace: Unknown, extent: Option<Extent>) -> Result<
     let success = reader.cast::<bool>(success, ValueType::Boolean, "a boolean", at)?;
     let at = At::trace("trace.metadata.task_domain");
     let task_domain = reader.get(&metadata, "task_domain", at)?;
-    let task_domain = match task_domain.get_type()? {
-        ValueType::Undefined => None,
-        _ => Some(reader.string(task_domain, at)?),
-    };
+    let has_domain = task_domain.get_type()? != ValueType::Undefined;
+    reader.fingerprinted(|contents| {
+        contents.presence(success);
+        contents.presence(has_domain);
+    });
+    let task_domain = has_domain.then(|| reader.string(task_domain, at)).transpose()?;
 
     let at = At::trace("trace.outcome");
     let outcome = reader.object(reader.get(&trace, "outcome", at)?, at)?;
@@ -57,11 +69,11 @@ pub(super) fn read(env: &Env, trace: Unknown, extent: Option<Extent>) -> Result<
     let confidence = reader.get(&outcome, "confidence", at)?;
     let confidence = reader.cast::<f64>(confidence, ValueType::Number, "a number", at)?;
 
-    // A trace whose text is not read is not remembered, so it needs no label.
-    let label = match extent {
-        None => None,
-        Some(_) => reader.label(&trace)?,
-    };
+    reader.fingerprinted(|contents| contents.number(confidence));
+    let contents = reader.contents.take();
+    let label = id
+        .zip(contents)
+        .map(|(id, contents)| Label::of_trace(&id, contents.fingerprint()));
     Ok(Trace {
         task: Task { objective },
         steps,
@@ -113,6 +125,8 @@ struct Reader<'env> {
     /// How many units of the whole text may still be read; `None` once some had to be left out.
     units_left: Cell<Option<usize>>,
     units: RefCell<Vec<u16>>,
+    /// The fingerprint so far, of a trace with an id.
+    contents: RefCell<Option<Contents>>,
     kind: JsString<'env>,
     content: JsString<'env>,
     tool: JsString<'env>,
@@ -127,6 +141,7 @@ impl<'env> Reader<'env> {
             sufficiency: RefCell::default(),
             units_left: Cell::new(Some(MOST_UNITS)),
             units: RefCell::default(),
+            contents: RefCell::default(),
             kind: env.create_string("type")?,
             content: env.create_string("content")?,
             tool: env.create_string("tool")?,
@@ -145,6 +160,7 @@ impl<'env> Reader<'env> {
         let length = self.length(self.get(&steps, "length", at)?, at)?;
         // A proxy may claim any length, so memory is allocated as the steps are read.
         let mut read = Vec::with_capacity(length.min(1024) as usize);
+        self.fingerprinted(|contents| contents.number(length.into()));
         for index in 0..length {
             read.push(self.step(&steps, index)?);
         }
@@ -177,9 +193,11 @@ impl<'env> Reader<'env> {
         let kind = self.string(self.get_key(&step, self.kind, at)?, at)?;
         let at = At::step(index, ".content");
         let content = self.optional(self.get_key(&step, self.content, at)?)?;
+        self.fingerprinted(|contents| contents.presence(content.is_some()));
         let content = content.map(|content| self.text(content, at)).transpose()?;
         let at = At::step(index, ".tool");
         let tool = self.optional(self.get_key(&step, self.tool, at)?)?;
+        self.fingerprinted(|contents| contents.presence(tool.is_some()));
         let tool = tool.map(|tool| -> Result<Tool> {
             let tool = self.object(tool, at)?;
             let at = At::step(index, ".tool.name");
@@ -218,9 +236,31 @@ impl<'env> Reader<'env> {
         Ok(Object::from_raw(self.env.raw(), value.raw()))
     }
 
-    /// Reads a part of the text that is embedded, up to where the rest can no longer change the embedding.
+    /// Starts the fingerprint of the trace with this id.
+    fn begin_fingerprint(&self, id: &str) {
+        let units: Vec<u16> = id.encode_utf16().collect();
+        let mut contents = Contents::default();
+        contents.text(units.len(), &units);
+        self.contents.replace(Some(contents));
+    }
+
+    /// Adds to the fingerprint, if there is one.
+    fn fingerprinted(&self, add: impl FnOnce(&mut Contents)) {
+        if let Some(contents) = &mut *self.contents.borrow_mut() {
+            add(contents);
+        }
+    }
+
+    /// Reads a part of the text that is compared, up to where the rest can no longer change the comparison. The fingerprint has all of
+    /// it, up to [`MOST_UNITS`].
     fn text(&self, value: Unknown, at: At) -> Result<String> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
+        if self.contents.borrow().is_some() {
+            let length = string.utf16_len()?;
+            let mut units = self.units.borrow_mut();
+            self.copy_units(string, length.min(MOST_UNITS), &mut units)?;
+            self.fingerprinted(|contents| contents.text(length, &units));
+        }
         match self.extent {
             None => Ok(String::new()),
             Some(Extent::Prefix) => self.prefix(string),
@@ -263,7 +303,7 @@ impl<'env> Reader<'env> {
 
     /// The `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is ignored
     /// instead of refused.
-    fn label(&self, trace: &Object) -> Result<Option<Label>> {
+    fn id(&self, trace: &Object) -> Result<Option<String>> {
         let key = self.env.create_string("id")?;
         let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {
             self.take_exception();
@@ -277,8 +317,8 @@ impl<'env> Reader<'env> {
         if string.utf16_len()? > MAX_LABEL_BYTES {
             return Ok(None);
         }
-        let label = self.string(value, at)?;
-        Ok((label.len() <= MAX_LABEL_BYTES).then(|| label.into()))
+        let id = self.string(value, at)?;
+        Ok((id.len() <= MAX_LABEL_BYTES).then_some(id))
     }
 
     /// Reads a string. Lone surrogates become U+FFFD in every engine.
@@ -286,6 +326,7 @@ impl<'env> Reader<'env> {
         let string = self.cast::<JsString>(value, ValueType::String, "a string", at)?;
         let mut units = self.units.borrow_mut();
         self.copy_units(string, string.utf16_len()?, &mut units)?;
+        self.fingerprinted(|contents| contents.text(units.len(), &units));
         Ok(String::from_utf16_lossy(&units))
     }
 

@@ -1,6 +1,7 @@
 //! The trace memory for JavaScript.
 
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{Arc, Mutex, Weak},
     time::{Instant, SystemTime},
@@ -22,7 +23,7 @@ use super::{
 };
 use crate::{
     cache::{
-        Label, ModelIdentity, Options, Origin,
+        Fingerprint, Label, ModelIdentity, Options, Origin,
         file::{LoadOptions, milliseconds, time_to_live},
         novelty::{Extent, Memory, lock, lock_as_is},
         traces::{Method, SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
@@ -277,6 +278,11 @@ impl NativeTraceMemory {
     /// The memory itself.
     pub(super) fn share(&self) -> Memory {
         Memory::of_traces(Arc::clone(&self.memory), self.method)
+    }
+
+    /// The novelties that its traces were scored with, by their fingerprints.
+    pub(super) fn novelties(&self) -> HashMap<Fingerprint, f64> {
+        lock(&self.memory).novelties(Instant::now())
     }
 
     /// Changes the memory, and tells the engine how many bytes are held then.

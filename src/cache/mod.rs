@@ -3,6 +3,7 @@
 mod blocks;
 mod codes;
 pub mod file;
+mod label;
 #[cfg_attr(target_family = "wasm", path = "heaped.rs")]
 mod mapped;
 mod moment;
@@ -12,8 +13,8 @@ mod scan;
 pub mod traces;
 
 use std::{
+    collections::HashMap,
     ops::Range,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -23,16 +24,11 @@ use crate::{
 };
 use blocks::Blocks;
 use codes::CodedQuery;
+pub use label::{Fingerprint, Label, MAX_LABEL_BYTES, Scored};
 use moment::Moment;
 pub use scaled::Component;
 use scaled::Scaled;
 use scan::{Collector, Found, Largest, Scan, Several};
-
-/// What a vector stands for, in the words of whoever added it: at most [`MAX_LABEL_BYTES`] long.
-pub type Label = Arc<str>;
-
-/// The most bytes of UTF-8 in a [`Label`].
-pub const MAX_LABEL_BYTES: usize = 1024;
 
 /// Bounds of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -158,8 +154,8 @@ pub struct Stored {
 /// all of them. Vectors are copied in.
 ///
 /// A component takes five bytes: four for its value and one for a code that spares most vectors the look at
-/// their values. Vectors are padded to whole groups of 64 components, and each takes 40 bytes more, beside its
-/// label: 1,960 bytes for 384 dimensions. There are no codes for more than 65,536 dimensions.
+/// their values. Vectors are padded to whole groups of 64 components, and each takes 32 bytes more, beside its
+/// label: 1,952 bytes for 384 dimensions. There are no codes for more than 65,536 dimensions.
 ///
 /// Every method that depends on the time takes it as `now`. Should it go backwards, a vector counts as no older than
 /// the one added before it.
@@ -310,6 +306,17 @@ impl VectorCache {
         now: Instant,
     ) -> Result<Nearest> {
         let nearest = self.compare(draft.as_deref_mut(), entry, now)?;
+        let similarity = nearest
+            .first()
+            .and_then(Option::as_ref)
+            .map(|found| found.similarity);
+        let label = entry
+            .label
+            .map(|label| label.with_novelty(novelty::of_similarity(similarity)));
+        let entry = Entry {
+            label: label.as_ref(),
+            ..entry
+        };
         draft.unwrap_or(self).add_all(entry, now)?;
         Ok(nearest)
     }
@@ -547,6 +554,12 @@ impl VectorCache {
             vector,
             label: entry.label.cloned(),
         }))
+    }
+
+    /// The novelties that the traces in the cache were scored with, by their fingerprints.
+    pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
+        self.evict_expired(now);
+        label::novelties(self.blocks.entries().map(|entry| entry.label))
     }
 
     /// How many vectors live.

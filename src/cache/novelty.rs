@@ -68,6 +68,14 @@ pub enum Basis {
     EmptyMemory,
     /// There is no embedding.
     NoEmbedder,
+    /// Whoever asked for the score gave the novelty.
+    Given,
+}
+
+/// The novelty of what has this similarity to the nearest entry of a memory of vectors; `None` stands for an empty memory.
+#[must_use]
+pub fn of_similarity(similarity: Option<f64>) -> f64 {
+    similarity.map_or(NEUTRAL_NOVELTY, |similarity| 1.0 - similarity)
 }
 
 /// The novelty of a trace, and what it rests on.
@@ -91,6 +99,16 @@ impl Novelty {
         nearest: None,
         reading: None,
     };
+
+    /// A novelty that is known without a comparison.
+    #[must_use]
+    pub fn given(value: f64) -> Self {
+        Self {
+            value,
+            basis: Basis::Given,
+            ..Self::NEUTRAL
+        }
+    }
 }
 
 /// The remembered trace that is nearest.
@@ -325,7 +343,7 @@ impl Novelty {
             return Self::EMPTY;
         };
         Self {
-            value: 1.0 - similarity,
+            value: of_similarity(Some(similarity)),
             basis: Basis::Memory,
             nearest: Some(Nearest {
                 label,
@@ -364,7 +382,13 @@ impl Novelty {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cache::ModelIdentity, embed::DIMENSIONS, trace::tests::with_texts};
+    use std::collections::HashMap;
+
+    use crate::{
+        cache::{Fingerprint, ModelIdentity},
+        embed::DIMENSIONS,
+        trace::tests::with_texts,
+    };
 
     fn origin() -> Origin {
         Origin {
@@ -441,6 +465,41 @@ mod tests {
         );
         assert_eq!(novelty(1, "c").value, 1.0);
         assert_eq!(size(&memory), 3);
+    }
+
+    /// Compares a trace with a fingerprint, by its words or by its embedding.
+    fn compare_scored(memory: &Memory, fingerprint: u8, remember: bool) -> f64 {
+        let compared = Compared {
+            words: &Words::of(&with_texts("flight to Boston", &[])),
+            embedding: Some((&direction(0, 1.0), &origin())),
+            label: Some(&Label::of_trace("id", [fingerprint; 16])),
+            remember,
+            explained: false,
+        };
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0.value
+    }
+
+    fn novelties(memory: &Memory) -> HashMap<Fingerprint, f64> {
+        match memory {
+            Memory::Vectors { cache, .. } => lock(cache).novelties(Instant::now()),
+            Memory::Traces { memory, .. } => lock(memory).novelties(Instant::now()),
+        }
+    }
+
+    #[test]
+    fn a_scored_trace_is_remembered_with_its_novelty() {
+        for memory in [memory(), lexical()] {
+            assert_eq!(compare_scored(&memory, 1, true), 0.5);
+            assert_eq!(compare_scored(&memory, 2, false), 0.0);
+            let drafted = memory.with_draft(Options::default());
+            assert_eq!(compare_scored(&drafted, 3, true), 0.0);
+            assert_eq!(novelties(&memory), HashMap::from([([1; 16], 0.5)]));
+            drafted.commit(Instant::now()).unwrap();
+            assert_eq!(
+                novelties(&memory),
+                HashMap::from([([1; 16], 0.5), ([3; 16], 0.0)])
+            );
+        }
     }
 
     #[test]

@@ -257,7 +257,7 @@ fn score_embedded(
     request.begin()?;
     let compare = || {
         let Some(memory) = &request.memory else {
-            return Ok(Novelty::NEUTRAL);
+            return Ok(request.uncompared.clone());
         };
         let embedded = embedded?;
         let trace = match &request.summary.source {
@@ -289,7 +289,7 @@ fn score_embedded(
         Err(error @ (Error::CacheOtherModel { .. } | Error::CacheOtherMethod { .. })) => Err(error),
         Err(error) => {
             shared.warn(Failure::from(&error));
-            Ok(request.score(Novelty::NEUTRAL))
+            Ok(request.score_uncompared())
         }
     }
 }

@@ -53,6 +53,8 @@ pub struct Request {
     pub summary: Summary,
     /// What it is compared with; `None` where nothing is, which needs no embedder.
     pub memory: Option<Memory>,
+    /// Its novelty where it is not compared.
+    pub uncompared: Novelty,
     /// Whether the memory is to remember it.
     pub remember: bool,
     /// Whether the words that weigh most in its similarity are asked for.
@@ -75,6 +77,10 @@ impl Request {
 
     fn score(&self, novelty: Novelty) -> Breakdown {
         score::score(&self.summary.features, &self.summary.profile, novelty)
+    }
+
+    fn score_uncompared(&self) -> Breakdown {
+        self.score(self.uncompared.clone())
     }
 }
 
@@ -189,7 +195,7 @@ impl Engine {
     #[must_use]
     pub fn score_at_once(&self, request: &Request) -> Option<Result<Breakdown>> {
         (!self.can_compare(request.memory.as_ref()))
-            .then(|| request.begin().map(|()| request.score(Novelty::NEUTRAL)))
+            .then(|| request.begin().map(|()| request.score_uncompared()))
     }
 
     /// Scores a trace after all calls before, and calls `reply` with the score on the inference thread. A
@@ -203,13 +209,13 @@ impl Engine {
             .as_ref()
             .filter(|memory| !self.needs_no_thread(memory))
         else {
-            return reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
+            return reply(request.begin().map(|()| request.score_uncompared()));
         };
         match self.inlet_for(memory) {
             Ok(inlet) => inlet.push(job::score(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
-                reply(request.begin().map(|()| request.score(Novelty::NEUTRAL)));
+                reply(request.begin().map(|()| request.score_uncompared()));
             }
         }
     }
@@ -393,6 +399,7 @@ mod tests {
         Request {
             summary: scorer.summarize(with_steps(&["thought", "observation"])),
             memory: scorer.memory,
+            uncompared: Novelty::NEUTRAL,
             remember: true,
             explained: false,
             call: None,

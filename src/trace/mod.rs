@@ -1,5 +1,6 @@
 //! The reasoning trace, reduced to the fields that the scorer reads.
 
+pub mod contents;
 pub mod features;
 pub mod text;
 

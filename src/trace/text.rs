@@ -30,7 +30,7 @@ pub fn of(trace: &Trace) -> String {
 }
 
 /// Decides how much of a text has to be read: reading stops once the text certainly has more tokens than are kept, because
-/// the rest cannot matter then. So of a text of megabytes only the beginning is copied.
+/// the rest cannot matter then. So of a text of megabytes only the beginning is kept.
 ///
 /// It counts a lower bound of the tokens. A run without white space that has something visible is at least one token. So is
 /// each ideograph, and each ASCII punctuation mark that cannot be part of a special token's literal. Text with few of these,

@@ -4,14 +4,25 @@ use std::{io::Read, time::Duration};
 
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 
-use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live, traces};
-use crate::cache::{ModelIdentity, Origin};
+use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live};
+use crate::cache::{Fingerprint, ModelIdentity, Origin};
 
 pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
-pub(super) const VERSION: &str = "2";
 
-/// The versions that are read.
-const READ_VERSIONS: [&str; 2] = ["1", VERSION];
+/// The version of a vector cache that is written.
+pub(super) const VECTORS: &str = "4";
+
+/// The version of a trace memory that is written.
+pub(super) const TRACES: &str = "5";
+
+/// The versions of vector caches that are read.
+pub(super) const READ_VECTORS: [&str; 3] = ["1", "2", VECTORS];
+
+/// The versions of trace memories that are read.
+pub(super) const READ_TRACES: [&str; 2] = ["3", TRACES];
+
+/// The tensors that say how traces were scored, which older versions lack.
+const OF_SCORES: [&str; 2] = ["novelties", "fingerprints"];
 
 /// Before the header: how long it is.
 pub(super) const LENGTH_BYTES: usize = 8;
@@ -23,8 +34,12 @@ const MOST_HEADER_BYTES: u64 = 64 * 1024;
 /// such numbers, it is the largest that there is.
 pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
 
-/// Tensors that lie one after another. `None` when they have more bytes than can be counted.
-pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(String, TensorInfo)>> {
+/// Tensors that lie one after another, without those of scores unless the file is `scored`. `None` when they have more bytes than can
+/// be counted.
+pub(super) fn in_order(
+    scored: bool,
+    tensors: &[(&str, Dtype, &[usize])],
+) -> Option<Vec<(String, TensorInfo)>> {
     let mut end = 0usize;
     let tensor = |&(name, dtype, shape): &(&str, Dtype, &[usize])| {
         let elements = shape
@@ -39,23 +54,32 @@ pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(Strin
         };
         Some((name.to_owned(), info))
     };
-    tensors.iter().map(tensor).collect()
+    let held = tensors
+        .iter()
+        .filter(|(name, ..)| scored || !OF_SCORES.contains(name));
+    held.map(tensor).collect()
 }
 
 /// The tensors of a file, in order. `None` when they have more bytes than can be counted.
 pub(super) fn tensors(
+    scored: bool,
     vectors: usize,
     dimensions: usize,
     label_bytes: usize,
 ) -> Option<Vec<(String, TensorInfo)>> {
-    in_order(&[
-        ("added", Dtype::I64, &[vectors]),
-        ("label_ends", Dtype::U64, &[vectors]),
-        ("vectors", Dtype::F32, &[vectors, dimensions]),
-        ("labelled", Dtype::BOOL, &[vectors]),
-        ("labels", Dtype::U8, &[label_bytes]),
-        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
-    ])
+    in_order(
+        scored,
+        &[
+            ("added", Dtype::I64, &[vectors]),
+            ("label_ends", Dtype::U64, &[vectors]),
+            ("novelties", Dtype::F64, &[vectors]),
+            ("vectors", Dtype::F32, &[vectors, dimensions]),
+            ("labelled", Dtype::BOOL, &[vectors]),
+            ("fingerprints", Dtype::U8, &[vectors, size_of::<Fingerprint>()]),
+            ("labels", Dtype::U8, &[label_bytes]),
+            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+        ],
+    )
 }
 
 /// What the header of a file says about what it holds.
@@ -63,6 +87,8 @@ pub(super) struct About {
     pub(super) max_elements: usize,
     pub(super) time_to_live: Option<Duration>,
     pub(super) origin: Origin,
+    /// Whether the file says how traces were scored.
+    pub(super) scored: bool,
 }
 
 /// Reads the header of a file of `length` bytes, of one of these versions. A number in it that the length contradicts is an
@@ -106,12 +132,12 @@ impl About {
         let version = field("version").unwrap_or("none");
         if !versions.contains(&version) {
             let (held, other) = match version {
-                traces::VERSION => ("traces", "vectors"),
-                _ if READ_VERSIONS.contains(&version) => ("vectors", "traces"),
+                _ if READ_TRACES.contains(&version) => ("traces", "vectors"),
+                _ if READ_VECTORS.contains(&version) => ("vectors", "traces"),
                 _ => {
-                    let versions = versions.join(" or ");
+                    let versions = versions.join(", ");
                     return Err(damaged(format!(
-                        "its format has version {version}, not {versions}"
+                        "its format has version {version}, not one of {versions}"
                     )));
                 }
             };
@@ -139,6 +165,7 @@ impl About {
                 model,
                 method: field("method").map(Into::into),
             },
+            scored: [VECTORS, TRACES].contains(&version),
         })
     }
 }
@@ -168,6 +195,7 @@ pub(super) struct Contents {
     pub(super) max_elements: usize,
     pub(super) time_to_live: Option<Duration>,
     pub(super) origin: Origin,
+    pub(super) scored: bool,
 }
 
 impl Contents {
@@ -176,12 +204,12 @@ impl Contents {
         input: &mut HashedInput<impl Read>,
         length: u64,
     ) -> std::result::Result<Self, Unreadable> {
-        let (header, about) = read_header(input, length, &READ_VERSIONS)?;
+        let (header, about) = read_header(input, length, &READ_VECTORS)?;
         let shape = |name| header.info(name).map(|info| &info.shape[..]);
         let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
             return Err(damaged("it lacks the tensors of a cache"));
         };
-        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
+        let expected = tensors(about.scored, vectors, dimensions, label_bytes).unwrap_or_default();
         if !(1..=LARGEST_NUMBER).contains(&dimensions) {
             return Err(damaged("its tensors are not those of a cache"));
         }
@@ -193,6 +221,7 @@ impl Contents {
             max_elements: about.max_elements,
             time_to_live: about.time_to_live,
             origin: about.origin,
+            scored: about.scored,
         })
     }
 }

@@ -4,16 +4,18 @@
 //! | ------------ | --------------------------- | ------------------------------------------------------------------- |
 //! | `added`      | I64, vectors                | when each vector was added: microseconds since 1970, by the wall clock |
 //! | `label_ends` | U64, vectors                | where its label ends in `labels`; it begins where the one before ends |
+//! | `novelties`  | F64, vectors                | the novelty that its trace was scored with; NaN if that is not known |
 //! | `vectors`    | F32, vectors by dimensions  | oldest first                                                        |
 //! | `labelled`   | BOOL, vectors               | whether it has a label                                              |
+//! | `fingerprints` | U8, vectors by 16         | the fingerprint of its trace; zeros where the novelty is not known  |
 //! | `labels`     | U8, bytes                   | the labels one after another, in UTF-8                              |
 //! | `checksum`   | U8, 16                      | the XXH3-128 of all bytes before it, the highest byte first         |
 //!
 //! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
 //! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless vectors live for ever,
 //! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
-//! `method` by which traces became vectors. Files of version 1 have no `method`, and are otherwise the same. Those of
-//! version 3 hold a [trace memory](traces).
+//! `method` by which traces became vectors. This is version 4. Files of version 2 have neither `novelties` nor `fingerprints`, and those
+//! of version 1 no `method` either. Versions 3 and 5 hold a [trace memory](traces).
 
 mod header;
 mod snapshot;
@@ -32,7 +34,7 @@ use std::{
 };
 
 use super::{
-    Label, Options, VectorCache,
+    Fingerprint, Label, Options, Scored, VectorCache,
     blocks::{Block, Shape},
     moment::Moment,
     require_short,
@@ -108,12 +110,15 @@ impl VectorCache {
         let skipped = contents.vectors.saturating_sub(cache.options.max_elements);
         let added: Vec<i64> = input.read_values(contents.vectors)?;
         let ends: Vec<u64> = input.read_values(contents.vectors)?;
+        let novelties: Vec<f64> = input.read_values(if contents.scored { contents.vectors } else { 0 })?;
         require_ascending("label_ends", &ends)?;
         let added = moments(&added, now, clock);
         cache.read_vectors(&mut input, added, skipped)?;
         let labels = Labels {
             labelled: input.read_values(contents.vectors)?,
             ends,
+            fingerprints: input.read_values(novelties.len())?,
+            novelties,
             bytes: input.read_values(contents.label_bytes)?,
         };
         for (index, label) in labels.iter().enumerate() {
@@ -333,6 +338,9 @@ impl From<Error> for Unreadable {
 struct Labels {
     labelled: Vec<u8>,
     ends: Vec<u64>,
+    /// How each trace was scored; empty if the file does not say.
+    novelties: Vec<f64>,
+    fingerprints: Vec<Fingerprint>,
     bytes: Vec<u8>,
 }
 
@@ -347,13 +355,24 @@ impl Labels {
             let bytes = range.and_then(|(start, end)| self.bytes.get(start..end));
             let label = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
             match (labelled, label) {
-                (0, Some("")) => Ok(None),
-                (1, Some(label)) if require_short(label).is_ok() => Ok(Some(label.into())),
+                (0, Some("")) if self.scored(index).is_none() => Ok(None),
+                (1, Some(label)) if require_short(label).is_ok() => match self.scored(index) {
+                    None => Ok(Some(label.into())),
+                    Some(scored) if scored.novelty.is_finite() => Ok(Some(Label::of_scored(label, scored))),
+                    Some(_) => Err(damaged(format!("novelties[{index}] is infinite"))),
+                },
                 _ => Err(damaged(format!(
                     "the label of vector {index} is not a short text"
                 ))),
             }
         })
+    }
+
+    /// How the trace of a vector was scored, if the file says that.
+    fn scored(&self, index: usize) -> Option<Scored> {
+        let novelty = *self.novelties.get(index).filter(|novelty| !novelty.is_nan())?;
+        let fingerprint = *self.fingerprints.get(index)?;
+        Some(Scored { fingerprint, novelty })
     }
 }
 

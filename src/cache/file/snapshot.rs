@@ -19,13 +19,13 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use tempfile::{NamedTempFile, PersistError};
 
 use super::{
-    header::{FORMAT, LENGTH_BYTES, VERSION, tensors},
+    header::{FORMAT, LENGTH_BYTES, VECTORS, tensors},
     microseconds, milliseconds, require_regular,
     streams::{HashedOutput, UnlessCancelled},
     temporary,
 };
 use crate::{
-    cache::{Options, Origin, VectorCache, blocks::Blocks, moment::Moment},
+    cache::{Fingerprint, Label, Options, Origin, VectorCache, blocks::Blocks, moment::Moment},
     call::Call,
     error::{Error, Result},
     fault,
@@ -112,6 +112,7 @@ impl Snapshot {
             end += bytes as u64;
             output.write(&end.to_le_bytes())?;
         }
+        write_novelties(&mut output, entries().map(|entry| entry.label))?;
         for entry in entries() {
             let mut left = self.options.dimensions;
             for group in entry.components {
@@ -122,6 +123,7 @@ impl Snapshot {
         for entry in entries() {
             output.write(&[u8::from(entry.label.is_some())])?;
         }
+        write_fingerprints(&mut output, entries().map(|entry| entry.label))?;
         for label in entries().filter_map(|entry| entry.label) {
             output.write(label.as_bytes())?;
         }
@@ -130,9 +132,31 @@ impl Snapshot {
 
     fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
         let tensors =
-            tensors(self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
-        header(VERSION, tensors, &self.options, self.clock, &self.origin)
+            tensors(true, self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
+        header(VECTORS, tensors, &self.options, self.clock, &self.origin)
     }
+}
+
+/// Writes the novelties that the traces with these labels were scored with; NaN for a trace that was not scored.
+pub(super) fn write_novelties<'l>(
+    output: &mut HashedOutput<impl Write>,
+    mut labels: impl Iterator<Item = Option<&'l Label>>,
+) -> io::Result<()> {
+    labels.try_for_each(|label| {
+        let scored = label.and_then(Label::scored);
+        output.write(&scored.map_or(f64::NAN, |scored| scored.novelty).to_le_bytes())
+    })
+}
+
+/// Writes the fingerprints of these traces; zeros for a trace that was not scored.
+pub(super) fn write_fingerprints<'l>(
+    output: &mut HashedOutput<impl Write>,
+    mut labels: impl Iterator<Item = Option<&'l Label>>,
+) -> io::Result<()> {
+    labels.try_for_each(|label| {
+        let scored = label.and_then(Label::scored);
+        output.write(&scored.map_or(Fingerprint::default(), |scored| scored.fingerprint))
+    })
 }
 
 /// Has `write` write a file, which then replaces that at `path`, unless a snapshot with a larger number is there.

@@ -1,6 +1,9 @@
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use proptest::prelude::*;
@@ -8,7 +11,8 @@ use twox_hash::XxHash3_128;
 
 use super::{
     super::{MAX_LABEL_BYTES, ModelIdentity, Origin},
-    header::{FORMAT, LENGTH_BYTES},
+    header::{FORMAT, LENGTH_BYTES, tensors},
+    snapshot::header,
     *,
 };
 use crate::cache::scaled::Scaled;
@@ -71,6 +75,11 @@ fn example(now: Instant) -> VectorCache {
     ] {
         cache.add(&vector, label.map(Label::from), now).unwrap();
     }
+    let scored = Scored {
+        fingerprint: [7; 16],
+        novelty: 0.25,
+    };
+    cache.blocks.set_label(0, Some(Label::of_scored("a", scored)));
     cache.origin = Origin {
         model: Some(ModelIdentity {
             model: "a \"model\"".into(),
@@ -201,7 +210,7 @@ fn a_changed_or_missing_byte_is_noticed() {
         let mut changed = bytes.clone();
         changed[index] ^= 1 << (index % 8);
         // The fields of the header have any order, so the bit may be that which makes another kind of memory of it.
-        let other_kind = changed.windows(13).any(|part| part == br#""version":"3""#);
+        let other_kind = changed.windows(13).any(|part| part == br#""version":"5""#);
         match read(&changed) {
             Err(Unreadable::Damaged(_)) => {}
             Err(Unreadable::OtherKind { .. }) if other_kind => {}
@@ -228,8 +237,8 @@ fn what_cannot_be_is_named() {
             clock(0),
         )
     };
-    // The header has no fixed length, but what follows has: 3 times (8 + 8 + 2 * 4 + 1), the labels, the checksum.
-    let data = bytes.len() - CHECKSUM_BYTES - "a\u{e9}\u{1f980}".len() - 3 * 25;
+    // The header has no fixed length, but what follows has: 3 times (8 + 8 + 8 + 2 * 4 + 1 + 16), the labels, the checksum.
+    let data = bytes.len() - CHECKSUM_BYTES - "a\u{e9}\u{1f980}".len() - 3 * 49;
     let changed = |place: usize, value: &[u8]| {
         let mut changed = bytes.clone();
         changed[data + place..][..value.len()].copy_from_slice(value);
@@ -244,19 +253,27 @@ fn what_cannot_be_is_named() {
         "the label of vector 2 is not a short text"
     );
     assert_eq!(
-        changed(48 + 4, &f32::NAN.to_le_bytes()),
+        changed(48, &f64::INFINITY.to_le_bytes()),
+        "novelties[0] is infinite"
+    );
+    assert_eq!(
+        changed(48 + 8, &0.5f64.to_le_bytes()),
+        "the label of vector 1 is not a short text"
+    );
+    assert_eq!(
+        changed(72 + 4, &f32::NAN.to_le_bytes()),
         "vectors[0][1] is not finite"
     );
     assert_eq!(
-        changed(48 + 24, &[0]),
+        changed(72 + 24, &[0]),
         "the label of vector 0 is not a short text"
     );
     assert_eq!(
-        changed(48 + 24, &[2]),
+        changed(72 + 24, &[2]),
         "the label of vector 0 is not a short text"
     );
     assert_eq!(
-        changed(48 + 27, &[0xff]),
+        changed(99 + 48, &[0xff]),
         "the label of vector 0 is not a short text"
     );
 
@@ -272,8 +289,8 @@ fn what_cannot_be_is_named() {
     };
     assert_eq!(replaced(FORMAT, "something"), "it holds no cache");
     assert_eq!(
-        replaced("\"version\":\"2\"", "\"version\":\"4\""),
-        "its format has version 4, not 1 or 2"
+        replaced("\"version\":\"4\"", "\"version\":\"6\""),
+        "its format has version 6, not one of 1, 2, 4"
     );
     assert_eq!(
         replaced("\"max_elements\":\"3\"", "\"max_elements\":\"-\""),
@@ -396,7 +413,7 @@ fn the_order_of_age_holds_whatever_the_clock_does() {
     assert!(ages(&copy, start).eq(expected));
 
     // A file that another program wrote.
-    let data = bytes.len() - CHECKSUM_BYTES - 4 * (8 + 8 + 4 + 1);
+    let data = bytes.len() - CHECKSUM_BYTES - 4 * (8 + 8 + 8 + 4 + 1 + 16);
     let mut descending = bytes.clone();
     descending[data..][..8].copy_from_slice(&microseconds(clock(20)).to_le_bytes());
     descending[data + 8..][..8].copy_from_slice(&microseconds(clock(0)).to_le_bytes());
@@ -420,29 +437,62 @@ fn times_to_live_are_the_same_in_milliseconds() {
     assert_eq!(time_to_live(1e300), None);
 }
 
+/// The file of an older version with the vector `[1.0, 2.0]`, labelled `a`.
+fn of_version(version: &str, origin: &Origin) -> Vec<u8> {
+    let tensors = tensors(false, 1, 2, 1).unwrap();
+    let header = header(version, tensors, &options(3, 2, None), clock(0), origin).unwrap();
+    let parts: [&[u8]; 8] = [
+        &(header.len() as u64).to_le_bytes(),
+        &header,
+        &microseconds(clock(0)).to_le_bytes(),
+        &1u64.to_le_bytes(),
+        bytemuck::cast_slice(&[1.0f32, 2.0]),
+        &[1],
+        b"a",
+        &[0; CHECKSUM_BYTES],
+    ];
+    with_checksum(parts.concat())
+}
+
 #[test]
 fn a_file_of_version_1_is_taken_by_any_method() {
     let now = Instant::now();
-    let mut cache = example(now);
-    cache.origin.method = None;
-    let text = written(&mut cache, now, clock(0));
-    let place = text
-        .windows(13)
-        .position(|bytes| bytes == b"\"version\":\"2\"")
-        .unwrap();
-    let mut text = text;
-    text[place + 11] = b'1';
-    let bytes = with_checksum(text);
+    let origin = Origin {
+        method: None,
+        ..example(now).origin.clone()
+    };
+    let bytes = of_version("1", &origin);
     for method in ["prefix", "full"] {
         let mut copy = read(&bytes, LoadOptions::default(), now, clock(0)).unwrap();
-        assert_eq!((copy.model(), copy.method()), (cache.model(), None));
+        assert_eq!((copy.model(), copy.method()), (origin.model.as_ref(), None));
         let origin = Origin {
-            model: cache.model().cloned(),
+            model: origin.model.clone(),
             method: Some(method.into()),
         };
         copy.bind_origin(&origin, now).unwrap();
         assert_eq!(copy.method(), Some(method));
     }
+}
+
+#[test]
+fn a_file_of_version_2_says_nothing_of_scores() {
+    let now = Instant::now();
+    let origin = example(now).origin.clone();
+    let mut copy = read(&of_version("2", &origin), LoadOptions::default(), now, clock(0)).unwrap();
+    let [(_, label, _)] = &contents(&copy, now)[..] else {
+        panic!("there is one vector");
+    };
+    assert_eq!(label.as_ref(), Some(&Label::from("a")));
+    assert_eq!(copy.origin, origin);
+    assert!(copy.novelties(now).is_empty());
+    let mut example = example(now);
+    let copied = read(
+        &written(&mut example, now, clock(0)),
+        LoadOptions::default(),
+        now,
+        clock(0),
+    );
+    assert_eq!(copied.unwrap().novelties(now), HashMap::from([([7; 16], 0.25)]));
 }
 
 #[cfg_attr(miri, ignore = "about the file system")]

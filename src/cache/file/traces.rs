@@ -1,19 +1,22 @@
-//! The trace memory as a file: version 3 of the [format](super).
+//! The trace memory as a file: version 5 of the [format](super).
 //!
 //! | tensor       | type and shape            | what                                                                    |
 //! | ------------ | ------------------------- | ----------------------------------------------------------------------- |
 //! | `added`      | I64, traces               | when each trace was added: microseconds since 1970, by the wall clock   |
 //! | `label_ends` | U64, traces               | where its label ends in `labels`; it begins where the one before ends   |
 //! | `term_ends`  | U64, traces               | where its words end in `terms` and `counts`, likewise                   |
+//! | `novelties`  | F64, traces               | the novelty that it was scored with; NaN if that is not known           |
 //! | `words`      | U64, words                | the XXH3-64 of each word                                                |
 //! | `terms`      | U32, words of all traces  | for each word of each trace, its place in `words`; in the order of hashes |
 //! | `vectors`    | F32, traces by dimensions | the embeddings, oldest first; none if words alone are compared          |
 //! | `counts`     | U16, words of all traces  | c(t), as [`Count::code`] gives it                                       |
 //! | `labelled`   | BOOL, traces              | whether it has a label                                                  |
+//! | `fingerprints` | U8, traces by 16        | its fingerprint; zeros where the novelty is not known                   |
 //! | `labels`     | U8, bytes                 | the labels one after another, in UTF-8                                  |
 //! | `checksum`   | U8, 16                    | the XXH3-128 of all bytes before it, the highest byte first             |
 //!
-//! The metadata are those of a vector cache, where `method` is `lexical` or `full`.
+//! The metadata are those of a vector cache, where `method` is `lexical` or `full`. Files of version 3 have
+//! neither `novelties` nor `fingerprints`.
 
 use std::{
     io::{self, Read, Write},
@@ -26,14 +29,14 @@ use safetensors::tensor::{Dtype, TensorInfo};
 
 use super::{
     CHECKSUM_BYTES, Labels, LoadOptions, Unreadable, damaged,
-    header::{LARGEST_NUMBER, in_order, read_header, require_tensors},
+    header::{LARGEST_NUMBER, READ_TRACES, TRACES, in_order, read_header, require_tensors},
     microseconds, moments, read_file, require_ascending,
-    snapshot::{NEXT_NUMBER, TOO_MANY_BYTES, header, replace_file},
+    snapshot::{NEXT_NUMBER, TOO_MANY_BYTES, header, replace_file, write_fingerprints, write_novelties},
     streams::{BUFFER_BYTES, HashedInput, HashedOutput},
 };
 use crate::{
     cache::{
-        Options, Origin,
+        Fingerprint, Options, Origin,
         blocks::Blocks,
         moment::Moment,
         traces::{Held, Method, TraceMemory},
@@ -44,9 +47,6 @@ use crate::{
     novelty::words::{Count, MOST_WORDS},
     simd::GROUP,
 };
-
-/// The version of the format.
-pub(super) const VERSION: &str = "3";
 
 /// The state of a trace memory at one moment, which stays as it is while the memory goes on.
 #[derive(Debug)]
@@ -114,14 +114,15 @@ impl TraceMemory {
     ) -> std::result::Result<Self, Unreadable> {
         let mut input = HashedInput::new(io::BufReader::with_capacity(BUFFER_BYTES, input));
         fault::point("load");
-        let (header, about) = read_header(&mut input, length, &[VERSION])?;
+        let (header, about) = read_header(&mut input, length, &READ_TRACES)?;
         let shape = |name| header.info(name).map(|info| &info.shape[..]);
         let (Some(&[traces, dimensions]), Some(&[label_bytes]), Some(&[words]), Some(&[terms])) =
             (shape("vectors"), shape("labels"), shape("words"), shape("terms"))
         else {
             return Err(damaged("it lacks the tensors of a trace memory"));
         };
-        let expected = tensors(traces, dimensions, label_bytes, words, terms).unwrap_or_default();
+        let expected =
+            tensors(about.scored, traces, dimensions, label_bytes, words, terms).unwrap_or_default();
         require_tensors(&header, &expected)?;
         let method = about.origin.method.as_deref().and_then(Method::from_name);
         let method =
@@ -138,6 +139,7 @@ impl TraceMemory {
         let added: Vec<i64> = input.read_values(traces)?;
         let label_ends: Vec<u64> = input.read_values(traces)?;
         let term_ends: Vec<u64> = input.read_values(traces)?;
+        let novelties: Vec<f64> = input.read_values(if about.scored { traces } else { 0 })?;
         require_ascending("label_ends", &label_ends)?;
         require_ascending("term_ends", &term_ends)?;
         if term_ends.last().copied().unwrap_or(0) != terms as u64 {
@@ -164,6 +166,8 @@ impl TraceMemory {
         let labels = Labels {
             labelled: input.read_values(traces)?,
             ends: label_ends,
+            fingerprints: input.read_values(novelties.len())?,
+            novelties,
             bytes: input.read_values(label_bytes)?,
         };
         input.require_checksum()?;
@@ -224,14 +228,15 @@ impl TraceSnapshot {
     /// # Errors
     /// Those of `output`.
     pub fn write(&self, output: impl Write) -> io::Result<()> {
-        let labels = || self.held.iter().map(|held| held.label.as_deref());
-        let label_bytes = || labels().map(|label| label.map_or(0, str::len));
+        let labels = || self.held.iter().map(|held| held.label.as_ref());
+        let label_bytes = || labels().map(|label| label.map_or(0, |label| label.len()));
         let words = || self.held.iter().flat_map(|held| &held.words);
         let dimensions = match self.method {
             Method::Full => self.options.dimensions,
             Method::Lexical => 0,
         };
         let tensors = tensors(
+            true,
             self.held.len(),
             dimensions,
             label_bytes().sum(),
@@ -240,7 +245,7 @@ impl TraceSnapshot {
         );
         let header = tensors
             .ok_or_else(|| TOO_MANY_BYTES.to_owned())
-            .and_then(|tensors| header(VERSION, tensors, &self.options, self.clock, &self.origin))
+            .and_then(|tensors| header(TRACES, tensors, &self.options, self.clock, &self.origin))
             .map_err(io::Error::other)?;
         let mut output = HashedOutput::new(output);
         output.write(&(header.len() as u64).to_le_bytes())?;
@@ -262,6 +267,7 @@ impl TraceSnapshot {
         };
         write_ends(&mut label_bytes())?;
         write_ends(&mut self.held.iter().map(|held| held.words.len()))?;
+        write_novelties(&mut output, labels())?;
         for hash in &self.hashes {
             output.write(&hash.to_le_bytes())?;
         }
@@ -281,6 +287,7 @@ impl TraceSnapshot {
         for label in labels() {
             output.write(&[u8::from(label.is_some())])?;
         }
+        write_fingerprints(&mut output, labels())?;
         for label in labels().flatten() {
             output.write(label.as_bytes())?;
         }
@@ -290,24 +297,30 @@ impl TraceSnapshot {
 
 /// The tensors of a file, in order. `None` when they have more bytes than can be counted.
 fn tensors(
+    scored: bool,
     traces: usize,
     dimensions: usize,
     label_bytes: usize,
     words: usize,
     terms: usize,
 ) -> Option<Vec<(String, TensorInfo)>> {
-    in_order(&[
-        ("added", Dtype::I64, &[traces]),
-        ("label_ends", Dtype::U64, &[traces]),
-        ("term_ends", Dtype::U64, &[traces]),
-        ("words", Dtype::U64, &[words]),
-        ("terms", Dtype::U32, &[terms]),
-        ("vectors", Dtype::F32, &[traces, dimensions]),
-        ("counts", Dtype::U16, &[terms]),
-        ("labelled", Dtype::BOOL, &[traces]),
-        ("labels", Dtype::U8, &[label_bytes]),
-        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
-    ])
+    in_order(
+        scored,
+        &[
+            ("added", Dtype::I64, &[traces]),
+            ("label_ends", Dtype::U64, &[traces]),
+            ("term_ends", Dtype::U64, &[traces]),
+            ("novelties", Dtype::F64, &[traces]),
+            ("words", Dtype::U64, &[words]),
+            ("terms", Dtype::U32, &[terms]),
+            ("vectors", Dtype::F32, &[traces, dimensions]),
+            ("counts", Dtype::U16, &[terms]),
+            ("labelled", Dtype::BOOL, &[traces]),
+            ("fingerprints", Dtype::U8, &[traces, size_of::<Fingerprint>()]),
+            ("labels", Dtype::U8, &[label_bytes]),
+            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+        ],
+    )
 }
 
 #[cfg(test)]

@@ -60,11 +60,11 @@ impl TraceDraft {
         let found = memory.compare_and_explain(entry, explained, remember, now);
         // A panic before leaves it without a number: the next call begins again.
         self.transaction = Some(transaction);
-        if remember && found.is_ok() {
+        if let (true, Ok((nearest, _))) = (remember, &found) {
             self.added.push(Added {
                 words: entry.words.clone(),
                 vector: entry.vector.map(<[f32]>::to_vec),
-                label: entry.label.cloned(),
+                label: entry.label_scored(nearest.as_ref()),
                 model: entry.model.cloned(),
                 at: now,
             });

@@ -19,7 +19,8 @@ use std::{
 };
 
 use super::{
-    Label, ModelIdentity, Options, Origin, blocks::Blocks, moment::Moment, require_short, scaled::Scaled,
+    Fingerprint, Label, ModelIdentity, Options, Origin, blocks::Blocks, label, moment::Moment, require_short,
+    scaled::Scaled,
 };
 use crate::{
     error::{Error, Result},
@@ -76,6 +77,21 @@ pub struct TraceEntry<'e> {
     pub label: Option<&'e Label>,
     /// The model that the embedding comes from, as far as it is known.
     pub model: Option<&'e ModelIdentity>,
+}
+
+impl TraceEntry<'_> {
+    /// The label of this trace with its novelty, by the remembered trace that is most similar.
+    fn label_scored(&self, nearest: Option<&SimilarTrace>) -> Option<Label> {
+        self.label.map(|label| label.with_novelty(novelty(nearest)))
+    }
+
+    /// This trace with another label.
+    fn labelled<'l>(&self, label: Option<&'l Label>) -> TraceEntry<'l>
+    where
+        Self: 'l,
+    {
+        TraceEntry { label, ..*self }
+    }
 }
 
 /// A remembered trace that is similar to another one.
@@ -307,7 +323,8 @@ impl TraceMemory {
             _ => Vec::new(),
         };
         if remember {
-            self.add(entry, now)?;
+            let label = entry.label_scored(nearest.as_ref());
+            self.add(entry.labelled(label.as_ref()), now)?;
         }
         Ok((nearest, shares))
     }
@@ -333,7 +350,8 @@ impl TraceMemory {
         self.in_transaction(|memory| {
             let compare_and_add = |entry: &TraceEntry| {
                 let nearest = memory.compare(*entry, now)?;
-                memory.add_checked(*entry, now)?;
+                let label = entry.label_scored(nearest.as_ref());
+                memory.add_checked(entry.labelled(label.as_ref()), now)?;
                 Ok(nearest)
             };
             entries.iter().map(compare_and_add).collect()
@@ -614,6 +632,12 @@ impl TraceMemory {
             vector: vector.flatten(),
             label: held.label.clone(),
         })
+    }
+
+    /// The novelties that the remembered traces were scored with, by their fingerprints.
+    pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
+        self.evict_expired(now);
+        label::novelties(self.held.iter().map(|held| held.label.as_ref()))
     }
 
     /// How many traces live.
