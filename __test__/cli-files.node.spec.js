@@ -641,10 +641,10 @@ describe('--memory', () => {
     const memory = path.join(emptyDirectory(), 'memory');
     const count = readTraces(examples).length;
     const first = await run(memory, examples);
-    expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count });
+    expect(first.summary.memory).toEqual({ file: memory, before: 0, after: count, forgotten: 0 });
     expect(first.results[0].breakdown.noveltyBasis).toBe('empty-cache');
-    const second = await run(memory, examples);
-    expect(second.summary.memory).toEqual({ file: memory, before: count, after: 2 * count });
+    const second = await run(memory, '--known', 'again', examples);
+    expect(second.summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
     expect(second.results[0].breakdown.nearest.label).toBe(second.results[0].id);
     for (const { breakdown } of second.results) expect(breakdown.dimensions.novelty).toBeLessThan(1e-6);
   });
@@ -653,7 +653,8 @@ describe('--memory', () => {
     const memory = path.join(emptyDirectory(), 'memory');
     expect((await run(memory, '--memory-size', '3', examples)).summary.memory.after).toBe(3);
     // It stays so small.
-    expect((await run(memory, examples)).summary.memory).toMatchObject({ before: 3, after: 3 });
+    const { summary } = await run(memory, '--known', 'again', examples);
+    expect(summary.memory).toMatchObject({ before: 3, after: 3 });
   });
 
   test('of another novelty method is refused, and left as it was', async () => {
@@ -696,8 +697,8 @@ describe('--memory', () => {
       const memory = path.join(emptyDirectory(), 'memory');
       const count = readTraces(examples).length;
       await run(memory, '--novelty', novelty, examples);
-      const { results, summary } = await run(memory, '--novelty', novelty, examples);
-      expect(summary.memory).toEqual({ file: memory, before: count, after: 2 * count });
+      const { results, summary } = await run(memory, '--novelty', novelty, '--known', 'again', examples);
+      expect(summary.memory).toEqual({ file: memory, before: count, after: 2 * count, forgotten: 0 });
       for (const { breakdown } of results) expect(breakdown.dimensions.novelty).toBe(0);
     },
   );
@@ -810,7 +811,7 @@ async function until({ child, output }, condition) {
   }
 
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP'])(
-    '%s: what was scored is written, as whole files: code 130',
+    '%s: what was scored is written beside the files, as whole files: code 130',
     async (signal) => {
       const directory = emptyDirectory();
       const [out, report] = ['out', 'report'].map((name) => write(directory, name, 'old'));
@@ -819,11 +820,15 @@ async function until({ child, output }, condition) {
       const { code, stderr } = await ended;
       expect(code).toBe(130);
       expect(stderr).toContain('once more to end at once');
-      expect(stderr).toMatch(/^kp-score: interrupted: the rest was not read$/m);
-      const written = readLines(out).map((line) => JSON.parse(line).id);
+      expect(stderr).toContain(
+        `\nkp-score: interrupted: the rest was not read; what was scored is in ${out}.partial, ${report}.partial, ` +
+          `and ${out}, ${report} are as they were (see --keep-going)\n`,
+      );
+      const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).id);
       expect(written).toEqual(scored.map(({ id }) => id));
-      expect(fs.readFileSync(report, 'utf8')).toMatch(/<\/html>\s*$/);
-      expect(fs.readdirSync(directory).sort()).toEqual(['out', 'report']);
+      expect(fs.readFileSync(`${report}.partial`, 'utf8')).toMatch(/<\/html>\s*$/);
+      for (const file of [out, report]) expect(fs.readFileSync(file, 'utf8')).toBe('old');
+      expect(fs.readdirSync(directory).sort()).toEqual(['out', 'out.partial', 'report', 'report.partial']);
     },
   );
 
@@ -837,12 +842,16 @@ async function until({ child, output }, condition) {
     child.kill('SIGINT');
     const { code, stderr } = await ended;
     expect({ code, stderr }).toMatchObject({ code: 130, stderr: expect.not.stringContaining('stdin:3') });
-    expect(readLines(out).map((line) => JSON.parse(line).task.objective)).toEqual(['Ask 1', 'Ask 2']);
+    const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).task.objective);
+    expect(written).toEqual(['Ask 1', 'Ask 2']);
   });
 
-  test('the memory has what was scored', async () => {
+  test.each([
+    [[], 0],
+    [['--keep-going'], scored.length],
+  ])('with %j, the memory has %i of the traces that were scored', async (more, before) => {
     const memory = path.join(emptyDirectory(), 'memory');
-    const running = start(['--format', 'json', '--memory', memory]);
+    const running = start(['--format', 'json', '--memory', memory, ...more]);
     running.child.stdin.write(input);
     // The first row comes when all of these have been handed in.
     const { stdout } = running.child;
@@ -851,7 +860,7 @@ async function until({ child, output }, condition) {
     running.child.kill('SIGINT');
     expect((await running.ended).code).toBe(130);
     const next = await kpScore(['--format', 'json', '--memory', memory], { input });
-    expect(JSON.parse(next.stdout).summary.memory.before).toBe(scored.length);
+    expect(JSON.parse(next.stdout).summary.memory.before).toBe(before);
   });
 
   test('an output that is the input is left as it was', async () => {
@@ -859,13 +868,19 @@ async function until({ child, output }, condition) {
     // Of several buffers, so that reading is not over when the first row is there.
     const contents = input.repeat(20_000);
     const file = write(directory, 'traces.jsonl', contents);
-    const { child, ended } = await startEndless(['--out', file, file]);
-    child.kill('SIGINT');
-    const { code, stderr } = await ended;
-    expect(code).toBe(130);
-    expect(stderr).toMatch(/left as it was.* what was not read; write to another file$/m);
-    expect(fs.readFileSync(file, 'utf8')).toBe(contents);
+    const interrupted = async (...more) => {
+      const { child, ended } = await startEndless([...more, '--out', file, file]);
+      child.kill('SIGINT');
+      const { code, stderr } = await ended;
+      expect(code).toBe(130);
+      expect(fs.readFileSync(file, 'utf8')).toBe(contents);
+      return stderr;
+    };
+    const kept = await interrupted('--keep-going');
+    expect(kept).toMatch(/left as it was.* what was not read; write to another file$/m);
     expect(fs.readdirSync(directory)).toEqual(['traces.jsonl']);
+    expect(await interrupted()).toContain(`what was scored is in ${file}.partial, and ${file} is as it was`);
+    expect(fs.readdirSync(directory)).toEqual(['traces.jsonl', 'traces.jsonl.partial']);
   });
 
   test('twice: it ends at once, the old files are untouched and no others are left', async () => {

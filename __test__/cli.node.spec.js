@@ -662,6 +662,7 @@ describe('formats', () => {
       dropped: 3 - kept,
       bad: 0,
       withoutConversation: 0,
+      knownTraces: 0,
       nearDuplicates: 0,
       ...{ converted: 0, unknownSuccess: 0, unknownConfidence: 0, cleaned: null, top: null },
       mean: expect.closeTo(scores.reduce((sum, score) => sum + score) / 3, 12),

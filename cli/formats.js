@@ -158,7 +158,8 @@ function explain(breakdown) {
 
 /** @param {ScoreBreakdown} breakdown */
 function noveltyWords(breakdown) {
-  const { nearest, noveltyBasis } = breakdown;
+  const { dimensions, nearest, noveltyBasis } = breakdown;
+  if (noveltyBasis === 'given') return `novelty ${decimal(dimensions.novelty)}: as it was scored before`;
   if (noveltyBasis === 'no-embedder') return 'novelty 0.5: there is no embedder';
   if (nearest === null) return 'novelty 0.5: nothing to compare with yet';
   return `most similar: ${nameOfNearest(breakdown)} (${decimal(nearest.similarity)})`;
@@ -166,7 +167,9 @@ function noveltyWords(breakdown) {
 
 /** @param {ScoreBreakdown} breakdown */
 function nameOfNearest({ nearest }) {
-  return labelOf(nearest?.label ?? '', 'a trace without an id');
+  // Of a known trace that is not compared again, the nearest is not known.
+  if (nearest === null) return 'an earlier trace';
+  return labelOf(nearest.label ?? '', 'a trace without an id');
 }
 
 /**

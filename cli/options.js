@@ -16,6 +16,7 @@ const FORMATS = /** @type {const} */ (['table', 'json', 'jsonl', 'csv']);
 const DTYPES = /** @type {const} */ (['fp32', 'q8']);
 const ENGINES = /** @type {const} */ (['auto', 'builtin', 'onnxruntime']);
 const NOVELTIES = /** @type {const} */ (['prefix', 'lexical', 'full']);
+const KNOWN = /** @type {const} */ (['skip', 'score', 'again']);
 const ANSWERS = /** @type {const} */ (['yes', 'no']);
 const MAX_THREADS = 1024;
 
@@ -55,10 +56,14 @@ Results:
                        (aggregated)
   --clean-strict       as --clean, and replaces more kinds of secrets
   --report FILE        writes a page to look at, in HTML
+  --keep-going         replaces files and saves the memory even where not all of the input
+                       was read; otherwise they stay, and FILE.partial has what was scored
 
 Scoring:
   --memory FILE        compares with the traces of earlier runs too: loads what they have
                        left in FILE, if it exists, and saves it at the end
+  --known HOW          a trace that FILE holds with the same id and contents: skip leaves
+                       it out, score gives it its earlier score, again compares it (skip)
   --store URL          compares with a memory in PostgreSQL that others share, and adds to
                        it: postgres://user@host/database; needs the package pg. A
                        password can come from PGPASSWORD
@@ -66,6 +71,7 @@ Scoring:
   --memory-size N      how many traces are remembered: 1000, or what FILE was saved with;
                        with --store 100000 where it makes the table, which keeps what it
                        was made with
+  --forget             lets --memory-size be less than FILE holds: the oldest traces leave
   --novelty METHOD     prefix compares the first 512 tokens, lexical the words of the
                        whole trace without a model, full its words and a digest (prefix)
   --weights FILE       a JSON object of profiles: by domain, the weights of complexity,
@@ -84,8 +90,8 @@ Messages:
   -h, --help           prints this
 
 Exit code: 0 all scored; 1 some lines are bad, the rest is scored; 2 wrong usage; 3 a file
-could not be read or written; 130 interrupted: what was scored until then is written, as
-whole files. Interrupted twice, it ends at once and leaves the files as they were.`;
+could not be read or written; 130 interrupted. With 3 and 130 the files and the memory are
+as they were. Interrupted twice, it ends at once.`;
 
 const OPTIONS = /** @type {const} */ ({
   clean: { type: 'string' },
@@ -96,9 +102,12 @@ const OPTIONS = /** @type {const} */ ({
   dtype: { type: 'string' },
   engine: { type: 'string' },
   explain: { type: 'boolean' },
+  forget: { type: 'boolean' },
   format: { type: 'string' },
   from: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
+  'keep-going': { type: 'boolean' },
+  known: { type: 'string' },
   memory: { type: 'string' },
   'memory-size': { type: 'string' },
   'model-dir': { type: 'string' },
@@ -124,7 +133,7 @@ const OUTPUTS = /** @type {const} */ (['out', 'dropped', 'report', 'memory']);
 
 /** @typedef {ReturnType<typeof parse>['values']} Values what the options say */
 
-/** @typedef {'clean' | 'confidence' | 'dtype' | 'engine' | 'format' | 'from' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
+/** @typedef {'clean' | 'confidence' | 'dtype' | 'engine' | 'format' | 'from' | 'known' | 'success' | 'memory-size' | 'novelty' | 'threads' | 'threshold'} TextName */
 
 /** @typedef {{ sources: string[] } & ReturnType<typeof valuesOf>} Options what they mean */
 
@@ -204,8 +213,11 @@ function valuesOf(values) {
     dtype: oneOf(values, 'dtype', DTYPES),
     engine: oneOf(values, 'engine', ENGINES),
     explain: values.explain ?? false,
+    forget: values.forget ?? false,
     format: oneOf(values, 'format', FORMATS) ?? (hasFile ? null : 'table'),
     from: oneOf(values, 'from', FORMAT_NAMES),
+    keepGoing: values['keep-going'] ?? false,
+    known: oneOf(values, 'known', KNOWN) ?? KNOWN[0],
     memory: values.memory ?? null,
     memorySize: number(values, 'memory-size', isCount, 'a whole number of at least 1'),
     modelDirectory: values['model-dir'],
@@ -306,6 +318,13 @@ function refuseContradictions(values, options) {
     for (const name of isLexical ? ofModel : [...ofModel, ...ofComparing]) {
       if (values[name] !== undefined) throw misused(`--${name} and ${reason} exclude each other`);
     }
+  }
+  if (options.memory === null && values.known !== undefined) {
+    const reason = options.store === null ? '' : ': a store does not know the contents of earlier traces';
+    throw misused(`--known needs --memory${reason}`);
+  }
+  if (options.forget && (options.memory === null || options.memorySize === undefined)) {
+    throw misused('--forget needs --memory and --memory-size');
   }
   if (options.store !== null && options.memory !== null) {
     throw misused('--store and --memory exclude each other');

@@ -95,7 +95,9 @@ class TemporaryFile {
 class OutputFile {
   /** How it was named. */
   name;
+  /** Where the file lies that is to be replaced, and how that is called in messages. */
   #path = '';
+  #shown = '';
   /** @type {TemporaryFile | undefined} */
   #temporary;
   #isStandard = false;
@@ -151,6 +153,7 @@ class OutputFile {
     } else if (existing === undefined || existing.isFile()) {
       // What a link points to is replaced, not the link.
       this.#path = targetOf(this.name);
+      this.#shown = isLink(this.name) ? this.#path : this.name;
       mode = existing && Number(existing.mode);
       // Where the old file may not be written to, it may not be replaced either.
       if (existing) await fs.promises.access(this.#path, fs.constants.W_OK);
@@ -199,14 +202,32 @@ class OutputFile {
     }
   }
 
+  /** The name for a result that is not complete; null where it was written directly. */
+  get partial() {
+    return this.#temporary ? `${this.#shown}.partial` : null;
+  }
+
   /** Puts it in its place; after `finish`. */
   async publish() {
+    await this.#rename(this.#path, this.name);
+  }
+
+  /** Puts it beside its place, as {@link partial}; after `finish`. */
+  async publishPartial() {
+    await this.#rename(`${this.#path}.partial`, `${this.#shown}.partial`);
+  }
+
+  /**
+   * @param {string} target
+   * @param {string} name how the target is called in messages
+   */
+  async #rename(target, name) {
     if (!this.#temporary) return;
     try {
-      await this.#temporary.rename(this.#path);
-      await syncDirectory(path.dirname(this.#path));
+      await this.#temporary.rename(target);
+      await syncDirectory(path.dirname(target));
     } catch (error) {
-      throw cannotWrite(this.name, error);
+      throw cannotWrite(name, error);
     }
   }
 
@@ -217,6 +238,11 @@ class OutputFile {
     await closeStream(this.#writer).catch(() => {});
     await this.#temporary.remove();
   }
+}
+
+/** @param {string} name */
+function isLink(name) {
+  return fs.lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 /**

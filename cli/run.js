@@ -19,6 +19,7 @@ const { createFormat, place } = require('./formats.js');
 const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
 const { cut } = require('./report/text.js');
+const { KnownTraces } = require('./known.js');
 const { isObject } = require('../lib/formats/mapping.js');
 const { NATIVE } = require('../lib/formats/reader.js');
 const { DEFAULT_LIMIT } = require('../lib/formats/records.js');
@@ -54,6 +55,8 @@ const ALL_KNOWN = { success: true, confidence: true };
 /** @typedef {InstanceType<typeof import('./report/collector.js').ReportCollector>} ReportCollector */
 
 /** @typedef {{ collector: ReportCollector, file: File }} ReportFile */
+
+/** @typedef {import('../index.js').VectorCache | import('../index.js').TraceMemory} Remembered */
 
 /** How many traces are in flight: enough for every core, and little memory however many there are. */
 const MAX_IN_FLIGHT = 64;
@@ -102,9 +105,15 @@ const resultOf = (scored, kept) => ({
   kept,
   isNearDuplicate: isNearDuplicate(resemblanceOf(scored.breakdown)),
 });
+/** Why a run is not complete that could not open or read an input. */
+const UNREAD = 'not all of the input could be read';
 
 /** @param {unknown} error */
 const messageOf = (error) => /** @type {Error} */ (error).message;
+
+/** @param {string[]} files */
+const asTheyWere = (files) =>
+  `${files.join(', ')} ${files.length === 1 ? 'is as it was' : 'are as they were'}`;
 
 /** One run of the command: from its options to its exit code. */
 class Run {
@@ -122,6 +131,14 @@ class Run {
    * @type {import('./summary.js').MemoryFile | null}
    */
   #memory = null;
+  /** How many traces the run has added to the memory. */
+  #added = 0;
+  /**
+   * Tells which traces need no new score; null where all are compared.
+   *
+   * @type {InstanceType<typeof KnownTraces> | null}
+   */
+  #known = null;
   /**
    * Keeps other runs from the file of the memory.
    *
@@ -159,6 +176,12 @@ class Run {
    * @type {InstanceType<typeof Ranking> | null}
    */
   #ranking = null;
+  /**
+   * Where each output goes if not all of the input was read; null for nowhere.
+   *
+   * @type {Map<File, string | null>}
+   */
+  #partials = new Map();
   #threshold;
   #reading;
   /** @type {Map<string, number>} */
@@ -199,9 +222,7 @@ class Run {
   /** What the scorer remembers by itself. */
   get #remembered() {
     const { cache, memory } = this.#used;
-    return /** @type {import('../index.js').VectorCache | import('../index.js').TraceMemory} */ (
-      cache ?? memory
-    );
+    return /** @type {Remembered} */ (cache ?? memory);
   }
 
   get #hasFiles() {
@@ -245,7 +266,18 @@ class Run {
   }
 
   async #prepare() {
-    const { dropped, explain, format, novelty, out, report, splits, top } = this.#options;
+    const {
+      dropped,
+      explain,
+      format,
+      known,
+      memory: file,
+      novelty,
+      out,
+      report,
+      splits,
+      top,
+    } = this.#options;
     if (explain && format === null && out === null && dropped === null) {
       this.#messages.warning(
         '--explain adds to --format and --out, and neither is there; a report explains anyway',
@@ -268,6 +300,7 @@ class Run {
       throw new CommandError(EXIT.file, message);
     }
     this.#lookAtDomains(Object.keys(weights ?? {}));
+    if (file !== null && known !== 'again') this.#known = new KnownTraces(this.#remembered);
     if (top !== null) {
       this.#ranking = new Ranking(top);
       await this.#ranking.open();
@@ -275,6 +308,7 @@ class Run {
     if (out !== null) this.#out = await OutputFile.open(out);
     if (dropped !== null) this.#dropped = await OutputFile.open(dropped);
     if (report !== null) this.#report = await this.#openReport(report);
+    this.#partials = new Map(this.#files().map((file) => [file, this.#partialOf(file)]));
     if (format !== null) {
       this.#format = createFormat(format, { explains: explain, showsKept: splits && top === null });
       await this.#stdout.write(this.#format.begin());
@@ -351,25 +385,46 @@ class Run {
    */
   async #loadMemory() {
     const { memory: file, memorySize: maxElements, novelty } = this.#options;
-    /** @type {import('../index.js').ScorerOptions<any> | undefined} */
-    let loaded;
     if (file !== null) {
       await requireRoomFor(file);
       this.#lock = new FileLock(file);
-      try {
-        loaded =
-          novelty === 'prefix'
-            ? { cache: await VectorCache.load(file, { maxElements }) }
-            : { memory: await TraceMemory.load(file, { maxElements }) };
-      } catch (thrown) {
-        const error = /** @type {SystemError} */ (thrown);
-        if (error.code !== 'ERR_CACHE_NOT_FOUND') throw new CommandError(EXIT.file, adviceOn(error));
-      }
-      this.#memory = { file, before: (loaded?.cache ?? loaded?.memory)?.size ?? 0, after: null };
+      this.#memory = { file, before: 0, after: null, forgotten: 0 };
+      const held = await this.#readMemory(this.#memory);
+      if (held !== null) return held instanceof VectorCache ? { cache: held } : { memory: held };
     }
-    if (loaded !== undefined) return loaded;
     if (novelty === 'prefix') return { cache: new VectorCache({ maxElements }) };
     return { memory: new TraceMemory({ maxElements, novelty }) };
+  }
+
+  /**
+   * The memory in a file, with the bound that was asked for; null if there is no file.
+   *
+   * @param {import('./summary.js').MemoryFile} about where it is; gets how many traces the file holds
+   * @returns {Promise<Remembered | null>}
+   */
+  async #readMemory(about) {
+    const { file } = about;
+    const { forget, memorySize, novelty } = this.#options;
+    const Memory = novelty === 'prefix' ? VectorCache : TraceMemory;
+    try {
+      const held = await Memory.load(file);
+      about.before = held.size;
+      if (memorySize === undefined || memorySize === held.maxElements) return held;
+      const surplus = held.size - memorySize;
+      if (surplus > 0 && !forget) {
+        throw new CommandError(
+          EXIT.usage,
+          `${file} holds ${held.size} traces, and --memory-size ${memorySize} would forget the ${surplus} oldest; ` +
+            '--forget allows that',
+        );
+      }
+      return await Memory.load(file, { maxElements: memorySize });
+    } catch (thrown) {
+      if (thrown instanceof CommandError) throw thrown;
+      const error = /** @type {SystemError} */ (thrown);
+      if (error.code === 'ERR_CACHE_NOT_FOUND') return null;
+      throw new CommandError(EXIT.file, adviceOn(error));
+    }
   }
 
   async #connect() {
@@ -378,7 +433,12 @@ class Run {
     this.#connection = await openStore({ url, table, maxElements, novelty });
     // Host and database; the password stays where it is.
     const [, place] = /^\w+:\/\/(?:[^/]*@)?([^?]*)/.exec(url) ?? ['', ''];
-    this.#memory = { file: `postgres://${place}`, before: this.#connection.size, after: null };
+    this.#memory = {
+      file: `postgres://${place}`,
+      before: this.#connection.size,
+      after: null,
+      forgotten: null,
+    };
   }
 
   /** @param {string} report */
@@ -482,6 +542,13 @@ class Run {
     let shown = /** @type {ReasoningTrace} */ (value);
     /** @type {Redaction[]} */
     let redactions = [];
+    const found = error === undefined ? (this.#known?.find(value) ?? null) : null;
+    if (found !== null && found.novelty !== null && this.#options.known === 'skip') {
+      return async () => {
+        this.#messages.onDone(size);
+        this.#summary.knownTraces++;
+      };
+    }
     if (error === undefined && this.#options.clean !== null) {
       try {
         // Before it is scored: what cannot be cleaned is not remembered either.
@@ -506,7 +573,7 @@ class Run {
       };
     }
     const trace = /** @type {ReasoningTrace} */ (value);
-    const scoring = this.#used.explain(trace);
+    const scoring = this.#explain(trace, found);
     // It is looked at when it is its turn.
     scoring.catch(() => {});
     // The value itself is let go of.
@@ -536,6 +603,21 @@ class Run {
         { success, text: written, redactions },
       );
     };
+  }
+
+  /**
+   * Scores a trace; one that is known, with its earlier novelty.
+   *
+   * @param {ReasoningTrace} trace
+   * @param {import('./known.js').Found | null} found
+   */
+  async #explain(trace, found) {
+    if (found !== null && found.novelty !== null) {
+      return this.#used.explain(trace, { novelty: await found.novelty });
+    }
+    const scoring = this.#used.explain(trace);
+    found?.begin?.(scoring.then(({ dimensions }) => dimensions.novelty));
+    return scoring;
   }
 
   /**
@@ -591,7 +673,8 @@ class Run {
    * @param {Excerpts} trace
    */
   async #add(scored, trace) {
-    const { score } = scored.breakdown;
+    const { noveltyBasis, score } = scored.breakdown;
+    if (noveltyBasis !== 'given' && noveltyBasis !== 'no-embedder') this.#added++;
     if (this.#ranking) await this.#ranking.add(score, JSON.stringify([scored, trace]));
     else await this.#record(scored, trace, score >= this.#threshold);
   }
@@ -621,6 +704,7 @@ class Run {
    */
   async #record(scored, { success, text, redactions }, kept) {
     const { breakdown, objective: excerpt } = scored;
+    if (breakdown.noveltyBasis === 'given') this.#summary.knownTraces++;
     const result = resultOf(scored, kept);
     const position = { element: scored.index, index: this.#summary.scored };
     this.#report?.collector.add({ ...result, ...position, success, excerpt });
@@ -640,14 +724,16 @@ class Run {
 
   async #finish() {
     await this.#recordBest();
-    const problem = this.#whyNotWrite();
-    const isWritten = problem === null && this.#summary.scored > 0;
-    if (isWritten) await this.#publish();
-    if (this.#memory !== null) this.#memory.after = await this.#sizeOfMemory(isWritten);
-    const figures = this.#figures(isWritten);
+    const { keepGoing, sources } = this.#options;
+    const lack = this.#whyIncomplete();
+    const problem = this.#whyNotWrite(keepGoing ? null : lack);
+    const written = problem === null ? await this.#write(lack === null || keepGoing) : [];
+    await this.#measureMemory();
+    const figures = this.#figures(written);
     this.#messages.stopProgress();
     if (this.#format) await this.#stdout.write(this.#format.end(figures));
-    const isEmpty = this.#summary.scored === 0 && this.#summary.bad === 0;
+    const { bad, knownTraces, scored, withoutConversation } = this.#summary;
+    const isEmpty = scored + bad + knownTraces + withoutConversation === 0;
     // Why there was nothing is told below, or was told.
     if (!this.#options.quiet && !isEmpty) {
       const summary = renderSummary(figures, this.#options);
@@ -655,22 +741,47 @@ class Run {
       else await this.#stdout.write(summary);
     }
     await this.#stdout.finish();
-    if (this.#summary.scored > 0) this.#warnOfNoEffect(figures);
-    if (isEmpty && this.#unread === 0 && !this.#interrupted) {
-      const { sources } = this.#options;
-      this.#messages.warning(`there is no trace in ${sources.map(nameOf).join(', ')}; see kp-score --help`);
+    if (scored > 0) this.#warnOfNoEffect(figures);
+    const files = this.#files().map(({ name }) => name);
+    if (scored === 0 && lack === null) {
+      if (knownTraces > 0 && files.length > 0) {
+        this.#messages.warning(
+          `all traces are known, so ${asTheyWere(files)}; --known score writes them with their earlier scores`,
+        );
+      } else if (knownTraces === 0 && bad === 0) {
+        this.#messages.warning(`there is no trace in ${sources.map(nameOf).join(', ')}; see kp-score --help`);
+      }
     }
     if (problem !== null) this.#messages.failure(problem);
-    if (this.#storeFailure !== null) {
-      this.#messages.failure(`${this.#storeFailure.message}: the rest was not scored`);
-      return EXIT.file;
-    }
-    if (this.#interrupted) {
-      this.#messages.failure('interrupted: the rest was not read');
-      return EXIT.interrupted;
-    }
-    if (this.#unread > 0 || problem !== null) return EXIT.file;
-    return this.#summary.bad > 0 ? EXIT.badLines : EXIT.ok;
+    const left = lack !== null && problem === null ? this.#whatBecame(written) : '';
+    // What could not be read was named when it was met.
+    if (lack !== null && (lack !== UNREAD || left !== '')) this.#messages.failure(`${lack}${left}`);
+    if (this.#interrupted && this.#storeFailure === null) return EXIT.interrupted;
+    if (lack !== null || problem !== null) return EXIT.file;
+    return bad > 0 ? EXIT.badLines : EXIT.ok;
+  }
+
+  /** Why the run has not seen all of its input; null if it has. */
+  #whyIncomplete() {
+    if (this.#storeFailure !== null) return `${this.#storeFailure.message}: the rest was not scored`;
+    if (this.#interrupted) return 'interrupted: the rest was not read';
+    return this.#unread > 0 ? UNREAD : null;
+  }
+
+  /**
+   * What an incomplete run has left.
+   *
+   * @param {Array<{ file: string }>} written
+   */
+  #whatBecame(written) {
+    const { keepGoing, memory } = this.#options;
+    // A pipe or a device has what was written to it.
+    const replaceable = this.#files().filter(({ partial }) => partial !== null);
+    const files = [...replaceable.map(({ name }) => name), ...(memory === null ? [] : [memory])];
+    if (keepGoing || files.length === 0) return '';
+    const partial = written.map(({ file }) => file).join(', ');
+    const result = partial === '' ? 'there is no partial result' : `what was scored is in ${partial}`;
+    return `; ${result}, and ${asTheyWere(files)} (see --keep-going)`;
   }
 
   /**
@@ -703,18 +814,25 @@ class Run {
   /**
    * Why no file must be replaced, neither the memory, which would not fit the traces that stay without their scores; null if
    * there is no reason.
+   *
+   * @param {string | null} lack why results go to other files anyway
    */
-  #whyNotWrite() {
-    if (this.#summary.scored === 0) {
-      // A memory alone is as it should be.
-      return this.#files().length > 0 ? 'nothing was scored, so no file was written' : null;
+  #whyNotWrite(lack) {
+    const { bad, converted, knownTraces, scored, withoutConversation } = this.#summary;
+    if (scored === 0) {
+      // A memory alone is as it should be, and so are files whose traces are all known.
+      const isComplete = this.#whyIncomplete() === null;
+      if (this.#files().length === 0 || (isComplete && knownTraces > 0)) return null;
+      return 'nothing was scored, so no file was written';
     }
-    if (this.#replaced === null) return null;
+    if (this.#replaced === null || lack !== null) return null;
     const lost = [];
     if (this.#interrupted || this.#storeFailure !== null) lost.push('what was not read');
     if (this.#unread > 0) lost.push('what could not be read');
-    if (this.#summary.bad > 0) lost.push('the bad lines');
-    const { converted, withoutConversation } = this.#summary;
+    if (bad > 0) lost.push('the bad lines');
+    if (knownTraces > 0 && this.#options.known === 'skip') {
+      lost.push('the known traces (unless with --known score)');
+    }
     if (converted + withoutConversation > 0) lost.push('what it has in another format');
     const { size, mtimeNs } = this.#replaced;
     const now = statOf(this.#options.out ?? '');
@@ -723,45 +841,76 @@ class Run {
     return `${this.#options.out} is left as it was, or it would lose ${lost.join(' and ')}; write to another file`;
   }
 
-  /** Puts the files in their places, the memory last: with traces in it that were not written, they would not be new next time. */
-  async #publish() {
-    if (this.#report) await this.#writeReport(this.#report);
-    // What may replace the input comes after what takes the rest of it.
-    const files = this.#files().reverse();
-    for (const file of files) await file.finish();
-    for (const file of files) await file.publish();
-    const { memory } = this.#options;
-    if (memory === null) return;
-    try {
-      await this.#remembered.save(memory);
-    } catch (error) {
-      throw new CommandError(EXIT.file, messageOf(error));
+  /**
+   * Replaces the outputs, then the memory; of an incomplete run, writes the outputs beside their places, and no memory.
+   *
+   * @param {boolean} inPlace
+   * @returns {Promise<Array<{ file: string, traces: number | null }>>} the files that were written
+   */
+  async #write(inPlace) {
+    const { memory, report } = this.#options;
+    const { knownTraces, scored } = this.#summary;
+    /** @type {Array<{ file: string, traces: number | null }>} */
+    const written = [];
+    if (scored > 0) {
+      if (this.#report) await this.#writeReport(this.#report);
+      // What may replace the input comes after what takes the rest of it.
+      const files = this.#files().reverse();
+      for (const file of files) await file.finish();
+      for (const file of files) {
+        const name = inPlace ? file.name : (this.#partials.get(file) ?? null);
+        if (inPlace) await file.publish();
+        else if (name !== file.name && name !== null) await file.publishPartial();
+        const traces = file.name === report ? null : (this.#written.get(file.name) ?? 0);
+        if (name !== null) written.unshift({ file: name, traces });
+      }
     }
+    // Last: a later run would skip traces that the memory has and no file. Where nothing was scored, the bound may be a new one.
+    if (memory !== null && inPlace && scored + knownTraces > 0) {
+      try {
+        await this.#remembered.save(memory);
+      } catch (error) {
+        throw new CommandError(EXIT.file, messageOf(error));
+      }
+      if (this.#memory !== null) {
+        const after = this.#remembered.size;
+        const forgotten = Math.max(0, this.#memory.before + this.#added - after);
+        this.#memory = { ...this.#memory, after, forgotten };
+      }
+    }
+    return written;
+  }
+
+  /**
+   * The name for an output of which a part was written; null if another file has that name which this run reads or writes. To be asked
+   * before standard input is read, which closes it.
+   *
+   * @param {File} file
+   */
+  #partialOf({ name, partial }) {
+    if (partial === null) return name;
+    const { dropped, memory, out, report, sources, weights } = this.#options;
+    const used = [...sources, dropped, memory, out, report, weights].filter((other) => other !== null);
+    return used.some((other) => isSameFile(other, partial)) ? null : partial;
+  }
+
+  /** Finds out how many traces the memory holds: one that was not saved, as many as before; a store may not tell any more. */
+  async #measureMemory() {
+    if (this.#memory === null) return;
+    const { before, after } = this.#memory;
+    const held = this.#connection ? await this.#connection.store.size().catch(() => null) : (after ?? before);
+    this.#memory = { ...this.#memory, after: held };
   }
 
   /** @param {ReportFile} report */
   async #writeReport({ collector, file }) {
-    const { cleaned, seconds } = this.#figures(true);
+    const { cleaned, seconds } = this.#figures([]);
     const finishedAt = new Date();
     await file.write(collector.render({ finishedAt, seconds, interrupted: this.#interrupted, cleaned }));
   }
 
-  /**
-   * How many traces it holds; null if a store does not tell any more.
-   *
-   * @param {boolean} isWritten
-   */
-  async #sizeOfMemory(isWritten) {
-    if (this.#connection === null) return isWritten ? this.#remembered.size : (this.#memory?.before ?? 0);
-    return this.#connection.store.size().catch(() => null);
-  }
-
-  /** @param {boolean} isWritten */
-  #figures(isWritten) {
-    const written = this.#files().map(({ name }) => ({
-      file: name,
-      traces: name === this.#options.report ? null : (this.#written.get(name) ?? 0),
-    }));
+  /** @param {Array<{ file: string, traces: number | null }>} written */
+  #figures(written) {
     return this.#summary.figures({
       threshold: this.#threshold,
       top: this.#options.top,
@@ -769,7 +918,7 @@ class Run {
       interrupted: this.#interrupted,
       embedder: this.#embedder,
       memory: this.#memory,
-      written: isWritten ? written : [],
+      written,
     });
   }
 }

@@ -36,9 +36,10 @@ const DOMAIN_LENGTH = 100;
 /** @typedef {Partial<EmbedderStatus> & Pick<EmbedderStatus, 'available' | 'dtype' | 'reason'>} Embedder where nothing is to be embedded, the reason is null */
 
 /**
- * Where the memory is kept, and how many traces it held before the run and holds after it; null where that is not known.
+ * Where the memory is kept, how many traces it held before the run and holds after it, and how many it has forgotten; null where that
+ * is not known.
  *
- * @typedef {{ file: string, before: number, after: number | null }} MemoryFile
+ * @typedef {{ file: string, before: number, after: number | null, forgotten: number | null }} MemoryFile
  */
 
 /** @typedef {ReturnType<Summary['figures']>} Figures */
@@ -76,6 +77,8 @@ class Summary {
   bad = 0;
   /** Traces that were not of a conversation, such as spans of other programs. */
   withoutConversation = 0;
+  /** Traces that were not compared, because the memory held them with their scores. */
+  knownTraces = 0;
 
   /** The time is taken from now on. */
   begin() {
@@ -120,6 +123,7 @@ class Summary {
       dropped: this.#all.count - this.#all.kept,
       bad: this.bad,
       withoutConversation: this.withoutConversation,
+      knownTraces: this.knownTraces,
       nearDuplicates: this.#nearDuplicates,
       converted: this.converted,
       unknownSuccess: this.#unknownSuccess,
@@ -149,9 +153,10 @@ class Summary {
  * The figures, for people.
  *
  * @param {Figures} figures
- * @param {{ splits: boolean }} options whether a threshold was set
+ * @param {{ splits: boolean, known: 'skip' | 'score' | 'again' }} options whether a threshold was set, and what was done with known
+ * traces
  */
-function renderSummary(figures, { splits }) {
+function renderSummary(figures, { splits, known }) {
   const { scored, kept, dropped, bad, domains, embedder, memory, nearDuplicates } = figures;
   const threshold = `${figures.threshold}${splits ? '' : ' (the default)'}`;
   const lines = [
@@ -181,13 +186,15 @@ function renderSummary(figures, { splits }) {
       row('skipped', `${count(figures.withoutConversation, 'trace')} without a conversation: see --verbose`),
     );
   }
+  if (figures.knownTraces > 0) lines.push(row('known', knownWords(figures.knownTraces, known)));
   lines.push(row('embedder', embedderWords(embedder)));
   for (const { file, traces } of figures.written) {
     lines.push(row('written', traces === null ? file : `${file}: ${count(traces, 'trace')}`));
   }
   if (memory !== null) {
     const after = memory.after === null ? 'unknown' : count(memory.after, 'trace');
-    lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${after}`));
+    const forgotten = memory.forgotten ? `, ${grouped(memory.forgotten)} forgotten, the oldest` : '';
+    lines.push(row('memory', `${memory.file}: ${grouped(memory.before)} → ${after}${forgotten}`));
   }
   return `${lines.join('\n')}\n`;
 }
@@ -227,6 +234,16 @@ function nearDuplicateWords(number) {
   const novelty = Number((1 - SIMILARITY).toFixed(4));
   const what = number === 1 ? 'is a near-duplicate of an earlier one' : 'are near-duplicates of earlier ones';
   return `${count(number, 'trace')} ${what}: a novelty of ${novelty} or less`;
+}
+
+/**
+ * @param {number} number
+ * @param {'skip' | 'score' | 'again'} known
+ */
+function knownWords(number, known) {
+  return known === 'score'
+    ? `${count(number, 'trace')} with the novelty of the earlier score`
+    : `${count(number, 'trace')}, skipped; --known score writes them with their earlier scores`;
 }
 
 /**

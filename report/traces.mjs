@@ -125,10 +125,12 @@ function contributionBar(breakdown, width) {
  *
  * @param {Breakdown} breakdown
  */
-function nearestInWords({ noveltyBasis, nearest, truncated }) {
+function nearestInWords({ noveltyBasis, dimensions, nearest, truncated }) {
   const rest = truncated ? ' Only the beginning of its text was compared.' : '';
   if (noveltyBasis === 'no-embedder')
     return ['Not compared with others: novelty is 0.5 without an embedder.'];
+  if (noveltyBasis === 'given')
+    return [`Scored before: its novelty is that of then, ${decimal(dimensions.novelty)}.`];
   if (nearest === null) return [`Compared with nothing: the memory was empty, where novelty is 0.5.${rest}`];
   return [
     'Nearest remembered: ',

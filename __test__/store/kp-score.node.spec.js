@@ -171,7 +171,7 @@ describeWithPostgres('kp-score --store', () => {
     expect(stderr).not.toContain(' at ');
   });
 
-  test('a store that fails on the way ends the run, with what was scored as whole files', async () => {
+  test('a store that fails on the way ends the run, with what was scored in a whole file beside the output', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-store-'));
     try {
       const table = 'full soon';
@@ -190,14 +190,14 @@ describeWithPostgres('kp-score --store', () => {
       });
       expect(code).toBe(3);
       expect(stderr).toContain('no space left');
-      const written = readLines(out).map((line) => JSON.parse(line).id);
+      const written = readLines(`${out}.partial`).map((line) => JSON.parse(line).id);
       expect(written).not.toContain('many:70');
       // What is in the store has its score in the file, in order.
       const stored = await context
         .pool()
         .query(`SELECT label FROM "${table}" WHERE label LIKE 'many:%' ORDER BY position`);
       expect(written).toEqual(stored.rows.map(({ label }) => label));
-      expect(fs.readdirSync(directory)).toEqual(['out.jsonl']);
+      expect(fs.readdirSync(directory)).toEqual(['out.jsonl.partial']);
     } finally {
       fs.rmSync(directory, { recursive: true });
     }

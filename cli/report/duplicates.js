@@ -7,11 +7,12 @@ const SIMILARITY = 0.95;
 
 /**
  * How much a trace resembles what was remembered before it, whatever kind of memory that is; null if nothing was, or without an
- * embedder.
+ * embedder. Of a known trace that is not compared again, the earlier novelty says it.
  *
  * @param {import('../..').ScoreBreakdown} breakdown
  */
-function resemblanceOf({ nearest }) {
+function resemblanceOf({ dimensions, nearest, noveltyBasis }) {
+  if (noveltyBasis === 'given') return 1 - dimensions.novelty;
   return nearest === null ? null : nearest.similarity;
 }
 
