@@ -49,7 +49,6 @@ SOURCES = {
 }
 PACKAGED = (WEIGHTS, "model.onnx", *COPIED)
 # Makes the int8 weights.
-ENCODER = HERE.parent / "crates" / "encoder"
 
 ATTRIBUTION = f"{MODEL}, {{dtype}}, Apache-2.0. Weights: {WEIGHTS}, SHA-256 {{sha256}}."
 
@@ -163,7 +162,7 @@ def quantize(weights: Path, ids: Path, output: Path) -> None:
         subprocess.run([programs[-1], weights, ids, output], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise BuildError(f"the int8 weights were not made: {error}") from error
-    version = re.search(r'^version = "(.*)"$', (ENCODER / "Cargo.toml").read_text("utf-8"), re.MULTILINE)
+    version = re.search(r'^version = "(.*)"$', (HERE.parent / "Cargo.toml").read_text("utf-8"), re.MULTILINE)
     annotate(
         output,
         {

@@ -19,10 +19,11 @@ import { runScript, setup } from './setup.mjs';
  * try every character there is.
  */
 const PLAIN_MODULES = {
-  'knowledgepulse-native': [
-    ...['trace::', 'score::', 'cache::', 'novelty::', 'simd::', 'error::'],
-    ...['embed::model::outline::', 'engine::queue::'],
-  ],
+  'knowledgepulse-error': [],
+  'knowledgepulse-trace': [],
+  'knowledgepulse-index': [],
+  'knowledgepulse-embed': ['model::outline::'],
+  'knowledgepulse-score': ['dimensions::', 'engine::queue::', 'overrides::', 'tests::', 'weights::'],
   'knowledgepulse-encoder': ['kernels::', 'team::', 'quantize::', 'tokenizer::tests::'],
 };
 

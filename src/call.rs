@@ -1,51 +1,42 @@
-//! A call that can be cancelled until it has had an effect.
+//! Calls that JavaScript can cancel.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::Arc;
 
-const PENDING: u8 = 0;
-const COMPLETED: u8 = 1;
-const CANCELLED: u8 = 2;
+use napi_derive::napi;
 
-/// The state of a call, which is shared by the caller and the worker: pending, then either completed or cancelled.
-#[derive(Debug, Default)]
-pub struct Call(AtomicU8);
+use knowledgepulse_error::Call;
 
-impl Call {
-    /// Cancels the call. Returns whether that was in time; if so, the call has no effect.
-    pub fn cancel(&self) -> bool {
-        self.settle(CANCELLED)
-    }
+/// A call that can be cancelled.
+#[napi]
+pub struct NativeCall {
+    call: Arc<Call>,
+}
 
-    /// Completes the call. Returns `false` if it was cancelled.
-    pub fn complete(&self) -> bool {
-        self.settle(COMPLETED)
-    }
-
-    /// Whether the call was cancelled.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Acquire) == CANCELLED
-    }
-
-    fn settle(&self, state: u8) -> bool {
-        self.0
-            .compare_exchange(PENDING, state, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+impl NativeCall {
+    /// The call itself, for who works on it.
+    pub(super) fn share(&self) -> Arc<Call> {
+        Arc::clone(&self.call)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+#[napi]
+impl NativeCall {
+    /// A pending call.
+    #[napi(constructor, catch_unwind)]
+    #[allow(clippy::new_without_default)] // JavaScript knows no other constructor.
+    pub fn new() -> Self {
+        Self { call: Arc::default() }
+    }
 
-    #[test]
-    fn the_first_to_settle_wins() {
-        let call = Call::default();
-        assert!(!call.is_cancelled());
-        assert!(call.complete());
-        assert!(!call.complete() && !call.cancel() && !call.is_cancelled());
-        let call = Call::default();
-        assert!(call.cancel());
-        assert!(!call.cancel() && !call.complete() && call.is_cancelled());
+    /// Completes the call, which can no longer be cancelled then. Returns `false` if it was.
+    #[napi(catch_unwind)]
+    pub fn complete(&self) -> bool {
+        self.call.complete()
+    }
+
+    /// Cancels the call. Returns whether that came in time.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self) -> bool {
+        self.call.cancel()
     }
 }

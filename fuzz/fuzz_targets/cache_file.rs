@@ -19,9 +19,9 @@
 
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use knowledgepulse_native::cache::{
-    VectorCache,
-    file::{Unreadable, LoadOptions},
+use knowledgepulse_index::{
+    persist::{LoadOptions, Unreadable},
+    vectors::VectorCache,
 };
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_128;

@@ -11,10 +11,8 @@ use std::{
     sync::{LazyLock, atomic::AtomicBool},
 };
 
-use knowledgepulse_native::{
-    embed::{model::ModelFiles, read_tokenizer},
-    error::Result,
-};
+use knowledgepulse_embed::{model::ModelFiles, read_tokenizer};
+use knowledgepulse_error::Result;
 use libfuzzer_sys::fuzz_target;
 use tempfile::TempDir;
 

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use knowledgepulse_native::embed::model::outline::Outline;
+use knowledgepulse_embed::model::outline::Outline;
 use libfuzzer_sys::fuzz_target;
 
 /// What reading may take for each byte of the file. The most costly field is a weight without contents: two bytes in

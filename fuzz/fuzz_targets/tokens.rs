@@ -9,7 +9,7 @@
 use std::{collections::HashMap, path::Path, sync::LazyLock};
 
 use knowledgepulse_encoder::Tokenizer;
-use knowledgepulse_native::{embed::MOST_TOKENS, trace::text::Sufficiency};
+use knowledgepulse_embed::{MOST_TOKENS, sufficiency::Sufficiency};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;

@@ -53,7 +53,7 @@ export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }
   });
   return [
     test('the encoder', [...ENCODER, '--lib', '--tests']),
-    test('the core', ['-p', 'knowledgepulse-native', '--lib']),
+    test('the core', ['--workspace', '--exclude', 'knowledgepulse-encoder', '--lib']),
     ...['fp32', 'int8'].map((precision) => ({
       name: `an example that embeds in ${precision}`,
       run: () => {

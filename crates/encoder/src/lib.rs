@@ -58,6 +58,8 @@ pub use kernels::peak;
 pub use model::{LAYER_NORM_EPSILON, MAX_TOKENS, Model, Precision, Shape};
 pub use quantize::quantize;
 pub use source::Source;
+#[cfg(feature = "fixtures")]
+pub use tokenizer::fixtures;
 pub use tokenizer::{Tokenizer, Tokens};
 
 mod encoder;
@@ -69,3 +71,7 @@ mod quantize;
 mod source;
 mod team;
 pub mod tokenizer;
+
+#[cfg(test)]
+#[path = "../../trace/src/nasty_text.rs"]
+mod nasty_text;

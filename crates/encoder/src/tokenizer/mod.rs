@@ -227,15 +227,13 @@ impl Ids<'_> {
     }
 }
 
-#[cfg(test)]
-mod fixtures;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        fixtures::{nasty_text, small},
-        *,
-    };
+    use super::{fixtures::small, *};
+    use crate::nasty_text::nasty_text;
     use proptest::prelude::*;
 
     fn pieces(text: &str) -> Vec<String> {

@@ -1,0 +1,283 @@
+//! Keys that are told by themselves: by a prefix, or by an alphabet and lengths that nothing else has.
+//!
+//! Which prefixes, alphabets and lengths keys have is taken from the rules of gitleaks 8.30.1 (MIT licence,
+//! <https://github.com/gitleaks/gitleaks>, `config/gitleaks.toml`) and from what the providers document; the expressions are our own. A key
+//! that is longer than usual is replaced to its end, because what is left of a secret is still one, so most lengths are lower bounds.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::bytes::Regex;
+
+use crate::{
+    kinds::{Ranges, expression, skip},
+    text::{is_white_space, is_word},
+    values::{is_mixed, is_placeholder},
+};
+
+/// Expressions of keys. Each match begins at a word boundary.
+pub(super) const PROVIDER_KEYS: &[&str] = &[
+    // OpenAI, Anthropic, OpenRouter, Langfuse: the SDK stops at the second hyphen.
+    r"sk-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{20,}",
+    // GitHub: fine-grained, and the user and refresh tokens of apps.
+    r"github_pat_[A-Za-z0-9_]{20,}",
+    r"gh[ur]_[A-Za-z0-9]{36,}",
+    // GitLab: personal, deploy, runner, trigger, feed, mail, agent, application and others.
+    r"gl(?:pat|dt|rt|ptt|ft|imt|agent|oas|soat|cbt|ffct)-[A-Za-z0-9_.-]{20,}",
+    // AWS: temporary and other access keys, and Bedrock.
+    r"A(?:SIA|BIA|CCA|3T[A-Z0-9])[A-Z2-7]{16}\b",
+    r"ABSK[A-Za-z0-9+/]{40,}={0,2}",
+    // Google: API keys, OAuth client secrets, access and refresh tokens.
+    r"AIza[A-Za-z0-9_-]{35,}",
+    r"GOCSPX-[A-Za-z0-9_-]{28,}",
+    r"ya29\.[A-Za-z0-9_-]{20,}",
+    r"1//0[A-Za-z0-9_-]{40,}",
+    // Stripe, Clerk, Paystack, ElevenLabs: keys; and secrets of webhooks.
+    r"[sr]k_(?:test_|live_|prod_|[a-f0-9]{38})[A-Za-z0-9]{10,}",
+    r"whsec_[A-Za-z0-9+/]{24,}={0,2}",
+    // Slack: app-level and refresh tokens.
+    r"(?i:xapp|xoxe(?:\.xox[bp])?)-[A-Za-z0-9-]{10,}",
+    // Package registries: npm, PyPI, RubyGems, Docker Hub, crates.io.
+    r"npm_[A-Za-z0-9]{36,}",
+    r"pypi-AgE[A-Za-z0-9_-]{50,}",
+    r"rubygems_[a-f0-9]{48,}",
+    r"dckr_[po]at_[A-Za-z0-9_-]{20,}",
+    r"cio[A-Za-z0-9]{32}\b",
+    // Models: Hugging Face, Groq, xAI, Perplexity, Replicate, NVIDIA, Cerebras, Fireworks, Together, LlamaCloud, Jina.
+    r"(?:hf|api_org)_[A-Za-z0-9]{34,}",
+    r"gsk_[A-Za-z0-9]{40,}",
+    r"xai-[A-Za-z0-9]{40,}",
+    r"pplx-[A-Za-z0-9]{40,}",
+    r"r8_[A-Za-z0-9]{37,}",
+    r"nvapi-[A-Za-z0-9_-]{40,}",
+    r"csk-[a-z0-9]{40,}",
+    r"fw_[A-Za-z0-9]{20,}",
+    r"tgp_v1_[A-Za-z0-9_-]{30,}",
+    r"llx-[A-Za-z0-9]{40,}",
+    r"jina_[A-Za-z0-9_-]{40,}",
+    // Tools of agents: LangSmith, Tavily, Firecrawl, E2B, Apify, Pinecone.
+    r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{32,}",
+    r"ls__[A-Za-z0-9]{24,}",
+    r"tvly-[A-Za-z0-9_-]{16,}",
+    r"fc-[a-f0-9]{32}\b",
+    r"e2b_[a-f0-9]{40,}",
+    r"apify_api_[A-Za-z0-9]{30,}",
+    r"pcsk_[A-Za-z0-9_]{24,}",
+    // SendGrid, Twilio, Mailgun, Brevo, Mailchimp, Resend.
+    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    r"SK[0-9a-fA-F]{32}\b",
+    r"key-[a-f0-9]{32}\b",
+    r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}",
+    r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}",
+    // DigitalOcean, Databricks, Heroku, Fly.io, Netlify, Vercel, Cloudflare, PlanetScale, Neon, Supabase.
+    r"do[opr]_v1_[a-f0-9]{64}",
+    r"dapi[a-f0-9]{32}(?:-\d)?",
+    r"HRKU-[A-Za-z0-9_-]{30,}",
+    r"fm[12][ra]?_[A-Za-z0-9+/=,_]{40,}",
+    r"nf[pcoub]_[A-Za-z0-9]{36,}",
+    r"(?:vercel_blob_rw|vc[pkcira])_[A-Za-z0-9_]{24,}",
+    r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}",
+    r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}",
+    r"napi_[a-z0-9]{48,}",
+    r"sbp_(?:v0_)?[a-f0-9]{40,}",
+    r"sb_secret_[A-Za-z0-9_-]{20,}",
+    // HashiCorp Vault and Terraform, Pulumi, Doppler.
+    r"hv[sb]\.[A-Za-z0-9_-]{24,}",
+    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
+    r"pul-[a-f0-9]{40}\b",
+    r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9_.-]{40,}",
+    // Shops: Shopify, Square, Shippo, Razorpay.
+    r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}",
+    r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,}",
+    r"EAAA[A-Za-z0-9_-]{56,}",
+    r"shippo_(?:live|test)_[a-fA-F0-9]{40}",
+    r"rzp_(?:live|test)_[A-Za-z0-9]{14,}",
+    // Monitoring: Grafana, Sentry, New Relic, PostHog, Dynatrace.
+    r"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}",
+    r"glc_[A-Za-z0-9+/]{32,}={0,3}",
+    r"sntry[su]_[A-Za-z0-9+/=_]{40,}",
+    r"NR(?:AK|II|JS)-[A-Za-z0-9_-]{19,}",
+    r"ph[xsc]_[A-Za-z0-9_-]{30,}",
+    r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}",
+    // Linear, Notion, Figma, Airtable, Postman, Atlassian, HubSpot, Typeform, Contentful, 1Password, age.
+    r"lin_(?:api|oauth)_[A-Za-z0-9]{40,}",
+    r"(?:ntn|secret)_[A-Za-z0-9]{40,}",
+    r"fig[doru]_?[A-Za-z0-9_-]{40,}",
+    r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",
+    r"PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}",
+    r"AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{24,}",
+    r"pat-[a-z]{2}\d-[a-f0-9-]{36}",
+    r"tfp_[A-Za-z0-9_.-]{40,}",
+    r"CFPAT-[A-Za-z0-9_-]{40,}",
+    r"ops_eyJ[A-Za-z0-9+/]{40,}={0,3}",
+    r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
+];
+
+/// Expressions of keys without a prefix. All have digits.
+pub(super) const OTHER_KEYS: &[&str] = &[
+    // Azure: client secrets of Entra ID.
+    r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,}",
+    // Telegram's bots.
+    r"\d{8,10}:AA[A-Za-z0-9_-]{33}\b",
+    // Discord's bots: an id in Base64, a time, and a signature.
+    r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+    // Mailgun and Mailchimp: hexadecimal digits with a suffix.
+    r"[a-f0-9]{32}-(?:[a-f0-9]{8}-[a-f0-9]{8}|us\d{1,2})\b",
+];
+
+/// Keys that have a prefix.
+pub(super) fn provider_keys(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> =
+        LazyLock::new(|| expression(&format!(r"\b(?:{})", PROVIDER_KEYS.join("|"))));
+    matches_of(&EXPRESSION, letters)
+}
+
+/// Keys that have none.
+pub(super) fn other_keys(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> =
+        LazyLock::new(|| expression(&format!(r"\b(?:{})", OTHER_KEYS.join("|"))));
+    matches_of(&EXPRESSION, letters)
+}
+
+fn matches_of(expression: &Regex, letters: &[u8]) -> Ranges {
+    expression.find_iter(letters).map(|found| found.range()).collect()
+}
+
+/// Longer than any private key: of one without an end in this distance, only the lines of Base64 are taken.
+const MOST_PEM_LETTERS: usize = 1 << 14;
+
+/// Private keys in PEM and PGP's armour, from their first line to their last. Of one that is cut off, the lines of Base64; the
+/// first line alone, as in a program that looks for it, is no key.
+pub(super) fn private_keys(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"-----(BEGIN|END)[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----"));
+    let mut ranges = Ranges::new();
+    let mut begun: Option<Range<usize>> = None;
+    for found in EXPRESSION.find_iter(letters) {
+        if letters[found.start()..].starts_with(b"-----BEGIN") {
+            ranges.extend(
+                begun
+                    .replace(found.range())
+                    .and_then(|begun| cut_off(letters, begun)),
+            );
+        } else if let Some(begun) = begun.take() {
+            let is_whole = found.start() - begun.end <= MOST_PEM_LETTERS
+                && base64_end(letters, begun.end, found.start()) > begun.end;
+            ranges.extend(if is_whole {
+                Some(begun.start..found.end())
+            } else {
+                cut_off(letters, begun)
+            });
+        }
+    }
+    ranges.extend(begun.and_then(|begun| cut_off(letters, begun)));
+    ranges
+}
+
+fn cut_off(letters: &[u8], begun: Range<usize>) -> Option<Range<usize>> {
+    let end = base64_end(letters, begun.end, letters.len());
+    (end > begun.end).then_some(begun.start..end)
+}
+
+/// The end of the lines of Base64 that begin at `start`, or after the headers of a PEM block there; `start` if there are none. Between lines
+/// stand white space, also as it is written in a JSON string, and what a diff or a program puts around lines.
+fn base64_end(letters: &[u8], start: usize, limit: usize) -> usize {
+    const LEAST: usize = 16;
+    let of_base64 = |letter: u8| letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=');
+    let mut end = start;
+    let mut index = start;
+    while index < limit {
+        let letter = letters[index];
+        if is_white_space(letter) || matches!(letter, b'"' | b'\'' | b',' | b'>' | b'#' | b'|' | b'-') {
+            index += 1;
+        } else if letter == b'\\' {
+            // `\n`, `\\n`, `\r`.
+            index = skip(letters, index, |letter| letter == b'\\');
+            index += usize::from(matches!(letters.get(index), Some(b'n' | b'r' | b't')));
+        } else if of_base64(letter) {
+            let run = skip(letters, index, of_base64).min(limit);
+            let is_header = letters
+                .get(run)
+                .is_some_and(|letter| matches!(letter, b':' | b'-'))
+                && end == start;
+            if run - index >= LEAST
+                || (end > start && run - index >= 2 && !is_word_of_prose(&letters[index..run]))
+            {
+                end = run;
+                index = run;
+            } else if run - index < 2 && end > start {
+                index = run;
+            } else if is_header {
+                index = skip(letters, run, |letter| !matches!(letter, b'\n' | b'\r' | b'\\'));
+            } else if letters[index] == b'+' && run - index == 1 {
+                index = run;
+            } else {
+                break;
+            }
+        } else {
+            break;
+        }
+    }
+    end
+}
+
+/// Whether a short run of letters after Base64 is a word of a text, and not its last line.
+fn is_word_of_prose(letters: &[u8]) -> bool {
+    letters.len() < 16 && !letters.ends_with(b"=") && !is_mixed(letters)
+}
+
+/// Passwords in URLs, and users of URLs that are secrets, as the key in the address that Sentry takes reports at, or a token in the address
+/// of a repository.
+pub(super) fn url_credentials(letters: &[u8]) -> Ranges {
+    const LEAST_TOKEN_LETTERS: usize = 20;
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    while let Some(index) = letters.iter().skip(from).position(|letter| *letter == b':') {
+        let start = from + index + b"://".len();
+        from += index + 1;
+        if !letters[from..].starts_with(b"//") {
+            continue;
+        }
+        let of_credentials = |letter: u8| {
+            !is_white_space(letter)
+                && !matches!(
+                    letter,
+                    b'/' | b'@' | b'?' | b'#' | b'\'' | b'"' | b'`' | b'<' | b'>' | b'[' | b']'
+                )
+        };
+        let user_end = skip(letters, start, |letter| of_credentials(letter) && letter != b':');
+        let of_password = |letter: u8| of_credentials(letter) || matches!(letter, b'?' | b'#');
+        let (secret, is_token) = match letters.get(user_end) {
+            Some(b':') => (user_end + 1..skip(letters, user_end + 1, of_password), false),
+            _ => (start..user_end, true),
+        };
+        from = secret.end.max(start);
+        let value = &letters[secret.clone()];
+        let is_secret = if is_token {
+            value.len() >= LEAST_TOKEN_LETTERS && is_mixed(value)
+        } else {
+            !value.is_empty() && !is_placeholder(value)
+        };
+        if letters.get(secret.end) == Some(&b'@') && is_secret {
+            ranges.push(secret);
+        }
+    }
+    ranges
+}
+
+/// What stands after the last `=` of an assignment.
+pub(super) fn after_separator(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let separator = letters[found.clone()]
+        .iter()
+        .position(|letter| matches!(letter, b'=' | b':'))?;
+    let start = skip(letters, found.start + separator + 1, |letter| {
+        is_white_space(letter) || matches!(letter, b'>' | b'\\' | b'"' | b'\'')
+    });
+    Some(start..found.end)
+}
+
+/// A bearer token that is too short for the SDK, or whose scheme has small letters.
+pub(super) fn short_bearer_token(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
+    let start = skip(letters, found.start, is_word);
+    let token = skip(letters, start, is_white_space)..found.end;
+    is_mixed(&letters[token.clone()]).then_some(start..token.end)
+}

@@ -1,0 +1,392 @@
+//! What is found, in the order in which it is looked for: the SDK's fourteen kinds, and between them those that the SDK misses.
+
+use std::{ops::Range, sync::LazyLock};
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use crate::{
+    commands, keys, names, numbers, paths,
+    text::{is_white_space, is_word},
+};
+
+/// Ranges of a text, in order, that do not overlap.
+pub(super) type Ranges = Vec<Range<usize>>;
+
+/// Something to be found.
+pub(super) struct Kind {
+    /// The type.
+    pub(super) name: &'static str,
+    /// What stands between the marker and what stays of the match.
+    pub(super) before: &'static str,
+    /// Whether it says who somebody is or where; all others are secrets.
+    pub(super) is_identifier: bool,
+    /// Whether the SDK does not know it.
+    pub(super) is_strict: bool,
+    /// Letters that every match has: a text without one of them is not searched. `0` stands for any digit.
+    pub(super) needs: &'static [u8],
+    /// Finds what is to be replaced, in linear time, in the letters of a text.
+    pub(super) find: fn(&[u8]) -> Ranges,
+}
+
+const fn secret(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ranges) -> Kind {
+    Kind {
+        name,
+        before: "",
+        is_identifier: false,
+        is_strict: false,
+        needs,
+        find,
+    }
+}
+
+const fn identifier(name: &'static str, needs: &'static [u8], find: fn(&[u8]) -> Ranges) -> Kind {
+    Kind {
+        is_identifier: true,
+        ..secret(name, needs, find)
+    }
+}
+
+const fn if_strict(kind: Kind) -> Kind {
+    Kind {
+        is_strict: true,
+        ..kind
+    }
+}
+
+/// Finds the matches of an expression.
+macro_rules! matches_of {
+    ($($part:expr),+) => {
+        |letters| {
+            static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| expression(&[$($part),+].concat()));
+            EXPRESSION.find_iter(letters).map(|found| found.range()).collect()
+        }
+    };
+}
+
+/// Finds the matches of an expression, and has a function check each and tell which part of it, or what behind it, is replaced.
+macro_rules! checked {
+    ($check:expr, $($part:expr),+) => {
+        |letters| {
+            static EXPRESSION: LazyLock<Regex> = LazyLock::new(|| expression(&[$($part),+].concat()));
+            let mut ranges = Ranges::new();
+            let mut from = 0;
+            while let Some(found) = EXPRESSION.find_at(letters, from) {
+                let range = $check(letters, found.range());
+                from = range.as_ref().map_or(found.end(), |range| range.end.max(found.end()));
+                ranges.extend(range);
+            }
+            ranges
+        }
+    };
+}
+
+/// Neither white space nor what ends a value.
+const NO_SPACE: &str = r#"[^\s\x80'"`,;)}\]]"#;
+
+/// All kinds: type, needed letters, expression and check. Those of the SDK are numbered as in its documentation.
+///
+/// What is strict stands where the kinds around it neither cut it in two nor are cut by it: connection strings and bearer
+/// tokens are replaced whole first, and secrets and card numbers before the identifiers that their digits resemble.
+pub(super) static KINDS: &[Kind] = &[
+    // As 1, but of one in a JSON string not the backslash before the closing quote.
+    if_strict(secret(
+        "connection_string",
+        b":/\\",
+        matches_of!(
+            r"(?i:postgresql|postgres|mysql|rediss?|mongodb(?:\+srv)?|amqps?)://",
+            r#"(?:[^\s\x80'"`,)}\]\\]|\\[^\s\x80"'nrt\\])+"#
+        ),
+    )),
+    // 1
+    secret(
+        "connection_string",
+        b":/",
+        matches_of!(
+            r"(?i:postgresql|postgres|mysql|rediss?|mongodb(?:\+srv)?|amqps?)://",
+            r#"[^\s\x80'"`,)}\]]+"#
+        ),
+    ),
+    // 2
+    Kind {
+        before: " ",
+        ..secret("bearer_token", b"B", bearer_tokens)
+    },
+    if_strict(secret("private_key", b"-P", keys::private_keys)),
+    if_strict(secret(
+        "jwt",
+        b".J",
+        // Signed ones, whose signature may be empty, and encrypted ones, which have five parts. The header begins with `{"`.
+        matches_of!(
+            r"\beyJ[A-Za-z0-9_-]{7,}",
+            r"(?:\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+){3}|\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*)"
+        ),
+    )),
+    if_strict(secret(
+        "webhook_url",
+        b":/",
+        matches_of!(
+            r"(?i:https?://)(?i:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/_-]{20,}",
+            r"|(?:[a-z]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d+/[A-Za-z0-9_-]{20,}",
+            r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{20,})"
+        ),
+    )),
+    if_strict(secret("api_key", b"", keys::provider_keys)),
+    if_strict(secret("api_key", b"0", keys::other_keys)),
+    // Keys and signatures that only what they are assigned to tells.
+    if_strict(secret(
+        "api_key",
+        b"",
+        checked!(
+            keys::after_separator,
+            r#"(?i:secret[_-]?(?:access[_-]?)?key\\*["']?[\s\x80]*(?:=>|[=:])[\s\x80]*\\*["']?)[A-Za-z0-9/+]{40,}"#,
+            r"|(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{40,}={0,2}",
+            r"|[?&](?i:sig|x-(?:amz|goog)-signature)=[A-Za-z0-9%+/_-]{40,}=?"
+        ),
+    )),
+    if_strict(secret("password", b":/@", keys::url_credentials)),
+    if_strict(secret("password", b"", names::assigned)),
+    if_strict(Kind {
+        before: " ",
+        ..secret(
+            "bearer_token",
+            b"0",
+            checked!(
+                keys::short_bearer_token,
+                r"\b(?i:bearer)[ \t]+[A-Za-z0-9_\-.~+/=]{8,}"
+            ),
+        )
+    }),
+    if_strict(secret("password", b"-", commands::named_options)),
+    if_strict(secret("password", b"-", commands::options_of_commands)),
+    if_strict(secret(
+        "password",
+        b"",
+        checked!(
+            commands::set_variable,
+            r"\b(?:ENV|ARG|setx|set -[a-zA-Z]+|config(?:ure)? set|(?:secret|variable)s? set|_authToken)[ \t]+[\w.-]{2,64}[ \t]+"
+        ),
+    )),
+    if_strict(secret(
+        "password",
+        b"",
+        checked!(
+            commands::said,
+            r"\b(?i:(?:password|passwd|passphrase|passcode|passwort|pw)(?:[ \t]+(?:is|was|to|for \w+ is))?|identified by|requirepass|masterauth",
+            r"|(?:token|(?:api|secret|access|private)[ _-]?key|secret)[ \t]+(?:is|was))[ \t]+"
+        ),
+    )),
+    if_strict(secret(
+        "password",
+        b"",
+        checked!(
+            commands::machine_password,
+            r"\b(?:machine(?:\s|\\n)+\S+|default)(?:\s|\\n)+login(?:\s|\\n)+\S+(?:\s|\\n)+password(?:\s|\\n)+"
+        ),
+    )),
+    if_strict(secret(
+        "password",
+        b":0",
+        checked!(
+            commands::password_of_line,
+            r#"(?:localhost|\*|\b[\w-]+(?:\.[\w-]+)*):(?:543\d|6432|\*|\d{5}):[\w*-]+:[\w.*-]+:[^\s\x80:'"`,;\\]{3,}"#
+        ),
+    )),
+    if_strict(secret(
+        "password",
+        b"|",
+        checked!(
+            commands::piped,
+            r#"\b(?:echo|printf)[ ]+(?:-[ne] )?["']?[^\s\x80|]{3,200}[ ]*\|[ ]*(?:sudo -S|sudo .{0,40}-S\b|[^|\n]{0,100}--(?:password-stdin|stdin|with-token))"#
+        ),
+    )),
+    if_strict(secret(
+        "iban",
+        b"0",
+        checked!(numbers::iban, r"\b[A-Z]{2}\d\d[ -]?[A-Z0-9]{4}"),
+    )),
+    if_strict(secret("card_number", b"0", numbers::card_numbers)),
+    if_strict(secret(
+        "social_security_number",
+        b"0",
+        numbers::social_security_numbers,
+    )),
+    // 3 to 7
+    secret("api_key", b"sk-", matches_of!(r"sk-[A-Za-z0-9]{20,}")),
+    secret("api_key", b"gh_", matches_of!(r"gh[poas]_[A-Za-z0-9]{36,}")),
+    secret("api_key", b"AKI", matches_of!(r"AKIA[A-Z0-9]{16}")),
+    secret("api_key", b"kp_", matches_of!(r"kp_[0-9a-f]{16,}")),
+    secret("api_key", b"xo-", matches_of!(r"xox[bpras]-[A-Za-z0-9-]+")),
+    // 8
+    secret("password", b"", passwords),
+    if_strict(identifier("email", b"@", paths::other_emails)),
+    // 9
+    identifier(
+        "email",
+        b"@.",
+        matches_of!(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}"),
+    ),
+    if_strict(identifier("ip", b":", numbers::ipv6_addresses)),
+    if_strict(identifier(
+        "phone",
+        b"+0",
+        checked!(
+            numbers::international_phone,
+            r"\+[1-9]\d{0,2}(?:(?:[ \x80./-]{1,2}(?:\(0?\d{0,4}\)[ ]?)?\d{1,8}){2,7}",
+            r"|[ ]?\(0?\d{1,4}\)[ ]?\d{1,8}(?:[ \x80./-]\d{1,8}){0,5})"
+        ),
+    )),
+    // 10 and 11
+    identifier(
+        "phone",
+        b"0",
+        matches_of!(
+            r"(?:\+?1[-.\s\x80]?)?",
+            r"\(?\d{3}\)?[-.\s\x80]?[\s\x80]?\d{3}[-.\s\x80]\d{4}\b"
+        ),
+    ),
+    identifier("phone", b"+0", matches_of!(r"\+[1-9]\d{6,14}\b")),
+    // 12
+    identifier(
+        "ip",
+        b"0.",
+        matches_of!(
+            r"\b(?:(?:25[0-5]|2[0-4]\d|[01]?\d?\d)\.){3}",
+            r"(?:25[0-5]|2[0-4]\d|[01]?\d?\d)\b"
+        ),
+    ),
+    if_strict(identifier("filepath", b"", paths::other_homes)),
+    // 13 and 14
+    identifier(
+        "filepath",
+        b"/",
+        matches_of!(r"/(?:home|Users)/[A-Za-z0-9._-]+(?:/", NO_SPACE, "*)?"),
+    ),
+    identifier(
+        "filepath",
+        b":\\",
+        matches_of!(r"[A-Z]:\\Users\\[A-Za-z0-9._-]+(?:\\", NO_SPACE, "*)*"),
+    ),
+];
+
+/// Compiles an expression over letters. `\s` is ASCII's there: together with `\x80` it is JavaScript's.
+pub(super) fn expression(pattern: &str) -> Regex {
+    // A test compiles all of them.
+    #[allow(clippy::expect_used)]
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .build()
+        .expect("the expression is well-formed")
+}
+
+/// `Bearer\s+(?!kp_)[A-Za-z0-9_\-.~+/=]{20,}`, without `Bearer`.
+fn bearer_tokens(letters: &[u8]) -> Ranges {
+    static EXPRESSION: LazyLock<Regex> =
+        LazyLock::new(|| expression(r"Bearer[\s\x80]+[A-Za-z0-9_\-.~+/=]{20,}"));
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    while let Some(found) = EXPRESSION.find_at(letters, from) {
+        let space = found.start() + b"Bearer".len();
+        let token = skip(letters, space, is_white_space);
+        // With less white space, what follows would begin with white space: backtracking finds nothing else.
+        from = if letters[token..].starts_with(b"kp_") {
+            token
+        } else {
+            ranges.push(space..found.end());
+            found.end()
+        };
+    }
+    ranges
+}
+
+/// `\b(?:password|…)\s*[=:]\s*(?!\[REDACTED)(?:'[^'"]*'|"[^'"]*"|[^\s'"`,;)}[\]]{2,})` in any case, of which the value is replaced.
+///
+/// Goes from separator to separator, which are rarer than what the names begin with. The look-ahead has nothing to refuse: no value begins
+/// with `[`, and with less white space before it the value would begin with white space, which none does either.
+fn passwords(letters: &[u8]) -> Ranges {
+    const NAMES: &[&str] = &[
+        "password",
+        "passwd",
+        "secret",
+        "token",
+        "api_key",
+        "apikey",
+        "api_secret",
+        "access_token",
+        "auth_token",
+    ];
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    let mut least = 0;
+    while let Some(index) = letters
+        .iter()
+        .skip(from)
+        .position(|letter| matches!(letter, b'=' | b':'))
+    {
+        let separator = from + index;
+        from = separator + 1;
+        let blanks = letters[..separator]
+            .iter()
+            .rev()
+            .take_while(|letter| is_white_space(**letter))
+            .count();
+        let before = &letters[least.min(separator - blanks)..separator - blanks];
+        let is_name = |name: &&str| {
+            let start = before.len().checked_sub(name.len());
+            start.is_some_and(|start| {
+                let is_within_word = (separator - blanks - name.len())
+                    .checked_sub(1)
+                    .is_some_and(|index| is_word(letters[index]));
+                before[start..].eq_ignore_ascii_case(name.as_bytes()) && !is_within_word
+            })
+        };
+        let may_be_name = before
+            .last()
+            .is_some_and(|last| matches!(last, b'd' | b't' | b'n' | b'y' | b'D' | b'T' | b'N' | b'Y'));
+        if !may_be_name || !NAMES.iter().any(is_name) {
+            continue;
+        }
+        let start = skip(letters, from, is_white_space);
+        let end = match letters.get(start) {
+            Some(quote @ (b'\'' | b'"')) => {
+                let end = skip(letters, start + 1, |letter| !matches!(letter, b'\'' | b'"'));
+                if letters.get(end) != Some(quote) {
+                    continue;
+                }
+                end + 1
+            }
+            _ => {
+                let end = skip(letters, start, |letter| {
+                    !is_white_space(letter)
+                        && !matches!(
+                            letter,
+                            b'\'' | b'"' | b'`' | b',' | b';' | b')' | b'}' | b'[' | b']'
+                        )
+                });
+                if end - start < 2 {
+                    continue;
+                }
+                end
+            }
+        };
+        ranges.push(start..end);
+        from = end;
+        least = end;
+    }
+    ranges
+}
+
+/// The first place from `from` on whose letter is not one to be skipped.
+pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
+    let rest = letters.iter().skip(from);
+    from + rest.take_while(|letter| is_skipped(**letter)).count()
+}
+
+/// Whether a range begins and ends at word boundaries, if there are word letters at its ends.
+pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
+    let is_word_at = |index: Option<usize>| {
+        index
+            .and_then(|index| letters.get(index))
+            .is_some_and(|letter| is_word(*letter))
+    };
+    !is_word_at(range.start.checked_sub(1)) && !is_word_at(Some(range.end))
+}

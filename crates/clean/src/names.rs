@@ -1,0 +1,1254 @@
+//! Secrets that are told by the name that they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `<password>…</password>`,
+//! `os.environ["TOKEN"] = "…"`, `Authorization: Token …`, `Cookie: session=…`.
+//!
+//! An expression for all of these would have to try each name at each place. So a loop goes from separator to separator, and looks at the name
+//! before it and at the value behind it. What it looks at twice is bounded, which keeps the time linear.
+
+use std::ops::Range;
+
+use crate::{
+    kinds::{Ranges, skip},
+    text::{is_white_space, is_word},
+    values::{
+        is_basic_credentials, is_declaration, is_expression, is_generated, is_keyword, is_mixed, is_path,
+        is_placeholder, is_small_number, is_stop_word,
+    },
+};
+
+/// What a name says about its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// It is a secret.
+    Secret,
+    /// It is a secret, unless it is a word: the token of a tokenizer.
+    Token,
+    /// It is a secret, unless it is a path: `PWD` is also the shell's name of the working directory.
+    Directory,
+    /// It is a secret if it is in quotes, or has digits and letters: `pass: 12` counts tests.
+    Pass,
+    /// It is a secret if it is `user:password` in Base64, or looks generated.
+    Credentials,
+    /// It is a secret if it looks generated.
+    Generated,
+    /// It is an HTTP scheme and a secret.
+    Authorization,
+    /// It is a list of cookies.
+    Cookie,
+}
+
+/// How the names of secrets end, without separators and in small letters; whether the ending has to begin a word; and what that says.
+const ENDINGS: &[(&str, bool, Sort)] = &[
+    ("password", false, Sort::Secret),
+    ("passwd", false, Sort::Secret),
+    ("passphrase", false, Sort::Secret),
+    ("passcode", false, Sort::Secret),
+    ("secret", false, Sort::Secret),
+    ("credential", false, Sort::Secret),
+    ("mnemonic", false, Sort::Secret),
+    ("seedphrase", false, Sort::Secret),
+    ("connectsid", false, Sort::Secret),
+    ("phpsessid", false, Sort::Secret),
+    ("jsessionid", false, Sort::Secret),
+    ("storepass", false, Sort::Secret),
+    ("keypass", false, Sort::Secret),
+    ("dbpass", false, Sort::Secret),
+    ("pw", true, Sort::Secret),
+    ("psk", true, Sort::Secret),
+    ("dsn", true, Sort::Generated),
+    ("jwt", true, Sort::Generated),
+    ("signature", true, Sort::Generated),
+    ("token", false, Sort::Token),
+    ("pwd", false, Sort::Directory),
+    ("pass", true, Sort::Pass),
+    ("auth", true, Sort::Credentials),
+    ("authorization", false, Sort::Authorization),
+    ("cookie", true, Sort::Cookie),
+];
+
+/// What stands before `key` in the names of secrets. All other keys are those of maps, tables and caches.
+const KEYS: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "signing",
+    "encryption",
+    "account",
+    "master",
+    "auth",
+    "app",
+    "application",
+    "admin",
+    "license",
+    "subscription",
+    "shared",
+    "sharedaccess",
+    "role",
+    "service",
+    "deploy",
+    "webhook",
+    "jwt",
+    "hmac",
+    "cipher",
+    "aes",
+    "consumer",
+    "client",
+    "ssh",
+    // Providers.
+    "airtable",
+    "algolia",
+    "anthropic",
+    "assemblyai",
+    "browserbase",
+    "cerebras",
+    "claude",
+    "cloudflare",
+    "cohere",
+    "datadog",
+    "deepgram",
+    "deepseek",
+    "elevenlabs",
+    "exa",
+    "figma",
+    "firecrawl",
+    "fireworks",
+    "gemini",
+    "google",
+    "grok",
+    "groq",
+    "huggingface",
+    "jina",
+    "langchain",
+    "langfuse",
+    "langsmith",
+    "mailgun",
+    "mistral",
+    "newrelic",
+    "notion",
+    "nvidia",
+    "openai",
+    "openrouter",
+    "perplexity",
+    "pinecone",
+    "posthog",
+    "qdrant",
+    "replicate",
+    "resend",
+    "runpod",
+    "sendgrid",
+    "serper",
+    "serpapi",
+    "stripe",
+    "supabase",
+    "tavily",
+    "together",
+    "twilio",
+    "voyage",
+    "weaviate",
+    "xai",
+];
+
+/// What may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
+const QUALIFIERS: &[&str] = &[
+    "base",
+    "prod",
+    "production",
+    "live",
+    "dev",
+    "staging",
+    "new",
+    "old",
+    "current",
+    "confirmation",
+    "confirm",
+    "again",
+    "value",
+    "plain",
+    "hash",
+    "b64",
+    "base64",
+];
+
+/// Names are told by their last letters.
+const MOST_NAME_LETTERS: usize = 64;
+
+/// A name in small letters without separators, and where its words begin.
+struct Name {
+    letters: [u8; MOST_NAME_LETTERS],
+    is_start: [bool; MOST_NAME_LETTERS],
+    length: usize,
+    /// Whether it is written as variables of the environment are.
+    is_environment: bool,
+}
+
+impl Name {
+    fn new(name: &[u8]) -> Self {
+        let name = &name[name.len().saturating_sub(MOST_NAME_LETTERS)..];
+        let mut new = Self {
+            letters: [0; MOST_NAME_LETTERS],
+            is_start: [false; MOST_NAME_LETTERS],
+            length: 0,
+            is_environment: !name.iter().any(u8::is_ascii_lowercase)
+                && name.iter().any(u8::is_ascii_uppercase),
+        };
+        let mut before = b'_';
+        for (index, letter) in name.iter().enumerate() {
+            if letter.is_ascii_alphanumeric() {
+                let next_is_small = name.get(index + 1).is_some_and(u8::is_ascii_lowercase);
+                let is_hump = letter.is_ascii_uppercase() && (!before.is_ascii_uppercase() || next_is_small);
+                new.letters[new.length] = letter.to_ascii_lowercase();
+                new.is_start[new.length] = !before.is_ascii_alphanumeric() || is_hump;
+                new.length += 1;
+            }
+            before = *letter;
+        }
+        new
+    }
+
+    fn letters(&self) -> &[u8] {
+        &self.letters[..self.length]
+    }
+
+    /// Removes an ending that is a word, if the name has more than that.
+    fn cut(&mut self, ending: &str) -> bool {
+        let has = self.has_word(ending) && self.length > ending.len();
+        if has {
+            self.length -= ending.len();
+        }
+        has
+    }
+
+    fn has_word(&self, ending: &str) -> bool {
+        self.letters().ends_with(ending.as_bytes()) && self.is_start[self.length - ending.len()]
+    }
+
+    /// Removes a number or a qualifier from the end, if there is one.
+    fn cut_qualifier(&mut self) -> bool {
+        let digits = self
+            .letters()
+            .iter()
+            .rev()
+            .take_while(|letter| letter.is_ascii_digit())
+            .count();
+        self.length -= digits;
+        self.length > 0 && (digits > 0 || QUALIFIERS.iter().any(|qualifier| self.cut(qualifier)))
+    }
+}
+
+/// What a name says about its value, if that could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
+fn sort_of(name: &[u8]) -> Option<Sort> {
+    if !may_be_secret(name) {
+        return None;
+    }
+    let mut name = Name::new(name);
+    loop {
+        if let Some(sort) = ending_of(&name) {
+            let is_alone = |ending: &str| name.length == ending.len();
+            return Some(match sort {
+                Sort::Token if !is_alone("token") => Sort::Secret,
+                Sort::Pass if !is_alone("pass") => Sort::Secret,
+                Sort::Credentials if name.is_environment && !is_alone("auth") => Sort::Secret,
+                sort => sort,
+            });
+        }
+        // Lists of secrets. Tokens in the plural are counts.
+        if name.letters().ends_with(b"s") && !name.letters().ends_with(b"tokens") {
+            name.length -= 1;
+            return ending_of(&name).filter(|sort| matches!(sort, Sort::Secret | Sort::Cookie));
+        }
+        if !name.cut_qualifier() {
+            return None;
+        }
+    }
+}
+
+/// Whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at once.
+fn may_be_secret(name: &[u8]) -> bool {
+    let digits = name
+        .iter()
+        .rev()
+        .take_while(|letter| letter.is_ascii_digit())
+        .count();
+    if digits > 0 {
+        return digits < name.len();
+    }
+    let [.., third, second, last] = name else {
+        return name.len() == 2;
+    };
+    let ending = [third, second, last].map(u8::to_ascii_lowercase);
+    let ending = if ending[2] == b's' && ending[1] != b's' {
+        [
+            name.get(name.len().wrapping_sub(4))
+                .map_or(0, u8::to_ascii_lowercase),
+            ending[0],
+            ending[1],
+        ]
+    } else {
+        ending
+    };
+    matches!(
+        &ending,
+        b"ord"
+            | b"swd"
+            | b"ase"
+            | b"ode"
+            | b"ret"
+            | b"ial"
+            | b"nic"
+            | b"sid"
+            | b"nid"
+            | b"psk"
+            | b"dsn"
+            | b"jwt"
+            | b"ure"
+            | b"ken"
+            | b"pwd"
+            | b"ass"
+            | b"uth"
+            | b"ion"
+            | b"kie"
+            | b"key"
+            | b"rod"
+            | b"ive"
+            | b"dev"
+            | b"ing"
+            | b"new"
+            | b"old"
+            | b"ent"
+            | b"irm"
+            | b"ain"
+            | b"lue"
+            | b"ash"
+    ) || ending.ends_with(b"pw")
+}
+
+fn ending_of(name: &Name) -> Option<Sort> {
+    let letters = name.letters();
+    if let Some(before) = letters.strip_suffix(b"key") {
+        if before.is_empty() {
+            return None;
+        }
+        let ends = |each: &&str| before.ends_with(each.as_bytes());
+        // In `api_key` and `apiKey`, and in `apikey`.
+        let is_secret =
+            KEYS.iter().any(ends) && (name.has_word("key") || before.len() < MOST_NAME_LETTERS / 4);
+        let is_other = name.is_environment && name.has_word("key") && !before.ends_with(b"public");
+        return if is_secret {
+            Some(Sort::Secret)
+        } else {
+            is_other.then_some(Sort::Generated)
+        };
+    }
+    let (_, _, sort) = ENDINGS.iter().find(|(ending, begins_word, _)| {
+        if *begins_word {
+            name.has_word(ending)
+        } else {
+            letters.ends_with(ending.as_bytes())
+        }
+    })?;
+    Some(*sort)
+}
+
+/// Whether what stands under this name can be a secret.
+#[must_use]
+pub fn is_secret_name(name: &str) -> bool {
+    sort_of(name.as_bytes()).is_some_and(|sort| sort != Sort::Cookie)
+}
+
+/// Whether a value that stands under a name by itself, as that of a property does, is a secret.
+#[must_use]
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let value = value.trim().as_bytes();
+    match sort_of(name.as_bytes()) {
+        Some(Sort::Authorization) => !is_harmless(value),
+        Some(sort) => is_secret_string(sort, value),
+        None => false,
+    }
+}
+
+/// Whether a value says that it is no secret, whatever its name is.
+fn is_harmless(value: &[u8]) -> bool {
+    is_keyword(value) || is_placeholder(value) || is_small_number(value)
+}
+
+/// Whether a value in quotes is a secret.
+fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
+    let is_word_alone = || value.iter().all(u8::is_ascii_alphabetic);
+    !is_harmless(value)
+        && !is_label(value)
+        && match sort {
+            Sort::Secret | Sort::Pass => !is_path(value),
+            Sort::Token => !is_path(value) && (value.len() > MOST_TOKEN_LETTERS || !is_word_alone()),
+            Sort::Directory => !is_path(value) && !value.starts_with(b"/"),
+            Sort::Credentials => is_basic_credentials(value) || is_generated(value),
+            Sort::Generated => is_generated(value),
+            Sort::Authorization | Sort::Cookie => false,
+        }
+}
+
+/// Tokens that are words are no longer.
+const MOST_TOKEN_LETTERS: usize = 10;
+
+/// Names of secrets that programs and documents write as values.
+const LABELS: &[&str] = &[
+    "accesskey",
+    "accesstoken",
+    "apikey",
+    "authtoken",
+    "bearertoken",
+    "clientsecret",
+    "csrftoken",
+    "idtoken",
+    "newpassword",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "refreshtoken",
+    "secret",
+    "secretkey",
+    "sessiontoken",
+    "token",
+    "userpassword",
+    "xapikey",
+];
+
+/// Whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
+fn is_label(value: &[u8]) -> bool {
+    let of_name = |letter: &u8| is_word(*letter) || matches!(letter, b'-' | b'.');
+    if value.len() > MOST_NAME_LETTERS {
+        return false;
+    }
+    let names_secret = |word: &[u8]| {
+        let word = word.strip_suffix(b"s").unwrap_or(word);
+        !word.iter().any(u8::is_ascii_digit) && sort_of(word).is_some_and(|sort| sort != Sort::Generated)
+    };
+    if value.iter().all(of_name) {
+        let name = Name::new(value);
+        let is_written_as_name = name.is_environment
+            || is_camel(value)
+            || LABELS.iter().any(|label| label.as_bytes() == name.letters());
+        return is_written_as_name && names_secret(value);
+    }
+    let is_separator = |letter: &u8| !is_word(*letter);
+    let is_sentence = value.contains(&b' ') || matches!(value.last(), Some(b':' | b'?'));
+    is_sentence
+        && value
+            .split(is_separator)
+            .any(|word| names_secret(word) || word.eq_ignore_ascii_case(b"key"))
+}
+
+fn is_camel(value: &[u8]) -> bool {
+    value
+        .windows(2)
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+}
+
+/// Names that a pair of a name and a value is written with: `{"name": "DB_PASSWORD", "value": "…"}`.
+const VALUE_NAMES: &[&[u8]] = &[b"value", b"val"];
+
+/// White space between a name, a separator and a value.
+const MOST_BLANKS: usize = 64;
+/// How far a value is looked into to tell what it is.
+const MOST_VALUE_LETTERS: usize = 128;
+
+/// Values of names.
+pub(super) fn assigned(letters: &[u8]) -> Ranges {
+    let mut ranges = Ranges::new();
+    let mut from = 0;
+    while let Some(index) = letters
+        .iter()
+        .skip(from)
+        .position(|letter| matches!(letter, b'=' | b':' | b'>' | b','))
+    {
+        let separator = from + index;
+        from = separator + 1;
+        if let Some(assignment) = Assignment::at(letters, separator) {
+            from = assignment.find(&mut ranges).max(from);
+        }
+    }
+    ranges
+}
+
+/// A name of a secret and a separator.
+struct Assignment<'l> {
+    letters: &'l [u8],
+    sort: Sort,
+    name: Range<usize>,
+    is_environment: bool,
+    /// Whether the name is in quotes, as in JSON.
+    is_quoted: bool,
+    separator: u8,
+    /// Where the value begins, or the white space before it.
+    start: usize,
+}
+
+impl<'l> Assignment<'l> {
+    fn at(letters: &'l [u8], separator: usize) -> Option<Self> {
+        let sign = letters[separator];
+        let before = |index: usize| index.checked_sub(1).map(|index| letters[index]);
+        let mut end = separator;
+        let mut start = separator + 1;
+        match sign {
+            b'=' => {
+                match letters.get(start) {
+                    Some(b'=') => return None,
+                    Some(b'>') => start += 1,
+                    _ => {}
+                }
+                match before(end) {
+                    Some(b'=' | b'!' | b'<' | b'>') => return None,
+                    Some(b':' | b'?' | b'+' | b'|') => end -= 1,
+                    _ => {}
+                }
+            }
+            b':' => match letters.get(start) {
+                Some(b':' | b'/') => return None,
+                Some(b'=') if letters.get(start + 1).is_none_or(|letter| *letter != b'=') => {
+                    // Of `name := value` and `${NAME:=value}`, found at `=`.
+                    return None;
+                }
+                // `${NAME:-value}`
+                Some(b'-') if before(end).is_some_and(is_word) => start += 1,
+                _ => {}
+            },
+            // `=>` is found at `=`.
+            b'>' if before(end) == Some(b'=') || before(end) == Some(b'-') => return None,
+            _ => {}
+        }
+        let least = end.saturating_sub(MOST_BLANKS);
+        while end > least && is_white_space(letters[end - 1]) {
+            end -= 1;
+        }
+        let is_element_of = before(end) == Some(b']') && sign == b'=';
+        if is_element_of {
+            end -= 1;
+        }
+        // The type or the mark of a parameter: `password?: …`, `password!: …`.
+        if matches!(before(end), Some(b'?' | b'!')) {
+            end -= 1;
+        }
+        let mut is_quoted = false;
+        if matches!(before(end), Some(b'"' | b'\'')) {
+            end -= 1;
+            is_quoted = true;
+            while before(end) == Some(b'\\') {
+                end -= 1;
+            }
+        }
+        let name = name_before(letters, end);
+        // In `list[token] = …` the name is that of an index.
+        if name.is_empty() || ((sign == b',' || is_element_of) && !is_quoted) {
+            return None;
+        }
+        let text = &letters[name.clone()];
+        let sort = if VALUE_NAMES.iter().any(|each| each.eq_ignore_ascii_case(text)) {
+            is_quoted = true;
+            pair_name(letters, name.start)?
+        } else {
+            sort_of(text).or_else(|| spaced_key(letters, &name))?
+        };
+        match sign {
+            b',' if !is_argument(letters, name.start) => return None,
+            b'>' if !is_element(letters, &name, is_quoted) => return None,
+            _ => {}
+        }
+        let is_environment = !text.iter().any(u8::is_ascii_lowercase);
+        Some(Self {
+            letters,
+            sort,
+            name,
+            is_environment,
+            is_quoted,
+            separator: sign,
+            start,
+        })
+    }
+
+    /// Finds the value, and returns where to go on.
+    fn find(&self, ranges: &mut Ranges) -> usize {
+        match self.sort {
+            Sort::Authorization => return self.find_authorization(ranges),
+            Sort::Cookie => return self.find_cookies(ranges),
+            _ => {}
+        }
+        let letters = self.letters;
+        if self.separator == b'>' {
+            return self.find_element(ranges);
+        }
+        let mut start = self.blanks_from(self.start);
+        // Prefixes of strings: b"…", f'…', @"…", &"…".
+        let prefix = skip_at_most(letters, start, 2, |letter| {
+            matches!(
+                letter,
+                b'b' | b'f' | b'r' | b'u' | b'B' | b'F' | b'R' | b'L' | b'@' | b'&' | b'$'
+            )
+        });
+        if prefix > start && matches!(letters.get(prefix), Some(b'"' | b'\'')) {
+            start = prefix;
+        }
+        if let Some(opening) = opening_at(letters, start) {
+            return self.find_string(opening, ranges);
+        }
+        // Behind an arrow, what has no quotes is the body of a function.
+        if self.separator == b',' || letters[self.start - 1] == b'>' {
+            return self.start;
+        }
+        match letters.get(start) {
+            Some(b'[' | b'{')
+                if self.is_quoted || letters.get(start).is_some_and(|letter| *letter == b'[') =>
+            {
+                return self.find_list(start, ranges);
+            }
+            Some(_) => {}
+            None => return start,
+        }
+        self.find_bare(start, ranges)
+    }
+
+    fn blanks_from(&self, start: usize) -> usize {
+        skip_at_most(self.letters, start, MOST_BLANKS, |letter| {
+            is_white_space(letter) && (self.is_quoted || !matches!(letter, b'\n' | b'\r'))
+        })
+    }
+
+    fn find_string(&self, opening: Range<usize>, ranges: &mut Ranges) -> usize {
+        let letters = self.letters;
+        let inner = opening.end..closing_quote(letters, opening.clone());
+        let value = &letters[inner.clone()];
+        let is_short = value.len() <= MOST_VALUE_LETTERS;
+        if self.separator == b','
+            && value
+                .iter()
+                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'))
+        {
+            return if is_short { self.start } else { inner.end };
+        }
+        // What stands between two strings of a program: `"token: " + token + "."`.
+        let is_between = matches!(
+            trim(value),
+            [b'+' | b'.' | b',' | b'%', b' ', ..]
+                | [.., b' ', b'+' | b'.' | b',']
+                | [b',' | b'+']
+                | [b')' | b']' | b'}' | b';', ..]
+        );
+        if is_marked(value) || is_between || !is_secret_string(self.sort, trim(value)) {
+            return if is_short { self.start } else { inner.end };
+        }
+        if self.is_quoted || self.separator == b',' {
+            ranges.push(inner.clone());
+            return inner.end;
+        }
+        // As the SDK does: with its quotes.
+        let has_closing = letters.get(inner.end + opening.len() - 1) == Some(&letters[opening.end - 1]);
+        let end = if has_closing {
+            inner.end + opening.len()
+        } else {
+            inner.end
+        };
+        ranges.push(opening.start..end);
+        end
+    }
+
+    /// Strings and numbers of a list, and of an object whose values are strings: `"secret": {"value": "…"}`.
+    fn find_list(&self, start: usize, ranges: &mut Ranges) -> usize {
+        let letters = self.letters;
+        let mut index = start + 1;
+        loop {
+            index = skip(letters, index, |letter| {
+                is_white_space(letter) || matches!(letter, b',' | b'n')
+            });
+            let Some(opening) = opening_at(letters, index) else {
+                let number = skip(letters, index, |letter| letter.is_ascii_digit());
+                let is_end = !matches!(letters.get(number), Some(b',' | b']' | b'}' | b' ' | b'\n'));
+                if number == index || is_end {
+                    return index;
+                }
+                if !is_small_number(&letters[index..number]) {
+                    ranges.push(index..number);
+                }
+                index = number;
+                continue;
+            };
+            let inner = opening.end..closing_quote(letters, opening.clone());
+            let end = (inner.end + opening.len()).min(letters.len());
+            let behind = skip_at_most(letters, end, MOST_BLANKS, is_white_space);
+            if letters.get(behind) == Some(&b':') {
+                index = behind + 1;
+                continue;
+            }
+            let value = &letters[inner.clone()];
+            if !is_marked(value) && is_secret_string(self.sort, trim(value)) {
+                ranges.push(inner);
+            }
+            index = end;
+        }
+    }
+
+    /// `<password>…</password>`, also with `<![CDATA[…]]>` in it.
+    fn find_element(&self, ranges: &mut Ranges) -> usize {
+        const CDATA: &[u8] = b"<![CDATA[";
+        let letters = self.letters;
+        let is_cdata = letters[self.start..].starts_with(CDATA);
+        let start = self.start + if is_cdata { CDATA.len() } else { 0 };
+        let end = skip(letters, start, |letter| {
+            !(matches!(letter, b'<' | b'>') || is_cdata && letter == b']')
+        });
+        let closing: &[u8] = if is_cdata { b"]]>" } else { b"</" };
+        let text = trim(&letters[start..end]);
+        if letters[end..].starts_with(closing)
+            && !is_marked(text)
+            && !is_expression(text)
+            && is_secret_string(self.sort, text)
+        {
+            ranges.push(start..end);
+        }
+        end
+    }
+
+    /// A value without quotes.
+    fn find_bare(&self, start: usize, ranges: &mut Ranges) -> usize {
+        let letters = self.letters;
+        let end = bare_end(letters, start);
+        let value = &letters[start..end];
+        if value.len() > MOST_VALUE_LETTERS {
+            let is_secret = !matches!(self.sort, Sort::Generated | Sort::Credentials) || is_generated(value);
+            if is_secret && !is_marked(value) {
+                ranges.push(start..end);
+            }
+            return end;
+        }
+        if is_marked(value) || value.is_empty() {
+            return start;
+        }
+        // Without what ends a sentence.
+        let said = value.strip_suffix(b".").unwrap_or(value);
+        let is_word_alone = said.iter().all(u8::is_ascii_alphabetic);
+        let is_secret = value.len() > 1
+            && !is_expression(value)
+            && !is_stop_word(said)
+            && !is_keyword(said)
+            && (self.is_environment || !is_constant(value))
+            && !(matches!(value[0], b'&' | b'*' | b'?') && is_keyword(without_marks(value)))
+            && !self.is_own_name(value)
+            && is_secret_string(self.sort, value)
+            && !(self.is_environment && self.separator == b'=' && value.ends_with(b"="))
+            && (self.sort != Sort::Pass || is_mixed(value) && value.len() > 5)
+            && !(is_word_alone && self.sort != Sort::Generated && self.is_in_program(start, end));
+        if is_secret {
+            let end = self.line_from(start, end);
+            ranges.push(start..end);
+            return end;
+        }
+        // `password: str = "…"`, `getenv("PASSWORD") or "…"`, `SecretStr("…")`.
+        match self.string_behind(start, end) {
+            Some(opening) => self.find_string(opening, ranges).max(start),
+            None => start,
+        }
+    }
+
+    /// The string that a value which computes one falls back to, or the value of a name with a type.
+    fn string_behind(&self, start: usize, end: usize) -> Option<Range<usize>> {
+        let letters = self.letters;
+        let most = (start + MOST_NAME_LETTERS).min(letters.len());
+        // A call.
+        if letters[end - 1] == b'('
+            && letters[start..end - 1]
+                .iter()
+                .all(|letter| is_word(*letter) || matches!(letter, b'.' | b':'))
+        {
+            let opening = opening_at(letters, end)?;
+            let value =
+                &letters[opening.end..closing_quote(&letters[..most.max(opening.end)], opening.clone())];
+            let is_string = !value
+                .iter()
+                .all(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'-' | b'.'));
+            if is_string {
+                return Some(opening);
+            }
+        } else if self.is_environment && self.separator == b'=' {
+            return None;
+        }
+        let has_type = self.separator == b':' && !self.is_quoted;
+        for index in start..most {
+            let sign = match letters[index] {
+                // No other line, statement or name may be between.
+                b'\n' | b'\r' | b';' | b'{' | b'}' => return None,
+                b':' if letters.get(index + 1) == Some(&b' ') => return None,
+                b'=' if has_type && letters[index - 1] == b' ' => 1,
+                b'=' => return None,
+                b'|' if letters[index..].starts_with(b"|| ") => 2,
+                b'?' if letters[index..].starts_with(b"?? ") => 2,
+                b'o' if letters[index..].starts_with(b"or ") && letters[index - 1] == b' ' => 2,
+                _ => continue,
+            };
+            return opening_at(
+                letters,
+                skip_at_most(letters, index + sign, MOST_BLANKS, is_white_space),
+            );
+        }
+        None
+    }
+
+    /// Whether a value is the name again, as in `self.api_token = api_token`.
+    fn is_own_name(&self, value: &[u8]) -> bool {
+        let name = &self.letters[self.name.clone()];
+        !self.is_environment
+            && name.len() >= value.len()
+            && name[name.len() - value.len()..].eq_ignore_ascii_case(value)
+    }
+
+    /// Whether a word without quotes stands in a program, where it is a name or a type.
+    fn is_in_program(&self, start: usize, end: usize) -> bool {
+        let letters = self.letters;
+        if self.is_environment && self.separator == b'=' {
+            return false;
+        }
+        let next = letters
+            .get(skip_at_most(letters, end, MOST_BLANKS, |letter| letter == b' '))
+            .copied()
+            .unwrap_or(b'\n');
+        let has_space = letters.get(start.wrapping_sub(1)) == Some(&b' ');
+        if has_space
+            && matches!(
+                next,
+                b';' | b',' | b')' | b'}' | b'{' | b'|' | b'?' | b'=' | b'<' | b'[' | b'(' | b'+' | b'&'
+            )
+        {
+            return true;
+        }
+        let least = self.name.start.saturating_sub(MOST_VALUE_LETTERS);
+        let line = letters[least..self.name.start]
+            .iter()
+            .rev()
+            .take_while(|letter| !matches!(letter, b'\n' | b'\r'))
+            .count();
+        let words = letters[self.name.start - line..self.name.start]
+            .split(|letter| !is_word(*letter))
+            .filter(|word| !word.is_empty());
+        words.take(2).any(is_declaration)
+    }
+
+    /// The end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call and in YAML.
+    fn line_from(&self, start: usize, end: usize) -> usize {
+        const MOST_WORDS: usize = 24;
+        let letters = self.letters;
+        let is_call = &letters[self.name.end..start] == b": ";
+        let before = letters[..self.name.start].iter().rev();
+        let indent = before
+            .take(MOST_BLANKS)
+            .take_while(|letter| matches!(letter, b' ' | b'\t' | b'-' | b'+'))
+            .count();
+        let begins_line =
+            self.name.start == indent || matches!(letters[self.name.start - indent - 1], b'\n' | b'\r');
+        if !is_call
+            || !begins_line
+            || indent == MOST_BLANKS
+            || !matches!(
+                letters.get(end),
+                Some(b' ' | b'\t' | b',' | b';' | b'"' | b'\'' | b'`' | b')' | b'}' | b']' | b'[')
+            )
+        {
+            return end;
+        }
+        let line_end = skip(letters, end, |letter| !matches!(letter, b'\n' | b'\r'));
+        let line_end = letters[end..line_end]
+            .windows(2)
+            .position(|pair| matches!(pair, [b' ', b'#'] | [b'\\', b'n' | b'r']))
+            .map_or(line_end, |index| end + index);
+        let rest = trim(&letters[end..line_end]);
+        // Elsewhere than in a call, prose and programs follow too.
+        if indent > 0 {
+            let words = rest.split(|letter| *letter == b' ').count();
+            let is_other = |word: &[u8]| is_stop_word(word) || word.ends_with(b":") || word.contains(&b'=');
+            if words > MOST_WORDS
+                || rest.split(|letter| *letter == b' ').any(is_other)
+                || matches!(rest.last(), Some(b',' | b';' | b'{' | b'('))
+            {
+                return end;
+            }
+        }
+        if rest.is_empty() { end } else { line_end }
+    }
+
+    /// `Authorization: Token …`: all but the scheme.
+    fn find_authorization(&self, ranges: &mut Ranges) -> usize {
+        const SCHEMES: &[&str] = &[
+            "apikey",
+            "api-key",
+            "aws4-hmac-sha256",
+            "basic",
+            "bearer",
+            "bot",
+            "deepl-auth-key",
+            "digest",
+            "dpop",
+            "genie",
+            "genericapikey",
+            "googlelogin",
+            "hawk",
+            "hmac",
+            "jwt",
+            "key",
+            "mac",
+            "negotiate",
+            "ntlm",
+            "oauth",
+            "sharedkey",
+            "signature",
+            "splunk",
+            "ssws",
+            "token",
+            "client-id",
+        ];
+        let letters = self.letters;
+        let mut start = self.blanks_from(self.start);
+        let opening = opening_at(letters, start);
+        let end = match &opening {
+            Some(opening) => closing_quote(letters, opening.clone()),
+            None => skip(letters, start, |letter| {
+                !matches!(letter, b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\')
+            }),
+        };
+        if let Some(opening) = opening {
+            start = opening.end;
+        }
+        let end = end.max(start);
+        let word = skip_at_most(&letters[..end], start, MOST_NAME_LETTERS, |letter| {
+            is_word(letter) || letter == b'-'
+        });
+        let is_scheme = SCHEMES
+            .iter()
+            .any(|scheme| scheme.as_bytes().eq_ignore_ascii_case(&letters[start..word]));
+        let secret = skip_at_most(letters, word, MOST_BLANKS, |letter| {
+            matches!(letter, b' ' | b'\t')
+        })
+        .min(end);
+        let of = |start: usize| {
+            let first = &letters[start..skip_at_most(&letters[..end], start, MOST_VALUE_LETTERS, |letter| {
+                !is_white_space(letter)
+            })];
+            (start..end, first)
+        };
+        let (range, first) = if is_scheme && secret > word {
+            of(secret)
+        } else {
+            of(start)
+        };
+        let is_prose = !is_scheme
+            && (!is_mixed(first)
+                || first.len() < 6
+                || !self.is_quoted
+                    && letters[start..end]
+                        .iter()
+                        .filter(|letter| **letter == b' ')
+                        .count()
+                        > 2);
+        let is_secret = !first.is_empty()
+            && !is_marked(first)
+            && !is_harmless(first)
+            && !is_stop_word(first)
+            && !is_expression(first)
+            && !is_label(first)
+            && (!is_prose
+                || self.is_quoted
+                    && start > self.start + 1
+                    && !is_scheme
+                    && !is_label(trim(&letters[start..end])))
+            && !(is_scheme && secret == word);
+        if is_secret {
+            // One word, but for schemes that have parameters.
+            let has_parameters = first.ends_with(b",")
+                || first.contains(&b'=') && letters[range.clone()].windows(2).any(|pair| pair == b", ");
+            let one = range.start
+                + letters[range.clone()]
+                    .iter()
+                    .take_while(|letter| !is_white_space(**letter))
+                    .count();
+            let end = if is_scheme && !has_parameters {
+                one
+            } else {
+                range.end
+            };
+            ranges.push(range.start..end);
+            return end;
+        }
+        if end - start > MOST_VALUE_LETTERS {
+            end
+        } else {
+            start
+        }
+    }
+
+    /// `Cookie: name=value; name=value` and `Set-Cookie: name=value; Path=/`: values that can be of a session.
+    fn find_cookies(&self, ranges: &mut Ranges) -> usize {
+        const ATTRIBUTES: &[&str] = &[
+            "path",
+            "domain",
+            "expires",
+            "max-age",
+            "samesite",
+            "priority",
+            "version",
+            "partitioned",
+        ];
+        const SESSIONS: &[&str] = &[
+            "sess", "sid", "auth", "token", "jwt", "csrf", "xsrf", "remember", "login", "secret", "key",
+            "user", "id", "ticket",
+        ];
+        let letters = self.letters;
+        let start = self.blanks_from(self.start);
+        let mut index = opening_at(letters, start).map_or(start, |opening| opening.end);
+        loop {
+            index = skip(letters, index, |letter| matches!(letter, b' ' | b'\t' | b';'));
+            let name_end = skip(letters, index, |letter| {
+                is_word(letter) || matches!(letter, b'-' | b'.' | b'%' | b'[' | b']' | b'$')
+            });
+            if name_end == index || letters.get(name_end) != Some(&b'=') {
+                // A flag of a cookie, or something else.
+                if name_end > index && letters.get(name_end) == Some(&b';') {
+                    index = name_end;
+                    continue;
+                }
+                return index.max(self.start);
+            }
+            let name = letters[index..name_end].to_ascii_lowercase();
+            let quote = usize::from(letters.get(name_end + 1) == Some(&b'"'));
+            let value = name_end + 1 + quote;
+            let end = skip(letters, value, |letter| {
+                !is_white_space(letter) && !matches!(letter, b';' | b'"' | b'\'' | b'`' | b'\\')
+            });
+            let text = &letters[value..end];
+            let has = |names: &[&str], is: fn(&[u8], &[u8]) -> bool| {
+                names.iter().any(|each| is(&name, each.as_bytes()))
+            };
+            let is_attribute = has(ATTRIBUTES, |name, each| name == each);
+            let is_session = has(SESSIONS, |name, each| {
+                name.windows(each.len()).any(|part| part == each)
+            });
+            if !text.is_empty()
+                && !is_attribute
+                && !is_harmless(text)
+                && !is_marked(text)
+                && (is_session || is_generated(text))
+            {
+                ranges.push(value..end);
+            }
+            index = end + quote.min(usize::from(letters.get(end) == Some(&b'"')));
+        }
+    }
+}
+
+/// The name that ends at `end`.
+fn name_before(letters: &[u8], end: usize) -> Range<usize> {
+    let before = letters[..end].iter().rev().take(MOST_NAME_LETTERS);
+    let length = before
+        .take_while(|letter| is_word(**letter) || matches!(letter, b'-' | b'.'))
+        .count();
+    end - length..end
+}
+
+/// What stands in two words: `API key: …`, `secret key = …`.
+fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
+    let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
+    if !is_key || letters.get(name.start.checked_sub(1)?) != Some(&b' ') {
+        return None;
+    }
+    let word = name_before(letters, name.start - 1);
+    let is_one = ["api", "secret", "access", "private", "signing", "license"]
+        .iter()
+        .any(|each| each.as_bytes().eq_ignore_ascii_case(&letters[word.clone()]));
+    is_one.then_some(Sort::Secret)
+}
+
+/// What the name says that stands, as a value, before the name `value`: of `"name": "DB_PASSWORD", "value": …` that of `DB_PASSWORD`.
+fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
+    let least = start.saturating_sub(MOST_BLANKS);
+    let mut end = start;
+    while end > least
+        && (is_white_space(letters[end - 1])
+            || matches!(letters[end - 1], b'"' | b'\'' | b',' | b'\\' | b'-' | b';'))
+    {
+        end -= 1;
+    }
+    // The `n` of a line break in a JSON string.
+    if end < start && letters[end] == b'\\' && letters.get(end - 1) == Some(&b'n') {
+        end -= 1;
+    }
+    let name = name_before(letters, end);
+    let sort = sort_of(&letters[name.clone()])?;
+    let mut index = name.start;
+    let least = index.saturating_sub(MOST_BLANKS);
+    while index > least
+        && (is_white_space(letters[index - 1]) || matches!(letters[index - 1], b'"' | b'\'' | b'\\'))
+    {
+        index -= 1;
+    }
+    let is_value = matches!(letters.get(index.checked_sub(1)?), Some(b':' | b'=')) && end < start;
+    is_value.then_some(match sort {
+        Sort::Authorization | Sort::Cookie => Sort::Secret,
+        sort => sort,
+    })
+}
+
+/// Whether a name in quotes is the first argument of a function that sets, or that gives another value where there is none.
+fn is_argument(letters: &[u8], start: usize) -> bool {
+    const FUNCTIONS: &[&str] = &[
+        "set",
+        "put",
+        "get",
+        "env",
+        "add",
+        "append",
+        "define",
+        "header",
+        "setdefault",
+        "headers",
+        "with",
+    ];
+    let quote = letters[..start]
+        .iter()
+        .rev()
+        .take(MOST_BLANKS)
+        .take_while(|letter| matches!(letter, b'"' | b'\'' | b'\\' | b' '))
+        .count();
+    let end = start - quote;
+    if quote == 0 || end == 0 || letters[end - 1] != b'(' {
+        return false;
+    }
+    let function = name_before(letters, end - 1);
+    let name = &letters[function];
+    let name = name.rsplit(|letter| *letter == b'.').next().unwrap_or_default();
+    let begins = |each: &&str| {
+        name.get(..each.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(each.as_bytes()))
+    };
+    FUNCTIONS.iter().any(begins) || name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"env")
+}
+
+/// Whether what ends with `>` is an element of XML that is named like a secret, or has an attribute that is.
+fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
+    let before = name.start.checked_sub(1).map(|index| letters[index]);
+    match before {
+        Some(b'<') => !is_quoted,
+        Some(b':') => {
+            !is_quoted
+                && letters[..name.start]
+                    .iter()
+                    .rev()
+                    .skip(1)
+                    .take(MOST_NAME_LETTERS)
+                    .find(|letter| !is_word(**letter))
+                    == Some(&b'<')
+        }
+        Some(b'"' | b'\'') => is_quoted,
+        _ => false,
+    }
+}
+
+/// Backslashes and a quote.
+fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
+    const MOST_BACKSLASHES: usize = 15;
+    let quote = skip_at_most(letters, start, MOST_BACKSLASHES, |letter| letter == b'\\');
+    matches!(letters.get(quote), Some(b'"' | b'\'' | b'`')).then_some(start..quote + 1)
+}
+
+/// Where a string ends which has begun with these backslashes and a quote: before its closing quote with its backslashes, or where
+/// the line does, if that is cut off.
+///
+/// A string at depth `d` of JSON in JSON is quoted by `2^d - 1` backslashes and a quote, and each quote or backslash in it has
+/// a multiple of `2^(d + 1)` more.
+fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
+    let quote = letters[opening.end - 1];
+    let before = opening.len() - 1;
+    let mut backslashes = 0;
+    for (index, letter) in letters.iter().enumerate().skip(opening.end) {
+        match *letter {
+            b'\\' => backslashes += 1,
+            b'\n' | b'\r' => return index,
+            letter if letter == quote && backslashes % (2 * (before + 1)) == before => return index - before,
+            _ => backslashes = 0,
+        }
+    }
+    letters.len()
+}
+
+/// The end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a sign that separates it from
+/// what follows.
+fn bare_end(letters: &[u8], start: usize) -> usize {
+    let mut index = start;
+    while let Some(letter) = letters.get(index).copied() {
+        let next = letters.get(index + 1).copied().unwrap_or(b' ');
+        let ends = match letter {
+            b'"' | b'`' => true,
+            b'\'' => !next.is_ascii_alphanumeric(),
+            b'\\' => matches!(next, b'n' | b'r' | b't' | b'"' | b'\'' | b'\\'),
+            b'<' => matches!(next, b'/'),
+            b',' | b';' => !(next.is_ascii_alphanumeric()) || begins_name(letters, index + 1),
+            b'&' => begins_name(letters, index + 1),
+            b')' | b'}' | b']' => !next.is_ascii_alphanumeric(),
+            b'(' => return index + 1,
+            letter => is_white_space(letter),
+        };
+        if ends {
+            break;
+        }
+        index += 1;
+    }
+    index
+}
+
+/// Whether a name and a separator begin here.
+fn begins_name(letters: &[u8], start: usize) -> bool {
+    let end = skip_at_most(letters, start, MOST_BLANKS, |letter| {
+        is_word(letter) || matches!(letter, b'-' | b'.')
+    });
+    end > start && matches!(letters.get(end), Some(b'=' | b':'))
+}
+
+/// Whether a value is a marker already, perhaps in quotes.
+pub(super) fn is_marked(value: &[u8]) -> bool {
+    let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
+    value[start..].starts_with(b"[REDACTED:")
+}
+
+/// Whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
+fn is_constant(value: &[u8]) -> bool {
+    if value
+        .iter()
+        .any(|letter| !(letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'.')))
+    {
+        return false;
+    }
+    let Some(point) = value.iter().rposition(|letter| *letter == b'.') else {
+        return value.contains(&b'_') && !value.iter().any(u8::is_ascii_lowercase);
+    };
+    let last = &value[point + 1..];
+    let is_capital = |word: &[u8]| word.first().is_some_and(u8::is_ascii_uppercase);
+    is_capital(value) && is_capital(last) || last == b"value" || sort_of(last).is_some()
+}
+
+/// A type without what marks it as a reference or as optional.
+fn without_marks(value: &[u8]) -> &[u8] {
+    let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
+    value[start..].strip_suffix(b"?").unwrap_or(&value[start..])
+}
+
+fn trim(mut value: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = value
+        && is_white_space(*first)
+    {
+        value = rest;
+    }
+    while let [rest @ .., last] = value
+        && is_white_space(*last)
+    {
+        value = rest;
+    }
+    value
+}
+
+fn skip_at_most(letters: &[u8], from: usize, most: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
+    let end = (from.saturating_add(most)).min(letters.len());
+    skip(&letters[..end], from.min(end), is_skipped)
+}

@@ -1,0 +1,449 @@
+//! What a value says about itself: whether it is a placeholder, a piece of a program, or a secret.
+
+use crate::text::is_word;
+
+/// Words that stand where a secret could, and say that there is none, or of which type it is.
+const KEYWORDS: &[&str] = &[
+    "any",
+    "array",
+    "async",
+    "auto",
+    "await",
+    "basic",
+    "bearer",
+    "bigint",
+    "bool",
+    "boolean",
+    "bytes",
+    "char",
+    "class",
+    "default",
+    "dict",
+    "digest",
+    "disabled",
+    "double",
+    "empty",
+    "enabled",
+    "env",
+    "expired",
+    "false",
+    "file",
+    "float",
+    "function",
+    "hidden",
+    "include",
+    "inherit",
+    "int",
+    "integer",
+    "interactive",
+    "invalid",
+    "lambda",
+    "list",
+    "masked",
+    "missing",
+    "never",
+    "new",
+    "nil",
+    "no",
+    "none",
+    "not",
+    "null",
+    "number",
+    "oauth",
+    "object",
+    "off",
+    "omit",
+    "on",
+    "optional",
+    "prompt",
+    "record",
+    "redacted",
+    "required",
+    "same-origin",
+    "self",
+    "set",
+    "stdin",
+    "str",
+    "string",
+    "symbol",
+    "text",
+    "this",
+    "true",
+    "tuple",
+    "type",
+    "typeof",
+    "undefined",
+    "union",
+    "unknown",
+    "unset",
+    "valid",
+    "varchar",
+    "vault",
+    "void",
+    "yes",
+];
+
+/// Words that follow the name of a secret in a sentence.
+const STOP_WORDS: &[&str] = &[
+    "a",
+    "above",
+    "after",
+    "all",
+    "an",
+    "and",
+    "are",
+    "as",
+    "at",
+    "authentication",
+    "authorization",
+    "be",
+    "before",
+    "below",
+    "by",
+    "can",
+    "does",
+    "each",
+    "expires",
+    "field",
+    "flag",
+    "flags",
+    "for",
+    "from",
+    "had",
+    "has",
+    "have",
+    "here",
+    "if",
+    "in",
+    "instead",
+    "into",
+    "is",
+    "it",
+    "its",
+    "may",
+    "more",
+    "must",
+    "my",
+    "of",
+    "only",
+    "option",
+    "options",
+    "or",
+    "our",
+    "over",
+    "please",
+    "rather",
+    "required",
+    "see",
+    "should",
+    "so",
+    "that",
+    "the",
+    "their",
+    "then",
+    "these",
+    "this",
+    "through",
+    "to",
+    "until",
+    "use",
+    "used",
+    "using",
+    "value",
+    "via",
+    "was",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "who",
+    "will",
+    "with",
+    "without",
+    "you",
+    "your",
+];
+
+/// Words that lines of programs begin with.
+const DECLARATIONS: &[&str] = &[
+    "and",
+    "async",
+    "await",
+    "class",
+    "const",
+    "def",
+    "final",
+    "fn",
+    "for",
+    "func",
+    "function",
+    "if",
+    "interface",
+    "let",
+    "or",
+    "param",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "readonly",
+    "return",
+    "self",
+    "static",
+    "this",
+    "type",
+    "val",
+    "var",
+    "where",
+    "while",
+];
+
+/// Words that place-holders begin with.
+const PLACEHOLDER_STARTS: &[&[u8]] = &[
+    b"your",
+    b"<",
+    b"[",
+    b"{",
+    b"${",
+    b"$(",
+    b"$env:",
+    b"%(",
+    b"%{",
+    b"#{",
+    b"@{",
+    b"...",
+    b"placeholder",
+    b"todo",
+    b"enter_",
+    b"insert_",
+];
+
+/// What the properties of programs are read from.
+const ROOTS: &[&str] = &[
+    "app", "args", "argv", "body", "bun", "cfg", "client", "conf", "config", "context", "crypto", "ctx",
+    "data", "deno", "env", "event", "import", "input", "key", "module", "options", "opts", "os", "params",
+    "process", "props", "query", "req", "request", "res", "response", "result", "row", "secrets", "self",
+    "session", "settings", "state", "std", "sys", "system", "this", "user", "val", "value", "values", "var",
+    "vars",
+];
+
+/// Longer words are in none of the lists.
+const MOST_WORD_LETTERS: usize = 16;
+
+/// Whether a word is in a list, which is in order and has no digits.
+fn is_one_of(word: &[u8], words: &[&str]) -> bool {
+    if word.iter().any(u8::is_ascii_digit) {
+        return false;
+    }
+    let mut small = [0; MOST_WORD_LETTERS];
+    let Some(small) = small.get_mut(..word.len()) else {
+        return false;
+    };
+    small.copy_from_slice(word);
+    small.make_ascii_lowercase();
+    words.binary_search_by(|each| each.as_bytes().cmp(small)).is_ok()
+}
+
+/// Whether a word says that there is no secret, or its type.
+pub(super) fn is_keyword(word: &[u8]) -> bool {
+    is_one_of(word.strip_suffix(b"2").unwrap_or(word), KEYWORDS)
+}
+
+/// Whether a word is a part of a sentence.
+pub(super) fn is_stop_word(word: &[u8]) -> bool {
+    is_one_of(word, STOP_WORDS)
+}
+
+/// Whether a word begins a line of a program.
+pub(super) fn is_declaration(word: &[u8]) -> bool {
+    is_one_of(word, DECLARATIONS)
+}
+
+/// Whether a value stands for another: `<password>`, `${PASSWORD}`, `$PASSWORD`, `%PASSWORD%`, `{{ password }}`, `your-password`, `***`.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let begins = |start: &&[u8]| {
+        value
+            .get(..start.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(start))
+    };
+    let is_name = |name: &[u8]| {
+        name.iter()
+            .all(|letter| letter.is_ascii_alphabetic() || *letter == b'_')
+    };
+    match value {
+        [] => true,
+        [b'$' | b'@' | b':', name @ ..] if is_name(name) => true,
+        [b'%', name @ .., b'%'] if is_name(name) => true,
+        [b'%' | b'?' | b'&', last] => last.is_ascii_alphabetic() || *last == b'?',
+        [b'$', digits @ ..] if digits.len() < 3 && digits.iter().all(u8::is_ascii_digit) => true,
+        _ if value.iter().all(|letter| {
+            matches!(
+                letter,
+                b'*' | b'.' | b'x' | b'X' | b'-' | b'_' | b'?' | b'#' | b'=' | b'/' | b'|' | 0x80..
+            )
+        }) =>
+        {
+            true
+        }
+        _ => PLACEHOLDER_STARTS.iter().any(begins),
+    }
+}
+
+/// Whether a value has the look of a generated one: letters and digits, both of them, and nothing that separates words.
+pub(super) fn is_mixed(value: &[u8]) -> bool {
+    value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic)
+}
+
+/// Whether a value is long, and of hexadecimal digits or Base64 as generated keys are. A UUID is the name of a thing.
+pub(super) fn is_generated(value: &[u8]) -> bool {
+    const LEAST: usize = 16;
+    const LEAST_DIGITS: usize = 2;
+    let run = |separates: fn(&u8) -> bool| value.split(separates).map(<[u8]>::len).max().unwrap_or_default();
+    value.len() >= LEAST
+        && value
+            .iter()
+            .filter(|letter| letter.is_ascii_digit())
+            .take(LEAST_DIGITS)
+            .count()
+            == LEAST_DIGITS
+        && value.iter().any(u8::is_ascii_alphabetic)
+        && run(|letter| !(letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/'))) >= LEAST
+        && !value.contains(&b' ')
+}
+
+/// Whether a value is Base64 of `user:password`, as HTTP's basic authentication and Docker have it.
+pub(super) fn is_basic_credentials(value: &[u8]) -> bool {
+    let digit = |letter: u8| match letter {
+        b'A'..=b'Z' => Some(letter - b'A'),
+        b'a'..=b'z' => Some(letter - b'a' + 26),
+        b'0'..=b'9' => Some(letter - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    };
+    const MOST: usize = 4096;
+    let end = value
+        .iter()
+        .position(|letter| *letter == b'=')
+        .unwrap_or(value.len())
+        .min(MOST);
+    let (mut bits, mut count, mut has_colon) = (0_u32, 0, false);
+    for letter in &value[..end] {
+        let Some(digit) = digit(*letter) else { return false };
+        bits = (bits << 6 | u32::from(digit)) & 0xFFFF;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            let byte = (bits >> count) & 0xFF;
+            has_colon |= byte == u32::from(b':');
+            if byte < 0x20 || byte == 0x7F {
+                return false;
+            }
+        }
+    }
+    end >= 4 && has_colon
+}
+
+/// Whether a value without quotes is a number, a version, or a share, and shorter than one that is a secret.
+pub(super) fn is_small_number(value: &[u8]) -> bool {
+    const LEAST_DIGITS: usize = 4;
+    // A range of versions.
+    let value = value
+        .strip_prefix(b"^")
+        .or(value.strip_prefix(b"~"))
+        .unwrap_or(value);
+    let digits = value.iter().filter(|letter| letter.is_ascii_digit()).count();
+    let of_number =
+        |letter: &u8| letter.is_ascii_digit() || matches!(letter, b'.' | b'-' | b'+' | b'%' | b'_');
+    value.iter().all(of_number) && (digits < LEAST_DIGITS || value.contains(&b'.') || value.ends_with(b"%"))
+}
+
+/// Whether a value is a path of a file that could have the secret, and not the secret.
+pub(super) fn is_path(value: &[u8]) -> bool {
+    const FOLDERS: &[&[u8]] = &[
+        b"home",
+        b"users",
+        b"etc",
+        b"var",
+        b"tmp",
+        b"opt",
+        b"usr",
+        b"run",
+        b"root",
+        b"mnt",
+        b"srv",
+        b"dev",
+        b"proc",
+        b"app",
+        b"data",
+        b"workspace",
+        b"workspaces",
+        b"private",
+        b"secrets",
+        b"keys",
+    ];
+    match value {
+        [b'~', b'/', ..] | [b'.', b'/', ..] | [b'.', b'.', b'/', ..] => true,
+        [b'/', rest @ ..] => {
+            let folder = rest.split(|letter| *letter == b'/').next().unwrap_or_default();
+            FOLDERS.iter().any(|each| each.eq_ignore_ascii_case(folder))
+        }
+        [drive, b':', b'\\' | b'/', ..] => drive.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+/// Whether a value is a piece of a program that computes one: a call, a property, a comparison, an operator.
+pub(super) fn is_expression(value: &[u8]) -> bool {
+    if matches!(
+        value,
+        [b'=' | b'>' | b'|' | b'+', ..] | [b'!', b'=', ..] | [b'&', b'&', ..] | [b'&', b'\'', ..]
+    ) {
+        return true;
+    }
+    // The reference of C, and the negation of a variable.
+    let value = value
+        .strip_prefix(b"&")
+        .or(value.strip_prefix(b"*"))
+        .or(value.strip_prefix(b"!"))
+        .unwrap_or(value);
+    let head = value
+        .iter()
+        .take_while(|letter| {
+            is_word(**letter) || matches!(letter, b'.' | b'$' | b':' | b'?' | b'!' | b'-' | b'>')
+        })
+        .count();
+    if !value
+        .first()
+        .is_some_and(|letter| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'$'))
+    {
+        return false;
+    }
+    // A call, or an element.
+    if head > 0 && matches!(value.get(head), Some(b'(' | b'[')) {
+        return true;
+    }
+    // Properties of what a program calls its things.
+    let root = value
+        .iter()
+        .take_while(|letter| is_word(**letter) || **letter == b'$')
+        .count();
+    let follows = &value[root..];
+    let is_property = follows.starts_with(b".")
+        || follows.starts_with(b"->")
+        || follows.starts_with(b"?.")
+        || follows.starts_with(b"::")
+        || follows.starts_with(b"!.");
+    if follows.starts_with(b"::")
+        && root > 0
+        && follows
+            .get(2)
+            .is_some_and(|letter| letter.is_ascii_alphabetic() || *letter == b'<')
+    {
+        return true;
+    }
+    is_property && root > 0 && (is_one_of(&value[..root], ROOTS) || value[0] == b'$')
+}

@@ -1,0 +1,201 @@
+//! The engine that is built in: the forward pass of the crate `knowledgepulse-encoder`.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use knowledgepulse_encoder::{self as encoder, Encoder, Model, Options, Precision, Shape, Source};
+
+use knowledgepulse_error::{Error, Result, fault};
+
+use crate::{
+    DIMENSIONS, Embedding, Lane, Limits, Network, damaged, encoder_failed,
+    file::{Identity, check_room},
+    model::{self, IN_MEMORY},
+    runtime::stop_at_exit,
+};
+
+/// What the engine takes besides its weights, in bytes of address space: its threads' stacks, and the intermediate results of
+/// 512 tokens.
+const WORKING_BYTES: u64 = 64 << 20;
+
+/// No model of 384 dimensions is larger, in bytes: what is wrong with a larger file its reader tells.
+const LARGEST_BYTES: u64 = 4 << 30;
+
+/// Short texts share a pass of up to this many tokens.
+const PASS_TOKENS: usize = 512;
+
+/// Weights that are loaded, whose lanes each have threads of their own.
+pub struct Weights {
+    model: Arc<Model>,
+    file: Option<Arc<OpenFile>>,
+}
+
+/// The file that a pass reads the word embeddings of its tokens from. It is open, so it may be deleted or replaced.
+struct OpenFile {
+    path: PathBuf,
+    file: Arc<File>,
+    identity: Identity,
+}
+
+/// An encoder, and the file that it reads from.
+struct EncoderLane {
+    encoder: Encoder,
+    file: Option<Arc<OpenFile>>,
+}
+
+impl OpenFile {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        Ok(Self {
+            identity: Identity::of(&file.metadata()?),
+            path: path.to_owned(),
+            file: Arc::new(file),
+        })
+    }
+
+    /// # Errors
+    /// [`Error::ModelDamaged`] if somebody has written to it: what was read since may be anything.
+    fn check_unchanged(&self) -> Result<()> {
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|error| model::unread(&self.path, &error))?;
+        if Identity::of(&metadata) == self.identity {
+            return Ok(());
+        }
+        Err(damaged(&self.path, "it has changed since it was loaded".into()))
+    }
+}
+
+impl Weights {
+    /// Loads the safetensors file in `path` on up to `threads` threads. All of it is read and checked but the word
+    /// embeddings, of which only the sizes are.
+    ///
+    /// # Errors
+    /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], [`Error::ModelUnsupported`] or [`Error::NoRoomForModel`].
+    pub fn open(path: &Path, threads: usize) -> Result<Self> {
+        let unread = |error| model::unread(path, &error);
+        let file = OpenFile::open(path).map_err(unread)?;
+        let source = Source::file(Arc::clone(&file.file)).map_err(unread)?;
+        Ok(Self {
+            model: Arc::new(load(source, path, threads)?),
+            file: Some(Arc::new(file)),
+        })
+    }
+
+    /// Loads a safetensors file that is in memory, of which only the word embeddings are kept.
+    ///
+    /// # Errors
+    /// As for [`Weights::open`].
+    pub fn in_memory(bytes: impl AsRef<[u8]> + Send + Sync + 'static, threads: usize) -> Result<Self> {
+        let path = Path::new(IN_MEMORY);
+        let mut model = load(Source::memory(bytes), path, threads)?;
+        model.detach().map_err(|error| refused(path, error))?;
+        Ok(Self {
+            model: Arc::new(model),
+            file: None,
+        })
+    }
+
+    /// The sizes of the network.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.model.shape()
+    }
+
+    /// What the weights are stored in: `fp32` or `q8`.
+    #[must_use]
+    pub fn dtype(&self) -> &'static str {
+        match self.model.precision() {
+            Precision::Int8 => "q8",
+            _ => "fp32",
+        }
+    }
+}
+
+fn load(source: Source, path: &Path, threads: usize) -> Result<Model> {
+    if source.length() <= LARGEST_BYTES {
+        check_room(path, source.length().saturating_add(WORKING_BYTES))?;
+    }
+    let model = Model::load(source, threads).map_err(|error| refused(path, error))?;
+    if model.shape().hidden != DIMENSIONS {
+        return Err(Error::ModelUnsupported {
+            path: path.to_owned(),
+            reason: format!(
+                "its embeddings have {} dimensions instead of {DIMENSIONS}",
+                model.shape().hidden
+            ),
+        });
+    }
+    stop_at_exit();
+    Ok(model)
+}
+
+/// The error for weights that the encoder refuses.
+fn refused(path: &Path, error: encoder::Error) -> Error {
+    match error {
+        encoder::Error::Read(error) => model::unread(path, &error),
+        encoder::Error::Damaged(reason) => damaged(path, reason),
+        encoder::Error::Unsupported(reason) => Error::ModelUnsupported {
+            path: path.to_owned(),
+            reason,
+        },
+        encoder::Error::Memory(bytes) => Error::NoRoomForModel {
+            path: path.to_owned(),
+            megabytes: bytes as u64 / 1_000_000,
+        },
+        error => encoder_failed(error),
+    }
+}
+
+impl Network for Weights {
+    fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>> {
+        fault::point("lane");
+        let mut options = Options::default();
+        options.threads = threads;
+        Ok(Box::new(EncoderLane {
+            encoder: Encoder::new(Arc::clone(&self.model), options).map_err(encoder_failed)?,
+            file: self.file.clone(),
+        }))
+    }
+
+    fn limits(&self) -> Option<Limits> {
+        let shape = self.model.shape();
+        Some(Limits {
+            vocabulary: shape.vocabulary,
+            positions: shape.positions,
+        })
+    }
+
+    fn pass_tokens(&self) -> usize {
+        PASS_TOKENS
+    }
+}
+
+impl Lane for EncoderLane {
+    fn embed(&mut self, texts: &[&[u32]]) -> Result<Vec<Embedding>> {
+        let embeddings = self.encoder.embed_batch(texts);
+        if let Some(file) = &self.file {
+            file.check_unchanged()?;
+        }
+        embeddings
+            .map_err(encoder_failed)?
+            .into_iter()
+            .map(|embedding| {
+                let found = embedding.len();
+                Embedding::try_from(embedding)
+                    .map_err(|_| Error::Inference(format!("an embedding of {found} numbers")))
+            })
+            .collect()
+    }
+
+    fn threads(&self) -> usize {
+        self.encoder.threads()
+    }
+
+    fn kernel(&self) -> Option<String> {
+        Some(self.encoder.kernel().to_string())
+    }
+}

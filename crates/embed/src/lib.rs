@@ -1,0 +1,274 @@
+//! From text to embedding: the model turns the tokens into vectors, whose mean is scaled to length one.
+
+pub mod builtin;
+pub mod file;
+pub mod model;
+#[cfg(not(target_family = "wasm"))]
+pub mod onnxruntime;
+#[cfg(not(target_family = "wasm"))]
+pub mod runtime;
+#[cfg(target_family = "wasm")]
+#[path = "no_runtime.rs"]
+pub mod runtime;
+pub mod sufficiency;
+
+#[cfg(test)]
+#[path = "../../trace/src/nasty_text.rs"]
+mod nasty_text;
+
+pub use model::DIMENSIONS;
+
+use std::{
+    collections::HashMap,
+    num::NonZeroUsize,
+    path::Path,
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use knowledgepulse_encoder::{self as encoder, Tokenizer, Tokens};
+use lru::LruCache;
+
+use knowledgepulse_error::{Error, Result, fault};
+
+use crate::model::ModelFiles;
+
+/// An embedding: 384 numbers whose squares add up to one.
+pub type Embedding = [f32; DIMENSIONS];
+
+/// The embedding of a text, and how much of the text it stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedded {
+    /// The embedding.
+    pub embedding: Box<Embedding>,
+    /// How many tokens were embedded, special ones included.
+    pub tokens: usize,
+    /// Whether the text had more tokens.
+    pub truncated: bool,
+}
+
+/// The most tokens that are kept of a text, whatever the model's files say, because the SDK's model has 512 positions.
+pub const MOST_TOKENS: usize = 512;
+
+/// How many embeddings are kept for texts that are embedded again: about 4 KB each.
+const MEMO_CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
+
+/// A network that an engine has loaded.
+pub trait Network: Send + Sync {
+    /// Opens a lane that computes on `threads` threads, or on fewer where the system starts no more.
+    ///
+    /// # Errors
+    /// If memory or threads are short, or what is to be computed has changed since.
+    fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>>;
+
+    /// What the network takes, if that is known.
+    fn limits(&self) -> Option<Limits>;
+
+    /// How many tokens of several texts a lane embeds in less time together than one after another. With 0, several lanes with
+    /// fewer threads each are what embeds many texts faster.
+    fn pass_tokens(&self) -> usize;
+}
+
+/// What embeds texts, one call at a time, on threads of its own.
+pub trait Lane: Send {
+    /// Embeds texts that are given as their tokens. An embedding does not depend on the other texts.
+    ///
+    /// # Errors
+    /// [`Error::Inference`] if one of them fails.
+    fn embed(&mut self, texts: &[&[u32]]) -> Result<Vec<Embedding>>;
+
+    /// How many threads it computes on.
+    fn threads(&self) -> usize;
+
+    /// The instructions that it computes with, if the engine names them.
+    fn kernel(&self) -> Option<String>;
+}
+
+/// What a network takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Ids of tokens are smaller than this.
+    pub vocabulary: usize,
+    /// The most tokens of a text.
+    pub positions: usize,
+}
+
+/// A loaded model, shared by the lanes that run it.
+pub struct Embedder {
+    network: Box<dyn Network>,
+    tokenizer: Tokenizer,
+    memo: Mutex<LruCache<Box<[u32]>, Embedding>>,
+}
+
+impl Embedder {
+    /// Loads a network and its first lane, which computes on `threads` threads, while `read_tokenizer` reads the tokenizer:
+    /// both take tens of milliseconds.
+    ///
+    /// # Errors
+    /// Those of the two functions, and [`Error::ModelUnsupported`] if the tokenizer is not that of the network.
+    pub fn load(
+        open: impl FnOnce() -> Result<Box<dyn Network>>,
+        read_tokenizer: impl Fn() -> Result<Tokenizer> + Sync,
+        threads: usize,
+    ) -> Result<(Self, Box<dyn Lane>)> {
+        let (tokenizer, first) = thread::scope(|scope| {
+            let other = thread::Builder::new().spawn_scoped(scope, &read_tokenizer);
+            let first = open().and_then(|network| {
+                // If no further threads may be started, one thread is enough.
+                let lane = network
+                    .open_lane(threads)
+                    .or_else(|error| network.open_lane(1).map_err(|_| error))?;
+                Ok((network, lane))
+            });
+            let tokenizer = match other {
+                Ok(other) => other
+                    .join()
+                    .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
+                // If no second thread may be started, one after the other works too.
+                Err(_) => read_tokenizer(),
+            };
+            (tokenizer, first)
+        });
+        let (network, lane) = first?;
+        let mut tokenizer = tokenizer?;
+        if let Some(limits) = network.limits() {
+            if tokenizer.largest_id() as usize >= limits.vocabulary {
+                return Err(Error::Tokenizer(format!(
+                    "it has the token {}, and the model {} tokens",
+                    tokenizer.largest_id(),
+                    limits.vocabulary
+                )));
+            }
+            tokenizer.limit_to(limits.positions);
+        }
+        let embedder = Self {
+            network,
+            tokenizer,
+            memo: Mutex::new(LruCache::new(MEMO_CAPACITY)),
+        };
+        Ok((embedder, lane))
+    }
+
+    /// The network.
+    #[must_use]
+    pub fn network(&self) -> &dyn Network {
+        &*self.network
+    }
+
+    /// The first 512 tokens of `text`.
+    #[must_use]
+    pub fn tokenize(&self, text: &str) -> Tokens {
+        self.tokenizer.encode(text)
+    }
+
+    /// Embeds texts on `lane`. If the same tokens were embedded before, the embedding of then is returned. `is_wanted` is asked
+    /// before each pass.
+    ///
+    /// # Errors
+    /// [`Error::Inference`] if a text fails, or [`Error::Aborted`] if the texts are no longer wanted.
+    pub fn embed(
+        &self,
+        lane: &mut dyn Lane,
+        texts: &[&Tokens],
+        is_wanted: impl Fn() -> bool,
+    ) -> Result<Vec<Embedded>> {
+        let mut known: HashMap<&[u32], Option<Embedding>> = HashMap::new();
+        let mut missing: Vec<&[u32]> = Vec::new();
+        for Tokens { ids, .. } in texts {
+            known.entry(ids).or_insert_with(|| {
+                let embedding = self.memo().get(ids.as_slice()).copied();
+                if embedding.is_none() {
+                    missing.push(ids);
+                }
+                embedding
+            });
+        }
+        let mut missing = missing.as_slice();
+        while !missing.is_empty() {
+            if !is_wanted() {
+                return Err(Error::Aborted);
+            }
+            let (pass, later) = missing.split_at(self.fitting(missing));
+            fault::point("embedding");
+            for (ids, embedding) in pass.iter().zip(lane.embed(pass)?) {
+                self.memo().put((*ids).into(), embedding);
+                known.insert(ids, Some(embedding));
+            }
+            missing = later;
+        }
+        texts
+            .iter()
+            .map(|Tokens { ids, truncated }| {
+                let embedding = known.get(ids.as_slice()).copied().flatten();
+                let lost = || Error::Internal("a text was not embedded".into());
+                Ok(Embedded {
+                    embedding: Box::new(embedding.ok_or_else(lost)?),
+                    tokens: ids.len(),
+                    truncated: *truncated,
+                })
+            })
+            .collect()
+    }
+
+    /// How many of `texts` a pass takes, at least one.
+    fn fitting(&self, texts: &[&[u32]]) -> usize {
+        let mut tokens = 0;
+        let fitting = texts.iter().take_while(|text| {
+            tokens += text.len();
+            tokens <= self.network.pass_tokens()
+        });
+        fitting.count().max(1)
+    }
+
+    fn memo(&self) -> MutexGuard<'_, LruCache<Box<[u32]>, Embedding>> {
+        self.memo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The tokenizer of a model.
+///
+/// # Errors
+/// Those of [`ModelFiles::read_tokenizer`], or [`Error::Tokenizer`].
+pub fn read_tokenizer(files: &ModelFiles) -> Result<Tokenizer> {
+    parse_tokenizer(&files.read_tokenizer()?, files.max_length)
+}
+
+/// The tokenizer in the text of a `tokenizer.json`. Texts are cut to `max_length` tokens.
+///
+/// # Errors
+/// [`Error::Tokenizer`].
+pub fn parse_tokenizer(json: &[u8], max_length: usize) -> Result<Tokenizer> {
+    fault::point("tokenizer");
+    Tokenizer::from_json(json, max_length).map_err(encoder_failed)
+}
+
+/// The encoder's error, with its code.
+fn encoder_failed(error: encoder::Error) -> Error {
+    match error {
+        encoder::Error::Tokenizer(reason) => Error::Tokenizer(reason),
+        encoder::Error::Panicked(panic) => Error::Internal(panic),
+        error @ (encoder::Error::UnknownKernel(_) | encoder::Error::KernelUnavailable(_)) => {
+            Error::Kernel(error.to_string())
+        }
+        error => Error::Inference(error.to_string()),
+    }
+}
+
+fn damaged(path: &Path, reason: String) -> Error {
+    Error::ModelDamaged {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+/// `vector`, scaled to length one.
+#[cfg(not(target_family = "wasm"))]
+fn scaled(vector: Embedding) -> Result<Embedding> {
+    let squares: f64 = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    let norm = squares.sqrt();
+    if !norm.is_finite() || norm == 0.0 {
+        return Err(Error::Inference("the model's output is not finite".into()));
+    }
+    #[allow(clippy::cast_possible_truncation)]
+    Ok(vector.map(|x| (f64::from(x) / norm) as f32))
+}

@@ -1,0 +1,165 @@
+//! What a model's files say of its network, and whether an engine computes that. Without these checks a model with other pooling or another
+//! activation would load, and give embeddings that are wrong.
+
+use std::path::Path;
+
+use knowledgepulse_encoder::{HEAD_WIDTH, LAYER_NORM_EPSILON, Shape};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use knowledgepulse_error::{Error, Result};
+
+use super::{DIMENSIONS, damaged, parse, read, read_optional};
+
+const CONFIG: &str = "config.json";
+
+/// Where the pooling of a model in the layout of sentence-transformers is described, and which steps follow the network.
+const POOLING: &str = "1_Pooling/config.json";
+const MODULES: &str = "modules.json";
+
+/// `config.json`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Config {
+    hidden_size: usize,
+    pub(super) max_position_embeddings: usize,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
+
+/// A step of `modules.json`.
+#[derive(Deserialize)]
+struct Module {
+    r#type: String,
+}
+
+impl Config {
+    /// Reads what the files in `directory` say of the network. Of the files of sentence-transformers that say more, either may be missing.
+    ///
+    /// # Errors
+    /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], or [`Error::ModelUnsupported`] for what neither engine computes.
+    pub(super) fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join(CONFIG);
+        let config: Self = parse(&path, &read(&path)?)?;
+        if config.hidden_size != DIMENSIONS {
+            let reason = format!(
+                "its embeddings have {} dimensions instead of {DIMENSIONS}",
+                config.hidden_size
+            );
+            return Err(Error::ModelUnsupported { path, reason });
+        }
+        require_mean(directory)?;
+        require_nothing_more(directory)?;
+        Ok(config)
+    }
+
+    /// Fails unless the built-in engine computes this network. `has_graph` says whether ONNX Runtime could instead.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnsupported`].
+    pub(super) fn require_builtin(&self, directory: &Path, has_graph: bool) -> Result<()> {
+        let computed = [
+            ("model_type", json!("bert")),
+            ("num_attention_heads", json!(DIMENSIONS / HEAD_WIDTH)),
+            ("hidden_act", json!("gelu")),
+            ("layer_norm_eps", json!(LAYER_NORM_EPSILON)),
+            ("position_embedding_type", json!("absolute")),
+            ("type_vocab_size", json!(2)),
+            ("is_decoder", json!(false)),
+        ];
+        let Some((field, found, expected)) = unlike(&self.fields, computed) else {
+            return Ok(());
+        };
+        let graph = if has_graph {
+            "which runs its model.onnx as it is"
+        } else {
+            "with a model.onnx of it"
+        };
+        Err(Error::ModelUnsupported {
+            path: directory.join(CONFIG),
+            reason: format!(
+                "`{field}` is {found}, and the engine builtin computes {expected}; choose the engine onnxruntime \
+                 (`engine: 'onnxruntime'`, `--engine onnxruntime`), {graph}"
+            ),
+        })
+    }
+
+    /// Fails if the weights have other sizes than the config says.
+    ///
+    /// # Errors
+    /// [`Error::ModelDamaged`].
+    pub(super) fn require_sizes(&self, directory: &Path, shape: Shape) -> Result<()> {
+        let sizes = [
+            ("num_hidden_layers", json!(shape.layers)),
+            ("intermediate_size", json!(shape.inner)),
+            ("vocab_size", json!(shape.vocabulary)),
+        ];
+        match unlike(&self.fields, sizes) {
+            None => Ok(()),
+            Some((field, found, expected)) => Err(damaged(
+                &directory.join(CONFIG),
+                format!("`{field}` is {found}, and the weights have {expected}"),
+            )),
+        }
+    }
+}
+
+/// The first field that has another value than is expected. A field that is absent or null has the value of BERT.
+fn unlike<'f, const COUNT: usize>(
+    fields: &'f Map<String, Value>,
+    expected: [(&'static str, Value); COUNT],
+) -> Option<(&'static str, &'f Value, Value)> {
+    expected.into_iter().find_map(|(field, expected)| {
+        let found = fields.get(field).filter(|found| !found.is_null())?;
+        (*found != expected).then_some((field, found, expected))
+    })
+}
+
+/// Fails unless the pooling is the mean of the tokens' vectors, which is what both engines compute; so is that of a model that says nothing.
+fn require_mean(directory: &Path) -> Result<()> {
+    let path = directory.join(POOLING);
+    let Some(bytes) = read_optional(&path)? else {
+        return Ok(());
+    };
+    let pooling: Map<String, Value> = parse(&path, &bytes)?;
+    let is_other = |(field, value): &(&String, &Value)| match field.as_str() {
+        "pooling_mode_mean_tokens" => **value != json!(true),
+        "pooling_mode" => **value != json!("mean"),
+        field => field.starts_with("pooling_mode_") && **value != json!(false),
+    };
+    match pooling.iter().find(is_other) {
+        None => Ok(()),
+        Some((field, value)) => Err(Error::ModelUnsupported {
+            path,
+            reason: format!(
+                "`{field}` is {value}, and both engines compute the mean of the tokens; {OTHER_MODEL}"
+            ),
+        }),
+    }
+}
+
+/// Fails if something follows the pooling that changes the direction of an embedding.
+fn require_nothing_more(directory: &Path) -> Result<()> {
+    let path = directory.join(MODULES);
+    let Some(bytes) = read_optional(&path)? else {
+        return Ok(());
+    };
+    let modules: Vec<Module> = parse(&path, &bytes)?;
+    let is_computed = |module: &Module| {
+        let name = module.r#type.rsplit('.').next().unwrap_or_default();
+        ["Transformer", "Pooling", "Normalize"].contains(&name)
+    };
+    match modules.into_iter().find(|module| !is_computed(module)) {
+        None => Ok(()),
+        Some(module) => Err(Error::ModelUnsupported {
+            path,
+            reason: format!(
+                "it has the module {}, which neither engine computes; {OTHER_MODEL}",
+                module.r#type
+            ),
+        }),
+    }
+}
+
+/// The way out where no engine helps.
+const OTHER_MODEL: &str =
+    "use a model whose embedding is that mean, such as @knowledgepulse/all-minilm-l6-v2";

@@ -1,0 +1,574 @@
+//! Finding and checking the files of the embedding model.
+
+mod config;
+pub mod outline;
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs::File,
+    io::{self, ErrorKind, Read},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use knowledgepulse_encoder::Shape;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_os::obstacle::Obstacle;
+
+use crate::MOST_TOKENS;
+use config::Config;
+
+/// The length of an embedding of every model that can be used.
+pub const DIMENSIONS: usize = 384;
+
+/// Describes a model package that `model/build.py` made; absent in a plain directory of model files.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    model: Option<String>,
+    dtype: String,
+    files: BTreeMap<String, FileRecord>,
+}
+
+/// What a manifest says of one file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct FileRecord {
+    bytes: u64,
+    sha256: String,
+}
+
+/// `tokenizer_config.json`, as far as it is read. Some exports write 1e30 for "no limit".
+#[derive(Debug, Deserialize)]
+struct TokenizerConfig {
+    model_max_length: Option<f64>,
+    do_lower_case: Option<bool>,
+}
+
+/// The files of a model, found and of the right size, but not yet read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelFiles {
+    /// The directory.
+    pub directory: PathBuf,
+    /// The weights, `model.safetensors`, which the built-in engine reads; `None` if there are none.
+    pub weights: Option<PathBuf>,
+    /// The ONNX graph, which ONNX Runtime reads; `None` if there is none.
+    pub graph: Option<PathBuf>,
+    /// `tokenizer.json`.
+    pub tokenizer: PathBuf,
+    /// What the weights are stored in, `fp32` or `q8`, if the manifest tells.
+    pub dtype: Option<String>,
+    /// The number of tokens after which a text is cut, special tokens included.
+    pub max_length: usize,
+    config: Config,
+    manifest: Option<Manifest>,
+}
+
+impl ModelFiles {
+    /// Looks at `directory`, which is either a model package (`manifest.json`, `model.safetensors`, `model.onnx`, …) or laid
+    /// out like `sentence-transformers/all-MiniLM-L6-v2` (`model.safetensors`, `onnx/model.onnx`, …, no manifest). Of the
+    /// files that a manifest lists, the sizes are checked.
+    ///
+    /// # Errors
+    /// [`Error::ModelNotFound`] if there is no such directory or it holds no model, [`Error::ModelDamaged`]
+    /// if a file is missing, has another size than the manifest says, is malformed or is a Git LFS pointer,
+    /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if neither engine computes the model.
+    pub fn find(directory: &Path) -> Result<Self> {
+        fault::point("model");
+        // What a system says of a name below that of a file differs.
+        if !directory.is_dir() {
+            return Err(absent(directory));
+        }
+        let manifest = read_optional(&directory.join("manifest.json"))?
+            .map(|bytes| parse::<Manifest>(&directory.join("manifest.json"), &bytes))
+            .transpose()?;
+        let weights = find_file(directory, &[WEIGHTS])?;
+        let graph = find_file(directory, &GRAPHS)?;
+        if weights.is_none() && graph.is_none() {
+            if manifest.is_some() {
+                return Err(damaged(&directory.join(WEIGHTS), MISSING));
+            }
+            return Err(absent(directory));
+        }
+        for (name, record) in manifest.iter().flat_map(|manifest| &manifest.files) {
+            let path = directory.join(name);
+            let found = std::fs::metadata(&path)
+                .map_err(|error| unread(&path, &error))?
+                .len();
+            refuse_pointer(&path)?;
+            if found != record.bytes {
+                let reason = format!("it has {found} bytes instead of {}", record.bytes);
+                return Err(damaged(&path, reason));
+            }
+        }
+        for path in [&weights, &graph].into_iter().flatten() {
+            refuse_pointer(path)?;
+        }
+
+        let config = Config::read(directory)?;
+        let tokenizer_config_path = directory.join("tokenizer_config.json");
+        let tokenizer_config: TokenizerConfig =
+            parse(&tokenizer_config_path, &read(&tokenizer_config_path)?)?;
+        if tokenizer_config.do_lower_case == Some(false) {
+            return Err(Error::ModelUnsupported {
+                path: tokenizer_config_path,
+                reason: "`do_lower_case` is false, and texts are lower-cased whatever the engine; use an uncased model".into(),
+            });
+        }
+        let limit = tokenizer_config.model_max_length.unwrap_or(f64::INFINITY);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Saturates, as it should.
+        let max_length = MOST_TOKENS
+            .min(config.max_position_embeddings)
+            .min(limit as usize);
+        if max_length < 2 {
+            return Err(damaged(&tokenizer_config_path, "model_max_length is below 2"));
+        }
+        Ok(Self {
+            tokenizer: directory.join("tokenizer.json"),
+            directory: directory.to_owned(),
+            weights,
+            graph,
+            dtype: manifest.as_ref().map(|manifest| manifest.dtype.clone()),
+            max_length,
+            config,
+            manifest,
+        })
+    }
+
+    /// Fails unless the built-in engine computes this model.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnsupported`], which names the field of `config.json`.
+    pub fn require_builtin(&self) -> Result<()> {
+        self.config.require_builtin(&self.directory, self.graph.is_some())
+    }
+
+    /// Fails if the weights have other sizes than `config.json` says.
+    ///
+    /// # Errors
+    /// [`Error::ModelDamaged`].
+    pub fn require_sizes(&self, shape: Shape) -> Result<()> {
+        self.config.require_sizes(&self.directory, shape)
+    }
+
+    /// What the model calls itself; `None` without a manifest.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.manifest.as_ref()?.model.as_deref()
+    }
+
+    /// Reads `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnreadable`], or [`Error::ModelDamaged`] if it is missing or is not what the manifest says.
+    pub fn read_tokenizer(&self) -> Result<Vec<u8>> {
+        refuse_pointer(&self.tokenizer)?;
+        let bytes = read(&self.tokenizer)?;
+        self.check("tokenizer.json", &self.tokenizer, &sha256(&bytes))?;
+        Ok(bytes)
+    }
+
+    /// The SHA-256 of the file that holds the weights, in hexadecimal, as the manifest states it. The file itself is not
+    /// read: that would take longer than loading it, and the doctor does.
+    #[must_use]
+    pub fn stated_sha256(&self) -> Option<&str> {
+        let name = self.weights_file().strip_prefix(&self.directory).ok()?.to_str()?;
+        let record = self.manifest.as_ref()?.files.get(name)?;
+        Some(&record.sha256)
+    }
+
+    /// The SHA-256 of the file that holds the weights, in hexadecimal. It takes as long as the file is large, and ends early
+    /// once it is not `wanted` any more.
+    ///
+    /// # Errors
+    /// [`Error::ModelUnreadable`], [`Error::ModelDamaged`] if it is missing, or [`Error::Aborted`].
+    pub fn weights_sha256(&self, wanted: &AtomicBool) -> Result<String> {
+        let path = self.weights_file();
+        let sha256 = file_sha256(path, wanted).map_err(|error| unread(path, &error))?;
+        sha256.ok_or(Error::Aborted)
+    }
+
+    /// The file that holds the weights: of two, that of the built-in engine, which the graph refers to.
+    fn weights_file(&self) -> &Path {
+        // One of the two is there.
+        let file = self.weights.as_ref().or(self.graph.as_ref());
+        file.unwrap_or(&self.directory)
+    }
+
+    fn check(&self, name: &str, path: &Path, sha256: &str) -> Result<()> {
+        let record = self
+            .manifest
+            .as_ref()
+            .and_then(|manifest| manifest.files.get(name));
+        match record {
+            Some(record) if record.sha256 != sha256 => Err(damaged(
+                path,
+                format!("its SHA-256 is {sha256} instead of {}", record.sha256),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn damaged(path: &Path, reason: impl ToString) -> Error {
+    Error::ModelDamaged {
+        path: path.to_owned(),
+        reason: reason.to_string(),
+    }
+}
+
+const MISSING: &str = "it is missing";
+
+/// The error for a file of a model that `error` has kept from being read.
+pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
+    match Obstacle::of(path, error) {
+        Obstacle::Missing => damaged(path, MISSING),
+        Obstacle::Dangling(target) => damaged(
+            path,
+            format!("it is a link to {}, which does not exist", target.display()),
+        ),
+        Obstacle::Directory => damaged(path, "it is a directory"),
+        Obstacle::Unreadable(reason) => Error::ModelUnreadable {
+            path: path.to_owned(),
+            reason,
+        },
+    }
+}
+
+/// What stands for a path where a model is in memory.
+pub const IN_MEMORY: &str = "the model in memory";
+
+/// The name of the weights in a model directory.
+const WEIGHTS: &str = "model.safetensors";
+
+/// The names that the ONNX graph may have.
+const GRAPHS: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
+
+/// The file of a model directory under the first of `names` that is taken.
+fn find_file(directory: &Path, names: &[&str]) -> Result<Option<PathBuf>> {
+    for name in names {
+        let path = directory.join(name);
+        match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.is_file() => return Ok(Some(path)),
+            Ok(_) => return Err(damaged(&path, "it is no file")),
+            Err(error) if Obstacle::of(&path, &error) == Obstacle::Missing => {}
+            Err(error) => return Err(unread(&path, &error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The error for a directory in which no model was found.
+fn absent(directory: &Path) -> Error {
+    let reason = match std::fs::read_dir(directory) {
+        Ok(_) => "has neither model.safetensors nor model.onnx (or onnx/model.onnx)".into(),
+        Err(_) if directory.exists() && !directory.is_dir() => "is no directory".into(),
+        Err(error) => match Obstacle::of(directory, &error) {
+            Obstacle::Dangling(target) => {
+                format!("is a link to {}, which does not exist", target.display())
+            }
+            Obstacle::Unreadable(_) => return unread(directory, &error),
+            _ => "does not exist".into(),
+        },
+    };
+    Error::ModelNotFound(format!("{} {reason}", directory.display()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|error| unread(path, &error))
+}
+
+fn read_optional(path: &Path) -> Result<Option<Vec<u8>>> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(unread(path, &error)),
+    }
+}
+
+fn parse<'b, T: Deserialize<'b>>(path: &Path, json: &'b [u8]) -> Result<T> {
+    serde_json::from_slice(json).map_err(|error| {
+        if json.starts_with(POINTER) {
+            damaged(path, POINTER_REASON)
+        } else {
+            damaged(path, error)
+        }
+    })
+}
+
+/// How a Git LFS pointer begins, which stands in for a file that was not fetched.
+const POINTER: &[u8] = b"version https://git-lfs";
+const POINTER_REASON: &str = "it is a Git LFS pointer, not the file itself (run `git lfs pull`)";
+
+fn refuse_pointer(path: &Path) -> Result<()> {
+    let mut start = Vec::with_capacity(POINTER.len());
+    File::open(path)
+        .and_then(|file| file.take(POINTER.len() as u64).read_to_end(&mut start))
+        .map_err(|error| unread(path, &error))?;
+    if start == POINTER {
+        return Err(damaged(path, POINTER_REASON));
+    }
+    Ok(())
+}
+
+/// The SHA-256 of `bytes`, in hexadecimal.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// The SHA-256 of a file, in hexadecimal; `None` if it is not `wanted` any more.
+fn file_sha256(path: &Path, wanted: &AtomicBool) -> io::Result<Option<String>> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    while wanted.load(Ordering::Relaxed) {
+        match file.read(&mut buffer)? {
+            0 => return Ok(Some(hexadecimal(&hasher.finalize()))),
+            bytes => hasher.update(&buffer[..bytes]),
+        }
+    }
+    Ok(None)
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // Writing to a string cannot fail.
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    const MODEL: &[u8] = b"model";
+    const GRAPH: &[u8] = b"graph";
+    const MODEL_SHA256: &str = "9372c470eeadd5ecd9c3c74c2b3cb633f8e2f2fad799250a0f70d652b6b825e4";
+
+    fn package() -> TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, contents: &[u8]| fs::write(directory.path().join(name), contents).unwrap();
+        write("model.safetensors", MODEL);
+        write("model.onnx", GRAPH);
+        write("tokenizer.json", b"{}");
+        write(
+            "config.json",
+            br#"{"hidden_size": 384, "max_position_embeddings": 512}"#,
+        );
+        write("tokenizer_config.json", br#"{"model_max_length": 512}"#);
+        let manifest = serde_json::json!({"dtype": "fp32", "files": {
+            "model.safetensors": {"bytes": MODEL.len(), "sha256": MODEL_SHA256},
+            "model.onnx": {"bytes": GRAPH.len(), "sha256": sha256(GRAPH)},
+            "tokenizer.json": {"bytes": 2, "sha256": sha256(b"{}")},
+        }});
+        write("manifest.json", manifest.to_string().as_bytes());
+        directory
+    }
+
+    fn refused(directory: &Path) -> Error {
+        let files = match ModelFiles::find(directory) {
+            Ok(files) => files,
+            Err(error) => return error,
+        };
+        files.read_tokenizer().unwrap_err()
+    }
+
+    #[test]
+    fn finds_and_verifies_a_package() {
+        let directory = package();
+        let files = ModelFiles::find(directory.path()).unwrap();
+        assert_eq!(files.max_length, 512);
+        assert_eq!(files.dtype.as_deref(), Some("fp32"));
+        assert_eq!(files.weights, Some(directory.path().join("model.safetensors")));
+        assert_eq!(files.graph, Some(directory.path().join("model.onnx")));
+        assert_eq!(files.stated_sha256(), Some(MODEL_SHA256));
+        assert_eq!(
+            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
+            MODEL_SHA256
+        );
+        assert_eq!(files.read_tokenizer().unwrap(), b"{}");
+        let unwanted = files.weights_sha256(&AtomicBool::new(false)).unwrap_err();
+        assert_eq!(unwanted.code(), "ERR_ABORTED");
+    }
+
+    #[test]
+    fn finds_the_layout_of_the_hub() {
+        let directory = package();
+        fs::remove_file(directory.path().join("manifest.json")).unwrap();
+        fs::create_dir(directory.path().join("onnx")).unwrap();
+        fs::rename(
+            directory.path().join("model.onnx"),
+            directory.path().join("onnx/model.onnx"),
+        )
+        .unwrap();
+        let files = ModelFiles::find(directory.path()).unwrap();
+        assert_eq!(files.graph, Some(directory.path().join("onnx/model.onnx")));
+        assert_eq!(files.stated_sha256(), None);
+        assert_eq!(
+            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
+            MODEL_SHA256
+        );
+        fs::remove_file(directory.path().join("model.safetensors")).unwrap();
+        let files = ModelFiles::find(directory.path()).unwrap();
+        assert_eq!(files.weights, None);
+        assert_eq!(
+            files.weights_sha256(&AtomicBool::new(true)).unwrap(),
+            sha256(GRAPH)
+        );
+    }
+
+    #[test]
+    fn absence_is_not_damage() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_NOT_FOUND");
+        assert_eq!(
+            refused(&directory.path().join("no")).code(),
+            "ERR_MODEL_NOT_FOUND"
+        );
+    }
+
+    #[test]
+    fn absence_says_what_is_there_instead() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let reasons = [
+            (directory.path().to_owned(), "has neither"),
+            (directory.path().join("none"), "does not exist"),
+            (file, "is no directory"),
+        ];
+        for (path, reason) in reasons {
+            let message = refused(&path).to_string();
+            assert!(
+                message.contains(&format!("{} {reason}", path.display())),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_in_place_of_a_file_is_damage() {
+        for name in [
+            "manifest.json",
+            "model.safetensors",
+            "model.onnx",
+            "tokenizer.json",
+            "config.json",
+        ] {
+            let directory = package();
+            let path = directory.path().join(name);
+            fs::remove_file(&path).unwrap();
+            fs::create_dir(&path).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            let message = error.to_string();
+            assert!(
+                message.contains(name)
+                    && (message.contains("is a directory") || message.contains("is no file")),
+                "{message}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_system_refuses_to_read_is_not_damaged() {
+        use std::os::unix::fs::symlink;
+        for (target, code, reason) in [
+            ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),
+            ("", "ERR_MODEL_UNREADABLE", "permissions"),
+        ] {
+            for name in ["model.safetensors", "model.onnx", "tokenizer.json", "config.json"] {
+                let directory = package();
+                let path = directory.path().join(name);
+                fs::remove_file(&path).unwrap();
+                // Without a target, to itself: that is refused also where root runs the tests.
+                symlink(if target.is_empty() { name } else { target }, &path).unwrap();
+                let error = refused(directory.path());
+                assert_eq!(error.code(), code, "{error}");
+                let message = error.to_string();
+                assert!(message.contains(name) && message.contains(reason), "{message}");
+            }
+        }
+        let directory = package();
+        let link = directory.path().join("package");
+        symlink("nowhere", &link).unwrap();
+        let error = refused(&link);
+        assert_eq!(error.code(), "ERR_MODEL_NOT_FOUND");
+        assert!(error.to_string().contains("a link to nowhere"), "{error}");
+    }
+
+    #[test]
+    fn damage_is_named_with_its_file() {
+        type Harm = (&'static str, &'static [u8], &'static str);
+        let harms: [Harm; 8] = [
+            ("model.safetensors", b"mode", "4 bytes instead of 5"),
+            ("model.onnx", b"grap", "4 bytes instead of 5"),
+            (
+                "model.safetensors",
+                b"version https://git-lfs.example/spec",
+                "Git LFS pointer",
+            ),
+            ("tokenizer.json", b"[]", "SHA-256"),
+            ("tokenizer.json", b"", "0 bytes"),
+            ("config.json", b"{", "EOF"),
+            (
+                "config.json",
+                b"version https://git-lfs.example/spec",
+                "Git LFS pointer",
+            ),
+            ("manifest.json", b"{}", "missing field"),
+        ];
+        for (name, contents, message) in harms {
+            let directory = package();
+            fs::write(directory.path().join(name), contents).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(error.to_string().contains(message), "{error}");
+        }
+        for name in [
+            "model.safetensors",
+            "model.onnx",
+            "tokenizer.json",
+            "config.json",
+            "tokenizer_config.json",
+        ] {
+            let directory = package();
+            fs::remove_file(directory.path().join(name)).unwrap();
+            let error = refused(directory.path());
+            assert_eq!(error.code(), "ERR_MODEL_DAMAGED", "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_dimensions_are_unsupported() {
+        let directory = package();
+        let config = br#"{"hidden_size": 768, "max_position_embeddings": 512}"#;
+        fs::write(directory.path().join("config.json"), config).unwrap();
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_UNSUPPORTED");
+    }
+
+    #[test]
+    fn the_shorter_limit_holds() {
+        let directory = package();
+        let path = directory.path().join("tokenizer_config.json");
+        for (config, expected) in [
+            ("{}", 512),
+            (r#"{"model_max_length": 1e30}"#, 512),
+            (r#"{"model_max_length": 128}"#, 128),
+        ] {
+            fs::write(&path, config).unwrap();
+            assert_eq!(ModelFiles::find(directory.path()).unwrap().max_length, expected);
+        }
+        fs::write(&path, r#"{"model_max_length": -5}"#).unwrap();
+        assert_eq!(refused(directory.path()).code(), "ERR_MODEL_DAMAGED");
+    }
+}

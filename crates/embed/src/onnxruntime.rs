@@ -1,0 +1,183 @@
+//! The engine that is ONNX Runtime, for models of the user's own: sessions of a graph in a file.
+
+use std::path::Path;
+
+use ort::{
+    session::Session,
+    value::{Outlet, TensorRef},
+};
+
+use knowledgepulse_error::{Error, Result, fault};
+
+use crate::{
+    DIMENSIONS, Embedding, Lane, Limits, Network, damaged,
+    file::check_room,
+    runtime::{self, Runtime},
+    scaled,
+};
+
+/// The inputs that a BERT export may have, in the order in which [`SessionLane`] makes them.
+const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
+
+/// The output that holds one vector per token.
+const OUTPUT: &str = "last_hidden_state";
+
+/// What a session takes besides its weights, in bytes of address space: its threads' stacks and heaps, and the intermediate
+/// results of 512 tokens.
+const SESSION_BYTES: u64 = 256 << 20;
+
+/// A graph, whose lanes are sessions.
+pub struct Graph {
+    runtime: &'static Runtime,
+    network: runtime::Network,
+}
+
+/// A session, which embeds one text at a time.
+struct SessionLane {
+    runtime: &'static Runtime,
+    session: Session,
+    threads: usize,
+}
+
+impl Graph {
+    /// Opens the ONNX file in `path`.
+    ///
+    /// # Errors
+    /// [`Error::ModelDamaged`] or [`Error::NoRoomForModel`].
+    pub fn open(runtime: &'static Runtime, path: &Path) -> Result<Self> {
+        let network = runtime::Network::open(path).map_err(|error| damaged(path, error.to_string()))?;
+        let graph = Self { runtime, network };
+        graph.check_room()?;
+        Ok(graph)
+    }
+
+    /// # Errors
+    /// [`Error::NoRoomForModel`].
+    fn check_room(&self) -> Result<()> {
+        let bytes = self.network.bytes().saturating_mul(2);
+        check_room(self.network.path(), bytes.saturating_add(SESSION_BYTES))
+    }
+}
+
+impl Network for Graph {
+    fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>> {
+        fault::point("lane");
+        let path = self.network.path();
+        self.check_room()?;
+        let session = self
+            .runtime
+            .session(&self.network, threads)
+            .map_err(|reason| damaged(path, reason))?;
+        let unsupported = |reason: String| Error::ModelUnsupported {
+            path: path.to_owned(),
+            reason,
+        };
+        let mut inputs = session.inputs().iter().map(Outlet::name);
+        if let Some(input) = inputs.find(|input| !INPUTS.contains(input)) {
+            return Err(unsupported(format!("it wants the input `{input}`")));
+        }
+        if !session.outputs().iter().any(|output| output.name() == OUTPUT) {
+            return Err(unsupported(format!("it has no output `{OUTPUT}`")));
+        }
+        Ok(Box::new(SessionLane {
+            runtime: self.runtime,
+            session,
+            threads,
+        }))
+    }
+
+    fn limits(&self) -> Option<Limits> {
+        None
+    }
+
+    fn pass_tokens(&self) -> usize {
+        0
+    }
+}
+
+impl Lane for SessionLane {
+    fn embed(&mut self, texts: &[&[u32]]) -> Result<Vec<Embedding>> {
+        texts.iter().map(|ids| self.run(ids)).collect()
+    }
+
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn kernel(&self) -> Option<String> {
+        None
+    }
+}
+
+impl SessionLane {
+    fn run(&mut self, ids: &[u32]) -> Result<Embedding> {
+        let failed = |error: ort::Error| Error::Inference(error.to_string());
+        let length = ids.len();
+        let ids: Vec<i64> = ids.iter().copied().map(i64::from).collect();
+        // A single text is not padded, so every token is attended to, and all belong to segment 0.
+        let attention_mask = vec![1_i64; length];
+        let token_type_ids = vec![0_i64; length];
+        let values = [&ids, &attention_mask, &token_type_ids];
+        let mut inputs = Vec::with_capacity(INPUTS.len());
+        for (name, values) in INPUTS.into_iter().zip(values) {
+            if self.session.inputs().iter().any(|input| input.name() == name) {
+                let tensor = TensorRef::from_array_view(([1, length], values.as_slice()));
+                inputs.push((name, tensor.map_err(failed)?));
+            }
+        }
+        let session = &mut self.session;
+        self.runtime.run(|options| {
+            let outputs = session.run_with_options(inputs, options).map_err(failed)?;
+            let (shape, states) = outputs[OUTPUT].try_extract_tensor::<f32>().map_err(failed)?;
+            if **shape != [1, to_i64(length), to_i64(DIMENSIONS)] {
+                return Err(Error::Inference(format!("unexpected output shape {shape}")));
+            }
+            pool(states)
+        })
+    }
+}
+
+fn to_i64(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}
+
+/// The mean of the tokens' vectors, scaled to length one. As in the SDK, sums are in double precision, and the result is rounded to
+/// single precision after the mean and after the scaling.
+fn pool(states: &[f32]) -> Result<Embedding> {
+    let (tokens, _) = states.as_chunks::<DIMENSIONS>();
+    let mut sums = [0.0_f64; DIMENSIONS];
+    for token in tokens {
+        for (sum, &component) in sums.iter_mut().zip(token) {
+            *sum += f64::from(component);
+        }
+    }
+    #[allow(clippy::cast_precision_loss)] // At most 512 tokens.
+    let count = tokens.len() as f64;
+    #[allow(clippy::cast_possible_truncation)] // Rounding is the intent.
+    scaled(sums.map(|sum| (sum / count) as f32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pooling_is_the_scaled_mean() {
+        let mut states = vec![0.0; 2 * DIMENSIONS];
+        states[0] = 3.0;
+        states[DIMENSIONS] = 3.0;
+        states[1] = 8.0;
+        let embedding = pool(&states).unwrap();
+        assert!((embedding[0] - 0.6).abs() < 1e-7);
+        assert!((embedding[1] - 0.8).abs() < 1e-7);
+        assert_eq!(embedding[2], 0.0);
+    }
+
+    #[test]
+    fn a_model_that_outputs_nonsense_is_an_error() {
+        for nonsense in [f32::NAN, f32::INFINITY, 0.0] {
+            let states = vec![nonsense; DIMENSIONS];
+            assert_eq!(pool(&states).unwrap_err().code(), "ERR_INFERENCE");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! How much of a text has to be read to embed it.
+
+use knowledgepulse_encoder::tokenizer;
+
+use crate::MOST_TOKENS;
+
+/// Decides how much of a text has to be read: reading stops once the text certainly has more tokens than are kept, because
+/// the rest cannot matter then. So of a text of megabytes only the beginning is kept.
+///
+/// It counts a lower bound of the tokens. A run without white space that has something visible is at least one token. So is
+/// each ideograph, and each ASCII punctuation mark that cannot be part of a special token's literal. Text with few of these,
+/// such as a single word of a megabyte, is read to its end.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Sufficiency {
+    tokens: usize,
+    /// Whether the current run without white space has something visible, which makes it a token.
+    in_word: bool,
+    enough: bool,
+}
+
+impl Sufficiency {
+    /// Continues with the UTF-16 code units of the next part; a space follows each part. Returns how many of them
+    /// have to be read: all, unless a part of them is enough.
+    pub fn read(&mut self, units: &[u16]) -> usize {
+        if self.enough {
+            return 0;
+        }
+        let mut read = 0;
+        for c in char::decode_utf16(units.iter().copied()) {
+            // A lone surrogate counts as a character of the same length that the tokenizer removes.
+            let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+            read += c.len_utf16();
+            if self.pass(c) {
+                return read;
+            }
+        }
+        self.pass(' ');
+        units.len()
+    }
+
+    /// Whether enough text was read.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.enough
+    }
+
+    fn pass(&mut self, c: char) -> bool {
+        if tokenizer::is_space(c) {
+            self.tokens += usize::from(self.in_word);
+            self.in_word = false;
+        } else if tokenizer::is_ideograph(c) || (c.is_ascii_punctuation() && !matches!(c, '[' | ']')) {
+            self.tokens += 1;
+        } else if !self.in_word {
+            self.in_word = tokenizer::is_visible(c);
+        }
+        // Until white space or the like, the text that follows can still change how the last tokens are normalised.
+        self.enough = self.tokens >= MOST_TOKENS && tokenizer::is_breaker(c);
+        self.enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_encoder::fixtures;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::nasty_text::nasty_text;
+
+    fn units(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    #[test]
+    fn enough_is_bounded_by_tokens_not_by_text() {
+        for (text, bound) in [
+            ("word ".repeat(1_000_000), 5 * 512),
+            ("中".repeat(1_000_000), 513),
+            ("a,b;".repeat(1_000_000), 4 * 513),
+            ("[MASK] ".repeat(1_000_000), 7 * 512),
+            ("[ ".repeat(1_000_000), 2 * 512),
+            ("слово ".repeat(1_000_000), 6 * 512),
+            ("शब्द ".repeat(1_000_000), 5 * 512),
+            ("단어 ".repeat(1_000_000), 3 * 512),
+            ("😀 ".repeat(1_000_000), 3 * 512),
+        ] {
+            let mut sufficiency = Sufficiency::default();
+            assert!(sufficiency.read(&units(&text)) <= bound);
+            assert!(sufficiency.is_enough());
+            assert_eq!(sufficiency.read(&units(&text)), 0);
+        }
+    }
+
+    #[test]
+    fn what_may_be_no_token_is_never_enough() {
+        for text in [
+            "a".repeat(100_000),
+            "[]".repeat(100_000),
+            "\u{200b} ".repeat(100_000),
+        ] {
+            let mut sufficiency = Sufficiency::default();
+            assert_eq!(sufficiency.read(&units(&text)), units(&text).len());
+            assert!(!sufficiency.is_enough());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_prefix_has_the_tokens_of_the_whole(
+            parts in prop::collection::vec(nasty_text(), 1..6),
+            repetitions in 1usize..60,
+        ) {
+            let mut sufficiency = Sufficiency::default();
+            let mut prefix = String::new();
+            let mut whole = String::new();
+            for _ in 0..repetitions {
+                for part in &parts {
+                    let units = units(part);
+                    let needed = sufficiency.read(&units);
+                    prefix.push_str(&String::from_utf16_lossy(&units[..needed]));
+                    prefix.push(' ');
+                    whole.push_str(part);
+                    whole.push(' ');
+                }
+            }
+            let tokenizer = fixtures::small(MOST_TOKENS);
+            prop_assert_eq!(tokenizer.encode(&prefix), tokenizer.encode(&whole));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! How long a trace takes to be compared and remembered, by how many are remembered. `cargo bench --bench traces` measures 1,000 and
+//! 32,000; with `KNOWLEDGEPULSE_BENCH_MILLION` in the environment also 1,000,000, which takes 8 GB.
+
+#![allow(clippy::expect_used)] // A benchmark that cannot set up has nothing to report.
+
+use std::{hint::black_box, time::Instant};
+
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use knowledgepulse_index::{
+    traces::{Method, TraceEntry, TraceMemory},
+    vectors::Options,
+};
+use knowledgepulse_trace::{
+    Metadata, Outcome, Step, StepKind, Task, Trace,
+    words::{Count, Word, Words},
+};
+
+/// xorshift64*.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    fn below(&mut self, count: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(count)) >> 64) as u64
+    }
+
+    /// Between 0 and 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// A word's hash, and a common word's share of the traces that have it.
+fn hash(kind: u64, number: u64) -> u64 {
+    ((kind << 56) | number)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .rotate_left(29)
+        .wrapping_mul(0xBF58_476D_1CE4_E5B9)
+}
+
+/// Words as those of real runs of one agent: of about 290, 110 are in 10 to 100 % of all traces, 120 are of a vocabulary of 50,000 that
+/// thins out, 35 are of one of the topics, and 25 of this trace alone.
+fn words(random: &mut Random, topics: u64, topic: u64) -> Words {
+    let mut hashes: Vec<u64> = (0..200)
+        .filter(|&number| random.unit() < 0.1 + 0.9 * (1.0 - number as f64 / 200.0))
+        .map(|number| hash(1, number))
+        .collect();
+    hashes.extend((0..120).map(|_| hash(2, (50_000.0 * random.unit().powi(4)) as u64)));
+    hashes.extend((0..35).map(|_| hash(3, topic % topics * 60 + random.below(60))));
+    hashes.extend((0..25).map(|_| random.next()));
+    hashes.sort_unstable();
+    hashes.dedup();
+    let count = |random: &mut Random| Count::from_code((15 << 11) + random.below(3 << 11) as u16);
+    let words = hashes.into_iter().map(|hash| Word {
+        hash,
+        count: count(random),
+    });
+    Words::from_stored(words.collect()).expect("few words")
+}
+
+fn vector(random: &mut Random, topic: u64) -> Vec<f32> {
+    let mut own = Random(topic + 1);
+    (0..384)
+        .map(|_| (0.03 + 0.04 * (own.unit() - 0.5) + 0.05 * (random.unit() - 0.5)) as f32)
+        .collect()
+}
+
+fn memories(criterion: &mut Criterion) {
+    let mut sizes = vec![1_000, 32_000];
+    if std::env::var_os("KNOWLEDGEPULSE_BENCH_MILLION").is_some() {
+        sizes.push(1_000_000);
+    }
+    for size in sizes {
+        for method in [Method::Lexical, Method::Full] {
+            let now = Instant::now();
+            let mut random = Random(1);
+            let topics = size as u64 / 10;
+            let options = Options {
+                max_elements: size,
+                ..Options::default()
+            };
+            let mut memory = TraceMemory::new(method, options);
+            let entry =
+                |random: &mut Random, topic| (words(random, 2 * topics, topic), vector(random, topic));
+            for _ in 0..size {
+                let topic = random.below(topics);
+                let (words, vector) = entry(&mut random, topic);
+                let entry = TraceEntry {
+                    words: &words,
+                    vector: Some(&vector),
+                    label: None,
+                    model: None,
+                };
+                memory.add(entry, now).expect("room");
+            }
+            println!(
+                "{size} {}: filled in {:.1} s, {} bytes a trace",
+                method.name(),
+                now.elapsed().as_secs_f64(),
+                memory.bytes() / size
+            );
+            let mut group = criterion.benchmark_group(format!("{size} {}", method.name()));
+            group.sample_size(20);
+            for (name, first) in [("seen", 0), ("unseen", topics)] {
+                group.bench_function(format!("compare {name}"), |bencher| {
+                    bencher.iter_batched(
+                        || {
+                            let topic = first + random.below(topics);
+                            entry(&mut random, topic)
+                        },
+                        |(words, vector)| {
+                            let entry = TraceEntry {
+                                words: &words,
+                                vector: Some(&vector),
+                                label: None,
+                                model: None,
+                            };
+                            black_box(memory.compare(entry, now).expect("compared"))
+                        },
+                        BatchSize::SmallInput,
+                    );
+                });
+            }
+            group.bench_function("add", |bencher| {
+                bencher.iter_batched(
+                    || {
+                        let topic = random.below(topics);
+                        entry(&mut random, topic)
+                    },
+                    |(words, vector)| {
+                        let entry = TraceEntry {
+                            words: &words,
+                            vector: Some(&vector),
+                            label: None,
+                            model: None,
+                        };
+                        memory.add(entry, now).expect("room");
+                    },
+                    BatchSize::SmallInput,
+                );
+            });
+            group.finish();
+        }
+    }
+}
+
+fn texts(criterion: &mut Criterion) {
+    let text = "The customer wants flight HAT_1234 from Seattle to Boston on May 20th, in economy; certificate 99.5 first. ";
+    let trace = Trace {
+        task: Task {
+            objective: text.into(),
+        },
+        steps: (0..25)
+            .map(|index| Step {
+                kind: StepKind::Thought,
+                content: Some(format!(
+                    "{index} {}",
+                    text.repeat(3).replace("flight", &format!("flight{index}"))
+                )),
+                tool: None,
+            })
+            .collect(),
+        metadata: Metadata {
+            success: true,
+            task_domain: None,
+        },
+        outcome: Outcome { confidence: 1.0 },
+        label: None,
+        text_cut: false,
+    };
+    criterion.bench_function("words of 8,200 characters", |bencher| {
+        bencher.iter(|| Words::of(black_box(&trace)));
+    });
+}
+
+criterion_group!(benches, texts, memories);
+criterion_main!(benches);

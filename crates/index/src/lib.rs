@@ -1,0 +1,19 @@
+//! Memories of vectors and of traces: compare with them, remember, save and load. The modules, in the order in which they build on
+//! each other:
+//!
+//! simd (kernels) → moment (times) → similarity (formulas) → vectors (codes, scan) → traces (words, postings, bounds) → memory
+//! (either, as a scorer uses it) → persist (files).
+
+pub mod simd;
+
+mod moment;
+
+pub mod similarity;
+
+pub mod vectors;
+
+pub mod traces;
+
+pub mod memory;
+
+pub mod persist;

@@ -1,0 +1,630 @@
+//! How new a trace is to the memory of those before it.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use knowledgepulse_embed::Embedding;
+use knowledgepulse_error::{Result, fault};
+use knowledgepulse_trace::{label::Label, words::Words};
+
+use crate::{
+    similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
+    traces::{
+        self, Method, SimilarTrace, TraceEntry, TraceMemory, WordShare, draft::TraceDraft,
+        explain::ExplainedWords,
+    },
+    vectors::{Entry, Options, Origin, VectorCache},
+};
+
+/// A memory of vectors that several threads share.
+pub type SharedCache = Mutex<VectorCache>;
+
+/// A memory of traces that several threads share.
+pub type SharedTraces = Mutex<TraceMemory>;
+
+/// A memory that several threads share.
+pub trait Shared {
+    /// Rolls back what a batch has changed that is not committed, and what a panic has left half changed.
+    fn settle(&mut self) {}
+}
+
+/// It has its drafts beside it, and no panic leaves it half changed in a way that matters.
+impl Shared for VectorCache {}
+
+/// Locks a shared memory, and [settles](Shared::settle) it. A lock that a panic has poisoned is taken all the same.
+pub fn lock<M: Shared>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+    let mut memory = lock_as_is(memory);
+    memory.settle();
+    memory
+}
+
+/// Locks a shared memory without [settling](Shared::settle) it: changes that are not committed are there.
+pub fn lock_as_is<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How much of a trace's text is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// The first 512 tokens, as the SDK does.
+    Prefix,
+    /// All of it.
+    Whole,
+}
+
+/// The name of the method of a memory of vectors: each is the embedding of a trace's first 512 tokens.
+pub const PREFIX: &str = "prefix";
+
+/// What a novelty rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Basis {
+    /// A comparison with the memory.
+    Memory,
+    /// There was nothing to compare with.
+    EmptyMemory,
+    /// There is no embedding.
+    NoEmbedder,
+    /// Whoever asked for the score gave the novelty.
+    Given,
+}
+
+/// The novelty of a trace, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Novelty {
+    /// From 0 for a duplicate to 1 for what resembles nothing, and to 2 for opposites.
+    pub value: f64,
+    /// What it rests on.
+    pub basis: Basis,
+    /// The remembered trace that is nearest.
+    pub nearest: Option<Nearest>,
+    /// How much text was read; `None` where an embedder is missing.
+    pub reading: Option<Reading>,
+}
+
+impl Novelty {
+    /// The novelty of a trace that has no embedding.
+    pub const NEUTRAL: Self = Self {
+        value: NEUTRAL_NOVELTY,
+        basis: Basis::NoEmbedder,
+        nearest: None,
+        reading: None,
+    };
+
+    /// A novelty that is known without a comparison.
+    #[must_use]
+    pub fn given(value: f64) -> Self {
+        Self {
+            value,
+            basis: Basis::Given,
+            ..Self::NEUTRAL
+        }
+    }
+}
+
+/// The remembered trace that is nearest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Nearest {
+    /// Its label, if it has one.
+    pub label: Option<Label>,
+    /// How similar it is: by a memory of vectors the cosine similarity, -1 to 1 within 1e-6; by a memory of traces
+    /// [`Similarity::value`].
+    pub similarity: f64,
+    /// What the similarity is made of, by a memory of traces.
+    pub parts: Option<Similarity>,
+    /// The words that weigh most in it, if they were asked for.
+    pub words: Option<ExplainedWords>,
+}
+
+/// How much of a text was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// The tokens that were embedded, special ones included; `None` where nothing was.
+    pub tokens: Option<usize>,
+    /// Whether some of the text was left out.
+    pub truncated: bool,
+}
+
+/// A memory to compare with, and what a batch that may yet be taken back would add to it: that counts as newer than all that is
+/// remembered.
+#[derive(Debug, Clone)]
+pub enum Memory {
+    /// Embeddings.
+    Vectors {
+        /// What is remembered.
+        cache: Arc<SharedCache>,
+        /// What a batch has added.
+        draft: Option<Arc<SharedCache>>,
+    },
+    /// Words, and by [`Method::Full`] embeddings of digests.
+    Traces {
+        /// What is remembered.
+        memory: Arc<SharedTraces>,
+        /// Its method, which never changes: nobody has to wait for the memory to know it.
+        method: Method,
+        /// What a batch has added.
+        draft: Option<Arc<Mutex<TraceDraft>>>,
+    },
+}
+
+impl Memory {
+    /// The memory `cache`, without a draft.
+    #[must_use]
+    pub fn of_vectors(cache: Arc<SharedCache>) -> Self {
+        Self::Vectors { cache, draft: None }
+    }
+
+    /// The memory `memory`, which compares by `method`, without a draft.
+    #[must_use]
+    pub fn of_traces(memory: Arc<SharedTraces>, method: Method) -> Self {
+        Self::Traces {
+            memory,
+            method,
+            draft: None,
+        }
+    }
+
+    /// This memory with an empty draft for a batch. `bounds` are those of the memory.
+    #[must_use]
+    pub fn with_draft(&self, bounds: Options) -> Self {
+        match self {
+            Self::Vectors { cache, .. } => Self::Vectors {
+                cache: Arc::clone(cache),
+                draft: Some(Arc::new(Mutex::new(VectorCache::new(bounds)))),
+            },
+            Self::Traces { memory, method, .. } => Self::Traces {
+                memory: Arc::clone(memory),
+                method: *method,
+                draft: Some(Arc::default()),
+            },
+        }
+    }
+
+    /// Whether what is added goes into a draft.
+    #[must_use]
+    pub fn has_draft(&self) -> bool {
+        match self {
+            Self::Vectors { draft, .. } => draft.is_some(),
+            Self::Traces { draft, .. } => draft.is_some(),
+        }
+    }
+
+    /// How much of a trace's text is compared.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        match self {
+            Self::Vectors { .. } => Extent::Prefix,
+            Self::Traces { .. } => Extent::Whole,
+        }
+    }
+
+    /// Whether traces are embedded to be compared.
+    #[must_use]
+    pub fn needs_embedder(&self) -> bool {
+        !matches!(
+            self,
+            Self::Traces {
+                method: Method::Lexical,
+                ..
+            }
+        )
+    }
+
+    /// Adds the draft to what is remembered, for good.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::append`] and [`TraceDraft::commit`].
+    pub fn commit(&self, now: Instant) -> Result<()> {
+        match self {
+            Self::Vectors {
+                cache,
+                draft: Some(draft),
+            } => lock(cache).append(&mut lock(draft), now),
+            Self::Traces {
+                memory,
+                draft: Some(draft),
+                ..
+            } => lock_as_is(draft).commit(memory),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes back what the draft holds, which can take as long as adding it.
+    pub fn roll_back(&self) {
+        if let Self::Traces {
+            memory,
+            draft: Some(draft),
+            ..
+        } = self
+        {
+            lock_as_is(draft).roll_back(memory);
+        }
+    }
+
+    /// Compares `trace` with everything remembered, then remembers it if it is to be: one atomic step.
+    ///
+    /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
+    /// a memory of traces it is that of [`traces::novelty`](crate::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the
+    /// memory is empty, and [`Novelty::NEUTRAL`] without an embedding where one is compared. If that is to be `explained`, a memory of
+    /// traces also tells what each word says about the similarity.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`].
+    pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
+        fault::point("novelty");
+        match self {
+            Self::Vectors { cache, draft } => {
+                let Some((embedding, origin)) = trace.embedding else {
+                    return Ok((Novelty::NEUTRAL, Vec::new()));
+                };
+                let mut cache = lock(cache);
+                let mut draft = draft.as_deref().map(lock);
+                let draft = draft.as_deref_mut();
+                let entry = Entry {
+                    vectors: &[&embedding[..]],
+                    label: trace.label,
+                    origin,
+                };
+                let nearest = if trace.remember {
+                    cache.compare_and_add(draft, entry, now)?
+                } else {
+                    cache.compare(draft, entry, now)?
+                };
+                let nearest = nearest.into_iter().next().flatten();
+                let nearest = nearest.map(|found| (found.label, found.similarity));
+                Ok((Novelty::of_neighbour(nearest), Vec::new()))
+            }
+            Self::Traces {
+                memory,
+                method,
+                draft,
+            } => {
+                if *method == Method::Full && trace.embedding.is_none() {
+                    return Ok((Novelty::NEUTRAL, Vec::new()));
+                }
+                let words = trace.words;
+                let entry = TraceEntry {
+                    words,
+                    vector: trace.embedding.map(|(embedding, _)| &embedding[..]),
+                    label: trace.label,
+                    model: trace.embedding.and_then(|(_, origin)| origin.model.as_ref()),
+                };
+                let Compared {
+                    explained, remember, ..
+                } = *trace;
+                let (nearest, shares) = match draft {
+                    Some(draft) => {
+                        lock_as_is(draft).compare_and_explain(memory, entry, explained, remember, now)?
+                    }
+                    None => lock(memory).compare_and_explain(entry, explained, remember, now)?,
+                };
+                Ok((Novelty::of_trace(nearest), shares))
+            }
+        }
+    }
+}
+
+/// A trace as it is compared with a memory, and how it is to be remembered.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'c> {
+    /// Its words; a memory of vectors does not look at them.
+    pub words: &'c Words,
+    /// Its embedding, and where that comes from; `None` without an embedder.
+    pub embedding: Option<(&'c Embedding, &'c Origin)>,
+    /// What it is remembered by.
+    pub label: Option<&'c Label>,
+    /// Whether it is remembered at all.
+    pub remember: bool,
+    /// Whether a memory of traces is to tell what each word says about the similarity.
+    pub explained: bool,
+}
+
+impl Novelty {
+    /// The novelty to an empty memory.
+    pub const EMPTY: Self = Self {
+        basis: Basis::EmptyMemory,
+        ..Self::NEUTRAL
+    };
+
+    /// The novelty of an embedding by what it is nearest to, in a memory here or elsewhere: a label and a similarity, or `None` if
+    /// there is nothing in it.
+    #[must_use]
+    pub fn of_neighbour(neighbour: Option<(Option<Label>, f64)>) -> Self {
+        let Some((label, similarity)) = neighbour else {
+            return Self::EMPTY;
+        };
+        Self {
+            value: of_similarity(Some(similarity)),
+            basis: Basis::Memory,
+            nearest: Some(Nearest {
+                label,
+                similarity,
+                parts: None,
+                words: None,
+            }),
+            reading: None,
+        }
+    }
+
+    /// The novelty of a trace by the remembered one that is most similar.
+    #[must_use]
+    pub fn of_trace(nearest: Option<SimilarTrace>) -> Self {
+        let value = traces::novelty(nearest.as_ref());
+        let Some(SimilarTrace {
+            similarity, label, ..
+        }) = nearest
+        else {
+            return Self::EMPTY;
+        };
+        Self {
+            value,
+            basis: Basis::Memory,
+            nearest: Some(Nearest {
+                label,
+                similarity: similarity.value(),
+                parts: Some(similarity),
+                words: None,
+            }),
+            reading: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    use knowledgepulse_embed::DIMENSIONS;
+    use knowledgepulse_trace::{fixtures::with_texts, label::Fingerprint};
+
+    use crate::vectors::ModelIdentity;
+
+    fn origin() -> Origin {
+        Origin {
+            model: Some(ModelIdentity {
+                model: "test".into(),
+                dtype: "fp32".into(),
+                sha256: None,
+            }),
+            method: Some(PREFIX.into()),
+        }
+    }
+
+    fn memory() -> Memory {
+        Memory::of_vectors(Arc::default())
+    }
+
+    fn size(memory: &Memory) -> usize {
+        match memory {
+            Memory::Vectors { cache, .. } => lock(cache).len(Instant::now()),
+            Memory::Traces { memory, .. } => lock(memory).len(Instant::now()),
+        }
+    }
+
+    fn direction(axis: usize, sign: f32) -> Box<Embedding> {
+        let mut embedding = Box::new([0.0; DIMENSIONS]);
+        embedding[axis] = sign;
+        embedding
+    }
+
+    fn compare(embedding: &Embedding, memory: &Memory, label: &str, remember: bool) -> Novelty {
+        let compared = Compared {
+            words: &Words::default(),
+            embedding: Some((embedding, &origin())),
+            label: Some(&label.into()),
+            remember,
+            explained: false,
+        };
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0
+    }
+
+    /// Compares by words alone.
+    fn compare_words(text: &str, memory: &Memory, label: &str, remember: bool) -> Novelty {
+        let compared = Compared {
+            words: &Words::of(&with_texts(text, &[])),
+            embedding: None,
+            label: Some(&label.into()),
+            remember,
+            explained: false,
+        };
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0
+    }
+
+    fn lexical() -> Memory {
+        let method = Method::Lexical;
+        let memory = TraceMemory::new(method, Options::default());
+        Memory::of_traces(Arc::new(Mutex::new(memory)), method)
+    }
+
+    #[test]
+    fn compares_then_adds() {
+        let memory = memory();
+        let novelty = |axis, label| compare(&direction(axis, 1.0), &memory, label, true);
+        let first = novelty(0, "a");
+        assert_eq!(
+            (first.value, first.basis, first.nearest),
+            (0.5, Basis::EmptyMemory, None)
+        );
+        let second = novelty(0, "b");
+        assert_eq!((second.value, second.basis), (0.0, Basis::Memory));
+        let nearest = second.nearest.unwrap();
+        assert_eq!(
+            (nearest.label.as_deref(), nearest.similarity, nearest.parts),
+            (Some("a"), 1.0, None)
+        );
+        assert_eq!(novelty(1, "c").value, 1.0);
+        assert_eq!(size(&memory), 3);
+    }
+
+    /// Compares a trace with a fingerprint, by its words or by its embedding.
+    fn compare_scored(memory: &Memory, fingerprint: u8, remember: bool) -> f64 {
+        let compared = Compared {
+            words: &Words::of(&with_texts("flight to Boston", &[])),
+            embedding: Some((&direction(0, 1.0), &origin())),
+            label: Some(&Label::of_trace("id", [fingerprint; 16])),
+            remember,
+            explained: false,
+        };
+        memory.compare_and_add(&compared, Instant::now()).unwrap().0.value
+    }
+
+    fn novelties(memory: &Memory) -> HashMap<Fingerprint, f64> {
+        match memory {
+            Memory::Vectors { cache, .. } => lock(cache).novelties(Instant::now()),
+            Memory::Traces { memory, .. } => lock(memory).novelties(Instant::now()),
+        }
+    }
+
+    #[test]
+    fn a_scored_trace_is_remembered_with_its_novelty() {
+        for memory in [memory(), lexical()] {
+            assert_eq!(compare_scored(&memory, 1, true), 0.5);
+            assert_eq!(compare_scored(&memory, 2, false), 0.0);
+            let drafted = memory.with_draft(Options::default());
+            assert_eq!(compare_scored(&drafted, 3, true), 0.0);
+            assert_eq!(novelties(&memory), HashMap::from([([1; 16], 0.5)]));
+            drafted.commit(Instant::now()).unwrap();
+            assert_eq!(
+                novelties(&memory),
+                HashMap::from([([1; 16], 0.5), ([3; 16], 0.0)])
+            );
+        }
+    }
+
+    #[test]
+    fn words_are_compared_then_added_without_an_embedding() {
+        let memory = lexical();
+        let first = compare_words("flight to Boston", &memory, "a", true);
+        assert_eq!((first.value, first.basis), (0.5, Basis::EmptyMemory));
+        let second = compare_words("Boston: TO flight", &memory, "b", true);
+        assert_eq!((second.value, second.basis), (0.0, Basis::Memory));
+        let nearest = second.nearest.unwrap();
+        assert_eq!((nearest.label.as_deref(), nearest.similarity), (Some("a"), 1.0));
+        assert_eq!(nearest.parts.map(|parts| parts.embedded), Some(None));
+        assert_eq!(compare_words("hotel", &memory, "c", false).value, 1.0);
+        assert_eq!(size(&memory), 2);
+    }
+
+    #[test]
+    fn a_full_memory_tells_nothing_without_an_embedding() {
+        let method = Method::Full;
+        let options = Options {
+            dimensions: DIMENSIONS,
+            ..Options::default()
+        };
+        let memory = Memory::of_traces(Arc::new(Mutex::new(TraceMemory::new(method, options))), method);
+        assert_eq!(compare_words("flight", &memory, "a", true), Novelty::NEUTRAL);
+        assert_eq!(size(&memory), 0);
+        compare(&direction(0, 1.0), &memory, "a", true);
+        assert_eq!(size(&memory), 1);
+    }
+
+    #[test]
+    fn opposites_are_more_than_new() {
+        let memory = memory();
+        compare(&direction(0, 1.0), &memory, "a", true);
+        assert_eq!(compare(&direction(0, -1.0), &memory, "b", true).value, 2.0);
+    }
+
+    #[test]
+    fn what_is_not_to_be_remembered_is_not() {
+        let cache: Arc<SharedCache> = Arc::default();
+        compare(
+            &direction(0, 1.0),
+            &Memory::of_vectors(Arc::clone(&cache)),
+            "a",
+            false,
+        );
+        assert!(lock(&cache).is_empty(Instant::now()));
+        assert_eq!(lock(&cache).model(), None);
+        assert_eq!(lock(&cache).method(), None);
+    }
+
+    #[test]
+    fn a_neighbour_from_elsewhere_makes_the_same_novelty() {
+        let memory = memory();
+        compare(&direction(0, 1.0), &memory, "a", true);
+        let here = compare(&direction(0, 1.0), &memory, "b", false);
+        assert_eq!(Novelty::of_neighbour(Some((Some("a".into()), 1.0))), here);
+        let empty = Novelty::of_neighbour(None);
+        assert_eq!((empty.value, empty.basis), (0.5, Basis::EmptyMemory));
+    }
+
+    #[test]
+    fn a_draft_counts_at_once_and_stays_only_when_committed() {
+        let memory = memory();
+        let drafted = memory.with_draft(Options::default());
+        compare(&direction(0, 1.0), &drafted, "a", true);
+        assert_eq!(compare(&direction(0, 1.0), &drafted, "b", true).value, 0.0);
+        assert_eq!(size(&memory), 0);
+        drafted.commit(Instant::now()).unwrap();
+        assert_eq!(size(&memory), 2);
+    }
+
+    #[test]
+    fn a_draft_of_traces_compares_as_the_memory_would() {
+        let texts = [
+            "flight to boston",
+            "hotel in boston",
+            "flight home",
+            "hotel in boston",
+        ];
+        let (one, batch) = (lexical(), lexical());
+        for memory in [&one, &batch] {
+            compare_words("train to boston", memory, "first", true);
+        }
+        let drafted = batch.with_draft(Options::default());
+        for text in texts {
+            assert_eq!(
+                compare_words(text, &drafted, text, true),
+                compare_words(text, &one, text, true)
+            );
+        }
+        assert_eq!(size(&batch), 1);
+        drafted.commit(Instant::now()).unwrap();
+        assert_eq!(size(&batch), 5);
+        let ask = |memory| compare_words("flight in boston", memory, "", false);
+        assert_eq!(ask(&batch), ask(&one));
+        // What was committed is not committed again.
+        drafted.commit(Instant::now()).unwrap();
+        assert_eq!(size(&batch), 5);
+    }
+
+    #[test]
+    fn a_memory_of_another_model_or_method_is_refused() {
+        let cache: Arc<SharedCache> = Arc::default();
+        let memory = Memory::of_vectors(Arc::clone(&cache));
+        compare(&direction(0, 1.0), &memory, "a", true);
+        let other_model = Origin {
+            model: origin().model.map(|model| ModelIdentity {
+                dtype: "q8".into(),
+                ..model
+            }),
+            ..origin()
+        };
+        let other_method = Origin {
+            method: Some("other".into()),
+            ..origin()
+        };
+        for (origin, code) in [
+            (other_model, "ERR_CACHE_OTHER_MODEL"),
+            (other_method, "ERR_CACHE_OTHER_METHOD"),
+        ] {
+            for remember in [true, false] {
+                let compared = Compared {
+                    words: &Words::default(),
+                    embedding: Some((&direction(0, 1.0), &origin)),
+                    label: None,
+                    remember,
+                    explained: false,
+                };
+                let error = memory.compare_and_add(&compared, Instant::now()).unwrap_err();
+                assert_eq!(error.code(), code);
+            }
+        }
+        assert_eq!(lock(&cache).len(Instant::now()), 1);
+        assert_eq!(lock(&cache).method(), Some("prefix"));
+    }
+}

@@ -1,0 +1,229 @@
+//! The header of a file: which tensors it has, and what is said of them.
+
+use std::{io::Read, time::Duration};
+
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+
+use knowledgepulse_trace::label::Fingerprint;
+
+use super::{CHECKSUM_BYTES, Unreadable, damaged, streams::HashedInput, time_to_live};
+use crate::vectors::{ModelIdentity, Origin};
+
+pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
+
+/// The version of a vector cache that is written.
+pub(super) const VECTORS: &str = "4";
+
+/// The version of a trace memory that is written.
+pub(super) const TRACES: &str = "5";
+
+/// The versions of vector caches that are read.
+pub(super) const READ_VECTORS: [&str; 3] = ["1", "2", VECTORS];
+
+/// The versions of trace memories that are read.
+pub(super) const READ_TRACES: [&str; 2] = ["3", TRACES];
+
+/// The tensors that say how traces were scored, which older versions lack.
+const OF_SCORES: [&str; 2] = ["novelties", "fingerprints"];
+
+/// Before the header: how long it is.
+pub(super) const LENGTH_BYTES: usize = 8;
+
+/// The longest header that is read. Those that this module writes have a few hundred bytes.
+const MOST_HEADER_BYTES: u64 = 64 * 1024;
+
+/// The largest bound of a cache: JavaScript gives it, whose numbers are exact integers up to 2^53. Where there are no
+/// such numbers, it is the largest that there is.
+pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
+
+/// Tensors that lie one after another, without those of scores unless the file is `scored`. `None` when they have more bytes than can
+/// be counted.
+pub(super) fn in_order(
+    scored: bool,
+    tensors: &[(&str, Dtype, &[usize])],
+) -> Option<Vec<(String, TensorInfo)>> {
+    let mut end = 0usize;
+    let tensor = |&(name, dtype, shape): &(&str, Dtype, &[usize])| {
+        let elements = shape
+            .iter()
+            .try_fold(1, |product: usize, &n| product.checked_mul(n))?;
+        let start = end;
+        end = start.checked_add(elements.checked_mul(dtype.bitsize() / 8)?)?;
+        let info = TensorInfo {
+            dtype,
+            shape: shape.to_vec(),
+            data_offsets: (start, end),
+        };
+        Some((name.to_owned(), info))
+    };
+    let held = tensors
+        .iter()
+        .filter(|(name, ..)| scored || !OF_SCORES.contains(name));
+    held.map(tensor).collect()
+}
+
+/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
+pub(super) fn tensors(
+    scored: bool,
+    vectors: usize,
+    dimensions: usize,
+    label_bytes: usize,
+) -> Option<Vec<(String, TensorInfo)>> {
+    in_order(
+        scored,
+        &[
+            ("added", Dtype::I64, &[vectors]),
+            ("label_ends", Dtype::U64, &[vectors]),
+            ("novelties", Dtype::F64, &[vectors]),
+            ("vectors", Dtype::F32, &[vectors, dimensions]),
+            ("labelled", Dtype::BOOL, &[vectors]),
+            ("fingerprints", Dtype::U8, &[vectors, size_of::<Fingerprint>()]),
+            ("labels", Dtype::U8, &[label_bytes]),
+            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+        ],
+    )
+}
+
+/// What the header of a file says about what it holds.
+pub(super) struct About {
+    pub(super) max_elements: usize,
+    pub(super) time_to_live: Option<Duration>,
+    pub(super) origin: Origin,
+    /// Whether the file says how traces were scored.
+    pub(super) scored: bool,
+}
+
+/// Reads the header of a file of `length` bytes, of one of these versions. A number in it that the length contradicts is an
+/// error, so that no memory is taken for what the file cannot hold.
+pub(super) fn read_header(
+    input: &mut HashedInput<impl Read>,
+    length: u64,
+    versions: &[&str],
+) -> std::result::Result<(Metadata, About), Unreadable> {
+    let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
+    if length < shortest {
+        return Err(damaged(format!("it has only {length} bytes")));
+    }
+    let mut header_length = [0; LENGTH_BYTES];
+    input.read(&mut header_length)?;
+    let header_length = u64::from_le_bytes(header_length);
+    if header_length > MOST_HEADER_BYTES.min(length - shortest) {
+        return Err(damaged("it does not begin as a safetensors file does"));
+    }
+    #[allow(clippy::cast_possible_truncation)] // At most MOST_HEADER_BYTES.
+    let mut header = vec![0; header_length as usize];
+    input.read(&mut header)?;
+    let header: Metadata = serde_json::from_slice(&header)
+        .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
+    let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
+    let about = About::of(&header, versions)?;
+    if length != expected {
+        return Err(damaged(format!(
+            "it has {length} bytes, not the {expected} of its header"
+        )));
+    }
+    Ok((header, about))
+}
+
+impl About {
+    fn of(header: &Metadata, versions: &[&str]) -> std::result::Result<Self, Unreadable> {
+        let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
+        if field("format") != Some(FORMAT) {
+            return Err(damaged("it holds no cache"));
+        }
+        let version = field("version").unwrap_or("none");
+        if !versions.contains(&version) {
+            let (held, other) = match version {
+                _ if READ_TRACES.contains(&version) => ("traces", "vectors"),
+                _ if READ_VECTORS.contains(&version) => ("vectors", "traces"),
+                _ => {
+                    let versions = versions.join(", ");
+                    return Err(damaged(format!(
+                        "its format has version {version}, not one of {versions}"
+                    )));
+                }
+            };
+            let method = field("method").map(|method| format!(" of novelty '{method}'"));
+            let held = held.to_owned() + &method.unwrap_or_default();
+            return Err(Unreadable::OtherKind { held, other });
+        }
+        let max_elements = field("max_elements").and_then(|text| text.parse().ok());
+        let max_elements = max_elements.filter(|max_elements| *max_elements <= LARGEST_NUMBER);
+        let milliseconds = field("ttl_ms").map(|text| text.parse::<f64>().ok().filter(|ms| *ms >= 0.0));
+        let (Some(max_elements), None | Some(Some(_))) = (max_elements, milliseconds) else {
+            return Err(damaged("the bounds in its header are not numbers in range"));
+        };
+        let model = field("model")
+            .zip(field("dtype"))
+            .map(|(model, dtype)| ModelIdentity {
+                model: model.into(),
+                dtype: dtype.into(),
+                sha256: field("model_sha256").map(Into::into),
+            });
+        Ok(Self {
+            max_elements,
+            time_to_live: milliseconds.flatten().and_then(time_to_live),
+            origin: Origin {
+                model,
+                method: field("method").map(Into::into),
+            },
+            scored: [VECTORS, TRACES].contains(&version),
+        })
+    }
+}
+
+/// Refuses a header unless it has exactly these tensors.
+pub(super) fn require_tensors(
+    header: &Metadata,
+    expected: &[(String, TensorInfo)],
+) -> std::result::Result<(), Unreadable> {
+    let is_expected = |(name, expected): &(String, TensorInfo)| {
+        header.info(name).is_some_and(|info| {
+            (info.dtype, &info.shape, info.data_offsets)
+                == (expected.dtype, &expected.shape, expected.data_offsets)
+        })
+    };
+    if expected.is_empty() || header.tensors().len() != expected.len() || !expected.iter().all(is_expected) {
+        return Err(damaged("its tensors are not those of a cache"));
+    }
+    Ok(())
+}
+
+/// What the header of a vector cache says.
+pub(super) struct Contents {
+    pub(super) vectors: usize,
+    pub(super) dimensions: usize,
+    pub(super) label_bytes: usize,
+    pub(super) max_elements: usize,
+    pub(super) time_to_live: Option<Duration>,
+    pub(super) origin: Origin,
+    pub(super) scored: bool,
+}
+
+impl Contents {
+    /// Reads the header of a vector cache in a file of `length` bytes.
+    pub(super) fn read(
+        input: &mut HashedInput<impl Read>,
+        length: u64,
+    ) -> std::result::Result<Self, Unreadable> {
+        let (header, about) = read_header(input, length, &READ_VECTORS)?;
+        let shape = |name| header.info(name).map(|info| &info.shape[..]);
+        let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
+            return Err(damaged("it lacks the tensors of a cache"));
+        };
+        let expected = tensors(about.scored, vectors, dimensions, label_bytes).unwrap_or_default();
+        if !(1..=LARGEST_NUMBER).contains(&dimensions) {
+            return Err(damaged("its tensors are not those of a cache"));
+        }
+        require_tensors(&header, &expected)?;
+        Ok(Self {
+            vectors,
+            dimensions,
+            label_bytes,
+            max_elements: about.max_elements,
+            time_to_live: about.time_to_live,
+            origin: about.origin,
+            scored: about.scored,
+        })
+    }
+}

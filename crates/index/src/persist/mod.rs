@@ -1,0 +1,387 @@
+//! The cache as a file, in the safetensors format.
+//!
+//! | tensor       | type and shape              | what                                                                |
+//! | ------------ | --------------------------- | ------------------------------------------------------------------- |
+//! | `added`      | I64, vectors                | when each vector was added: microseconds since 1970, by the wall clock |
+//! | `label_ends` | U64, vectors                | where its label ends in `labels`; it begins where the one before ends |
+//! | `novelties`  | F64, vectors                | the novelty that its trace was scored with; NaN if that is not known |
+//! | `vectors`    | F32, vectors by dimensions  | oldest first                                                        |
+//! | `labelled`   | BOOL, vectors               | whether it has a label                                              |
+//! | `fingerprints` | U8, vectors by 16         | the fingerprint of its trace; zeros where the novelty is not known  |
+//! | `labels`     | U8, bytes                   | the labels one after another, in UTF-8                              |
+//! | `checksum`   | U8, 16                      | the XXH3-128 of all bytes before it, the highest byte first         |
+//!
+//! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
+//! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless vectors live for ever,
+//! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
+//! `method` by which traces became vectors. This is version 4. Files of version 2 have neither `novelties` nor `fingerprints`, and those
+//! of version 1 no `method` either. Versions 3 and 5 hold a [trace memory](traces).
+
+mod header;
+mod snapshot;
+mod streams;
+mod temporary;
+pub mod traces;
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    ops::Range,
+    path::Path,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_trace::label::{Fingerprint, Label, Scored};
+
+use crate::{
+    moment::Moment,
+    vectors::{
+        Options, VectorCache,
+        blocks::{Block, Shape},
+        require_short,
+    },
+};
+use header::Contents;
+use streams::{HashedInput, UnlessCancelled, zeros};
+
+pub use snapshot::Snapshot;
+
+const CHECKSUM_BYTES: usize = 16;
+
+/// How many blocks are read before they are needed.
+const BLOCKS_AHEAD: usize = 2;
+
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "the components are copied as they lie in memory, and the format is little-endian"
+);
+
+/// What replaces the bounds that a file names.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LoadOptions {
+    /// How many vectors are kept: the newest ones of the file.
+    pub max_elements: Option<usize>,
+    /// How long a vector lives from when it was added; `Some(None)` for ever.
+    pub time_to_live: Option<Option<Duration>>,
+}
+
+impl VectorCache {
+    /// The cache in the file at `path`, as old as the wall clock says. The file cannot make it take more memory than its
+    /// length and its number of vectors justify.
+    ///
+    /// # Errors
+    /// [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`], [`Error::OutOfMemory`].
+    pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
+        Self::load_unless_cancelled(path, options, &Call::default())
+    }
+
+    /// As [`VectorCache::load`], for a call that can be cancelled until the file is read.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`VectorCache::load`].
+    pub fn load_unless_cancelled(path: &Path, options: LoadOptions, call: &Call) -> Result<Self> {
+        read_file(path, call, |file, length| {
+            Self::read(file, length, options, Instant::now(), SystemTime::now())
+        })
+    }
+
+    /// The cache in the `length` bytes of `input`, at `now`, when the wall clock says `clock`.
+    ///
+    /// # Errors
+    /// [`Unreadable`], of which [`VectorCache::load`] makes an [`Error`] with the path of the file.
+    pub fn read(
+        input: impl Read + Send,
+        length: u64,
+        options: LoadOptions,
+        now: Instant,
+        clock: SystemTime,
+    ) -> std::result::Result<Self, Unreadable> {
+        let mut input = HashedInput::new(input);
+        fault::point("load");
+        let contents = Contents::read(&mut input, length)?;
+        let mut cache = Self::new(Options {
+            max_elements: options.max_elements.unwrap_or(contents.max_elements),
+            dimensions: contents.dimensions,
+            time_to_live: options.time_to_live.unwrap_or(contents.time_to_live),
+        });
+        let skipped = contents.vectors.saturating_sub(cache.options.max_elements);
+        let added: Vec<i64> = input.read_values(contents.vectors)?;
+        let ends: Vec<u64> = input.read_values(contents.vectors)?;
+        let novelties: Vec<f64> = input.read_values(if contents.scored { contents.vectors } else { 0 })?;
+        require_ascending("label_ends", &ends)?;
+        let added = moments(&added, now, clock);
+        cache.read_vectors(&mut input, added, skipped)?;
+        let labels = Labels {
+            labelled: input.read_values(contents.vectors)?,
+            ends,
+            fingerprints: input.read_values(novelties.len())?,
+            novelties,
+            bytes: input.read_values(contents.label_bytes)?,
+        };
+        for (index, label) in labels.iter().enumerate() {
+            let label = label?;
+            if let Some(kept) = index.checked_sub(skipped) {
+                cache.blocks.set_label(kept, label);
+            }
+        }
+        input.require_checksum()?;
+        cache.origin = contents.origin;
+        Ok(cache)
+    }
+
+    /// Reads the rows of `vectors` but for the first `skipped`. A second thread reads ahead, so that neither the file nor
+    /// the codes wait for the other.
+    fn read_vectors(
+        &mut self,
+        input: &mut HashedInput<impl Read + Send>,
+        added: impl ExactSizeIterator<Item = Moment>,
+        skipped: usize,
+    ) -> std::result::Result<(), Unreadable> {
+        let shape = self.blocks.shape();
+        let total = added.len();
+        let mut added = added.enumerate().skip(skipped);
+        let mut keep = |mut block: Block| -> std::result::Result<(), Unreadable> {
+            while block.is_unfinished()
+                && let Some((index, added)) = added.next()
+            {
+                block
+                    .finish_next(&mut self.scaled, added)
+                    .map_err(|error| match error {
+                        Error::NotFinite { index: component, .. } => {
+                            damaged(format!("vectors[{index}][{component}] is not finite"))
+                        }
+                        error => Unreadable::Other(error),
+                    })?;
+            }
+            Ok(self.blocks.push_block(block)?)
+        };
+        if cfg!(target_family = "wasm") {
+            // There is no second thread.
+            let mut kept = Ok(());
+            let mut keep_or_stop = |block: std::result::Result<_, _>| {
+                kept = block.and_then(&mut keep);
+                kept.is_ok()
+            };
+            read_blocks(input, shape, skipped..total, &mut keep_or_stop)?;
+            return kept;
+        }
+        thread::scope(|scope| {
+            let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
+            let read_ahead = move || {
+                fault::point("load ahead");
+                // Sending fails once the receiver has met an error, and then nothing more needs to be read.
+                let mut send = |block| sender.send(block).is_ok();
+                if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
+                    send(Err(failure));
+                }
+            };
+            thread::Builder::new()
+                .name("knowledgepulse-load".into())
+                .spawn_scoped(scope, read_ahead)
+                .map_err(Unreadable::Io)?;
+            receiver.into_iter().try_for_each(|block| keep(block?))
+        })
+    }
+}
+
+/// Opens the file at `path` and has `read` read it, which is given its size in bytes. The call can be cancelled until that is over.
+///
+/// # Errors
+/// [`Error::Aborted`], [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`],
+/// [`Error::OutOfMemory`].
+fn read_file<T>(
+    path: &Path,
+    call: &Call,
+    read: impl FnOnce(UnlessCancelled<File>, u64) -> std::result::Result<T, Unreadable>,
+) -> Result<T> {
+    let failed = |source: io::Error| {
+        let path = path.into();
+        if source.kind() == io::ErrorKind::NotFound {
+            return Error::CacheNotFound { path };
+        }
+        let action = "read";
+        Error::CacheIo { path, action, source }
+    };
+    // Opening a pipe would block until another process writes to it.
+    require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
+    let file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    read(UnlessCancelled { file, call }, length).map_err(|failure| match failure {
+        _ if call.is_cancelled() => Error::Aborted,
+        Unreadable::Damaged(reason) => Error::CacheDamaged {
+            path: path.into(),
+            reason,
+        },
+        Unreadable::OtherKind { held, other } => Error::CacheOtherKind {
+            path: path.into(),
+            held,
+            other,
+        },
+        Unreadable::Io(source) => failed(source),
+        Unreadable::Other(error) => error,
+    })
+}
+
+/// When vectors were added, from the numbers in a file.
+fn moments(added: &[i64], now: Instant, clock: SystemTime) -> impl ExactSizeIterator<Item = Moment> {
+    let (now, clock) = (Moment::at(now), microseconds(clock));
+    let mut latest = i64::MIN;
+    added.iter().map(move |&added| {
+        // What was added stays in the order of its age, also if the clock was set back in between.
+        latest = latest.max(added);
+        // A time in the future means that the clock was set back; it counts as just now.
+        let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
+        now.before(Duration::from_micros(age))
+    })
+}
+
+/// Refuses ends of parts that lie one after another unless they are in order.
+fn require_ascending(name: &str, ends: &[u64]) -> std::result::Result<(), Unreadable> {
+    match ends.windows(2).position(|pair| pair[0] > pair[1]) {
+        None => Ok(()),
+        Some(index) => Err(damaged(format!(
+            "{name}[{}] is less than the one before",
+            index + 1
+        ))),
+    }
+}
+
+/// Reads rows of components from the first one of a file on, and makes blocks of those in `kept`, for as long as
+/// `send` takes them.
+fn read_blocks(
+    input: &mut HashedInput<impl Read>,
+    shape: Shape,
+    kept: Range<usize>,
+    send: &mut impl FnMut(std::result::Result<Block, Unreadable>) -> bool,
+) -> std::result::Result<(), Unreadable> {
+    // A few rows at a time are still in the processor's cache when they are copied to their block.
+    let rows_at_once = shape.capacity_after(0);
+    let mut rows: Vec<f32> = zeros(rows_at_once.min(kept.end) * shape.dimensions)?;
+    let mut next = 0;
+    while next < kept.start {
+        let count = rows_at_once.min(kept.start - next);
+        input.read(bytemuck::cast_slice_mut(&mut rows[..count * shape.dimensions]))?;
+        next += count;
+    }
+    while next < kept.end {
+        let mut block = Block::allocate_after(shape, next - kept.start)?;
+        let end = kept.end.min(next + block.capacity);
+        while next < end {
+            let count = rows_at_once.min(end - next);
+            let rows = &mut rows[..count * shape.dimensions];
+            input.read(bytemuck::cast_slice_mut(rows))?;
+            block.extend_components(rows);
+            next += count;
+        }
+        if !send(Ok(block)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The milliseconds of a time to live, from which [`time_to_live`] makes the same duration again.
+#[must_use]
+pub fn milliseconds(time_to_live: Duration) -> f64 {
+    #[allow(clippy::cast_precision_loss)] // Exact up to 104 days, beyond that to 53 bits.
+    let nanoseconds = time_to_live.as_nanos() as f64;
+    nanoseconds / 1e6
+}
+
+/// A time to live of milliseconds; `None`, which is for ever, for more than half a trillion years.
+#[must_use]
+pub fn time_to_live(milliseconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
+}
+
+/// Microseconds since 1970.
+fn microseconds(clock: SystemTime) -> i64 {
+    let microseconds = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    match clock.duration_since(UNIX_EPOCH) {
+        Ok(since) => microseconds(since),
+        Err(before) => -microseconds(before.duration()),
+    }
+}
+
+/// Why a cache could not be read.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// The bytes cannot be what was written.
+    Damaged(String),
+    /// They are those of another kind of memory.
+    OtherKind {
+        /// What they hold, with the method if that is known.
+        held: String,
+        /// What they were to hold.
+        other: &'static str,
+    },
+    /// Reading them failed.
+    Io(io::Error),
+    /// Any other error, such as a lack of memory.
+    Other(Error),
+}
+
+fn damaged(reason: impl Into<String>) -> Unreadable {
+    Unreadable::Damaged(reason.into())
+}
+
+impl From<Error> for Unreadable {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// The labels of a file.
+struct Labels {
+    labelled: Vec<u8>,
+    ends: Vec<u64>,
+    /// How each trace was scored; empty if the file does not say.
+    novelties: Vec<f64>,
+    fingerprints: Vec<Fingerprint>,
+    bytes: Vec<u8>,
+}
+
+impl Labels {
+    /// The label of each vector.
+    fn iter(&self) -> impl Iterator<Item = std::result::Result<Option<Label>, Unreadable>> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        let ranges = starts.zip(&self.ends);
+        let labels = self.labelled.iter().zip(ranges).enumerate();
+        labels.map(|(index, (&labelled, (&start, &end)))| {
+            let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+            let bytes = range.and_then(|(start, end)| self.bytes.get(start..end));
+            let label = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+            match (labelled, label) {
+                (0, Some("")) if self.scored(index).is_none() => Ok(None),
+                (1, Some(label)) if require_short(label).is_ok() => match self.scored(index) {
+                    None => Ok(Some(label.into())),
+                    Some(scored) if scored.novelty.is_finite() => Ok(Some(Label::of_scored(label, scored))),
+                    Some(_) => Err(damaged(format!("novelties[{index}] is infinite"))),
+                },
+                _ => Err(damaged(format!(
+                    "the label of vector {index} is not a short text"
+                ))),
+            }
+        })
+    }
+
+    /// How the trace of a vector was scored, if the file says that.
+    fn scored(&self, index: usize) -> Option<Scored> {
+        let novelty = *self.novelties.get(index).filter(|novelty| !novelty.is_nan())?;
+        let fingerprint = *self.fingerprints.get(index)?;
+        Some(Scored { fingerprint, novelty })
+    }
+}
+
+fn require_regular(file: &fs::Metadata) -> io::Result<()> {
+    if file.is_file() {
+        return Ok(());
+    }
+    Err(io::Error::other("it is not a regular file"))
+}
+
+#[cfg(test)]
+mod tests;

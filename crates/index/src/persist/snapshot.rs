@@ -1,0 +1,350 @@
+//! The state of a cache at one moment, and how it is written to a file.
+
+use std::{
+    collections::HashMap,
+    fs,
+    io::{self, Write},
+    num::NonZeroUsize,
+    path::{self, Path, PathBuf},
+    sync::{
+        LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use lru::LruCache;
+use safetensors::tensor::{Metadata, TensorInfo};
+use tempfile::{NamedTempFile, PersistError};
+
+use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_trace::label::{Fingerprint, Label};
+
+use super::{
+    header::{FORMAT, LENGTH_BYTES, VECTORS, tensors},
+    microseconds, milliseconds, require_regular,
+    streams::{HashedOutput, UnlessCancelled},
+    temporary,
+};
+use crate::{
+    moment::Moment,
+    simd::GROUP,
+    vectors::{Options, Origin, VectorCache, blocks::Blocks},
+};
+
+/// The state of a cache at one moment. It shares the vectors with the cache, and stays as it is while that goes on.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    options: Options,
+    blocks: Blocks,
+    origin: Origin,
+    taken: Moment,
+    clock: SystemTime,
+    /// Its place among the snapshots that this process has taken of all its caches.
+    number: u64,
+}
+
+pub(super) const TOO_MANY_BYTES: &str = "more bytes than a file can have";
+
+pub(super) static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The number of the snapshot that is in each file, as far as this process has saved it.
+static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
+    LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
+
+/// For how many files the number is kept, those saved to last. A long-lived process may save to any number of paths.
+const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
+impl VectorCache {
+    /// The state of this cache at `now`, when the wall clock says `clock`. Takes next to no time and memory.
+    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
+        self.evict_expired(now);
+        Snapshot {
+            options: self.options,
+            blocks: self.blocks.clone(),
+            origin: self.origin.clone(),
+            taken: Moment::at(now),
+            clock,
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Writes the state to the file at `path`, which is replaced in one step: whatever happens, there is the old file or
+    /// the new one, whole. A symbolic link stays one, and the file that it leads to is replaced. A file that is
+    /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
+    ///
+    /// # Errors
+    /// [`Error::CacheIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        self.save_unless_cancelled(path, &Call::default())
+    }
+
+    /// As [`Snapshot::save`], for a call that can be cancelled until the file is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
+    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
+        replace_file(path, self.number, call, |output| self.write(output))
+    }
+
+    /// Writes the state in the format of the module.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    pub fn write(&self, output: impl Write) -> io::Result<()> {
+        let entries = || self.blocks.entries();
+        let label_bytes = entries().map(|entry| entry.label.map_or(0, |label| label.len()));
+        let header = self.header(label_bytes.clone().sum()).map_err(io::Error::other)?;
+        let mut output = HashedOutput::new(output);
+        output.write(&(header.len() as u64).to_le_bytes())?;
+        output.write(&header)?;
+        fault::point("save");
+        let clock = microseconds(self.clock);
+        for entry in entries() {
+            let age = entry.added.age(self.taken).as_micros();
+            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
+            output.write(&added.to_le_bytes())?;
+        }
+        let mut end = 0;
+        for bytes in label_bytes {
+            end += bytes as u64;
+            output.write(&end.to_le_bytes())?;
+        }
+        write_novelties(&mut output, entries().map(|entry| entry.label))?;
+        for entry in entries() {
+            let mut left = self.options.dimensions;
+            for group in entry.components {
+                output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
+                left = left.saturating_sub(GROUP);
+            }
+        }
+        for entry in entries() {
+            output.write(&[u8::from(entry.label.is_some())])?;
+        }
+        write_fingerprints(&mut output, entries().map(|entry| entry.label))?;
+        for label in entries().filter_map(|entry| entry.label) {
+            output.write(label.as_bytes())?;
+        }
+        output.finish()
+    }
+
+    fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
+        let tensors =
+            tensors(true, self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
+        header(VECTORS, tensors, &self.options, self.clock, &self.origin)
+    }
+}
+
+/// Writes the novelties that the traces with these labels were scored with; NaN for a trace that was not scored.
+pub(super) fn write_novelties<'l>(
+    output: &mut HashedOutput<impl Write>,
+    mut labels: impl Iterator<Item = Option<&'l Label>>,
+) -> io::Result<()> {
+    labels.try_for_each(|label| {
+        let scored = label.and_then(Label::scored);
+        output.write(&scored.map_or(f64::NAN, |scored| scored.novelty).to_le_bytes())
+    })
+}
+
+/// Writes the fingerprints of these traces; zeros for a trace that was not scored.
+pub(super) fn write_fingerprints<'l>(
+    output: &mut HashedOutput<impl Write>,
+    mut labels: impl Iterator<Item = Option<&'l Label>>,
+) -> io::Result<()> {
+    labels.try_for_each(|label| {
+        let scored = label.and_then(Label::scored);
+        output.write(&scored.map_or(Fingerprint::default(), |scored| scored.fingerprint))
+    })
+}
+
+/// Has `write` write a file, which then replaces that at `path`, unless a snapshot with a larger number is there.
+///
+/// # Errors
+/// [`Error::Aborted`], [`Error::CacheIo`]; what was at `path` is as it was.
+pub(super) fn replace_file(
+    path: &Path,
+    number: u64,
+    call: &Call,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    replace(path, number, call, write).map_err(|source| {
+        if call.is_cancelled() {
+            return Error::Aborted;
+        }
+        Error::CacheIo {
+            path: path.into(),
+            action: "written",
+            source,
+        }
+    })
+}
+
+fn replace(
+    path: &Path,
+    number: u64,
+    call: &Call,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let target = follow_links(path)?;
+    let existing = match fs::metadata(&target) {
+        Ok(existing) => {
+            // Renaming would replace a device too.
+            require_regular(&existing)?;
+            Some(existing)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let directory = match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    temporary::remove_abandoned(directory);
+    let mut file = temporary::create(directory, existing.as_ref())?;
+    write(&mut UnlessCancelled {
+        file: file.as_file_mut(),
+        call,
+    })?;
+    file.as_file().sync_all()?;
+    // Before the file is replaced, so that nothing but a failing disk is told afterwards.
+    let opened = open_directory(directory)?;
+    if !call.complete() {
+        return Err(io::Error::other(Error::Aborted));
+    }
+    persist(number, file, &target, directory)?;
+    opened.map_or(Ok(()), |directory| sync_directory(&directory))
+}
+
+/// Gives a finished file its name, unless a later snapshot has it.
+fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
+    let name = target.file_name().unwrap_or_default();
+    // Windows cannot tell the canonical name of every directory (on a RAM disk, say), and Wine none of more than 260 characters.
+    // The name only puts the saves of one file in order, so one that is merely absolute serves then.
+    let place = fs::canonicalize(directory)
+        .or_else(|_| path::absolute(directory))?
+        .join(name);
+    let began = Instant::now();
+    loop {
+        let mut saved = SAVED.lock().unwrap_or_else(PoisonError::into_inner);
+        if saved.get(&place).is_some_and(|&other| other > number) {
+            return Ok(());
+        }
+        let Err(failed) = rename(file, target) else {
+            saved.put(place, number);
+            return Ok(());
+        };
+        // Saves of other files need not wait for this one.
+        drop(saved);
+        if !is_open(&failed.error) || began.elapsed() > PATIENCE {
+            return Err(failed.error);
+        }
+        thread::sleep(Duration::from_millis(5));
+        file = failed.file;
+    }
+}
+
+/// How long a save on Windows waits for others that have the file open. One second was too short where a thread did nothing but load
+/// it; npm waits for its own files for up to a minute.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Gives a file another's name.
+///
+/// Windows does not let go of a name while somebody loads or replaces the file that has it. The call that `tempfile` makes then fails
+/// at once; the one of `fs::rename` succeeds where the file system can delete open files, as NTFS can. Elsewhere the save waits.
+fn rename(file: NamedTempFile, target: &Path) -> std::result::Result<(), PersistError> {
+    match file.persist(target) {
+        Err(failed) if !is_open(&failed.error) || fs::rename(failed.file.path(), target).is_err() => {
+            Err(failed)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file could not be replaced because somebody has it open, on Windows.
+fn is_open(error: &io::Error) -> bool {
+    cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
+}
+
+/// The header of a file, padded with spaces: what follows is aligned.
+pub(super) fn header(
+    version: &str,
+    tensors: Vec<(String, TensorInfo)>,
+    options: &Options,
+    clock: SystemTime,
+    origin: &Origin,
+) -> std::result::Result<Vec<u8>, String> {
+    let mut metadata = HashMap::from([
+        ("format", FORMAT.into()),
+        ("version", version.into()),
+        ("max_elements", options.max_elements.to_string()),
+        ("saved_at", microseconds(clock).to_string()),
+    ]);
+    if let Some(time_to_live) = options.time_to_live {
+        metadata.insert("ttl_ms", milliseconds(time_to_live).to_string());
+    }
+    if let Some(model) = &origin.model {
+        metadata.insert("model", model.model.clone());
+        metadata.insert("dtype", model.dtype.clone());
+        if let Some(sha256) = &model.sha256 {
+            metadata.insert("model_sha256", sha256.clone());
+        }
+    }
+    if let Some(method) = &origin.method {
+        metadata.insert("method", method.clone());
+    }
+    let metadata = metadata
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect();
+    let header = Metadata::new(Some(metadata), tensors).map_err(|error| error.to_string())?;
+    let mut header = serde_json::to_vec(&header).map_err(|error| error.to_string())?;
+    header.resize(header.len().next_multiple_of(LENGTH_BYTES), b' ');
+    Ok(header)
+}
+
+/// The path that `path` leads to when it is a symbolic link, also one to nothing.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    /// What Linux allows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&path) {
+            Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
+            // The path is not a link, or does not exist.
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// Opens a directory, for [`sync_directory`]; `None` where the system does not open it.
+fn open_directory(directory: &Path) -> io::Result<Option<fs::File>> {
+    if cfg!(not(unix)) {
+        // Other systems cannot open a directory as a file, so its names cannot be written out.
+        return Ok(None);
+    }
+    match fs::File::open(directory) {
+        // Files can be replaced in a directory that cannot be read.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// Has a renamed file keep its name when the power fails.
+fn sync_directory(directory: &fs::File) -> io::Result<()> {
+    match directory.sync_all() {
+        // Some file systems do not support this, and need not: they write the name out with the file.
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported
+            ) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}

@@ -1,0 +1,478 @@
+//! The trace memory as a file: version 5 of the [format](super).
+//!
+//! | tensor       | type and shape            | what                                                                    |
+//! | ------------ | ------------------------- | ----------------------------------------------------------------------- |
+//! | `added`      | I64, traces               | when each trace was added: microseconds since 1970, by the wall clock   |
+//! | `label_ends` | U64, traces               | where its label ends in `labels`; it begins where the one before ends   |
+//! | `term_ends`  | U64, traces               | where its words end in `terms` and `counts`, likewise                   |
+//! | `novelties`  | F64, traces               | the novelty that it was scored with; NaN if that is not known           |
+//! | `words`      | U64, words                | the XXH3-64 of each word                                                |
+//! | `terms`      | U32, words of all traces  | for each word of each trace, its place in `words`; in the order of hashes |
+//! | `vectors`    | F32, traces by dimensions | the embeddings, oldest first; none if words alone are compared          |
+//! | `counts`     | U16, words of all traces  | c(t), as [`Count::code`] gives it                                       |
+//! | `labelled`   | BOOL, traces              | whether it has a label                                                  |
+//! | `fingerprints` | U8, traces by 16        | its fingerprint; zeros where the novelty is not known                   |
+//! | `labels`     | U8, bytes                 | the labels one after another, in UTF-8                                  |
+//! | `checksum`   | U8, 16                    | the XXH3-128 of all bytes before it, the highest byte first             |
+//!
+//! The metadata are those of a vector cache, where `method` is `lexical` or `full`. Files of version 3 have
+//! neither `novelties` nor `fingerprints`.
+
+use std::{
+    io::{self, Read, Write},
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::{Instant, SystemTime},
+};
+
+use safetensors::tensor::{Dtype, TensorInfo};
+
+use knowledgepulse_error::{Call, Error, Result, fault};
+use knowledgepulse_trace::{
+    label::Fingerprint,
+    words::{Count, MOST_WORDS},
+};
+
+use super::{
+    CHECKSUM_BYTES, Labels, LoadOptions, Unreadable, damaged,
+    header::{LARGEST_NUMBER, READ_TRACES, TRACES, in_order, read_header, require_tensors},
+    microseconds, moments, read_file, require_ascending,
+    snapshot::{NEXT_NUMBER, TOO_MANY_BYTES, header, replace_file, write_fingerprints, write_novelties},
+    streams::{BUFFER_BYTES, HashedInput, HashedOutput},
+};
+use crate::{
+    moment::Moment,
+    simd::GROUP,
+    traces::{Held, Method, TraceMemory},
+    vectors::{Options, Origin, blocks::Blocks},
+};
+
+/// The state of a trace memory at one moment, which stays as it is while the memory goes on.
+#[derive(Debug)]
+pub struct TraceSnapshot {
+    options: Options,
+    method: Method,
+    held: Vec<Arc<Held>>,
+    hashes: Vec<u64>,
+    vectors: Blocks,
+    origin: Origin,
+    taken: Moment,
+    clock: SystemTime,
+    number: u64,
+}
+
+impl TraceMemory {
+    /// The state of this memory at `now`, when the wall clock says `clock`. It shares the traces with the memory, and copies eight
+    /// bytes for each of them and each word that is remembered.
+    pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> TraceSnapshot {
+        let (held, hashes, vectors) = self.state(now);
+        TraceSnapshot {
+            options: *self.options(),
+            method: self.method(),
+            held,
+            hashes,
+            vectors,
+            origin: Origin {
+                model: self.model().cloned(),
+                method: Some(self.method().name().into()),
+            },
+            taken: Moment::at(now),
+            clock,
+            number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// The memory in the file at `path`, as old as the wall clock says.
+    ///
+    /// # Errors
+    /// Those of [`VectorCache::load`](crate::vectors::VectorCache::load); [`Error::CacheOtherKind`] is for a file of vectors alone.
+    pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
+        Self::load_unless_cancelled(path, options, &Call::default())
+    }
+
+    /// As [`TraceMemory::load`], for a call that can be cancelled until the file is read.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`TraceMemory::load`].
+    pub fn load_unless_cancelled(path: &Path, options: LoadOptions, call: &Call) -> Result<Self> {
+        read_file(path, call, |file, length| {
+            Self::read(file, length, options, Instant::now(), SystemTime::now())
+        })
+    }
+
+    /// The memory in the `length` bytes of `input`, at `now`, when the wall clock says `clock`.
+    ///
+    /// # Errors
+    /// What [`TraceMemory::load`] puts into words.
+    pub fn read(
+        input: impl Read,
+        length: u64,
+        options: LoadOptions,
+        now: Instant,
+        clock: SystemTime,
+    ) -> std::result::Result<Self, Unreadable> {
+        let mut input = HashedInput::new(io::BufReader::with_capacity(BUFFER_BYTES, input));
+        fault::point("load");
+        let (header, about) = read_header(&mut input, length, &READ_TRACES)?;
+        let shape = |name| header.info(name).map(|info| &info.shape[..]);
+        let (Some(&[traces, dimensions]), Some(&[label_bytes]), Some(&[words]), Some(&[terms])) =
+            (shape("vectors"), shape("labels"), shape("words"), shape("terms"))
+        else {
+            return Err(damaged("it lacks the tensors of a trace memory"));
+        };
+        let expected =
+            tensors(about.scored, traces, dimensions, label_bytes, words, terms).unwrap_or_default();
+        require_tensors(&header, &expected)?;
+        let method = about.origin.method.as_deref().and_then(Method::from_name);
+        let method =
+            method.ok_or_else(|| damaged("it does not say by which method its traces are compared"))?;
+        if dimensions > LARGEST_NUMBER || (method == Method::Full) != (dimensions > 0) {
+            return Err(damaged("its vectors do not fit its method"));
+        }
+
+        let own = Options {
+            max_elements: options.max_elements.unwrap_or(about.max_elements),
+            dimensions: dimensions.max(1),
+            time_to_live: options.time_to_live.unwrap_or(about.time_to_live),
+        };
+        let added: Vec<i64> = input.read_values(traces)?;
+        let label_ends: Vec<u64> = input.read_values(traces)?;
+        let term_ends: Vec<u64> = input.read_values(traces)?;
+        let novelties: Vec<f64> = input.read_values(if about.scored { traces } else { 0 })?;
+        require_ascending("label_ends", &label_ends)?;
+        require_ascending("term_ends", &term_ends)?;
+        if term_ends.last().copied().unwrap_or(0) != terms as u64 {
+            return Err(damaged("its traces do not have all of its words"));
+        }
+        let hashes: Vec<u64> = input.read_values(words)?;
+        let terms: Vec<u32> = input.read_values(terms)?;
+        let skipped = traces.saturating_sub(own.max_elements);
+        let mut vectors: Vec<f32> = Vec::new();
+        let mut restored = Self::new(method, own);
+        for index in 0..traces {
+            vectors.resize(dimensions, 0.0);
+            input.read(bytemuck::cast_slice_mut(&mut vectors))?;
+            if index >= skipped && method == Method::Full {
+                restored.restore_vector(&vectors).map_err(|error| match error {
+                    Error::NotFinite { index: component, .. } => {
+                        damaged(format!("vectors[{index}][{component}] is not finite"))
+                    }
+                    error => Unreadable::Other(error),
+                })?;
+            }
+        }
+        let counts: Vec<u16> = input.read_values(terms.len())?;
+        let labels = Labels {
+            labelled: input.read_values(traces)?,
+            ends: label_ends,
+            fingerprints: input.read_values(novelties.len())?,
+            novelties,
+            bytes: input.read_values(label_bytes)?,
+        };
+        input.require_checksum()?;
+        restored.restore_words(&hashes);
+        let mut start = 0;
+        for (index, ((label, end), added)) in labels
+            .iter()
+            .zip(term_ends)
+            .zip(moments(&added, now, clock))
+            .enumerate()
+        {
+            let label = label?;
+            let end = usize::try_from(end).unwrap_or(usize::MAX);
+            let own = start..end;
+            start = end;
+            let places = &terms[own.clone()];
+            let hash = |place: u32| hashes.get(place as usize);
+            let are_words = places.len() <= MOST_WORDS
+                && places.iter().all(|&place| hash(place).is_some())
+                && places.windows(2).all(|pair| hash(pair[0]) < hash(pair[1]));
+            if !are_words {
+                return Err(damaged(format!(
+                    "the words of trace {index} are not those of a trace"
+                )));
+            }
+            if index >= skipped {
+                let words = places
+                    .iter()
+                    .copied()
+                    .zip(counts[own].iter().copied().map(Count::from_code));
+                restored.restore(label, added, words);
+            }
+        }
+        restored.finish_restoring(about.origin.model);
+        Ok(restored)
+    }
+}
+
+impl TraceSnapshot {
+    /// Writes the state to the file at `path`, as [`Snapshot::save`](super::Snapshot::save) does.
+    ///
+    /// # Errors
+    /// [`Error::CacheIo`]; what was at `path` is as it was.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        self.save_unless_cancelled(path, &Call::default())
+    }
+
+    /// As [`TraceSnapshot::save`], for a call that can be cancelled until the file is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] and those of [`TraceSnapshot::save`]; what was at `path` is as it was.
+    pub fn save_unless_cancelled(&self, path: &Path, call: &Call) -> Result<()> {
+        replace_file(path, self.number, call, |output| self.write(output))
+    }
+
+    /// Writes the state in the format of the module.
+    ///
+    /// # Errors
+    /// Those of `output`.
+    pub fn write(&self, output: impl Write) -> io::Result<()> {
+        let labels = || self.held.iter().map(|held| held.label.as_ref());
+        let label_bytes = || labels().map(|label| label.map_or(0, |label| label.len()));
+        let words = || self.held.iter().flat_map(|held| &held.words);
+        let dimensions = match self.method {
+            Method::Full => self.options.dimensions,
+            Method::Lexical => 0,
+        };
+        let tensors = tensors(
+            true,
+            self.held.len(),
+            dimensions,
+            label_bytes().sum(),
+            self.hashes.len(),
+            self.held.iter().map(|held| held.words.len()).sum(),
+        );
+        let header = tensors
+            .ok_or_else(|| TOO_MANY_BYTES.to_owned())
+            .and_then(|tensors| header(TRACES, tensors, &self.options, self.clock, &self.origin))
+            .map_err(io::Error::other)?;
+        let mut output = HashedOutput::new(output);
+        output.write(&(header.len() as u64).to_le_bytes())?;
+        output.write(&header)?;
+        fault::point("save");
+        let clock = microseconds(self.clock);
+        for held in &self.held {
+            let age = held.added.age(self.taken).as_micros();
+            let added = clock.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
+            output.write(&added.to_le_bytes())?;
+        }
+        let mut write_ends = |lengths: &mut dyn Iterator<Item = usize>| {
+            let mut end = 0;
+            for length in lengths {
+                end += length as u64;
+                output.write(&end.to_le_bytes())?;
+            }
+            io::Result::Ok(())
+        };
+        write_ends(&mut label_bytes())?;
+        write_ends(&mut self.held.iter().map(|held| held.words.len()))?;
+        write_novelties(&mut output, labels())?;
+        for hash in &self.hashes {
+            output.write(&hash.to_le_bytes())?;
+        }
+        for word in words() {
+            output.write(&{ word.term }.to_le_bytes())?;
+        }
+        for entry in self.vectors.entries() {
+            let mut left = dimensions;
+            for group in entry.components {
+                output.write(bytemuck::cast_slice(&group.0[..left.min(GROUP)]))?;
+                left = left.saturating_sub(GROUP);
+            }
+        }
+        for word in words() {
+            output.write(&{ word.count }.code().to_le_bytes())?;
+        }
+        for label in labels() {
+            output.write(&[u8::from(label.is_some())])?;
+        }
+        write_fingerprints(&mut output, labels())?;
+        for label in labels().flatten() {
+            output.write(label.as_bytes())?;
+        }
+        output.finish()
+    }
+}
+
+/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
+fn tensors(
+    scored: bool,
+    traces: usize,
+    dimensions: usize,
+    label_bytes: usize,
+    words: usize,
+    terms: usize,
+) -> Option<Vec<(String, TensorInfo)>> {
+    in_order(
+        scored,
+        &[
+            ("added", Dtype::I64, &[traces]),
+            ("label_ends", Dtype::U64, &[traces]),
+            ("term_ends", Dtype::U64, &[traces]),
+            ("novelties", Dtype::F64, &[traces]),
+            ("words", Dtype::U64, &[words]),
+            ("terms", Dtype::U32, &[terms]),
+            ("vectors", Dtype::F32, &[traces, dimensions]),
+            ("counts", Dtype::U16, &[terms]),
+            ("labelled", Dtype::BOOL, &[traces]),
+            ("fingerprints", Dtype::U8, &[traces, size_of::<Fingerprint>()]),
+            ("labels", Dtype::U8, &[label_bytes]),
+            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+
+    use super::*;
+    use crate::traces::TraceEntry;
+    use std::time::Duration;
+
+    fn memory(method: Method) -> TraceMemory {
+        TraceMemory::new(
+            method,
+            Options {
+                max_elements: 4,
+                dimensions: 3,
+                time_to_live: Some(Duration::from_secs(60)),
+            },
+        )
+    }
+
+    fn words(text: &str) -> Words {
+        Words::of(&with_texts(text, &[]))
+    }
+
+    /// A memory from which words are gone, with the queries that it is asked.
+    fn filled(method: Method, now: Instant) -> TraceMemory {
+        let mut memory = memory(method);
+        for (index, text) in ["gone", "flight seattle", "", "flight boston", "hotel boston"]
+            .into_iter()
+            .enumerate()
+        {
+            let label = format!("t{index}").into();
+            memory
+                .add(
+                    TraceEntry {
+                        words: &words(text),
+                        vector: Some(&[1.0, index as f32, 0.5]),
+                        label: (index != 3).then_some(&label),
+                        model: None,
+                    },
+                    now,
+                )
+                .unwrap();
+        }
+        memory
+    }
+
+    fn bytes(memory: &mut TraceMemory, now: Instant, clock: SystemTime) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        memory.snapshot(now, clock).write(&mut bytes).unwrap();
+        bytes
+    }
+
+    fn read(
+        bytes: &[u8],
+        options: LoadOptions,
+        now: Instant,
+        clock: SystemTime,
+    ) -> std::result::Result<TraceMemory, Unreadable> {
+        TraceMemory::read(bytes, bytes.len() as u64, options, now, clock)
+    }
+
+    #[test]
+    fn what_is_loaded_finds_the_same() {
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        for method in [Method::Lexical, Method::Full] {
+            let mut memory = filled(method, now);
+            let saved = bytes(&mut memory, now, clock);
+            let mut loaded = read(&saved, LoadOptions::default(), now, clock).unwrap();
+            assert_eq!((loaded.method(), loaded.options().max_elements), (method, 4));
+            let found = |memory: &mut TraceMemory, text: &str| {
+                let entry = TraceEntry {
+                    words: &words(text),
+                    vector: Some(&[1.0, 2.0, 0.25]),
+                    label: None,
+                    model: None,
+                };
+                memory.nearest(entry, 9, now).unwrap()
+            };
+            for text in ["flight seattle", "boston", "gone", "", "hotel flight new"] {
+                assert_eq!(found(&mut loaded, text), found(&mut memory, text));
+            }
+            assert_eq!(loaded.len(now + Duration::from_secs(61)), 0);
+            // It goes on as the other does.
+            let mut loaded = read(&saved, LoadOptions::default(), now, clock).unwrap();
+            for memory in [&mut loaded, &mut memory] {
+                let entry = TraceEntry {
+                    words: &words("train boston"),
+                    vector: Some(&[0.0, 1.0, 1.0]),
+                    label: None,
+                    model: None,
+                };
+                memory.compare_and_add(entry, now).unwrap();
+            }
+            assert_eq!(found(&mut loaded, "train"), found(&mut memory, "train"));
+        }
+    }
+
+    #[test]
+    fn the_newest_are_loaded_within_other_bounds() {
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        let saved = bytes(&mut filled(Method::Full, now), now, clock);
+        let options = LoadOptions {
+            max_elements: Some(1),
+            time_to_live: Some(None),
+        };
+        let mut loaded = read(&saved, options, now, clock + Duration::from_secs(3600)).unwrap();
+        assert_eq!(loaded.len(now), 1);
+        let stored = loaded.stored(0..u64::MAX, now).unwrap();
+        assert_eq!(
+            (stored.label.as_deref(), stored.words),
+            (Some("t4"), words("hotel boston"))
+        );
+        assert_eq!(stored.vector, Some(vec![1.0, 4.0, 0.5]));
+    }
+
+    #[test]
+    fn every_damaged_byte_is_found() {
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        let saved = bytes(&mut filled(Method::Full, now), now, clock);
+        for index in 0..saved.len() {
+            let mut damaged = saved.clone();
+            damaged[index] ^= 0x10;
+            let read_all = read(&damaged, LoadOptions::default(), now, clock);
+            assert!(matches!(read_all, Err(Unreadable::Damaged(_))), "{index}");
+        }
+        for length in 0..saved.len() {
+            let read_all = read(&saved[..length], LoadOptions::default(), now, clock);
+            assert!(matches!(read_all, Err(Unreadable::Damaged(_))), "{length}");
+        }
+    }
+
+    #[test]
+    fn the_two_kinds_of_file_are_told_apart() {
+        use crate::vectors::VectorCache;
+        let (now, clock) = (Instant::now(), SystemTime::now());
+        let traces = bytes(&mut filled(Method::Full, now), now, clock);
+        let mut vectors = Vec::new();
+        VectorCache::default()
+            .snapshot(now, clock)
+            .write(&mut vectors)
+            .unwrap();
+        let options = LoadOptions::default();
+        let Err(Unreadable::OtherKind { held, other }) =
+            VectorCache::read(&traces[..], traces.len() as u64, options, now, clock)
+        else {
+            panic!("a trace memory was read as a vector cache");
+        };
+        assert_eq!((&held[..], other), ("traces of novelty 'full'", "vectors"));
+        let Err(Unreadable::OtherKind { held, other }) = read(&vectors, options, now, clock) else {
+            panic!("a vector cache was read as a trace memory");
+        };
+        assert_eq!((&held[..], other), ("vectors", "traces"));
+    }
+}

@@ -1,0 +1,165 @@
+//! How new a trace is to a memory of traces, by its words and, where there is a model, by the embedding of a digest of it.
+//!
+//! The pieces of a trace are its objective and the content of each step, and U(p) is the set of words of a piece `p` ([`words`](knowledgepulse_trace::words)).
+//!
+//! - c(t) = Σ (|U(p)| + 6)^-½ over the pieces `p` that contain the word `t`. So long and short steps count nearly alike: neither the
+//!   words of a dump drown those of a dialogue, nor a few short steps all others.
+//! - w(t) = ln(M + 1) - ln(max(1, df(t))), where `M` traces are remembered and df(t) of them contain `t`.
+//! - L(q, d) = Σ c_q c_d w² / (|c_q w| |c_d w|), a cosine: [`Similarity::lexical`].
+//! - C(q, d), the sum of w(t) over the words of `q` that `d` has too, divided by that over all words of `q`:
+//!   [`Similarity::contained`].
+//! - E(q, d) = max(0, cos(P e_q, P e_d)), where `e` is the embedding of the [`digest`](knowledgepulse_trace::digest::of) and P is the memory's
+//!   [projection](crate::traces): [`Similarity::embedded`].
+//! - N = 1 - max over `d` of max(0.7 L + 0.3 E, C⁴), or without a model of max(L, C⁴); 0.5 if nothing is remembered.
+//!
+//! Traces without any word are alike: L and C of two such traces are 1. With any other trace both are 0.
+//!
+//! What was measured to choose this, and what was dropped, is told in docs/novelty.md.
+
+use knowledgepulse_trace::words::Words;
+
+/// The novelty of a trace that cannot be compared: there is no embedder, or the memory is empty.
+pub const NEUTRAL_NOVELTY: f64 = 0.5;
+
+/// The novelty of what has this similarity to the nearest entry of a memory of vectors; `None` stands for an empty memory.
+#[must_use]
+pub fn of_similarity(similarity: Option<f64>) -> f64 {
+    similarity.map_or(NEUTRAL_NOVELTY, |similarity| 1.0 - similarity)
+}
+
+/// How much L and E count where there is an embedding: .3 and .5 for E gave the same.
+const LEXICAL_SHARE: f64 = 0.7;
+const EMBEDDED_SHARE: f64 = 1.0 - LEXICAL_SHARE;
+
+/// How similar a trace is to a remembered one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Similarity {
+    /// L: the cosine of the weighted words, 0 to 1.
+    pub lexical: f64,
+    /// C: which part of the trace's words the other one contains, by their weights, 0 to 1.
+    pub contained: f64,
+    /// E: the cosine of the projected embeddings, 0 to 1; `None` without a model.
+    pub embedded: Option<f64>,
+}
+
+impl Similarity {
+    /// The similarity as one number, 0 to 1: novelty is 1 minus the largest.
+    #[must_use]
+    pub fn value(&self) -> f64 {
+        combine(self.lexical, self.embedded).max(power(self.contained))
+    }
+}
+
+/// What L and E make together.
+#[must_use]
+pub fn combine(lexical: f64, embedded: Option<f64>) -> f64 {
+    match embedded {
+        Some(embedded) => LEXICAL_SHARE * lexical + EMBEDDED_SHARE * embedded,
+        None => lexical,
+    }
+}
+
+/// C⁴: near 0 unless nearly all of a trace is contained in the other.
+#[must_use]
+pub fn power(contained: f64) -> f64 {
+    (contained * contained) * (contained * contained)
+}
+
+/// The weight of a word that `traces` of `memory` remembered traces contain. It is above 0, because `traces` is at
+/// most `memory`.
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+pub fn weight(memory: usize, traces: usize) -> f64 {
+    ((memory + 1) as f64).ln() - (traces.max(1) as f64).ln()
+}
+
+/// The sums over the words of one trace, or those that it shares with another. They are added in the order of the words' hashes, so
+/// that the same words give the same bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Sums {
+    /// Σ of the products of the weighted counts.
+    pub product: f64,
+    /// Σ of the weights.
+    pub weight: f64,
+}
+
+impl Sums {
+    /// Adds a word with the counts that two traces have of it, or one trace twice.
+    #[inline]
+    pub fn add(&mut self, count: f64, other: f64, weight: f64) {
+        self.product += (count * weight) * (other * weight);
+        self.weight += weight;
+    }
+
+    /// L and C of a trace with the sums `self` and one with the sums `other`, which share words with the sums `shared`.
+    #[must_use]
+    pub fn compare(&self, other: &Self, shared: &Self) -> (f64, f64) {
+        match (self.weight > 0.0, other.weight > 0.0) {
+            (false, false) => (1.0, 1.0),
+            (true, true) => {
+                // Of equal traces the three products are equal, and the root of the square of a number is the number.
+                let lexical = shared.product / (self.product * other.product).sqrt();
+                (lexical.min(1.0), shared.weight / self.weight)
+            }
+            _ => (0.0, 0.0),
+        }
+    }
+}
+
+/// Compares a trace with another, by their words and how many of `memory` remembered traces contain a word. For memories elsewhere,
+/// such as a database: [`crate::traces::TraceMemory`] does the same for all that it remembers.
+#[must_use]
+pub fn compare(
+    words: &Words,
+    other: &Words,
+    memory: usize,
+    traces_with: impl Fn(u64) -> usize,
+) -> (f64, f64) {
+    let weight_of = |hash| weight(memory, traces_with(hash));
+    let sums = |words: &Words| {
+        let mut sums = Sums::default();
+        for word in words.iter() {
+            let count = word.count.value();
+            sums.add(count, count, weight_of(word.hash));
+        }
+        sums
+    };
+    let mut shared = Sums::default();
+    let mut others = other.iter().peekable();
+    for word in words.iter() {
+        while others.next_if(|other| other.hash < word.hash).is_some() {}
+        if let Some(other) = others.next_if(|other| other.hash == word.hash) {
+            shared.add(word.count.value(), other.count.value(), weight_of(word.hash));
+        }
+    }
+    sums(words).compare(&sums(other), &shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_every_trace_weigh_something() {
+        for memory in [1, 2, 1000, 100_000_000] {
+            assert!(weight(memory, memory) > 0.0);
+            assert_eq!(weight(memory, 0), weight(memory, 1));
+        }
+    }
+
+    #[test]
+    fn containment_counts_only_when_it_is_nearly_whole() {
+        let similarity = |lexical, contained, embedded| {
+            let similarity = Similarity {
+                lexical,
+                contained,
+                embedded,
+            };
+            similarity.value()
+        };
+        assert_eq!(similarity(0.5, 1.0, None), 1.0);
+        assert_eq!(similarity(0.5, 0.5, None), 0.5);
+        assert_eq!(similarity(0.5, 0.5, Some(1.0)), 0.7 * 0.5 + (1.0 - 0.7));
+        assert_eq!(similarity(0.0, 0.0, Some(0.0)), 0.0);
+    }
+}

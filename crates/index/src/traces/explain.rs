@@ -1,0 +1,141 @@
+//! Which words of a trace explain its similarity to another one.
+
+use knowledgepulse_trace::{Trace, words};
+
+use super::WordShare;
+
+/// The most words of what is shared, and of what is new.
+const MOST_EXPLAINED: usize = 10;
+
+/// A word of a trace that is compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainedWord {
+    /// The word after normalisation, cut to 64 characters.
+    pub text: String,
+    /// Of a shared word its part of L, of a new one its part of 1 - C.
+    pub weight: f64,
+    /// How many remembered traces contain it.
+    pub traces: usize,
+}
+
+/// The words that weigh most in the similarity of a trace to another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExplainedWords {
+    /// Of those that both have, at most ten, the one with the largest weight first.
+    pub shared: Vec<ExplainedWord>,
+    /// Of those that the other trace lacks, likewise.
+    pub new: Vec<ExplainedWord>,
+}
+
+impl ExplainedWords {
+    /// Those of `trace`, by what each of its words says.
+    #[must_use]
+    pub fn of(trace: &Trace, shares: &[WordShare]) -> Self {
+        let shared = heaviest(shares.iter().filter(|share| share.shared), |share| share.lexical);
+        let new = heaviest(shares.iter().filter(|share| !share.shared), |share| share.weight);
+        let hashes: Vec<_> = shared.iter().chain(&new).map(|(share, _)| share.hash).collect();
+        let mut texts = words::texts(trace, &hashes).into_iter();
+        let mut named = |words: Vec<(&WordShare, f64)>| {
+            let named = words
+                .into_iter()
+                .zip(texts.by_ref())
+                .filter_map(|((share, weight), text)| {
+                    Some(ExplainedWord {
+                        text: text?,
+                        weight,
+                        traces: share.traces,
+                    })
+                });
+            named.collect()
+        };
+        Self {
+            shared: named(shared),
+            new: named(new),
+        }
+    }
+}
+
+/// The words with the largest weights, of equal ones those with the smallest hashes.
+fn heaviest<'s>(
+    shares: impl Iterator<Item = &'s WordShare>,
+    weight: impl Fn(&WordShare) -> f64,
+) -> Vec<(&'s WordShare, f64)> {
+    let mut words: Vec<_> = shares.map(|share| (share, weight(share))).collect();
+    words.sort_unstable_by(|(one, heavy), (other, light)| {
+        light.total_cmp(heavy).then(one.hash.cmp(&other.hash))
+    });
+    words.truncate(MOST_EXPLAINED);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+
+    use super::*;
+    use crate::{
+        traces::{Method, TraceEntry, TraceMemory},
+        vectors::Options,
+    };
+    use std::time::Instant;
+
+    fn explained(remembered: &[&str], trace: &Trace) -> (f64, f64, ExplainedWords) {
+        let now = Instant::now();
+        let mut memory = TraceMemory::new(Method::Lexical, Options::default());
+        fn entry(words: &Words) -> TraceEntry<'_> {
+            TraceEntry {
+                words,
+                vector: None,
+                label: None,
+                model: None,
+            }
+        }
+        for text in remembered {
+            memory
+                .add(entry(&Words::of(&with_texts(text, &[]))), now)
+                .unwrap();
+        }
+        let words = Words::of(trace);
+        let (nearest, shares) = memory
+            .compare_and_explain(entry(&words), true, true, now)
+            .unwrap();
+        let similarity = nearest.unwrap().similarity;
+        // What was remembered with this call has no part in it.
+        assert_eq!(memory.len(now), remembered.len() + 1);
+        (
+            similarity.lexical,
+            similarity.contained,
+            ExplainedWords::of(trace, &shares),
+        )
+    }
+
+    fn texts(words: &[ExplainedWord]) -> Vec<&str> {
+        words.iter().map(|word| word.text.as_str()).collect()
+    }
+
+    fn sum(words: &[ExplainedWord]) -> f64 {
+        words.iter().map(|word| word.weight).sum()
+    }
+
+    #[test]
+    fn the_heaviest_words_come_first_and_add_up() {
+        let trace = with_texts("FLIGHT to Boston", &["tomorrow, to Boston", "Tomorrow"]);
+        let (lexical, contained, words) = explained(&["flight to boston", "flight to seattle"], &trace);
+        assert_eq!(texts(&words.new), ["tomorrow"]);
+        assert_eq!(words.new[0].traces, 0);
+        // The other two are in both remembered traces, and Boston counts twice here.
+        assert_eq!(words.shared[0].text, "boston");
+        assert_eq!(words.shared[0].traces, 1);
+        assert_eq!(texts(&words.shared[1..]), ["to", "flight"]);
+        assert!((sum(&words.shared) - lexical).abs() < 1e-12);
+        assert!((sum(&words.new) - (1.0 - contained)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn at_most_ten_are_told() {
+        let many: String = (0..40).map(|number| format!("word{number} ")).collect();
+        let (lexical, _, words) = explained(&[&many], &with_texts(&many, &["only here"]));
+        assert_eq!((words.shared.len(), texts(&words.new).len()), (10, 2));
+        assert!(sum(&words.shared) < lexical);
+    }
+}

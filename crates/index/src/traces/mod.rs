@@ -1,0 +1,711 @@
+//! The trace memory: what is remembered of traces for their [novelty](crate::similarity), oldest first out.
+
+pub mod draft;
+pub mod explain;
+pub mod postings;
+mod projection;
+mod rate;
+mod search;
+pub mod statistics;
+pub(crate) mod terms;
+mod transaction;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    convert::Infallible,
+    ops::Range,
+    sync::Arc,
+    time::Instant,
+};
+
+use knowledgepulse_error::{Error, Result, fault};
+use knowledgepulse_os::return_freed_memory;
+use knowledgepulse_trace::{
+    label::{self, Fingerprint, Label},
+    words::{Count, Word, Words},
+};
+
+use crate::{
+    moment::Moment,
+    similarity::{NEUTRAL_NOVELTY, Similarity, Sums, combine, power},
+    vectors::{ModelIdentity, Options, Origin, blocks::Blocks, require_short, scaled::Scaled},
+};
+use projection::{Projection, Sample};
+use rate::Rating;
+use search::{Query, Scratch};
+use terms::{HeldWord, Posting, Terms};
+use transaction::Transaction;
+
+/// What traces are compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Their words, which needs no model.
+    Lexical,
+    /// Their words, and the embeddings of their digests.
+    Full,
+}
+
+impl Method {
+    /// What a memory, a file and an option call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lexical => "lexical",
+            Self::Full => "full",
+        }
+    }
+
+    /// The method with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Lexical, Self::Full]
+            .into_iter()
+            .find(|method| method.name() == name)
+    }
+}
+
+/// A trace as it is compared and remembered.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceEntry<'e> {
+    /// Its words.
+    pub words: &'e Words,
+    /// The embedding of its digest; a memory that compares words alone does not look at it.
+    pub vector: Option<&'e [f32]>,
+    /// What it is remembered by.
+    pub label: Option<&'e Label>,
+    /// The model that the embedding comes from, as far as it is known.
+    pub model: Option<&'e ModelIdentity>,
+}
+
+impl TraceEntry<'_> {
+    /// The label of this trace with its novelty, by the remembered trace that is most similar.
+    fn label_scored(&self, nearest: Option<&SimilarTrace>) -> Option<Label> {
+        self.label.map(|label| label.with_novelty(novelty(nearest)))
+    }
+
+    /// This trace with another label.
+    fn labelled<'l>(&self, label: Option<&'l Label>) -> TraceEntry<'l>
+    where
+        Self: 'l,
+    {
+        TraceEntry { label, ..*self }
+    }
+}
+
+/// A remembered trace that is similar to another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimilarTrace {
+    /// How many living traces are older.
+    pub index: usize,
+    /// How similar it is.
+    pub similarity: Similarity,
+    /// What it was added with.
+    pub label: Option<Label>,
+}
+
+/// The novelty of a trace by the remembered trace that is most similar to it: 0 for a duplicate to 1 for what resembles nothing,
+/// and [`NEUTRAL_NOVELTY`] if nothing is remembered.
+#[must_use]
+pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
+    nearest.map_or(NEUTRAL_NOVELTY, |nearest| 1.0 - nearest.similarity.value())
+}
+
+/// What a word of a trace says about its similarity to a remembered one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WordShare {
+    /// Which word it is: [`words::texts`](knowledgepulse_trace::words::texts) tells how the trace spells it.
+    pub hash: u64,
+    /// How many remembered traces contain it.
+    pub traces: usize,
+    /// Whether the other trace contains it.
+    pub shared: bool,
+    /// Its part of the sum of the trace's weights: C is the sum of those that are shared.
+    pub weight: f64,
+    /// Its part of L; 0 unless it is shared.
+    pub lexical: f64,
+}
+
+/// A trace as it lies in the memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredTrace {
+    /// Its sequence number: see [`TraceMemory::sequence`].
+    pub sequence: u64,
+    /// Its words.
+    pub words: Words,
+    /// The embedding of its digest; `None` in a memory that compares words alone. One whose largest component is not within 2^-40
+    /// and 2^40 is here at another scale, by a power of two.
+    pub vector: Option<Vec<f32>>,
+    /// What it was added with.
+    pub label: Option<Label>,
+}
+
+/// A remembered trace, without its embedding.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) label: Option<Label>,
+    pub(crate) added: Moment,
+    /// In the order of the words' hashes.
+    pub(crate) words: Box<[HeldWord]>,
+}
+
+/// A bounded first-in-first-out memory of traces that answers which are the most similar ones, exactly.
+///
+/// No result depends on the order in which traces came, on those that were forgotten, or on the machine's number of threads: it is
+/// a function of which traces are remembered. Only of equally similar traces the older comes first.
+///
+/// A trace takes 12 to 13 bytes for each of its words (at most [`MOST_WORDS`](knowledgepulse_trace::words::MOST_WORDS)) and about 150
+/// more beside its label, and with an embedding of 384 dimensions 2,000 more: 7 KB in the mean of real traces, with the words that
+/// no other trace has, which take 70 bytes each.
+///
+/// Every method that depends on the time takes it as `now`. Should it go backwards, a trace counts as no older than the one
+/// added before it.
+#[derive(Debug)]
+pub struct TraceMemory {
+    method: Method,
+    options: Options,
+    model: Option<ModelIdentity>,
+    held: VecDeque<Arc<Held>>,
+    ratings: VecDeque<Rating>,
+    terms: Terms,
+    /// The sequence number of the trace in slot 0.
+    base: u64,
+    /// How many traces were forgotten.
+    departed: u64,
+    held_bytes: usize,
+    /// The embeddings; empty if words alone are compared.
+    vectors: Blocks,
+    sample: Sample,
+    projection: Projection,
+    scaled: Scaled,
+    scratch: Scratch,
+    transaction: Option<Transaction>,
+    /// How many transactions there were.
+    transactions: u64,
+}
+
+/// A slot is a number of four bytes. With slots beyond this one they are numbered anew.
+const MOST_SLOTS: u64 = if cfg!(test) { 300 } else { u32::MAX as u64 };
+
+impl TraceMemory {
+    /// An empty memory. Memory is taken as traces come.
+    #[must_use]
+    pub fn new(method: Method, options: Options) -> Self {
+        Self {
+            method,
+            options,
+            model: None,
+            held: VecDeque::new(),
+            ratings: VecDeque::new(),
+            terms: Terms::default(),
+            base: 0,
+            departed: 0,
+            held_bytes: 0,
+            vectors: Blocks::new(options.dimensions),
+            sample: Sample::default(),
+            projection: Projection::default(),
+            scaled: Scaled::default(),
+            scratch: Scratch::default(),
+            transaction: None,
+            transactions: 0,
+        }
+    }
+
+    /// What traces are compared by.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The bounds that this memory was made with.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The model that the embeddings come from, if that was said.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelIdentity> {
+        self.model.as_ref()
+    }
+
+    /// Whether traces that are compared by this method and model compare with those here.
+    ///
+    /// # Errors
+    /// [`Error::CacheOtherMethod`], whatever is remembered; [`Error::CacheOtherModel`] if traces are.
+    pub fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
+        let own = Origin {
+            model: if self.is_empty(now) {
+                None
+            } else {
+                self.model.clone()
+            },
+            method: Some(self.method.name().into()),
+        };
+        own.require_comparable(origin)
+    }
+
+    /// Checks all that can be wrong with a trace before anything changes.
+    fn check(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
+        if let Some(label) = entry.label {
+            require_short(label)?;
+        }
+        if self.method == Method::Full {
+            self.scale(entry.vector)?;
+            let origin = Origin {
+                model: entry.model.cloned(),
+                method: None,
+            };
+            self.check_origin(&origin, now)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the embedding of a trace, for the next steps of a call.
+    fn scale(&mut self, vector: Option<&[f32]>) -> Result<()> {
+        let vector = vector.unwrap_or_default();
+        if vector.len() != self.options.dimensions {
+            return Err(Error::Dimensions {
+                expected: self.options.dimensions,
+                found: vector.len(),
+            });
+        }
+        self.scaled.set(vector, "vector")
+    }
+
+    /// Remembers a trace, which displaces the oldest one if the memory is full.
+    ///
+    /// # Errors
+    /// [`Error::LabelTooLong`]; with embeddings also [`Error::Dimensions`] for one that is missing or has a wrong length,
+    /// [`Error::NotFinite`], [`Error::CacheOtherModel`], [`Error::OutOfMemory`]. After an error the memory is as it was.
+    pub fn add(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
+        self.add_batch(&[entry], now)
+    }
+
+    /// Remembers traces without comparing them: all or none.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::add`].
+    pub fn add_batch(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
+        self.prepare(entries, now)?;
+        self.in_transaction(|memory| {
+            entries
+                .iter()
+                .try_for_each(|entry| memory.add_checked(*entry, now))
+        })
+    }
+
+    /// The remembered trace that is most similar to one; of equally similar ones, the oldest. Changes nothing, except that expired
+    /// traces leave.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::nearest`].
+    pub fn compare(&mut self, entry: TraceEntry, now: Instant) -> Result<Option<SimilarTrace>> {
+        Ok(self.nearest(entry, 1, now)?.pop())
+    }
+
+    /// As [`TraceMemory::compare`], and if it is to be `explained`, what each word of the trace says about the similarity. Then remembers
+    /// the trace if it is to be.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    pub fn compare_and_explain(
+        &mut self,
+        entry: TraceEntry,
+        explained: bool,
+        remember: bool,
+        now: Instant,
+    ) -> Result<(Option<SimilarTrace>, Vec<WordShare>)> {
+        let nearest = self.compare(entry, now)?;
+        let shares = match &nearest {
+            Some(nearest) if explained => self.word_shares(entry.words, nearest.index, now),
+            _ => Vec::new(),
+        };
+        if remember {
+            let label = entry.label_scored(nearest.as_ref());
+            self.add(entry.labelled(label.as_ref()), now)?;
+        }
+        Ok((nearest, shares))
+    }
+
+    /// Compares a trace, then remembers it.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    pub fn compare_and_add(&mut self, entry: TraceEntry, now: Instant) -> Result<Option<SimilarTrace>> {
+        Ok(self.compare_and_add_batch(&[entry], now)?.pop().flatten())
+    }
+
+    /// Compares and remembers traces one after another, so that each is compared with those before it too: all or none.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
+    pub fn compare_and_add_batch(
+        &mut self,
+        entries: &[TraceEntry],
+        now: Instant,
+    ) -> Result<Vec<Option<SimilarTrace>>> {
+        self.prepare(entries, now)?;
+        self.in_transaction(|memory| {
+            let compare_and_add = |entry: &TraceEntry| {
+                let nearest = memory.compare(*entry, now)?;
+                let label = entry.label_scored(nearest.as_ref());
+                memory.add_checked(entry.labelled(label.as_ref()), now)?;
+                Ok(nearest)
+            };
+            entries.iter().map(compare_and_add).collect()
+        })
+    }
+
+    /// Checks all traces that are to be added, and makes room for their embeddings, so that adding cannot fail halfway.
+    fn prepare(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
+        let mut model = None;
+        for entry in entries {
+            self.check(*entry, now)?;
+            if let (Some(first), Some(other)) = (*model.get_or_insert(entry.model), entry.model)
+                && !first.agrees_with(other)
+            {
+                return Err(Error::CacheOtherModel {
+                    held: first.to_string(),
+                    other: other.to_string(),
+                });
+            }
+        }
+        if self.method == Method::Full {
+            self.vectors
+                .reserve(entries.len().min(self.options.max_elements))?;
+        }
+        Ok(())
+    }
+
+    fn add_checked(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
+        if self.options.max_elements == 0 {
+            return Ok(());
+        }
+        if self.is_empty(now) {
+            self.model = None;
+        }
+        if self.method == Method::Full {
+            self.scale(entry.vector)?;
+            self.vectors.reserve(1)?;
+            if self.model.is_none() {
+                self.model = entry.model.cloned();
+            }
+        }
+        if self.held.len() == self.options.max_elements {
+            self.forget_oldest();
+        }
+        let words: Vec<_> = entry
+            .words
+            .iter()
+            .map(|word| (self.terms.place(word.hash), word.count))
+            .collect();
+        self.remember(entry.label.cloned(), Moment::at(now), &words);
+        Ok(())
+    }
+
+    /// Remembers a trace of words that have places already, and the embedding that was scaled last.
+    fn remember(&mut self, label: Option<Label>, added: Moment, words: &[(u32, Count)]) {
+        let slot = self.next_slot();
+        let first = self.first_slot();
+        let added = self.held.back().map_or(added, |latest| latest.added.max(added));
+        let words: Box<[HeldWord]> = words
+            .iter()
+            .map(|&(term, count)| HeldWord { term, count })
+            .collect();
+        let held = Arc::new(Held { label, added, words });
+        if let Some(transaction) = &mut self.transaction {
+            transaction.will_add(self.departed + self.held.len() as u64);
+        }
+        self.held_bytes += held_bytes(&held.words);
+        self.held.push_back(Arc::clone(&held));
+        // It is computed when all its words have their postings.
+        self.ratings.push_back(Rating::default());
+        fault::point("postings");
+        for &HeldWord { term, count } in &held.words {
+            self.terms.add_trace(term, Posting { slot, count });
+            rate::follow(&mut self.terms, term, &mut self.ratings, first);
+        }
+        let rating = self.rating(&held);
+        if let Some(newest) = self.ratings.back_mut() {
+            *newest = rating;
+        }
+        if self.method == Method::Full {
+            let hash = Sample::hash(&self.scaled.components);
+            self.sample.insert(hash, self.vectors.sequence().end);
+            self.vectors.push_back(&self.scaled, None, added);
+        }
+    }
+
+    /// The rating of a trace, by what its words are rated with.
+    fn rating(&self, held: &Held) -> Rating {
+        let mut rating = Rating::default();
+        for &HeldWord { term, count } in &held.words {
+            rating.add(count.value(), self.terms.get(term).rated);
+        }
+        rating
+    }
+
+    /// Forgets the oldest trace, in a transaction.
+    fn forget_oldest(&mut self) {
+        let Some(oldest) = self.held.front().cloned() else {
+            return;
+        };
+        if let Some(transaction) = &mut self.transaction {
+            transaction.will_forget(self.departed, Arc::clone(&oldest));
+        }
+        self.held.pop_front();
+        self.ratings.pop_front();
+        self.held_bytes -= held_bytes(&oldest.words);
+        self.departed += 1;
+        let first = self.first_slot();
+        for &HeldWord { term, .. } in &oldest.words {
+            self.terms.forget_oldest(term, first);
+            rate::follow(&mut self.terms, term, &mut self.ratings, first);
+        }
+        if self.method == Method::Full
+            && let Some(entry) = self.vectors.get(0)
+        {
+            self.sample
+                .remove(Sample::hash(entry.components), self.vectors.sequence().start);
+            let emptied = self.vectors.take_front();
+            if let Some(transaction) = &mut self.transaction {
+                transaction.keep(emptied);
+            }
+        }
+    }
+
+    /// The slot of the oldest trace.
+    #[allow(clippy::cast_possible_truncation)] // Below MOST_SLOTS.
+    fn first_slot(&self) -> u32 {
+        (self.departed - self.base) as u32
+    }
+
+    /// The slot of the next trace. Slots are numbered anew when there are too many.
+    #[allow(clippy::cast_possible_truncation)] // 2^32 traces would take 8 TB.
+    fn next_slot(&mut self) -> u32 {
+        let restorable = self
+            .transaction
+            .as_ref()
+            .map_or(self.departed, Transaction::departed);
+        if restorable > self.base && self.sequence_end() - self.base >= MOST_SLOTS {
+            self.terms.shift((restorable - self.base) as u32);
+            self.base = restorable;
+        }
+        self.first_slot() + self.held.len() as u32
+    }
+
+    fn sequence_end(&self) -> u64 {
+        self.departed + self.held.len() as u64
+    }
+
+    /// The `count` remembered traces that are most similar to one, the most similar first, and of equally similar ones the older
+    /// first; fewer if fewer are remembered.
+    ///
+    /// # Errors
+    /// With embeddings, [`Error::Dimensions`] for one that is missing or has a wrong length, [`Error::NotFinite`],
+    /// [`Error::CacheOtherModel`], [`Error::OutOfMemory`].
+    pub fn nearest(&mut self, entry: TraceEntry, count: usize, now: Instant) -> Result<Vec<SimilarTrace>> {
+        self.check(entry, now)?;
+        self.evict_expired(now);
+        let found = self.search(entry.words, count)?;
+        Ok(found
+            .into_iter()
+            .map(|(index, similarity)| SimilarTrace {
+                index,
+                similarity,
+                label: self.held[index].label.clone(),
+            })
+            .collect())
+    }
+
+    /// What each word of a trace says about its similarity to the remembered trace at `index`, in the order of the hashes; empty if
+    /// there is none at `index`.
+    pub fn word_shares(&mut self, words: &Words, index: usize, now: Instant) -> Vec<WordShare> {
+        self.evict_expired(now);
+        let query = Query::new(words, &self.terms, self.held.len());
+        let Some(held) = self.held.get(index) else {
+            return Vec::new();
+        };
+        let mut other = Sums::default();
+        let mut counts = HashMap::new();
+        for &HeldWord { term, count } in &held.words {
+            let term = self.terms.get(term);
+            let count = count.value();
+            other.add(count, count, query.logarithm - term.logarithm);
+            counts.insert(term.hash, count);
+        }
+        let norms = (query.sums.product * other.product).sqrt();
+        let share = |word: &search::QueryWord| {
+            let shared = counts.get(&word.hash);
+            WordShare {
+                hash: word.hash,
+                traces: word.term.map_or(0, |term| self.terms.get(term).traces as usize),
+                shared: shared.is_some(),
+                weight: word.weight / query.sums.weight,
+                lexical: shared.map_or(0.0, |count| {
+                    word.count * count * word.weight * word.weight / norms
+                }),
+            }
+        };
+        query.words.iter().map(share).collect()
+    }
+
+    /// What a snapshot has: the traces, the hash of each place of a word, and the embeddings.
+    pub(crate) fn state(&mut self, now: Instant) -> (Vec<Arc<Held>>, Vec<u64>, Blocks) {
+        self.evict_expired(now);
+        (
+            self.held.iter().cloned().collect(),
+            self.terms.hashes(),
+            self.vectors.clone(),
+        )
+    }
+
+    /// Restores the embedding of the next trace.
+    pub(crate) fn restore_vector(&mut self, vector: &[f32]) -> Result<()> {
+        self.scale(Some(vector))?;
+        self.vectors.reserve(1)?;
+        let hash = Sample::hash(&self.scaled.components);
+        self.sample.insert(hash, self.vectors.sequence().end);
+        // The time is that of the trace.
+        self.vectors
+            .push_back(&self.scaled, None, Moment::at(Instant::now()));
+        Ok(())
+    }
+
+    /// Gives words their places, in this order, in an empty memory.
+    pub(crate) fn restore_words(&mut self, hashes: &[u64]) {
+        self.terms = Terms::with_places(hashes);
+    }
+
+    /// Restores a trace, oldest first.
+    pub(crate) fn restore(
+        &mut self,
+        label: Option<Label>,
+        added: Moment,
+        words: impl Iterator<Item = (u32, Count)>,
+    ) {
+        let slot = self.next_slot();
+        let words: Box<[HeldWord]> = words.map(|(term, count)| HeldWord { term, count }).collect();
+        for &HeldWord { term, count } in &words {
+            self.terms.add_trace(term, Posting { slot, count });
+        }
+        self.held_bytes += held_bytes(&words);
+        self.held.push_back(Arc::new(Held { label, added, words }));
+    }
+
+    /// Rates all traces, which costs far less than to do it one after another.
+    pub(crate) fn finish_restoring(&mut self, model: Option<ModelIdentity>) {
+        self.model = model;
+        self.terms.finish_restoring();
+        self.ratings = self.held.iter().map(|held| self.rating(held)).collect();
+    }
+
+    /// The sequence numbers of the living traces, oldest first. Traces are numbered as they are added, and keep their numbers.
+    pub fn sequence(&mut self, now: Instant) -> Range<u64> {
+        self.evict_expired(now);
+        self.departed..self.sequence_end()
+    }
+
+    /// The oldest living trace whose number is in `sequence`.
+    pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredTrace> {
+        let living = self.sequence(now);
+        let start = sequence.start.max(living.start);
+        if start >= sequence.end.min(living.end) {
+            return None;
+        }
+        let index = usize::try_from(start - living.start).ok()?;
+        let held = self.held.get(index)?;
+        let words = held.words.iter().map(|word| Word {
+            hash: self.terms.get(word.term).hash,
+            count: word.count,
+        });
+        let vector = (self.method == Method::Full).then(|| {
+            let entry = self.vectors.get(index)?;
+            let components = bytemuck::cast_slice(entry.components);
+            Some(components[..self.options.dimensions].to_vec())
+        });
+        Some(StoredTrace {
+            sequence: start,
+            words: Words::from_stored(words.collect())?,
+            vector: vector.flatten(),
+            label: held.label.clone(),
+        })
+    }
+
+    /// The novelties that the remembered traces were scored with, by their fingerprints.
+    pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
+        self.evict_expired(now);
+        label::novelties(self.held.iter().map(|held| held.label.as_ref()))
+    }
+
+    /// How many traces live.
+    pub fn len(&mut self, now: Instant) -> usize {
+        self.evict_expired(now);
+        self.held.len()
+    }
+
+    /// Whether no trace lives.
+    pub fn is_empty(&mut self, now: Instant) -> bool {
+        self.len(now) == 0
+    }
+
+    /// The bytes that the traces take, beside their labels; expired ones too.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let ratings = self.held.len() * (size_of::<Rating>() + size_of::<Arc<Held>>());
+        let vectors = if self.method == Method::Full {
+            self.vectors.bytes() + self.sample.bytes() + self.projection.bytes()
+        } else {
+            0
+        };
+        self.held_bytes + ratings + self.terms.bytes() + self.scratch.bytes() + vectors
+    }
+
+    /// Forgets the traces whose age has reached the time to live. They no longer count before that either.
+    pub fn evict_expired(&mut self, now: Instant) {
+        let now = Moment::at(now);
+        let has_expired = |memory: &Self| {
+            let oldest = memory.held.front();
+            oldest.is_some_and(|oldest| memory.is_expired(oldest, now))
+        };
+        if has_expired(self) {
+            let Ok(()) = self.in_transaction(|memory| {
+                while has_expired(memory) {
+                    memory.forget_oldest();
+                }
+                Ok::<_, Infallible>(())
+            });
+        }
+    }
+
+    /// Whether the age of a trace has reached the time to live.
+    fn is_expired(&self, held: &Held, now: Moment) -> bool {
+        let time_to_live = self.options.time_to_live;
+        time_to_live.is_some_and(|time_to_live| held.added.age(now) >= time_to_live)
+    }
+
+    /// Forgets every trace, and with them the model.
+    pub fn clear(&mut self) {
+        let departed = self.sequence_end();
+        *self = Self {
+            departed,
+            base: departed,
+            transactions: self.transactions,
+            ..Self::new(self.method, self.options)
+        };
+        return_freed_memory();
+    }
+}
+
+/// How similar a trace is as a bound of its parts says; see [`Similarity::value`].
+fn bound(lexical: f64, contained: f64, embedded: Option<f64>) -> f64 {
+    combine(lexical, embedded).max(power(contained))
+}
+
+/// The bytes of a trace's words, with what the allocator and the counters of an `Arc` take.
+fn held_bytes(words: &[HeldWord]) -> usize {
+    size_of_val(words) + size_of::<Held>() + 4 * size_of::<usize>()
+}
+
+#[cfg(test)]
+mod tests;

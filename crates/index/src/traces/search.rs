@@ -1,0 +1,458 @@
+//! The search for the traces that are most similar to a query: exact, and mostly without looking at a trace.
+//!
+//! For each remembered trace an upper bound of its similarity is computed; those that can win are compared. Both parts of the bound
+//! come from the postings of the query's words:
+//!
+//! - L: with `x = c_q w² / |c_q w|`, the cosine is `Σ x c_d / |c_d w|` over the words that both have. The sum is taken for rare words. The
+//!   most common words have the most postings and the smallest weights, and for these Cauchy's inequality bounds the sum by
+//!   `sqrt(Σ x²) sqrt(Σ c_d²)`. They are those for which the first root stays below [`LEFT_OUT`]. If more traces could win then than
+//!   can be compared in the time that further postings take, a quarter as much is left out, and so on. The divisor is replaced by its
+//!   [lower bound](super::rate).
+//! - C: the sum of the weights of the rare words that both have, plus those of all common ones.
+//! - E is at most 1. Where that could win, the codes of the embeddings give a lower bound, as in a [scan](crate::vectors::scan).
+//!
+//! Sums are taken in single precision, and [`SLACK`] covers that. So no trace that is left out could have been the result, and what is
+//! compared is compared by its words, in double precision.
+
+use std::collections::VecDeque;
+
+use knowledgepulse_error::{Error, Result};
+use knowledgepulse_trace::words::Words;
+
+use super::{
+    Held, Method, TraceMemory, bound,
+    projection::Projected,
+    rate::Rating,
+    terms::{HeldWord, Posting, Terms},
+};
+use crate::{
+    simd,
+    similarity::{Similarity, Sums},
+    vectors::{
+        codes::CodedQuery,
+        scaled::Scaled,
+        scan::{Collector, Found, Several},
+    },
+};
+
+/// How much the words that are left out may add to a cosine at first, for a trace whose words weigh 1.
+const LEFT_OUT: f64 = 0.08;
+
+/// How many traces with the highest bounds are compared first, so that the similarity of one rules out most others. With 1, often
+/// nearly all others could still win; 16 take as long as all else among 1,000 traces.
+const PROMISING: usize = 4;
+
+/// How many postings can be added up in the time in which a trace is compared, for each word of the query: 2 among 32,000 traces, and 5
+/// among 1,000,000, whose words are not in the processor's caches.
+const COMPARISON_COST: usize = 4;
+
+/// Covers the rounding of sums of at most 512 terms in single precision.
+const SLACK: f64 = 1e-4;
+
+/// How many traces' sums are added up together. They fit into the second-level cache.
+const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
+
+/// How many embeddings are looked at together.
+const BATCH: usize = 64;
+
+/// A word of the query.
+#[derive(Debug)]
+pub(super) struct QueryWord {
+    pub(super) hash: u64,
+    pub(super) count: f64,
+    pub(super) weight: f64,
+    /// Its place, if a remembered trace has it.
+    pub(super) term: Option<u32>,
+}
+
+/// The words of a query, with the weights that the memory gives them.
+#[derive(Debug)]
+pub(super) struct Query {
+    /// In the order of the hashes.
+    pub(super) words: Vec<QueryWord>,
+    pub(super) sums: Sums,
+    /// ln(M + 1).
+    pub(super) logarithm: f64,
+}
+
+impl Query {
+    #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+    pub(super) fn new(words: &Words, terms: &Terms, memory: usize) -> Self {
+        let logarithm = ((memory + 1) as f64).ln();
+        let mut sums = Sums::default();
+        let words = words.iter().map(|word| {
+            let term = terms.find(word.hash);
+            let weight = logarithm - term.map_or(0.0, |(_, term)| term.logarithm);
+            let count = word.count.value();
+            sums.add(count, count, weight);
+            QueryWord {
+                hash: word.hash,
+                count,
+                weight,
+                term: term.map(|(place, _)| place),
+            }
+        });
+        Self {
+            words: words.collect(),
+            sums,
+            logarithm,
+        }
+    }
+
+    /// L and C with a remembered trace.
+    fn compare(&self, held: &Held, terms: &Terms) -> (f64, f64) {
+        let (mut own, mut shared) = (Sums::default(), Sums::default());
+        let mut words = self.words.iter().peekable();
+        for &HeldWord { term, count } in &held.words {
+            let term = terms.get(term);
+            let (count, weight) = (count.value(), self.logarithm - term.logarithm);
+            own.add(count, count, weight);
+            while words.next_if(|word| word.hash < term.hash).is_some() {}
+            if let Some(word) = words.next_if(|word| word.hash == term.hash) {
+                shared.add(word.count, count, weight);
+            }
+        }
+        self.sums.compare(&own, &shared)
+    }
+}
+
+/// The memory of a search, which outlives the call.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    sums: Vec<PostingSums>,
+    /// Upper bounds of L and C for each trace.
+    bounds: Vec<Bound>,
+    coded: CodedQuery,
+    projected: Scaled,
+}
+
+impl Scratch {
+    pub(super) fn bytes(&self) -> usize {
+        self.sums.capacity() * size_of::<PostingSums>() + self.bounds.capacity() * size_of::<Bound>()
+    }
+}
+
+/// What the postings that were added up say of a trace.
+#[derive(Debug, Clone, Copy, Default)]
+struct PostingSums {
+    /// `Σ x c_d`.
+    product: f32,
+    /// The part of C.
+    contained: f32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    lexical: f32,
+    contained: f32,
+}
+
+impl Bound {
+    /// That of a trace of which nothing is known.
+    const MOST: Self = Self {
+        lexical: 1.0,
+        contained: 1.0,
+    };
+
+    /// The most that the similarity can be.
+    #[inline]
+    fn value(self, embedded: Option<f64>) -> f64 {
+        bound(self.lexical.into(), self.contained.into(), embedded)
+    }
+}
+
+/// A word of the query that is remembered.
+struct Known<'t> {
+    /// Those that are still to be added up.
+    postings: &'t [Posting],
+    /// `x`.
+    factor: f64,
+    /// Its part of C.
+    weight: f64,
+}
+
+/// The words of a query whose postings are not added up yet, those with the most first.
+struct Remaining<'t> {
+    words: Vec<Known<'t>>,
+    /// What C is without any posting.
+    contained: f64,
+}
+
+impl<'t> Remaining<'t> {
+    fn new(query: &Query, terms: &'t Terms) -> Self {
+        let total = query.sums.weight;
+        let length = query.sums.product.sqrt();
+        let mut words: Vec<_> = query
+            .words
+            .iter()
+            .filter_map(|word| {
+                Some(Known {
+                    postings: terms.get(word.term?).postings(),
+                    factor: word.count * word.weight * word.weight / length,
+                    weight: word.weight / total,
+                })
+            })
+            .collect();
+        // The order of equals does not matter: it changes what is compared, not what is found.
+        words.sort_unstable_by_key(|word| std::cmp::Reverse(word.postings.len()));
+        // A trace without words is contained in others without words.
+        let contained = if total > 0.0 { 0.0 } else { 1.0 };
+        Self { words, contained }
+    }
+
+    /// How many of the first words add at most `most` to the cosine of a trace whose words weigh 1.
+    fn adding_at_most(&self, most: f64) -> usize {
+        let mut squares = 0.0;
+        let exceeding = self.words.iter().position(|word| {
+            squares += word.factor * word.factor;
+            squares > most * most
+        });
+        exceeding.unwrap_or(self.words.len())
+    }
+
+    /// Adds up the postings of all words but the first `left` ones.
+    fn add_up(&mut self, left: usize, sums: &mut [PostingSums], first: u32) {
+        let mut words = self.words.split_off(left);
+        for (block, sums) in sums.chunks_mut(BLOCK).enumerate() {
+            let start = block * BLOCK;
+            #[allow(clippy::cast_possible_truncation)] // Slots fit.
+            let start_slot = first + start as u32;
+            for word in &mut words {
+                #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
+                let (factor, weight) = (word.factor as f32, word.weight as f32);
+                // Looking for the last one of the block first would jump about in memory that was not read yet.
+                let mut added = 0;
+                for posting in word.postings {
+                    let Some(sums) = sums.get_mut((posting.slot - start_slot) as usize) else {
+                        break;
+                    };
+                    sums.product += factor * posting.count.single();
+                    sums.contained += weight;
+                    added += 1;
+                }
+                word.postings = &word.postings[added..];
+            }
+        }
+    }
+
+    /// Lowers the bounds of those traces that could win, by what was added up and what remains. Collects those with the highest.
+    fn tighten(
+        &self,
+        query: &Query,
+        sums: &[PostingSums],
+        ratings: &VecDeque<Rating>,
+        could_win: impl Fn(Bound) -> bool,
+        bounds: &mut [Bound],
+        promising: &mut Several,
+    ) {
+        let squares: f64 = self.words.iter().map(|word| word.factor * word.factor).sum();
+        let left_out = squares.sqrt();
+        let weight_left_out = self.contained + self.words.iter().map(|word| word.weight).sum::<f64>();
+        for (index, ((bound, sums), rating)) in bounds.iter_mut().zip(sums).zip(ratings).enumerate() {
+            if !could_win(*bound) {
+                continue;
+            }
+            let product = f64::from(sums.product) * (1.0 + SLACK) + left_out * rating.root;
+            let least = rating.least_length(query.logarithm);
+            let lexical = if product < least { product / least } else { 1.0 };
+            let contained = f64::from(sums.contained) + weight_left_out + SLACK;
+            #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
+            let (lexical, contained) = ((lexical + SLACK).min(1.0) as f32, contained.min(1.0) as f32);
+            *bound = Bound { lexical, contained };
+            let similarity = bound.value(None);
+            if promising.can_win(similarity) {
+                promising.offer(Found { similarity, index });
+            }
+        }
+    }
+}
+
+impl TraceMemory {
+    fn several(&self, count: usize) -> Result<Several> {
+        Several::new(count).ok_or(Error::OutOfMemory {
+            dimensions: self.options.dimensions,
+        })
+    }
+
+    /// The `count` traces that are most similar to `words` and, with embeddings, to what was scaled last.
+    pub(super) fn search(&mut self, words: &Words, count: usize) -> Result<Vec<(usize, Similarity)>> {
+        let count = count.min(self.held.len());
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let found = self.search_with(words, count, &mut scratch);
+        self.scratch = scratch;
+        found
+    }
+
+    fn search_with(
+        &mut self,
+        words: &Words,
+        count: usize,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<(usize, Similarity)>> {
+        let projected = if self.method == Method::Full {
+            self.projection.update(&mut self.sample, &self.vectors);
+            self.projection.project(&self.scaled)
+        } else {
+            None
+        };
+        let query = Query::new(words, &self.terms, self.held.len());
+        let mut collector = self.several(count)?;
+        // The similarity that the result has at least: it rules out most traces. Its trace is compared again in its turn.
+        let mut threshold = self.several(1)?;
+        let comparison = Comparison {
+            memory: self,
+            query: &query,
+            projected: projected.as_ref(),
+            lengths: self.projection.lengths(&self.vectors),
+        };
+        comparison.bound_all(scratch, &mut threshold, count)?;
+        comparison.collect(scratch, &mut collector, &threshold)?;
+        let found = collector.into_sorted();
+        Ok(found
+            .map(|found| (found.index, comparison.compare(found.index)))
+            .collect())
+    }
+}
+
+/// What a query is compared with.
+struct Comparison<'m> {
+    memory: &'m TraceMemory,
+    query: &'m Query,
+    projected: Option<&'m Projected>,
+    lengths: &'m [f64],
+}
+
+impl Comparison<'_> {
+    fn compare(&self, index: usize) -> Similarity {
+        let (lexical, contained) = self.query.compare(&self.memory.held[index], &self.memory.terms);
+        let embedded = (self.memory.method == Method::Full).then(|| {
+            let entry = self.memory.vectors.get(index);
+            let pair = self.projected.zip(entry).zip(self.lengths.get(index));
+            pair.map_or(0.0, |((projected, entry), &length)| {
+                projected.compare(entry.components, length)
+            })
+        });
+        Similarity {
+            lexical,
+            contained,
+            embedded,
+        }
+    }
+
+    fn found(&self, index: usize) -> Found {
+        Found {
+            similarity: self.compare(index).value(),
+            index,
+        }
+    }
+
+    /// Computes upper bounds of L and C for every trace. If one trace is searched for, a good one becomes the threshold.
+    fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Several, count: usize) -> Result<()> {
+        let memory = self.memory;
+        let Scratch { sums, bounds, .. } = scratch;
+        sums.clear();
+        sums.resize(memory.held.len(), PostingSums::default());
+        bounds.clear();
+        bounds.resize(memory.held.len(), Bound::MOST);
+        let mut remaining = Remaining::new(self.query, &memory.terms);
+        let mut most_left_out = LEFT_OUT;
+        let mut left = remaining.adding_at_most(most_left_out);
+        loop {
+            remaining.add_up(left, sums, memory.first_slot());
+            let could_win = |bound: Bound| threshold.can_win(bound.value(None));
+            let mut promising = memory.several(PROMISING)?;
+            remaining.tighten(
+                self.query,
+                sums,
+                &memory.ratings,
+                could_win,
+                bounds,
+                &mut promising,
+            );
+            if count > 1 {
+                return Ok(());
+            }
+            for best in promising.into_sorted() {
+                threshold.offer(self.found(best.index));
+            }
+            // Where embeddings count, these bounds alone rule out few, however tight they are.
+            if memory.method == Method::Full || remaining.words.is_empty() {
+                return Ok(());
+            }
+            most_left_out /= 4.0;
+            left = remaining
+                .adding_at_most(most_left_out)
+                .min(remaining.words.len() - 1);
+            let postings: usize = remaining.words[left..]
+                .iter()
+                .map(|word| word.postings.len())
+                .sum();
+            let could_win = |bound: &&Bound| threshold.can_win(bound.value(None));
+            let comparisons = bounds.iter().filter(could_win).count();
+            if postings >= comparisons * self.query.words.len() * COMPARISON_COST {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Collects the most similar traces.
+    fn collect(&self, scratch: &mut Scratch, collector: &mut Several, threshold: &Several) -> Result<()> {
+        let could_win = |collector: &Several, index: usize, most: f64| {
+            // At the threshold is the trace itself, or one with the same similarity.
+            collector.can_win_at(index, most) && threshold.can_win(most)
+        };
+        let Some(projected) = self.projected else {
+            let embedded = (self.memory.method == Method::Full).then_some(0.0);
+            for (index, bounds) in scratch.bounds.iter().enumerate() {
+                if could_win(collector, index, bounds.value(embedded)) {
+                    collector.offer(self.found(index));
+                }
+            }
+            return Ok(());
+        };
+        let vectors = &self.memory.vectors;
+        let coded = vectors.coded();
+        let dimensions = vectors.shape().dimensions;
+        let components: &[f32] = bytemuck::cast_slice(&projected.components);
+        scratch.projected.set(&components[..dimensions], "vector")?;
+        // That of `scratch.projected` may be at another scale.
+        let norm = projected.norm();
+        if coded {
+            scratch.coded.set(&scratch.projected)?;
+        }
+        let kernels = simd::kernels();
+        let mut start = 0;
+        for run in vectors.runs(0) {
+            for batch in run.batches(BATCH) {
+                let count = batch.inverse_norms.len();
+                let bounds = &scratch.bounds[start..start + count];
+                let lengths = &self.lengths[start..start + count];
+                let most_of = |offset: usize, embedded| bounds[offset].value(Some(embedded));
+                if (0..count).any(|offset| could_win(collector, start + offset, most_of(offset, 1.0))) {
+                    let mut products = [0.0; BATCH];
+                    if coded {
+                        kernels.code_dots(&scratch.coded.planes, batch.codes, &mut products[..count]);
+                    }
+                    for offset in 0..count {
+                        let embedded = if coded {
+                            let most = scratch.coded.bound(products[offset], batch.infos[offset]);
+                            let product = most * norm / batch.inverse_norms[offset];
+                            projected.cosine(product, lengths[offset] * (1.0 - SLACK)) + SLACK
+                        } else {
+                            1.0
+                        };
+                        let index = start + offset;
+                        if could_win(collector, index, most_of(offset, embedded.min(1.0))) {
+                            collector.offer(self.found(index));
+                        }
+                    }
+                }
+                start += count;
+            }
+        }
+        Ok(())
+    }
+}

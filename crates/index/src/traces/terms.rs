@@ -1,0 +1,267 @@
+//! The words of all remembered traces: which traces contain each of them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use smallvec::SmallVec;
+
+use knowledgepulse_trace::words::Count;
+
+/// A word of a remembered trace: the place of its [`Term`], and c(t). Packed, because there are hundreds in a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, packed(2))]
+pub(crate) struct HeldWord {
+    pub(crate) term: u32,
+    pub(crate) count: Count,
+}
+
+/// A trace that contains a word: its slot, and c(t).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C, packed(2))]
+pub(crate) struct Posting {
+    pub(crate) slot: u32,
+    pub(crate) count: Count,
+}
+
+/// A word that is remembered.
+#[derive(Debug)]
+pub(crate) struct Term {
+    pub(crate) hash: u64,
+    /// How many remembered traces contain it.
+    pub(crate) traces: u32,
+    /// ln of that.
+    pub(crate) logarithm: f64,
+    /// What `logarithm` was when the traces with this word were last [rated](super::rate): at most
+    /// [`DRIFT`](super::rate::DRIFT) away.
+    pub(crate) rated: f64,
+    /// In the order of the slots. The first may be of traces that were forgotten, which are removed when they are many.
+    postings: SmallVec<[Posting; 2]>,
+}
+
+impl Term {
+    fn new(hash: u64) -> Self {
+        Self {
+            hash,
+            traces: 0,
+            logarithm: 0.0,
+            rated: 0.0,
+            postings: SmallVec::new(),
+        }
+    }
+
+    /// The remembered traces that contain the word, the oldest first.
+    pub(crate) fn postings(&self) -> &[Posting] {
+        &self.postings[self.postings.len() - self.traces as usize..]
+    }
+
+    /// The bytes of the postings beyond those that lie in the term itself.
+    fn spilled_bytes(&self) -> usize {
+        if self.postings.spilled() {
+            self.postings.capacity() * size_of::<Posting>()
+        } else {
+            0
+        }
+    }
+
+    fn set_traces(&mut self, traces: u32) {
+        self.traces = traces;
+        self.logarithm = f64::from(traces.max(1)).ln();
+    }
+}
+
+/// Every word that is remembered.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    terms: Vec<Term>,
+    /// The places of words that were forgotten.
+    free: Vec<u32>,
+    places: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    spilled_bytes: usize,
+}
+
+/// Hashes are hashed already.
+#[derive(Debug, Default)]
+pub(crate) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        // Only whole hashes are keys; this keeps any other key correct too.
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+impl Terms {
+    /// Words in these places, without traces yet. Of equal hashes only one is found again.
+    pub(crate) fn with_places(hashes: &[u64]) -> Self {
+        Self {
+            terms: hashes.iter().copied().map(Term::new).collect(),
+            places: hashes.iter().copied().zip(0..).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Makes room of places whose words no trace has, and takes all others as rated.
+    pub(crate) fn finish_restoring(&mut self) {
+        for (place, term) in (0..).zip(&mut self.terms) {
+            term.rated = term.logarithm;
+            if term.traces == 0 {
+                if self.places.get(&term.hash) == Some(&place) {
+                    self.places.remove(&term.hash);
+                }
+                self.free.push(place);
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, place: u32) -> &Term {
+        &self.terms[place as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, place: u32) -> &mut Term {
+        &mut self.terms[place as usize]
+    }
+
+    pub(crate) fn find(&self, hash: u64) -> Option<(u32, &Term)> {
+        let place = *self.places.get(&hash)?;
+        Some((place, self.get(place)))
+    }
+
+    /// The place of a word, which is made if it has none, without traces yet.
+    pub(crate) fn place(&mut self, hash: u64) -> u32 {
+        if let Some(&place) = self.places.get(&hash) {
+            return place;
+        }
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.terms[place as usize] = Term::new(hash);
+                place
+            }
+            None => {
+                self.terms.push(Term::new(hash));
+                #[allow(clippy::cast_possible_truncation)] // 2^32 words would take 200 GB.
+                let place = (self.terms.len() - 1) as u32;
+                place
+            }
+        };
+        self.places.insert(hash, place);
+        place
+    }
+
+    /// Adds a trace, newer than all others, to those that contain a word.
+    pub(crate) fn add_trace(&mut self, place: u32, posting: Posting) {
+        let term = &mut self.terms[place as usize];
+        let before = term.spilled_bytes();
+        if term.postings.len() == term.postings.capacity() {
+            // Doubling would waste a quarter of the memory in the mean.
+            term.postings.reserve_exact((term.postings.len() / 8).max(2));
+        }
+        term.postings.push(posting);
+        term.set_traces(term.traces + 1);
+        if term.traces == 1 {
+            term.rated = term.logarithm;
+        }
+        self.spilled_bytes += term.spilled_bytes();
+        self.spilled_bytes -= before;
+    }
+
+    /// Removes the oldest trace from those that contain a word, if it was forgotten: `first` is the slot of the oldest one that was not.
+    /// Its posting stays until [`Terms::tidy`] removes it.
+    pub(crate) fn forget_oldest(&mut self, place: u32, first: u32) {
+        let term = self.get_mut(place);
+        if term.postings().first().is_some_and(|oldest| oldest.slot < first) {
+            term.set_traces(term.traces - 1);
+        }
+    }
+
+    /// Undoes [`Terms::forget_oldest`] for a trace whose posting was not removed; `slot` is its slot.
+    pub(crate) fn restore_oldest(&mut self, place: u32, slot: u32) {
+        let term = self.get_mut(place);
+        let forgotten = term.postings.len() - term.traces as usize;
+        if forgotten > 0 && term.postings[forgotten - 1].slot == slot {
+            term.set_traces(term.traces + 1);
+        }
+    }
+
+    /// Undoes [`Terms::add_trace`], if that was done for the trace in `slot`. A word without traces leaves.
+    pub(crate) fn forget_newest(&mut self, place: u32, slot: u32) {
+        let term = self.get_mut(place);
+        if term.postings().last().is_some_and(|newest| newest.slot == slot) {
+            term.postings.pop();
+            term.set_traces(term.traces - 1);
+        }
+        if term.postings.is_empty() {
+            self.remove(place);
+        }
+    }
+
+    /// Removes the postings of forgotten traces where they are many, and a word that no other trace has.
+    pub(crate) fn tidy(&mut self, place: u32) {
+        /// With fewer it is not worth moving the others.
+        const FORGOTTEN: usize = 64;
+        let term = &mut self.terms[place as usize];
+        if term.traces == 0 {
+            return self.remove(place);
+        }
+        let forgotten = term.postings.len() - term.traces as usize;
+        if forgotten > FORGOTTEN.max(term.postings.len() / 8) || term.postings.len() <= FORGOTTEN {
+            let before = term.spilled_bytes();
+            term.postings.drain(..forgotten);
+            if term.postings.capacity() > 4 * term.postings.len() {
+                term.postings.shrink_to_fit();
+            }
+            self.spilled_bytes += term.spilled_bytes();
+            self.spilled_bytes -= before;
+        }
+    }
+
+    /// Removes a word, once.
+    fn remove(&mut self, place: u32) {
+        let term = &mut self.terms[place as usize];
+        if self.places.get(&term.hash) == Some(&place) {
+            self.places.remove(&term.hash);
+            self.spilled_bytes -= term.spilled_bytes();
+            *term = Term::new(0);
+            self.free.push(place);
+        }
+    }
+
+    /// Subtracts `slots` from the slot of every trace, and removes the postings with smaller slots, all of which are of forgotten traces.
+    pub(crate) fn shift(&mut self, slots: u32) {
+        for term in &mut self.terms {
+            let smaller = term.postings.partition_point(|posting| posting.slot < slots);
+            term.postings.drain(..smaller);
+            for posting in &mut term.postings {
+                posting.slot -= slots;
+            }
+        }
+    }
+
+    /// The hash of each place.
+    pub(crate) fn hashes(&self) -> Vec<u64> {
+        self.terms.iter().map(|term| term.hash).collect()
+    }
+
+    /// How many words are remembered.
+    #[cfg(test)]
+    pub(crate) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        // The map has a place and its hash in 16 bytes, one more to control it, and up to twice the room that it needs.
+        self.terms.capacity() * size_of::<Term>()
+            + self.places.capacity() * 17
+            + self.free.capacity() * 4
+            + self.spilled_bytes
+    }
+}

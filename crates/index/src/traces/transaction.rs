@@ -1,0 +1,226 @@
+//! Transactions of a trace memory. An undo log lists the traces that a transaction has added and forgotten; the forgotten ones stay until it
+//! is committed. So a rollback takes as long as the changes did, and a transaction without one costs next to nothing.
+//!
+//! Every change of a memory is part of a transaction. One that is neither committed nor continued, because its batch was cancelled or
+//! its thread has panicked, is rolled back before anybody else sees the memory: see [`Shared`].
+
+use std::{ops::Range, sync::Arc, time::Instant};
+
+use super::{
+    Held, Method, TraceMemory, held_bytes,
+    projection::Sample,
+    rate::{self, Rating},
+    terms::HeldWord,
+};
+use crate::{
+    memory::Shared,
+    moment::Moment,
+    vectors::{ModelIdentity, blocks::Placed},
+};
+
+/// The undo log of a transaction.
+#[derive(Debug)]
+pub(super) struct Transaction {
+    number: u64,
+    /// The sequence numbers of the traces that the memory had at its beginning.
+    before: Range<u64>,
+    /// The model that it had then.
+    model: Option<ModelIdentity>,
+    /// The changes in their order. Each is noted before it is made, so the last one may be half made.
+    changes: Vec<Change>,
+    /// The blocks of embeddings that it has emptied, in their order.
+    emptied: Vec<Placed>,
+}
+
+/// A change, with the sequence number of its trace.
+#[derive(Debug)]
+enum Change {
+    Added(u64),
+    Forgotten(u64, Arc<Held>),
+}
+
+impl Transaction {
+    /// Notes that a trace with this sequence number is added next.
+    pub(super) fn will_add(&mut self, sequence: u64) {
+        self.changes.push(Change::Added(sequence));
+    }
+
+    /// Notes that the oldest trace, which has this sequence number, is forgotten next.
+    pub(super) fn will_forget(&mut self, sequence: u64, oldest: Arc<Held>) {
+        self.changes.push(Change::Forgotten(sequence, oldest));
+    }
+
+    /// Keeps a block of embeddings that was emptied.
+    pub(super) fn keep(&mut self, emptied: Option<Placed>) {
+        self.emptied.extend(emptied);
+    }
+
+    /// How many traces were forgotten before the transaction began: the sequence number of the oldest that it can restore.
+    pub(super) fn departed(&self) -> u64 {
+        self.before.start
+    }
+}
+
+impl Shared for TraceMemory {
+    fn settle(&mut self) {
+        self.roll_back();
+    }
+}
+
+impl TraceMemory {
+    /// Begins a transaction, and returns its number. There must be none.
+    pub(super) fn begin(&mut self) -> u64 {
+        debug_assert!(self.transaction.is_none());
+        self.transactions += 1;
+        self.transaction = Some(Transaction {
+            number: self.transactions,
+            before: self.departed..self.sequence_end(),
+            model: self.model.clone(),
+            changes: Vec::new(),
+            emptied: Vec::new(),
+        });
+        self.transactions
+    }
+
+    /// Whether the transaction with this number goes on.
+    pub(super) fn is_in_transaction(&self, number: u64) -> bool {
+        self.transaction
+            .as_ref()
+            .is_some_and(|transaction| transaction.number == number)
+    }
+
+    /// Makes the changes of the transaction permanent, and ends it.
+    pub(super) fn commit(&mut self) {
+        let Some(transaction) = self.transaction.take() else {
+            return;
+        };
+        for change in transaction.changes {
+            if let Change::Forgotten(_, held) = change {
+                for word in &held.words {
+                    self.terms.tidy(word.term);
+                }
+            }
+        }
+        for block in transaction.emptied {
+            self.vectors.reuse(block);
+        }
+    }
+
+    /// Takes back what the transaction has changed, and ends it.
+    pub(super) fn roll_back(&mut self) {
+        let Some(mut transaction) = self.transaction.take() else {
+            return;
+        };
+        while let Some(change) = transaction.changes.pop() {
+            match change {
+                Change::Added(sequence) => self.take_back_newest(sequence),
+                Change::Forgotten(sequence, held) => {
+                    self.restore_oldest(sequence, held, &mut transaction.emptied);
+                }
+            }
+        }
+        self.model = transaction.model;
+        if self.method == Method::Full {
+            self.projection.roll_back(&mut self.sample, &self.vectors);
+        }
+    }
+
+    /// How many traces live, without those of a transaction that is not committed, which goes on.
+    pub fn committed_len(&mut self, now: Instant) -> usize {
+        let Some(Transaction { before, changes, .. }) = &self.transaction else {
+            return self.len(now);
+        };
+        let forgotten = changes.iter().filter_map(|change| match change {
+            Change::Forgotten(sequence, held) => before.contains(sequence).then_some(held),
+            Change::Added(_) => None,
+        });
+        let count =
+            |sequence: u64| usize::try_from(before.end.saturating_sub(sequence)).unwrap_or(usize::MAX);
+        let left = self.held.iter().take(count(self.departed));
+        let now = Moment::at(now);
+        let expired = forgotten
+            .chain(left)
+            .take_while(|held| self.is_expired(held, now))
+            .count();
+        count(before.start) - expired
+    }
+
+    /// The model of the embeddings, as it is without a transaction that is not committed.
+    pub fn committed_model(&self) -> Option<&ModelIdentity> {
+        match &self.transaction {
+            Some(transaction) => transaction.model.as_ref(),
+            None => self.model(),
+        }
+    }
+
+    /// Changes the memory in a transaction of its own, unless there is one. After an error it is rolled back.
+    pub(super) fn in_transaction<T, E>(
+        &mut self,
+        change: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.transaction.is_some() {
+            return change(self);
+        }
+        self.begin();
+        let result = change(self);
+        if result.is_ok() {
+            self.commit();
+        } else {
+            self.roll_back();
+        }
+        result
+    }
+
+    /// Undoes [`TraceMemory::remember`], as far as that has come, for the trace with this sequence number.
+    fn take_back_newest(&mut self, sequence: u64) {
+        if self.sequence_end() <= sequence {
+            return;
+        }
+        let Some(newest) = self.held.pop_back() else {
+            return;
+        };
+        self.ratings.pop_back();
+        self.held_bytes -= held_bytes(&newest.words);
+        let first = self.first_slot();
+        #[allow(clippy::cast_possible_truncation)] // Below MOST_SLOTS.
+        let slot = first + self.held.len() as u32;
+        for &HeldWord { term, .. } in &newest.words {
+            self.terms.forget_newest(term, slot);
+            rate::follow(&mut self.terms, term, &mut self.ratings, first);
+        }
+        if self.vectors.len() > self.held.len()
+            && let Some(entry) = self.vectors.get(self.held.len())
+        {
+            let sequence = self.vectors.sequence().end - 1;
+            self.sample.remove(Sample::hash(entry.components), sequence);
+            self.vectors.pop_back();
+        }
+    }
+
+    /// Undoes [`TraceMemory::forget_oldest`], as far as that has come, for the trace with this sequence number.
+    fn restore_oldest(&mut self, sequence: u64, held: Arc<Held>, emptied: &mut Vec<Placed>) {
+        if self.departed <= sequence {
+            return;
+        }
+        self.departed = sequence;
+        self.held_bytes += held_bytes(&held.words);
+        self.held.push_front(Arc::clone(&held));
+        self.ratings.push_front(Rating::default());
+        let first = self.first_slot();
+        for &HeldWord { term, .. } in &held.words {
+            self.terms.restore_oldest(term, first);
+            rate::follow(&mut self.terms, term, &mut self.ratings, first);
+        }
+        let rating = self.rating(&held);
+        if let Some(oldest) = self.ratings.front_mut() {
+            *oldest = rating;
+        }
+        if self.method == Method::Full && self.vectors.len() < self.held.len() {
+            self.vectors.restore_front(emptied);
+            if let Some(entry) = self.vectors.get(0) {
+                self.sample
+                    .insert(Sample::hash(entry.components), self.vectors.sequence().start);
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The search for the vectors that are most similar to a query.
+
+use std::{
+    cmp::{Ordering, Reverse},
+    collections::BinaryHeap,
+};
+
+use super::{blocks::Run, codes::CodedQuery, scaled::Scaled};
+use crate::simd::{self, Floats, Kernels};
+
+/// How many vectors are compared together. Their products fit into the first-level cache.
+const BATCH: usize = 64;
+
+/// How many batches are scanned without codes after one in which codes ruled out less than half of the vectors. So with
+/// a cache full of near-duplicates, where codes are of no use, they cost little time.
+const PLAIN_BATCHES: usize = 7;
+
+/// A vector, and its similarity to the query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) similarity: f64,
+    /// How many vectors were scanned before it.
+    pub(crate) index: usize,
+}
+
+/// Which vectors a search collects.
+pub(crate) trait Collector {
+    /// Whether the vector with the largest bound in a batch is compared before the others, so that it can rule these out. It
+    /// may be offered twice then.
+    const PROMISING_FIRST: bool;
+
+    /// Whether a vector can be collected if its similarity is at most `bound`.
+    fn can_win(&self, bound: f64) -> bool;
+
+    /// Collects the vector, or ignores it.
+    fn offer(&mut self, found: Found);
+}
+
+/// Collects the most similar vector; of equally similar ones, the oldest.
+#[derive(Debug, Default)]
+pub(crate) struct Largest(pub(crate) Option<Found>);
+
+impl Collector for Largest {
+    const PROMISING_FIRST: bool = true;
+
+    #[inline]
+    fn can_win(&self, bound: f64) -> bool {
+        self.0.is_none_or(|best| bound >= best.similarity)
+    }
+
+    #[inline]
+    fn offer(&mut self, found: Found) {
+        let wins = |best: Found| {
+            found.similarity > best.similarity
+                || (found.similarity == best.similarity && found.index < best.index)
+        };
+        if self.0.is_none_or(wins) {
+            self.0 = Some(found);
+        }
+    }
+}
+
+/// Collects the `count` most similar vectors, at least 1; of equally similar ones, the oldest.
+#[derive(Debug)]
+pub(crate) struct Several {
+    count: usize,
+    /// A heap with the least similar of the collected vectors on top.
+    best: BinaryHeap<Reverse<Rank>>,
+}
+
+impl Several {
+    /// `None` if there is not enough memory for `count` vectors.
+    pub(crate) fn new(count: usize) -> Option<Self> {
+        let mut best = Vec::new();
+        best.try_reserve_exact(count).ok()?;
+        let best = BinaryHeap::from(best);
+        Some(Self { count, best })
+    }
+
+    /// Whether a vector at `index` can be collected if its similarity is at most `bound`, whatever the order in which vectors are
+    /// offered.
+    #[inline]
+    pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
+        let worst = self.best.peek().filter(|_| self.best.len() == self.count);
+        let most = Rank(Found {
+            similarity: bound,
+            index,
+        });
+        worst.is_none_or(|Reverse(worst)| most > *worst)
+    }
+
+    /// The vectors, the most similar first.
+    pub(crate) fn into_sorted(self) -> impl Iterator<Item = Found> {
+        let sorted = self.best.into_sorted_vec().into_iter();
+        sorted.map(|Reverse(Rank(found))| found)
+    }
+}
+
+impl Collector for Several {
+    // The best vector of a batch alone cannot rule out others, because several are collected.
+    const PROMISING_FIRST: bool = false;
+
+    fn can_win(&self, bound: f64) -> bool {
+        let worst = self.best.peek().filter(|_| self.best.len() == self.count);
+        worst.is_none_or(|Reverse(Rank(worst))| bound >= worst.similarity)
+    }
+
+    fn offer(&mut self, found: Found) {
+        let rank = Rank(found);
+        if self.best.len() < self.count {
+            self.best.push(Reverse(rank));
+        } else if let Some(mut worst) = self.best.peek_mut()
+            && rank > worst.0
+        {
+            *worst = Reverse(rank);
+        }
+    }
+}
+
+/// The order of vectors in a result: the more similar is greater, and of equally similar ones the older.
+#[derive(Debug)]
+struct Rank(Found);
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Similarities are never NaN, and 0 and -0 are equal.
+        let by_similarity = self.0.similarity.partial_cmp(&other.0.similarity);
+        by_similarity
+            .unwrap_or(Ordering::Equal)
+            .then(other.0.index.cmp(&self.0.index))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Rank {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Rank {}
+
+/// A search for the vectors that are most similar to a query.
+pub(crate) struct Scan<'q, C> {
+    query: &'q Scaled,
+    coded: Option<&'q CodedQuery>,
+    kernels: &'static Kernels,
+    /// How many vectors the batches before had.
+    before: usize,
+    /// The vectors that were collected.
+    pub(crate) collector: C,
+}
+
+impl<'q, C: Collector> Scan<'q, C> {
+    /// Makes a search for `query`, which must not be the zero vector. Codes save time and do not change the result.
+    pub(crate) fn new(query: &'q Scaled, coded: Option<&'q CodedQuery>, collector: C) -> Self {
+        Self {
+            query,
+            coded,
+            kernels: simd::kernels(),
+            before: 0,
+            collector,
+        }
+    }
+
+    /// Searches every vector of `runs`.
+    pub(crate) fn over<'b>(&mut self, runs: impl Iterator<Item = Run<'b>>) {
+        let mut plain_batches = 0;
+        for run in runs {
+            for batch in run.batches(BATCH) {
+                match self.coded {
+                    Some(coded) if plain_batches == 0 => {
+                        if !self.compare_candidates(&batch, coded) {
+                            plain_batches = PLAIN_BATCHES;
+                        }
+                    }
+                    _ => {
+                        plain_batches = plain_batches.saturating_sub(1);
+                        self.compare(0, batch.components, batch.inverse_norms);
+                    }
+                }
+                self.before += batch.inverse_norms.len();
+            }
+        }
+    }
+
+    /// Compares the query with those vectors of a batch that codes do not rule out. Returns whether these
+    /// were at most half of the batch.
+    fn compare_candidates(&mut self, batch: &Run, coded: &CodedQuery) -> bool {
+        let length = batch.inverse_norms.len();
+        let mut bounds = [0.0; BATCH];
+        let bounds = &mut bounds[..length];
+        self.kernels.code_dots(&coded.planes, batch.codes, bounds);
+        let mut most_promising = 0;
+        let mut highest = f64::NEG_INFINITY;
+        for (index, (bound, &info)) in bounds.iter_mut().zip(batch.infos).enumerate() {
+            *bound = coded.bound(*bound, info);
+            if *bound > highest {
+                (most_promising, highest) = (index, *bound);
+            }
+        }
+        if !self.collector.can_win(highest) {
+            return true;
+        }
+        if C::PROMISING_FIRST {
+            self.compare_one(batch, most_promising);
+            bounds[most_promising] = f64::NEG_INFINITY;
+        }
+        let candidates = bounds
+            .iter()
+            .filter(|&&bound| self.collector.can_win(bound))
+            .count();
+        if candidates > length / 2 {
+            self.compare(0, batch.components, batch.inverse_norms);
+            return false;
+        }
+        if candidates > 0 {
+            for (index, &bound) in bounds.iter().enumerate() {
+                if self.collector.can_win(bound) {
+                    self.compare_one(batch, index);
+                }
+            }
+        }
+        true
+    }
+
+    fn compare_one(&mut self, batch: &Run, index: usize) {
+        let groups = self.query.components.len();
+        let row = &batch.components[index * groups..][..groups];
+        self.compare(index, row, &batch.inverse_norms[index..=index]);
+    }
+
+    /// Compares the query with up to [`BATCH`] vectors by the single precision kernel. The first of them is at `start` in the
+    /// batch.
+    fn compare(&mut self, start: usize, components: &[Floats], inverse_norms: &[f64]) {
+        let mut products = [0.0; BATCH];
+        let products = &mut products[..inverse_norms.len()];
+        self.kernels.dots(&self.query.components, components, products);
+        for (index, (product, inverse_norm)) in products.iter().zip(inverse_norms).enumerate() {
+            self.collector.offer(Found {
+                similarity: product * inverse_norm * self.query.inverse_norm,
+                index: self.before + start + index,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::{moment::Moment, vectors::blocks::Blocks};
+    use proptest::prelude::*;
+
+    /// xorshift, so that large caches do not slow down shrinking.
+    struct Random(u64);
+
+    impl Random {
+        fn component(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) as f64 / (1u64 << 53) as f64 - 0.5
+        }
+
+        /// Components of `centre` give or take `spread`.
+        fn near(&mut self, centre: &[f64], spread: f64) -> Vec<f64> {
+            centre.iter().map(|x| x + spread * self.component()).collect()
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 64 }))]
+
+        /// Spreads from exact copies over near duplicates to no relation, and any mixture of two of them.
+        #[test]
+        fn codes_change_no_bit(
+            dimensions in prop_oneof![1usize..300, Just(384), Just(1100)],
+            count in 0usize..600,
+            gone in 0usize..300,
+            spreads in prop::array::uniform2(prop::sample::select(vec![0.0, 1e-7, 1e-4, 1e-2, 0.1, 1.0, 100.0])),
+            period in 1usize..200,
+            wanted in prop_oneof![1usize..5, 1usize..700],
+            seed in 1u64..,
+        ) {
+            let mut random = Random(seed);
+            let centre: Vec<f64> = (0..dimensions).map(|_| random.component()).collect();
+            let now = Moment::at(Instant::now());
+            let mut blocks = Blocks::new(dimensions);
+            let mut scaled = Scaled::default();
+            for index in 0..count {
+                let spread = spreads[usize::from(index % period == 0)];
+                let vector = random.near(&centre, spread);
+                scaled.set(&vector, "vector").unwrap();
+                blocks.reserve(1).unwrap();
+                blocks.push_back(&scaled, None, now);
+            }
+            for _ in 0..gone {
+                blocks.pop_front();
+            }
+            scaled.set(&random.near(&centre, spreads[0]), "query").unwrap();
+            let mut coded = CodedQuery::default();
+            coded.set(&scaled).unwrap();
+
+            let largest = |coded| {
+                let mut scan = Scan::new(&scaled, coded, Largest::default());
+                scan.over(blocks.runs(0));
+                scan.collector.0
+            };
+            let several = |coded, count| {
+                let mut scan = Scan::new(&scaled, coded, Several::new(count).unwrap());
+                scan.over(blocks.runs(0));
+                scan.collector.into_sorted().collect::<Vec<_>>()
+            };
+            let plain = largest(None);
+            let bits = |found: Option<Found>| found.map(|found| (found.index, found.similarity.to_bits()));
+            prop_assert_eq!(bits(largest(Some(&coded))), bits(plain));
+            prop_assert_eq!(plain.is_some(), count > gone);
+            // The best of all are the first of all in order.
+            let mut all = several(None, count + 1);
+            prop_assert!(all.is_sorted_by_key(|&found| Reverse(Rank(found))));
+            prop_assert_eq!(all.len(), count.saturating_sub(gone));
+            prop_assert_eq!(all.first().copied(), plain);
+            all.truncate(wanted);
+            prop_assert_eq!(several(Some(&coded), wanted), all);
+        }
+    }
+}

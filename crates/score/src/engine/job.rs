@@ -1,0 +1,333 @@
+//! What the engine does for a call, in two steps. The first embeds, together or side by side with those of other calls; the
+//! second takes place in the order of the calls.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Instant,
+};
+
+use knowledgepulse_encoder::Tokens;
+
+use super::{Comparable, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
+
+use knowledgepulse_embed::{Embedded, Embedder, Lane};
+use knowledgepulse_error::{Call, Error, Result};
+use knowledgepulse_index::{
+    memory::{Compared, Memory, Novelty, PREFIX, Reading},
+    traces::{Method, explain::ExplainedWords},
+    vectors::{ModelIdentity, Origin},
+};
+use knowledgepulse_trace::{digest, words::Words};
+
+use crate::{Breakdown, Source};
+
+/// A call: what is to be embedded for it, side by side with what is for other calls, and what to do then.
+pub(super) struct Job {
+    order: Option<Order>,
+    settle: Settle,
+}
+
+/// What to do with the embedding of an order; `None` without an embedder.
+type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>) + Send>;
+
+/// What follows the embedding, in the order of the calls: compares, remembers, replies.
+pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
+
+/// A text to be embedded.
+struct Order {
+    source: Source,
+    /// Whether the trace lacks some of its text.
+    incomplete: bool,
+    call: Option<Arc<Call>>,
+}
+
+impl Order {
+    /// What is to be embedded for a request; `None` where nothing is. A text is taken out of the request, which does not need it any
+    /// more.
+    fn of(request: &mut Request) -> Option<Self> {
+        let source = match &mut request.summary.source {
+            Some(Source::Prefix(_)) => request.summary.source.take(),
+            other => other.clone(),
+        };
+        Some(Self {
+            source: source.filter(Source::needs_embedder)?,
+            incomplete: request.summary.incomplete,
+            call: request.call.clone(),
+        })
+    }
+}
+
+/// A job whose text is tokens by now.
+pub(super) struct Prepared {
+    job: Job,
+    /// That of its order; `None` without one.
+    text: Result<Option<Tokens>>,
+}
+
+impl Job {
+    /// A job that needs no embedding.
+    fn without_order(settle: impl FnOnce(&Shared) + Send + 'static) -> Self {
+        Self {
+            order: None,
+            settle: Box::new(|shared, _| settle(shared)),
+        }
+    }
+
+    /// What follows where there is no embedder.
+    pub(super) fn without_embedder(self) -> Settlement {
+        Box::new(|shared| (self.settle)(shared, Ok(None)))
+    }
+
+    /// What follows the embedding of the text, of which `embedded` is what became; `None` where nothing was to be embedded.
+    pub(super) fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
+        let Self { order, settle } = self;
+        let text = embedded.map(|embedded| {
+            order
+                .zip(embedded)
+                .map(|(order, embedded)| order.embedded(model, embedded))
+        });
+        Box::new(|shared| settle(shared, text))
+    }
+
+    /// The text that is still to be embedded; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`] if it is no longer wanted.
+    #[cfg(any(target_family = "wasm", test))]
+    pub(super) fn wanted_text(&self) -> Result<Option<String>> {
+        match &self.order {
+            None => Ok(None),
+            Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
+            Some(order) => Ok(match &order.source {
+                Source::Prefix(text) => Some(text.clone()),
+                Source::Full(trace) => Some(digest::of(trace)),
+                Source::Lexical(_) => None,
+            }),
+        }
+    }
+
+    /// Turns the text into tokens, if it is still wanted.
+    pub(super) fn prepare(self, embedder: &Embedder) -> Prepared {
+        let text = match &self.order {
+            None => Ok(None),
+            Some(order) if is_cancelled(order.call.as_ref()) => Err(Error::Aborted),
+            Some(order) => guarded(|| {
+                Ok(match &order.source {
+                    Source::Prefix(text) => Some(embedder.tokenize(text)),
+                    Source::Full(trace) => Some(embedder.tokenize(&digest::of(trace))),
+                    Source::Lexical(_) => None,
+                })
+            }),
+        };
+        Prepared { job: self, text }
+    }
+}
+
+impl Prepared {
+    /// How many tokens are to be embedded.
+    pub(super) fn tokens(&self) -> usize {
+        self.tokenized().map_or(0, |text| text.ids.len())
+    }
+
+    fn tokenized(&self) -> Option<&Tokens> {
+        self.text.as_ref().ok().and_then(Option::as_ref)
+    }
+
+    fn is_wanted(&self) -> bool {
+        let order = self.job.order.as_ref();
+        !is_cancelled(order.and_then(|order| order.call.as_ref()))
+    }
+}
+
+/// Embeds for several jobs together. Where that fails, each has the error that is its own.
+pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Prepared>) -> Vec<Settlement> {
+    let together: Vec<&Tokens> = jobs.iter().filter_map(Prepared::tokenized).collect();
+    let is_wanted = || jobs.iter().any(Prepared::is_wanted);
+    let mut embedded = guarded(|| loaded.embedder.embed(lane, &together, is_wanted)).map(Vec::into_iter);
+    let alone = jobs.len() == 1;
+    let settle = |mut job: Prepared| {
+        let own = match std::mem::replace(&mut job.text, Ok(None)) {
+            Err(error) => Err(error),
+            Ok(None) => Ok(None),
+            Ok(Some(text)) => match &mut embedded {
+                Ok(embedded) => Ok(embedded.next()),
+                Err(error) if alone => Err(std::mem::replace(error, Error::Aborted)),
+                Err(_) => guarded(|| {
+                    let embedded = loaded.embedder.embed(lane, &[&text], || job.is_wanted())?;
+                    Ok(embedded.into_iter().next())
+                }),
+            },
+        };
+        job.job.settlement(&loaded.identity, own)
+    };
+    jobs.into_iter().map(settle).collect()
+}
+
+/// Scores a trace.
+pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Job {
+    Job {
+        order: Order::of(&mut request),
+        settle: Box::new(move |shared, embedded| {
+            reply(guarded(|| score_embedded(shared, &request, embedded)));
+        }),
+    }
+}
+
+/// Prepares a trace to be compared elsewhere. What goes wrong costs the comparison, not the call.
+pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
+    Job {
+        order: Order::of(&mut request),
+        settle: Box::new(move |shared, embedded| {
+            let comparable = embedded.and_then(|text| guarded(|| Ok(comparable(&request, text))));
+            reply(match comparable {
+                Err(error) if !matches!(error, Error::Aborted) => {
+                    shared.warn(Failure::from(&error));
+                    Ok(None)
+                }
+                comparable => comparable,
+            });
+        }),
+    }
+}
+
+/// What of a trace is compared elsewhere; `None` if an embedding is missing.
+fn comparable(request: &Request, text: Option<EmbeddedText>) -> Option<Comparable> {
+    let (words, reading) = match (&request.summary.source, &text) {
+        (Some(Source::Lexical(trace)), _) => (Some(Words::of(trace)), lexical_reading(request)),
+        (Some(Source::Full(trace)), Some(text)) => (Some(Words::of(trace)), text.reading),
+        (_, Some(text)) => (None, text.reading),
+        (_, None) => return None,
+    };
+    Some(Comparable { words, text, reading })
+}
+
+/// How much was read of a trace whose words alone are compared.
+fn lexical_reading(request: &Request) -> Reading {
+    Reading {
+        tokens: None,
+        truncated: request.summary.incomplete,
+    }
+}
+
+/// Makes permanent what the draft of `memory` holds.
+pub(super) fn commit(memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) -> Job {
+    Job::without_order(move |_| reply(guarded(|| commit_unless_cancelled(&memory, &call))))
+}
+
+/// Embeds a text.
+pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) -> Job {
+    let order = Order {
+        source: Source::Prefix(text),
+        incomplete: false,
+        call,
+    };
+    Job {
+        order: Some(order),
+        settle: Box::new(|shared, embedded| {
+            reply(match embedded {
+                Ok(Some(embedded)) => Ok(embedded.embedding),
+                Err(error) => Err(Failure::from(&error)),
+                Ok(None) => Err(shared.status().failure.unwrap_or_else(|| {
+                    let message = "there is no embedder, for no known reason";
+                    Failure::from(&Error::Internal(message.into()))
+                })),
+            });
+        }),
+    }
+}
+
+/// Does nothing but reply.
+pub(super) fn turn(reply: Reply<()>) -> Job {
+    Job::without_order(|_| reply(()))
+}
+
+/// Tells what became of loading the embedder.
+pub(super) fn status(reply: Reply<Status>) -> Job {
+    Job::without_order(|shared| reply(shared.status()))
+}
+
+/// The score of a trace. What goes wrong on the way costs the novelty, not the score.
+fn score_embedded(
+    shared: &Shared,
+    request: &Request,
+    embedded: Result<Option<EmbeddedText>>,
+) -> Result<Breakdown> {
+    request.begin()?;
+    let compare = || {
+        let Some(memory) = &request.memory else {
+            return Ok(request.uncompared.clone());
+        };
+        let embedded = embedded?;
+        let trace = match &request.summary.source {
+            Some(Source::Lexical(trace) | Source::Full(trace)) => Some(trace),
+            _ => None,
+        };
+        let words = trace.map(|trace| Words::of(trace)).unwrap_or_default();
+        let compared = Compared {
+            words: &words,
+            embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
+            label: request.summary.label.as_ref(),
+            remember: request.remember,
+            explained: request.explained,
+        };
+        let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
+        // The memory need not wait for the texts of the words.
+        if let (Some(trace), Some(nearest), true) = (trace, &mut novelty.nearest, request.explained) {
+            nearest.words = Some(ExplainedWords::of(trace, &shares));
+        }
+        let reading = match embedded {
+            Some(text) => Some(text.reading),
+            None => (!memory.needs_embedder()).then(|| lexical_reading(request)),
+        };
+        Ok(Novelty { reading, ..novelty })
+    };
+    match compare() {
+        Ok(novelty) => Ok(request.score(novelty)),
+        // The caller has chosen the memory.
+        Err(error @ (Error::CacheOtherModel { .. } | Error::CacheOtherMethod { .. })) => Err(error),
+        Err(error) => {
+            shared.warn(Failure::from(&error));
+            Ok(request.score_uncompared())
+        }
+    }
+}
+
+impl Order {
+    fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
+        // A digest leaves out much, but the words that are compared beside it are those of the whole text.
+        let (method, truncated) = match self.source {
+            Source::Prefix(_) => (PREFIX, embedded.truncated || self.incomplete),
+            Source::Lexical(_) | Source::Full(_) => (Method::Full.name(), self.incomplete),
+        };
+        EmbeddedText {
+            reading: Reading {
+                tokens: Some(embedded.tokens),
+                truncated,
+            },
+            embedding: embedded.embedding,
+            origin: Origin {
+                model: Some(model.clone()),
+                method: Some(method.to_owned()),
+            },
+        }
+    }
+}
+
+/// Commits the draft of `memory`, unless `call` was cancelled.
+pub(super) fn commit_unless_cancelled(memory: &Memory, call: &Call) -> Result<()> {
+    if !call.complete() {
+        memory.roll_back();
+        return Err(Error::Aborted);
+    }
+    memory.commit(Instant::now())
+}
+
+fn is_cancelled(call: Option<&Arc<Call>>) -> bool {
+    call.is_some_and(|call| call.is_cancelled())
+}
+
+/// Turns a panic into an error.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
+}

@@ -1,0 +1,375 @@
+//! Loading the embedder: where it comes from, and what became of it.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use knowledgepulse_embed::{
+    self as embed, DIMENSIONS, Embedder, Lane, MOST_TOKENS, Network,
+    builtin::Weights,
+    file::check_room,
+    model::{IN_MEMORY, ModelFiles, sha256},
+    runtime::Runtime,
+};
+use knowledgepulse_error::{Error, Result};
+use knowledgepulse_index::vectors::ModelIdentity;
+
+use super::{Shared, job::guarded};
+
+#[cfg(not(target_family = "wasm"))]
+use knowledgepulse_embed::onnxruntime::Graph;
+#[cfg(target_family = "wasm")]
+use knowledgepulse_embed::runtime::Graph;
+
+/// Where the embedder comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What computes.
+    pub engine: EngineChoice,
+    /// The model directory; `None` if no model package is installed.
+    pub model_directory: Option<PathBuf>,
+    /// The model, where it is not in a directory.
+    pub model_in_memory: Option<ModelInMemory>,
+    /// The ONNX Runtime library; `None` if there is none.
+    pub runtime_library: Option<PathBuf>,
+    /// Whether the library came with the addon.
+    pub runtime_packaged: bool,
+    /// Whether the model directory was named by the user, so that its absence is a mistake.
+    pub model_configured: bool,
+    /// The same for the runtime library.
+    pub runtime_configured: bool,
+    /// Threads that one inference computes on; `None` for as many as the process may use.
+    pub threads: Option<usize>,
+}
+
+/// Which engine is to compute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The built-in one, but on arm64 ONNX Runtime where that came with the addon; and ONNX Runtime for a model that has
+    /// only a graph.
+    #[default]
+    Auto,
+    /// The built-in one.
+    BuiltIn,
+    /// ONNX Runtime.
+    OnnxRuntime,
+}
+
+/// What computes the embeddings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    /// The forward pass of this library, which reads `model.safetensors`.
+    BuiltIn,
+    /// ONNX Runtime, which reads `model.onnx`.
+    OnnxRuntime,
+}
+
+impl EngineKind {
+    /// What users call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "builtin",
+            Self::OnnxRuntime => "onnxruntime",
+        }
+    }
+}
+
+/// A model whose files are in memory, until it is loaded.
+#[derive(Clone)]
+pub struct ModelInMemory(Arc<Mutex<Option<ModelBytes>>>);
+
+struct ModelBytes {
+    weights: Vec<u8>,
+    tokenizer: Vec<u8>,
+}
+
+impl ModelInMemory {
+    /// A model of `weights`, a safetensors file, and `tokenizer`, a `tokenizer.json`.
+    #[must_use]
+    pub fn new(weights: Vec<u8>, tokenizer: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(Some(ModelBytes { weights, tokenizer }))))
+    }
+
+    /// The bytes, for the one who loads them.
+    fn take(&self) -> Option<ModelBytes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for ModelInMemory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("ModelInMemory")
+    }
+}
+
+/// What became of loading the embedder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Status {
+    /// Why there is no embedder; `None` if there is one.
+    pub failure: Option<Failure>,
+    /// The model directory.
+    pub model_directory: Option<PathBuf>,
+    /// What the model calls itself, or its SHA-256 where it has no name.
+    pub model: Option<String>,
+    /// The SHA-256 of the file with the weights, in hexadecimal: what the model's manifest states, else that of the file.
+    pub model_sha256: Option<String>,
+    /// What the weights are stored in.
+    pub dtype: Option<String>,
+    /// The length of an embedding.
+    pub dimensions: Option<usize>,
+    /// What computes; `None` if that is not decided, because there is no model.
+    pub engine: Option<EngineKind>,
+    /// The instructions that the built-in engine computes with.
+    pub kernel: Option<String>,
+    /// The ONNX Runtime library, if that is the engine.
+    pub runtime_path: Option<PathBuf>,
+    /// Its version.
+    pub runtime_version: Option<String>,
+    /// Threads that one inference computes on.
+    pub threads: usize,
+}
+
+impl Status {
+    /// What vectors of this model are marked with.
+    pub(super) fn identity(&self) -> ModelIdentity {
+        ModelIdentity {
+            model: self.model.clone().unwrap_or_default(),
+            dtype: self.dtype.clone().unwrap_or_default(),
+            sha256: self.model_sha256.clone(),
+        }
+    }
+}
+
+/// An error that is told, not raised: novelty is neutral, and scoring goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The error's stable code.
+    pub code: &'static str,
+    /// Its message.
+    pub reason: String,
+}
+
+impl From<&Error> for Failure {
+    fn from(error: &Error) -> Self {
+        Self {
+            code: error.code(),
+            reason: error.to_string(),
+        }
+    }
+}
+
+/// A model that is loaded.
+pub(super) struct Loaded {
+    pub(super) embedder: Embedder,
+    pub(super) identity: ModelIdentity,
+}
+
+/// A lane, whatever the engine.
+pub(super) type BoxedLane = Box<dyn Lane>;
+
+/// Loads the embedder and publishes what became of it.
+pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
+    let mut status = Status {
+        model_directory: options.model_directory.clone(),
+        threads: threads(options),
+        ..Status::default()
+    };
+    let loaded = guarded(|| match &options.model_in_memory {
+        Some(model) => load_from_memory(model, &mut status),
+        None => load_from_directory(options, &mut status),
+    });
+    if let Ok((_, lane)) = &loaded {
+        status.threads = lane.threads();
+        status.kernel = lane.kernel();
+    }
+    if let Err(error) = &loaded {
+        let failure = Failure::from(error);
+        let absent = match error {
+            Error::ModelNotFound(_) => !options.model_configured,
+            Error::RuntimeNotFound(_) => {
+                !(options.runtime_configured || options.model_configured)
+                    && options.engine == EngineChoice::Auto
+            }
+            _ => false,
+        };
+        if !absent {
+            shared.warn(failure.clone());
+        }
+        status.failure = Some(failure);
+    }
+    let identity = status.identity();
+    let _ = shared.status.set(status);
+    let (embedder, lane) = loaded.ok()?;
+    Some((Loaded { embedder, identity }, lane))
+}
+
+/// The address space that the threads reserve which load a model, in bytes: glibc gives each an arena of 64 MB, of which it uses
+/// little, and there are four of them. Less is refused before the first thread starts, because a small allocation that fails ends the
+/// process. With this check no process ended at limits of 10 to 700 MB above the address space of Node.js itself; without it all up to
+/// 300 MB did.
+const LOADING_BYTES: u64 = 256 << 20;
+
+fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
+    let directory = options.model_directory.as_ref().ok_or_else(|| {
+        Error::ModelNotFound(
+            "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory"
+                .into(),
+        )
+    })?;
+    let files = ModelFiles::find(directory)?;
+    let (engine, path) = choose(options, &files)?;
+    status.engine = Some(engine);
+    status.dtype.clone_from(&files.dtype);
+    status.dimensions = Some(DIMENSIONS);
+    check_room(&path, LOADING_BYTES)?;
+    let threads = status.threads;
+    let stated = files.stated_sha256().map(str::to_owned);
+    let (loaded, sha256) = beside(
+        |wanted| match stated {
+            Some(sha256) => Ok(sha256),
+            None => files.weights_sha256(wanted),
+        },
+        || {
+            let open = || -> Result<Box<dyn Network>> {
+                match engine {
+                    EngineKind::BuiltIn => {
+                        files.require_builtin()?;
+                        let weights = Weights::open(&path, threads)?;
+                        files.require_sizes(weights.shape())?;
+                        status.dtype.get_or_insert_with(|| weights.dtype().to_owned());
+                        Ok(Box::new(weights))
+                    }
+                    EngineKind::OnnxRuntime => {
+                        status.dtype.get_or_insert_with(|| "fp32".to_owned());
+                        let library = library(options, &path)?;
+                        status.runtime_path = Some(library.clone());
+                        let runtime = Runtime::load(library)?;
+                        status.runtime_path = Some(runtime.path.clone());
+                        status.runtime_version = Some(runtime.version.clone());
+                        Ok(Box::new(Graph::open(runtime, &path)?))
+                    }
+                }
+            };
+            Embedder::load(open, || embed::read_tokenizer(&files), threads)
+        },
+    )?;
+    status.model = Some(name_of(files.name(), &sha256));
+    status.model_sha256 = Some(sha256);
+    Ok(loaded)
+}
+
+fn load_from_memory(model: &ModelInMemory, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
+    status.engine = Some(EngineKind::BuiltIn);
+    status.dimensions = Some(DIMENSIONS);
+    check_room(Path::new(IN_MEMORY), LOADING_BYTES)?;
+    let lost = || Error::Internal("the model was loaded before".into());
+    let ModelBytes { weights, tokenizer } = model.take().ok_or_else(lost)?;
+    let bytes = Arc::new(weights);
+    let threads = status.threads;
+    let hashed = Arc::clone(&bytes);
+    let (loaded, sha256) = beside(
+        move |_| Ok(sha256(&hashed)),
+        || {
+            let open = || -> Result<Box<dyn Network>> {
+                let weights = Weights::in_memory(SharedBytes(bytes), threads)?;
+                status.dtype = Some(weights.dtype().to_owned());
+                Ok(Box::new(weights))
+            };
+            Embedder::load(open, || embed::parse_tokenizer(&tokenizer, MOST_TOKENS), threads)
+        },
+    )?;
+    status.model = Some(name_of(None, &sha256));
+    status.model_sha256 = Some(sha256);
+    Ok(loaded)
+}
+
+struct SharedBytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Which engine computes the model in `files`, and the file that it reads.
+fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
+    let lacks = |name: &str, engine: &str, other: &str| Error::ModelUnsupported {
+        path: files.directory.clone(),
+        reason: format!(
+            "it has no {name}, which the engine {engine} reads; add it, or choose the engine {other}"
+        ),
+    };
+    let builtin = files.weights.clone().map(|path| (EngineKind::BuiltIn, path));
+    let onnxruntime = files.graph.clone().map(|path| (EngineKind::OnnxRuntime, path));
+    match options.engine {
+        EngineChoice::BuiltIn => builtin.ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
+        EngineChoice::OnnxRuntime => onnxruntime.ok_or_else(|| lacks("model.onnx", "onnxruntime", "builtin")),
+        // On arm64 the portable kernel is the only one, and ONNX Runtime the faster engine.
+        EngineChoice::Auto if cfg!(target_arch = "aarch64") && options.runtime_packaged => onnxruntime
+            .or(builtin)
+            .ok_or_else(|| lacks("model.onnx", "onnxruntime", "builtin")),
+        EngineChoice::Auto => builtin
+            .or(onnxruntime)
+            .ok_or_else(|| lacks("model.safetensors", "builtin", "onnxruntime")),
+    }
+}
+
+/// The ONNX Runtime library, for the graph in `path`.
+fn library<'o>(options: &'o Options, path: &std::path::Path) -> Result<&'o PathBuf> {
+    options.runtime_library.as_ref().ok_or_else(|| {
+        Error::RuntimeNotFound(format!(
+            "{} needs one, and the package of this platform carries none; install onnxruntime-node, set \
+             KNOWLEDGEPULSE_ONNXRUNTIME to a library, or use a model with a model.safetensors, which needs none",
+            path.display()
+        ))
+    })
+}
+
+/// What a model calls itself, or else its checksum.
+fn name_of(name: Option<&str>, sha256: &str) -> String {
+    name.map_or_else(|| format!("sha256:{sha256}"), str::to_owned)
+}
+
+/// Computes a checksum on another thread, while `load` runs on this one. If that fails the checksum is no longer wanted.
+///
+/// # Errors
+/// The first error, that of `load` before that of `checksum`.
+fn beside<T>(
+    checksum: impl FnOnce(&AtomicBool) -> Result<String> + Send,
+    load: impl FnOnce() -> Result<T>,
+) -> Result<(T, String)> {
+    let wanted = AtomicBool::new(true);
+    let checksum = Mutex::new(Some(checksum));
+    let compute = || {
+        let checksum = checksum.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lost = || Error::Internal("the checksum was computed before".into());
+        checksum.ok_or_else(lost)?(&wanted)
+    };
+    thread::scope(|scope| {
+        let other = thread::Builder::new().spawn_scoped(scope, compute);
+        let loaded = guarded(load);
+        wanted.store(loaded.is_ok(), Ordering::Relaxed);
+        let checksum = match other {
+            Ok(other) => other
+                .join()
+                .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
+            // Without a second thread it takes longer.
+            Err(_) => compute(),
+        };
+        Ok((loaded?, checksum?))
+    })
+}
+
+/// `available_parallelism` respects affinity and cgroup limits, which a bare core count does not.
+pub(super) fn threads(options: &Options) -> usize {
+    options
+        .threads
+        .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}

@@ -1,0 +1,525 @@
+//! The inference thread and its queue: calls are settled in the order in which they were made, however many
+//! embeddings are computed side by side.
+//!
+//! A single call is embedded on all threads at once, which gives the shortest wait. Of a backlog, the built-in engine embeds the
+//! short texts of several calls in one pass on all threads. For ONNX Runtime it is spread over lanes, each with its share of the
+//! threads, which gives more embeddings a second: its small operations do not scale over threads.
+
+mod job;
+mod load;
+mod queue;
+#[cfg(any(target_family = "wasm", test))]
+mod remote;
+mod worker;
+
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use once_cell::sync::OnceCell;
+
+use knowledgepulse_embed::Embedding;
+use knowledgepulse_error::{Call, Error, Result};
+use knowledgepulse_index::{
+    memory::{Memory, Novelty, Reading},
+    vectors::Origin,
+};
+use knowledgepulse_trace::words::Words;
+
+use crate::{Breakdown, Summary};
+use job::Job;
+use queue::Queue;
+use worker::Worker;
+
+pub use load::{EngineChoice, EngineKind, Failure, ModelInMemory, Options, Status};
+pub use queue::InOrder;
+#[cfg(any(target_family = "wasm", test))]
+pub use remote::{Courier, Local};
+
+/// The embedding of a text, or why there is none.
+pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
+
+/// Takes the result of a call, on the inference thread.
+pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
+
+/// A trace to be scored.
+#[derive(Debug)]
+pub struct Request {
+    /// What is kept of it.
+    pub summary: Summary,
+    /// What it is compared with; `None` where nothing is, which needs no embedder.
+    pub memory: Option<Memory>,
+    /// Its novelty where it is not compared.
+    pub uncompared: Novelty,
+    /// Whether the memory is to remember it.
+    pub remember: bool,
+    /// Whether the words that weigh most in its similarity are asked for.
+    pub explained: bool,
+    /// The call that it belongs to, if that can be cancelled.
+    pub call: Option<Arc<Call>>,
+}
+
+impl Request {
+    /// Whether this is still wanted. From then on a call that changes the memory can no longer be cancelled; a batch
+    /// can, until its draft is committed.
+    fn begin(&self) -> Result<()> {
+        let Some(call) = &self.call else { return Ok(()) };
+        let wanted = match &self.memory {
+            Some(memory) if !memory.has_draft() => call.complete(),
+            _ => !call.is_cancelled(),
+        };
+        if wanted { Ok(()) } else { Err(Error::Aborted) }
+    }
+
+    fn score(&self, novelty: Novelty) -> Breakdown {
+        crate::score(&self.summary.features, &self.summary.profile, novelty)
+    }
+
+    fn score_uncompared(&self) -> Breakdown {
+        self.score(self.uncompared.clone())
+    }
+}
+
+/// The embedding of a trace.
+#[derive(Debug)]
+pub struct EmbeddedText {
+    /// The embedding.
+    pub embedding: Box<Embedding>,
+    /// How much was embedded.
+    pub reading: Reading,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What a memory elsewhere compares of a trace.
+#[derive(Debug)]
+pub struct Comparable {
+    /// Its words, where these are compared.
+    pub words: Option<Words>,
+    /// The embedding of its text or of its digest, where that is compared.
+    pub text: Option<EmbeddedText>,
+    /// How much of its text was read.
+    pub reading: Reading,
+}
+
+/// Embeds and scores, in the order in which calls are handed in. There is one in a process: it holds the embedder.
+#[derive(Default)]
+pub struct Engine {
+    options: OnceLock<Options>,
+    /// Where calls go that need the embedder, set once there were any.
+    inlet: OnceCell<Inlet>,
+    /// Where traces go that are compared by their words alone, set once there were any. They neither load the embedder nor wait for
+    /// those that need it.
+    words: OnceCell<Inlet>,
+    /// The way to an embedder that is elsewhere.
+    #[cfg(any(target_family = "wasm", test))]
+    courier: OnceLock<Arc<dyn Courier>>,
+    shared: Arc<Shared>,
+}
+
+/// Where calls are handed in.
+enum Inlet {
+    /// The queue of a thread.
+    Thread(Arc<Queue<Job>>),
+    /// The embedder is elsewhere, because this platform has no threads.
+    #[cfg(any(target_family = "wasm", test))]
+    Remote(Box<remote::Remote>),
+    /// Calls that need no embedder are settled at once, because this platform has no threads.
+    #[cfg(any(target_family = "wasm", test))]
+    Here(Arc<Shared>),
+}
+
+impl Inlet {
+    fn push(&self, job: Job) {
+        match self {
+            Self::Thread(queue) => queue.push(job),
+            #[cfg(any(target_family = "wasm", test))]
+            Self::Remote(remote) => remote.push(job),
+            #[cfg(any(target_family = "wasm", test))]
+            Self::Here(shared) => remote::settle(shared, job.without_embedder()),
+        }
+    }
+}
+
+/// What the inference thread tells the others.
+#[derive(Default)]
+struct Shared {
+    /// Set once loading has ended.
+    status: OnceLock<Status>,
+    /// The first failure that the user should hear of; taken when told.
+    warning: Mutex<Option<Failure>>,
+    warned: AtomicBool,
+}
+
+impl Shared {
+    /// What became of loading, once that has ended.
+    fn status(&self) -> Status {
+        self.status.get().cloned().unwrap_or_default()
+    }
+
+    /// Keeps the first failure of the process for [`Engine::take_warning`].
+    fn warn(&self, failure: Failure) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        }
+    }
+}
+
+impl Engine {
+    /// Says where the embedder comes from. The first call counts; later ones return `false`.
+    pub fn configure(&self, options: Options) -> bool {
+        self.options.set(options).is_ok()
+    }
+
+    /// Whether [`Engine::configure`] was called.
+    #[must_use]
+    pub fn is_configured(&self) -> bool {
+        self.options.get().is_some()
+    }
+
+    /// Whether a trace can be compared with this memory: not if that needs an embedder and it is known that there is none.
+    #[must_use]
+    pub fn can_compare(&self, memory: Option<&Memory>) -> bool {
+        memory.is_some_and(|memory| !memory.needs_embedder() || !self.without_embedder())
+    }
+
+    /// Scores a trace if nothing is compared, or it is known that there is no embedder where one is needed. The calls before
+    /// may still be waiting.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`].
+    #[must_use]
+    pub fn score_at_once(&self, request: &Request) -> Option<Result<Breakdown>> {
+        (!self.can_compare(request.memory.as_ref()))
+            .then(|| request.begin().map(|()| request.score_uncompared()))
+    }
+
+    /// Scores a trace after all calls before, and calls `reply` with the score on the inference thread. A
+    /// failing embedder is no error: novelty is neutral then, and [`Engine::take_warning`] tells why.
+    ///
+    /// # Errors
+    /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::CacheOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
+    pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
+        let Some(memory) = request
+            .memory
+            .as_ref()
+            .filter(|memory| !self.needs_no_thread(memory))
+        else {
+            return reply(request.begin().map(|()| request.score_uncompared()));
+        };
+        match self.inlet_for(memory) {
+            Ok(inlet) => inlet.push(job::score(request, reply)),
+            Err(error) => {
+                self.shared.warn(Failure::from(&error));
+                reply(request.begin().map(|()| request.score_uncompared()));
+            }
+        }
+    }
+
+    /// Prepares a trace to be compared elsewhere, after all calls before. `None` if that needs an embedder and there is none, also for a
+    /// failing one, which [`Engine::take_warning`] tells.
+    ///
+    /// # Errors
+    /// Through `reply` only: [`Error::Aborted`].
+    pub fn embed_trace(&self, request: Request, reply: Reply<Result<Option<Comparable>>>) {
+        let Some(memory) = request
+            .memory
+            .as_ref()
+            .filter(|memory| !self.needs_no_thread(memory))
+        else {
+            return reply(Ok(None));
+        };
+        match self.inlet_for(memory) {
+            Ok(inlet) => inlet.push(job::embed_trace(request, reply)),
+            Err(error) => {
+                self.shared.warn(Failure::from(&error));
+                reply(Ok(None));
+            }
+        }
+    }
+
+    /// Makes what the draft of `memory` holds permanent, after all calls before, unless `call` was cancelled.
+    ///
+    /// # Errors
+    /// Through `reply` only: [`Error::Aborted`], or those of [`Memory::commit`].
+    pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
+        // Without an embedder nothing is in the draft, and there is nothing to wait for.
+        if !memory.has_draft() || self.needs_no_thread(&memory) {
+            return reply(job::commit_unless_cancelled(&memory, &call));
+        }
+        match self.inlet_for(&memory) {
+            Ok(inlet) => inlet.push(job::commit(memory, call, reply)),
+            Err(_) => reply(job::commit_unless_cancelled(&memory, &call)),
+        }
+    }
+
+    /// Takes back what the draft of `memory` holds, after all calls before: away from the caller's thread, because it can take long.
+    pub fn roll_back(&self, memory: Memory) {
+        self.after_others(&memory.clone(), Box::new(move |()| memory.roll_back()));
+    }
+
+    /// Embeds `text`, of which the first 512 tokens count, after all calls before. The novelty memory has no part
+    /// in it.
+    pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {
+        match self.inlet() {
+            Ok(inlet) => inlet.push(job::embed(text, call, reply)),
+            Err(error) => reply(Err(Failure::from(&error))),
+        }
+    }
+
+    /// Calls `reply` after all calls before that compare with this memory, or one like it.
+    pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
+        let inlet = if memory.needs_embedder() {
+            &self.inlet
+        } else {
+            &self.words
+        };
+        match inlet.get() {
+            Some(inlet) => inlet.push(job::turn(reply)),
+            // Nothing waits where nothing was handed in.
+            None => reply(()),
+        }
+    }
+
+    /// Loads the embedder, if nobody has, and tells what became of it.
+    pub fn status(&self, reply: Reply<Status>) {
+        if let Some(status) = self.shared.status.get() {
+            return reply(status.clone());
+        }
+        match self.inlet() {
+            Ok(inlet) => inlet.push(job::status(reply)),
+            Err(error) => reply(Status {
+                failure: Some(Failure::from(&error)),
+                ..Status::default()
+            }),
+        }
+    }
+
+    /// The first failure of an embedder that is present but broken. It is told once per process.
+    #[must_use]
+    pub fn take_warning(&self) -> Option<Failure> {
+        // The flag is checked first because this is asked after every call.
+        if !self.shared.warned.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.shared
+            .warning
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// Whether it is known that there is no embedder, loading included.
+    fn without_embedder(&self) -> bool {
+        match self.shared.status.get() {
+            Some(status) => status.failure.is_some(),
+            // An absent model needs no thread to find out.
+            None => self.options.get().is_none_or(|options| {
+                options.model_directory.is_none()
+                    && options.model_in_memory.is_none()
+                    && !options.model_configured
+            }),
+        }
+    }
+
+    /// Whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none
+    /// has to be to find out that there is no embedder for this memory.
+    fn needs_no_thread(&self, memory: &Memory) -> bool {
+        memory.needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
+    }
+
+    /// Where the calls go that compare with a memory.
+    fn inlet_for(&self, memory: &Memory) -> Result<&Inlet> {
+        if memory.needs_embedder() {
+            return self.inlet();
+        }
+        self.words.get_or_try_init(|| {
+            #[cfg(any(target_family = "wasm", test))]
+            if self.courier.get().is_some() {
+                return Ok(Inlet::Here(Arc::clone(&self.shared)));
+            }
+            self.start("knowledgepulse-words", Worker::settle_all)
+        })
+    }
+
+    fn inlet(&self) -> Result<&Inlet> {
+        self.inlet.get_or_try_init(|| {
+            #[cfg(any(target_family = "wasm", test))]
+            if let Some(courier) = self.courier.get() {
+                let remote = remote::Remote::new(Arc::clone(courier), Arc::clone(&self.shared));
+                return Ok(Inlet::Remote(Box::new(remote)));
+            }
+            self.start("knowledgepulse", Worker::work)
+        })
+    }
+
+    /// Starts a thread that works through a queue of its own.
+    fn start(&self, name: &str, work: fn(&Worker)) -> Result<Inlet> {
+        let queue = Arc::new(Queue::default());
+        let worker = Worker::new(
+            self.options.get().cloned().unwrap_or_default(),
+            Arc::clone(&queue),
+            Arc::clone(&self.shared),
+        );
+        thread::Builder::new()
+            .name(name.into())
+            .spawn(move || work(&worker))
+            .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
+        Ok(Inlet::Thread(queue))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_index::{
+        memory::Basis,
+        traces::{Method, TraceMemory},
+        vectors as cache,
+    };
+    use knowledgepulse_trace::fixtures::with_steps;
+
+    use super::*;
+    use crate::{Scorer, weights::Profiles};
+
+    fn request() -> Request {
+        request_with(Memory::of_vectors(Arc::default()))
+    }
+
+    fn request_with(memory: Memory) -> Request {
+        let scorer = Scorer {
+            memory: Some(memory),
+            profiles: Profiles::default(),
+        };
+        Request {
+            summary: scorer.summarize(with_steps(&["thought", "observation"])),
+            memory: scorer.memory,
+            uncompared: Novelty::NEUTRAL,
+            remember: true,
+            explained: false,
+            call: None,
+        }
+    }
+
+    fn score(engine: &Engine) -> Result<f64> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let reply = Box::new(move |score| sender.send(score).unwrap());
+        engine.score(request(), reply);
+        receiver.recv().unwrap().map(|breakdown| breakdown.score)
+    }
+
+    fn status(engine: &Engine) -> Status {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        engine.status(Box::new(move |status| sender.send(status).unwrap()));
+        receiver.recv().unwrap()
+    }
+
+    #[test]
+    fn absence_is_silent_and_needs_no_thread() {
+        let engine = Engine::default();
+        assert!(engine.configure(Options::default()));
+        assert!(!engine.configure(Options::default()));
+        let breakdown = engine.score_at_once(&request()).unwrap().unwrap();
+        assert_eq!(breakdown.novelty, Novelty::NEUTRAL);
+        assert!(engine.inlet.get().is_none());
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn words_are_compared_without_an_embedder() {
+        let engine = Engine::default();
+        assert!(engine.configure(Options {
+            model_directory: Some("/nowhere/model".into()),
+            model_configured: true,
+            ..Options::default()
+        }));
+        let method = Method::Lexical;
+        let memory = TraceMemory::new(method, cache::Options::default());
+        let memory = Memory::of_traces(Arc::new(Mutex::new(memory)), method);
+        let novelty = || {
+            let request = request_with(memory.clone());
+            assert!(engine.score_at_once(&request).is_none());
+            let (sender, receiver) = std::sync::mpsc::channel();
+            engine.score(
+                request,
+                Box::new(move |breakdown| sender.send(breakdown).unwrap()),
+            );
+            receiver.recv().unwrap().unwrap().novelty
+        };
+        assert_eq!(novelty().basis, Basis::EmptyMemory);
+        let second = novelty();
+        assert_eq!((second.basis, second.value), (Basis::Memory, 0.0));
+        assert_eq!(
+            second.reading,
+            Some(Reading {
+                tokens: None,
+                truncated: false
+            })
+        );
+        // The model was not looked for.
+        assert!(engine.inlet.get().is_none());
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn status_names_what_is_missing() {
+        let engine = Engine::default();
+        assert!(engine.configure(Options::default()));
+        let failure = status(&engine).failure.unwrap();
+        assert_eq!(failure.code, "ERR_MODEL_NOT_FOUND");
+        assert!(failure.reason.contains("KNOWLEDGEPULSE_MODEL_DIR"));
+        assert_eq!(status(&engine).failure, Some(failure));
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn without_an_embedder_a_text_has_no_embedding() {
+        let engine = Engine::default();
+        assert!(engine.configure(Options::default()));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        engine.embed(
+            "text".into(),
+            None,
+            Box::new(move |result| sender.send(result).unwrap()),
+        );
+        let failure = receiver.recv().unwrap().unwrap_err();
+        assert_eq!(Some(failure), status(&engine).failure);
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn a_configured_model_that_is_missing_is_told_once() {
+        let engine = Engine::default();
+        assert!(engine.configure(Options {
+            model_directory: Some("/nowhere/model".into()),
+            runtime_library: Some("/nowhere/library".into()),
+            model_configured: true,
+            ..Options::default()
+        }));
+        assert!(score(&engine).unwrap() > 0.0);
+        assert!(engine.score_at_once(&request()).is_some());
+        let warning = engine.take_warning().unwrap();
+        assert_eq!(warning.code, "ERR_MODEL_NOT_FOUND");
+        assert!(warning.reason.contains("/nowhere/model"), "{}", warning.reason);
+        assert!(engine.take_warning().is_none());
+    }
+
+    #[test]
+    fn a_call_is_cancelled_or_completed_and_never_both() {
+        let engine = Engine::default();
+        let call = Arc::new(Call::default());
+        let mut request = request();
+        request.call = Some(Arc::clone(&call));
+        assert!(engine.score_at_once(&request).unwrap().is_ok());
+        assert!(!call.cancel());
+
+        let call = Arc::new(Call::default());
+        request.call = Some(Arc::clone(&call));
+        assert!(call.cancel());
+        let error = engine.score_at_once(&request).unwrap().unwrap_err();
+        assert_eq!(error.code(), "ERR_ABORTED");
+    }
+}

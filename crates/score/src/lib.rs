@@ -1,0 +1,194 @@
+//! The pipeline on one screen: trace → features, (text → tokens → embedding →) novelty → dimensions → contributions
+//! → composite → overrides. The embeddings come from [`crate::engine`], which computes several side by side.
+
+pub mod dimensions;
+pub mod engine;
+pub mod overrides;
+pub mod weights;
+
+use std::sync::Arc;
+
+use self::overrides::Override;
+use knowledgepulse_index::{
+    memory::{Memory, Novelty},
+    traces::Method,
+};
+use knowledgepulse_trace::{Trace, features::Features, label::Label, text};
+
+use crate::{
+    dimensions::Dimensions,
+    weights::{Contributions, Profile, Profiles},
+};
+
+/// What traces are scored with.
+#[derive(Debug)]
+pub struct Scorer {
+    /// The memory that traces are compared with; `None` compares nothing, and needs no embedder.
+    pub memory: Option<Memory>,
+    /// The weights.
+    pub profiles: Profiles,
+}
+
+/// Everything that is kept of a trace while its call waits.
+#[derive(Debug, Clone)]
+pub struct Summary {
+    /// The features of the trace.
+    pub features: Features,
+    /// The weights for its domain.
+    pub profile: Arc<Profile>,
+    /// The label that the memory keeps it under.
+    pub label: Option<Label>,
+    /// What of it is compared; `None` where nothing is.
+    pub source: Option<Source>,
+    /// Whether the trace lacks some of its text.
+    pub incomplete: bool,
+}
+
+/// What of a trace is compared. Whatever can be done later is done away from the event loop.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Its text, whose first 512 tokens are embedded. Its steps are not kept, because there can be many.
+    Prefix(String),
+    /// The trace, whose words are compared.
+    Lexical(Arc<Trace>),
+    /// The trace, whose words and digest are compared.
+    Full(Arc<Trace>),
+}
+
+impl Source {
+    /// Whether something of it is embedded.
+    #[must_use]
+    pub fn needs_embedder(&self) -> bool {
+        !matches!(self, Self::Lexical(_))
+    }
+}
+
+impl Scorer {
+    /// Reduces `trace` to what computing its score needs.
+    #[must_use]
+    pub fn summarize(&self, trace: Trace) -> Summary {
+        Summary {
+            features: Features::of(&trace),
+            profile: Arc::clone(self.profiles.for_domain(trace.metadata.task_domain.as_deref())),
+            label: trace.label.clone(),
+            incomplete: trace.text_cut,
+            source: self.memory.as_ref().map(|memory| match memory {
+                Memory::Vectors { .. } => Source::Prefix(text::of(&trace)),
+                Memory::Traces {
+                    method: Method::Lexical,
+                    ..
+                } => Source::Lexical(Arc::new(trace)),
+                Memory::Traces {
+                    method: Method::Full, ..
+                } => Source::Full(Arc::new(trace)),
+            }),
+        }
+    }
+}
+
+/// A score, and the numbers from which it was computed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Breakdown {
+    /// The score, 0 to 1.
+    pub score: f64,
+    /// The four dimensions.
+    pub dimensions: Dimensions,
+    /// The profile whose weights were used.
+    pub profile: Arc<Profile>,
+    /// Each dimension times its weight.
+    pub contributions: Contributions,
+    /// The sum of the contributions.
+    pub composite: f64,
+    /// The rules that applied to the composite, in their order.
+    pub overrides: Vec<Override>,
+    /// The novelty, and where it comes from.
+    pub novelty: Novelty,
+}
+
+/// Computes a score from the features of a trace and its novelty.
+#[must_use]
+pub fn score(features: &Features, profile: &Arc<Profile>, novelty: Novelty) -> Breakdown {
+    let dimensions = Dimensions::new(features, novelty.value);
+    let contributions = Contributions::new(&dimensions, &profile.weights);
+    let composite = contributions.composite();
+    let (score, overrides) = overrides::apply(composite, features);
+    Breakdown {
+        score,
+        dimensions,
+        profile: Arc::clone(profile),
+        contributions,
+        composite,
+        overrides,
+        novelty,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_index::{traces::TraceMemory, vectors::Options};
+    use knowledgepulse_trace::fixtures::with_steps;
+
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn the_parts_make_the_score() {
+        let scorer = Scorer {
+            memory: None,
+            profiles: Profiles::default(),
+        };
+        for kinds in [
+            &["thought"][..],
+            &["error_recovery"; 3],
+            &["thought", "tool_call"],
+        ] {
+            for novelty in [-0.5, 0.0, 0.25, 1.0, 2.0] {
+                let summary = scorer.summarize(with_steps(kinds));
+                let novelty = Novelty {
+                    value: novelty,
+                    ..Novelty::NEUTRAL
+                };
+                let breakdown = score(&summary.features, &summary.profile, novelty);
+                let Contributions {
+                    complexity,
+                    novelty,
+                    tool_diversity,
+                    outcome,
+                } = breakdown.contributions;
+                assert_eq!(
+                    breakdown.composite,
+                    complexity + novelty + tool_diversity + outcome
+                );
+                let last = breakdown
+                    .overrides
+                    .last()
+                    .map_or(breakdown.composite, |last| last.after);
+                assert_eq!(breakdown.score, last);
+            }
+        }
+    }
+
+    #[test]
+    fn the_memory_decides_what_is_compared() {
+        let mut trace = with_steps(&["thought", "observation"]);
+        trace.steps[1].content = Some("content".into());
+        let source = |memory| {
+            let scorer = Scorer {
+                memory,
+                profiles: Profiles::default(),
+            };
+            scorer.summarize(trace.clone()).source
+        };
+        assert!(source(None).is_none());
+        let Some(Source::Prefix(text)) = source(Some(Memory::of_vectors(Arc::default()))) else {
+            panic!("another source");
+        };
+        assert_eq!(text, "objective  content");
+        let of_traces = |method| {
+            let memory = Mutex::new(TraceMemory::new(method, Options::default()));
+            source(Some(Memory::of_traces(Arc::new(memory), method)))
+        };
+        assert!(matches!(of_traces(Method::Lexical), Some(Source::Lexical(kept)) if *kept == trace));
+        assert!(matches!(of_traces(Method::Full), Some(Source::Full(kept)) if *kept == trace));
+    }
+}

@@ -1,0 +1,39 @@
+//! Traces for tests, also of other crates.
+
+use crate::{Metadata, Outcome, Step, StepKind, Task, Trace};
+
+/// A successful trace with the given step types, no content and no tools.
+#[must_use]
+pub fn with_steps(kinds: &[&str]) -> Trace {
+    Trace {
+        task: Task {
+            objective: "objective".into(),
+        },
+        steps: kinds
+            .iter()
+            .map(|kind| Step {
+                kind: StepKind::from((*kind).to_owned()),
+                content: None,
+                tool: None,
+            })
+            .collect(),
+        metadata: Metadata {
+            success: true,
+            task_domain: None,
+        },
+        outcome: Outcome { confidence: 1.0 },
+        label: None,
+        text_cut: false,
+    }
+}
+
+/// A successful trace of thoughts with this text.
+#[must_use]
+pub fn with_texts(objective: &str, contents: &[&str]) -> Trace {
+    let mut trace = with_steps(&vec!["thought"; contents.len()]);
+    trace.task.objective = objective.into();
+    for (step, content) in trace.steps.iter_mut().zip(contents) {
+        step.content = Some((*content).into());
+    }
+    trace
+}

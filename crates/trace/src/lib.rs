@@ -1,0 +1,139 @@
+//! The reasoning trace, reduced to the fields that the scorer reads.
+
+pub mod contents;
+pub mod digest;
+pub mod features;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
+pub mod label;
+pub mod text;
+pub mod words;
+
+#[cfg(test)]
+mod nasty_text;
+
+use knowledgepulse_error::{Error, Result};
+
+use crate::label::Label;
+
+/// A reasoning trace: the fields that affect its score, and its label.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trace {
+    /// What the agent was asked to do.
+    pub task: Task,
+    /// What the agent did, in order. May be empty.
+    pub steps: Vec<Step>,
+    /// Domain and success of the run.
+    pub metadata: Metadata,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The `id` of the trace, under which the novelty memory keeps it. It has no part in the score.
+    pub label: Option<Label>,
+    /// Whether some of the text is missing here, because the trace has more than is compared.
+    pub text_cut: bool,
+}
+
+/// The task of a trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// The objective in words; the first part of the embedded text.
+    pub objective: String,
+}
+
+/// One step of a trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What kind of step this is.
+    pub kind: StepKind,
+    /// The step's text; a step without it counts as one with an empty text.
+    pub content: Option<String>,
+    /// The tool that the step used, if any.
+    pub tool: Option<Tool>,
+}
+
+/// The tool of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tool {
+    /// The tool's name; distinct names are what tool diversity counts.
+    pub name: String,
+}
+
+/// Domain and success of the run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metadata {
+    /// Whether the run succeeded.
+    pub success: bool,
+    /// Selects the weight profile; absent or unknown means the default one.
+    pub task_domain: Option<String>,
+}
+
+/// How the run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The agent's confidence, 0 to 1.
+    pub confidence: f64,
+}
+
+/// The type of a step. Types that the schema does not name are kept, because newer frameworks have more, and each
+/// distinct type counts towards complexity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StepKind {
+    /// `thought`
+    Thought,
+    /// `tool_call`
+    ToolCall,
+    /// `observation`
+    Observation,
+    /// `error_recovery`
+    ErrorRecovery,
+    /// Any other type.
+    Other(String),
+}
+
+impl From<String> for StepKind {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "thought" => Self::Thought,
+            "tool_call" => Self::ToolCall,
+            "observation" => Self::Observation,
+            "error_recovery" => Self::ErrorRecovery,
+            _ => Self::Other(name),
+        }
+    }
+}
+
+impl Outcome {
+    /// Checks the confidence.
+    ///
+    /// # Errors
+    /// [`Error::TraceOutOfRange`] unless the confidence is a finite number in \[0, 1\].
+    pub fn new(confidence: f64) -> Result<Self> {
+        // A range does not contain NaN, so NaN is refused here as well.
+        if (0.0..=1.0).contains(&confidence) {
+            Ok(Self { confidence })
+        } else {
+            Err(Error::TraceOutOfRange {
+                path: "trace.outcome.confidence".into(),
+                expected: "a finite number in [0, 1]",
+                found: confidence,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_must_be_in_range() {
+        for confidence in [-0.1, 1.5, f64::NAN, f64::INFINITY] {
+            let error = Outcome::new(confidence).unwrap_err();
+            assert_eq!(error.code(), "ERR_INVALID_TRACE");
+            assert!(error.to_string().contains("trace.outcome.confidence"), "{error}");
+        }
+        for confidence in [0.0, 0.5, 1.0] {
+            assert!(Outcome::new(confidence).is_ok());
+        }
+    }
+}

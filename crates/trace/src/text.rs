@@ -1,0 +1,47 @@
+//! The text of a trace that is embedded.
+
+use crate::Trace;
+
+/// The most UTF-16 code units of a trace's text that are read for a comparison of the whole text. Reading and cutting
+/// that much takes 10 to 30 milliseconds on the event loop, which is why there is a limit.
+pub const MOST_UNITS: usize = 1 << 20;
+
+/// The objective and the content of every step, joined with spaces. A step without content adds its space all the
+/// same, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
+#[must_use]
+pub fn of(trace: &Trace) -> String {
+    let contents = trace
+        .steps
+        .iter()
+        .map(|step| step.content.as_deref().unwrap_or(""));
+    let length: usize = contents.clone().map(|content| content.len() + 1).sum();
+    let mut text = String::with_capacity(trace.task.objective.len() + 1 + length);
+    text.push_str(&trace.task.objective);
+    text.push(' ');
+    for (index, content) in contents.enumerate() {
+        if index > 0 {
+            text.push(' ');
+        }
+        text.push_str(content);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::with_steps;
+
+    #[test]
+    fn steps_without_content_add_their_space() {
+        let mut trace = with_steps(&["thought", "tool_call", "observation"]);
+        trace.steps[0].content = Some("a".into());
+        trace.steps[2].content = Some("b".into());
+        assert_eq!(of(&trace), "objective a  b");
+    }
+
+    #[test]
+    fn no_steps_leave_a_trailing_space() {
+        assert_eq!(of(&with_steps(&[])), "objective ");
+    }
+}

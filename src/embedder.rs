@@ -1,0 +1,195 @@
+//! The embedder: its configuration, what became of it, and embedding a text by itself.
+
+use std::rc::Rc;
+
+use napi::{
+    Env,
+    bindgen_prelude::{Object, Uint8ArraySlice},
+};
+use napi_derive::napi;
+
+use knowledgepulse_embed::runtime;
+use knowledgepulse_error::Error;
+use knowledgepulse_score::engine::{self, EmbedResult, EngineChoice, Failure, ModelInMemory, Status};
+
+use crate::{
+    call::NativeCall,
+    engine::{Components, ENGINE},
+    error::Result,
+    replies::{Replies, Ticket},
+};
+
+/// Where the embedder comes from; see `engine::Options`.
+#[napi(object, object_to_js = false)]
+pub struct EmbedderOptions<'env> {
+    /// The engine; absent for the best one.
+    #[napi(ts_type = "'builtin' | 'onnxruntime'")]
+    pub engine: Option<String>,
+    /// The model directory.
+    pub model_directory: Option<String>,
+    /// The weights of a model in memory; they are copied.
+    #[napi(ts_type = "Uint8Array")]
+    pub weights: Option<Uint8ArraySlice<'env>>,
+    /// Its tokenizer.
+    #[napi(ts_type = "Uint8Array")]
+    pub tokenizer: Option<Uint8ArraySlice<'env>>,
+    /// The ONNX Runtime library.
+    pub runtime_library: Option<String>,
+    /// Whether the library came with the addon.
+    pub runtime_packaged: bool,
+    /// Whether the user named the model directory.
+    pub model_configured: bool,
+    /// Whether the user named the library.
+    pub runtime_configured: bool,
+    /// Threads that one inference computes on.
+    pub threads: Option<u32>,
+}
+
+/// What became of loading the embedder; see `EmbedderStatus` in index.d.ts.
+#[napi(object, use_nullable = true)]
+pub struct NativeEmbedderStatus {
+    /// Whether there is an embedder.
+    pub available: bool,
+    /// Why not: a code.
+    pub code: Option<String>,
+    /// Why not: a message.
+    pub reason: Option<String>,
+    /// The model directory.
+    pub model_directory: Option<String>,
+    /// What the model calls itself.
+    pub model: Option<String>,
+    /// The SHA-256 of the weights.
+    pub model_sha256: Option<String>,
+    /// What the weights are stored in.
+    pub dtype: Option<String>,
+    /// The length of an embedding.
+    pub dimensions: Option<u32>,
+    /// What computes: `builtin` or `onnxruntime`.
+    pub engine: Option<String>,
+    /// The instructions that the built-in engine computes with.
+    pub kernel: Option<String>,
+    /// The ONNX Runtime library, if that is the engine.
+    pub runtime_path: Option<String>,
+    /// Its version.
+    pub runtime_version: Option<String>,
+    /// Threads that one inference computes on.
+    pub threads: u32,
+}
+
+/// A failure that the user should hear of.
+#[napi(object)]
+pub struct Warning {
+    /// The error's code.
+    pub code: String,
+    /// Its message.
+    pub reason: String,
+}
+
+/// Has this thread wait, when it ends, for what ONNX Runtime is doing: the process may be about to exit, whichever thread
+/// made the embedder.
+#[napi(catch_unwind)]
+pub fn wait_at_end(env: &Env) -> Result<()> {
+    env.add_env_cleanup_hook((), |()| runtime::wait())?;
+    Ok(())
+}
+
+/// Says where the embedder comes from. Returns whether this was the first call, the only one that counts.
+#[napi(catch_unwind)]
+pub fn configure(options: EmbedderOptions<'_>) -> bool {
+    ENGINE.configure(options.into())
+}
+
+impl From<EmbedderOptions<'_>> for engine::Options {
+    fn from(options: EmbedderOptions<'_>) -> Self {
+        let model_in_memory = options.weights.zip(options.tokenizer);
+        Self {
+            engine: match options.engine.as_deref() {
+                Some("builtin") => EngineChoice::BuiltIn,
+                Some("onnxruntime") => EngineChoice::OnnxRuntime,
+                _ => EngineChoice::Auto,
+            },
+            model_in_memory: model_in_memory
+                .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
+            runtime_packaged: options.runtime_packaged,
+            model_directory: options.model_directory.map(Into::into),
+            runtime_library: options.runtime_library.map(Into::into),
+            model_configured: options.model_configured,
+            runtime_configured: options.runtime_configured,
+            threads: options.threads.map(|threads| threads as usize),
+        }
+    }
+}
+
+/// Stops ONNX Runtime for good, because the process is about to exit.
+#[napi(catch_unwind)]
+pub fn stop() {
+    runtime::stop();
+}
+
+/// The version that the addon was built as.
+#[napi(catch_unwind)]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Whether `configure` was called in this process.
+#[napi(catch_unwind)]
+pub fn is_configured() -> bool {
+    ENGINE.is_configured()
+}
+
+/// Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
+#[napi(catch_unwind, ts_return_type = "Promise<Float32Array>")]
+pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> Result<Object<'env>> {
+    let (ticket, promise) = promise(env)?;
+    let reply = Box::new(move |result: EmbedResult| ticket.settle(result.map(Components)));
+    ENGINE.embed(text, call.map(NativeCall::share), reply);
+    Ok(promise)
+}
+
+/// A promise whose call waits for none of its own.
+fn promise(env: &Env) -> Result<(Ticket, Object<'_>)> {
+    Replies::of(env)?.promise(env, &Rc::default())
+}
+
+/// Loads the embedder, if nobody has, and tells what became of it.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeEmbedderStatus>")]
+pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
+    let (ticket, promise) = promise(env)?;
+    ENGINE.status(Box::new(move |status| {
+        ticket.settle::<_, Error>(Ok(NativeEmbedderStatus::from(status)));
+    }));
+    Ok(promise)
+}
+
+/// The failure of an embedder that is present but broken; told once per process.
+#[napi(catch_unwind)]
+pub fn take_warning() -> Option<Warning> {
+    let Failure { code, reason } = ENGINE.take_warning()?;
+    Some(Warning {
+        code: code.into(),
+        reason,
+    })
+}
+
+impl From<Status> for NativeEmbedderStatus {
+    fn from(status: Status) -> Self {
+        let display = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            available: status.failure.is_none(),
+            code: status.failure.as_ref().map(|failure| failure.code.into()),
+            reason: status.failure.map(|failure| failure.reason),
+            model_directory: status.model_directory.map(display),
+            model: status.model,
+            model_sha256: status.model_sha256,
+            dtype: status.dtype,
+            dimensions: status.dimensions.map(number),
+            engine: status.engine.map(|engine| engine.name().into()),
+            kernel: status.kernel,
+            runtime_path: status.runtime_path.map(display),
+            runtime_version: status.runtime_version,
+            threads: number(status.threads),
+        }
+    }
+}

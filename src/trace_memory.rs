@@ -1,0 +1,619 @@
+//! The trace memory for JavaScript.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{Arc, Mutex, Weak},
+    time::{Instant, SystemTime},
+};
+
+use napi::{
+    Env,
+    bindgen_prelude::{
+        AsyncTask, Float32ArraySlice, Object, ObjectFinalize, ToNapiValue, Uint8ArraySlice, Unknown,
+    },
+};
+use napi_derive::napi;
+
+use knowledgepulse_error::{self as error, Call, Error};
+use knowledgepulse_index::{
+    memory::{Extent, Memory, lock, lock_as_is},
+    persist::{LoadOptions, milliseconds, time_to_live},
+    traces::{Method, SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
+    vectors::{ModelIdentity, Options, Origin},
+};
+use knowledgepulse_trace::{
+    digest,
+    label::{Fingerprint, Label},
+    words::Words,
+};
+
+use crate::{
+    call::NativeCall,
+    error::{Result, throw},
+    trace,
+    vector_cache::{CallQueue, Load, Loadable, NativeModelIdentity, NativeSnapshot, Told},
+};
+
+/// The memories that a thread has handed to others, by their handles; each lives as long as one of its objects does.
+static HANDED: Mutex<Handed> = Mutex::new(Handed {
+    memories: Vec::new(),
+    next: 1,
+});
+
+struct Handed {
+    memories: Vec<(u64, Weak<Mutex<TraceMemory>>)>,
+    next: u64,
+}
+
+impl Handed {
+    /// The handle of a memory, the same at every call.
+    fn handle_of(&mut self, memory: &Arc<Mutex<TraceMemory>>) -> u64 {
+        self.memories.retain(|(_, memory)| memory.strong_count() > 0);
+        let known = self
+            .memories
+            .iter()
+            .find(|(_, known)| Weak::as_ptr(known) == Arc::as_ptr(memory));
+        if let Some((handle, _)) = known {
+            return *handle;
+        }
+        let handle = self.next;
+        self.next += 1;
+        self.memories.push((handle, Arc::downgrade(memory)));
+        handle
+    }
+
+    fn memory(&self, handle: u64) -> Option<Arc<Mutex<TraceMemory>>> {
+        let (_, memory) = self.memories.iter().find(|(known, _)| *known == handle)?;
+        memory.upgrade()
+    }
+}
+
+/// The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments.
+#[napi(custom_finalize)]
+pub struct NativeTraceMemory {
+    memory: Arc<Mutex<TraceMemory>>,
+    /// What never changes: the event loop need not wait for the memory to know it.
+    method: Method,
+    bounds: Options,
+    /// What the JavaScript engine knows of the memory's size.
+    told: Arc<Told>,
+    queue: Arc<CallQueue>,
+}
+
+impl ObjectFinalize for NativeTraceMemory {
+    fn finalize(self, env: Env) -> Result<()> {
+        self.told.forget(env)
+    }
+}
+
+/// A trace that is similar to another one.
+#[napi(object)]
+pub struct NativeSimilarTrace {
+    /// How many living traces are older.
+    pub index: f64,
+    /// The `id` that it was added with.
+    pub label: Option<String>,
+    /// The similarity as one number.
+    pub similarity: f64,
+    /// The cosine of the weighted words.
+    pub lexical: f64,
+    /// Which part of the words is contained in it.
+    pub contained: f64,
+    /// The cosine of the embeddings.
+    pub embedded: Option<f64>,
+}
+
+/// A word of a stored trace.
+#[napi(object)]
+pub struct NativeStoredWord {
+    /// The XXH3-64 of the word, in 16 hexadecimal digits.
+    pub hash: String,
+    /// How much it counts.
+    pub count: f64,
+}
+
+/// What was read of traces, to be compared and remembered.
+struct Batch {
+    traces: Vec<(Words, Option<Label>)>,
+    vectors: Vec<f32>,
+    model: Option<ModelIdentity>,
+}
+
+impl Batch {
+    fn read(
+        env: &Env,
+        traces: Vec<Unknown>,
+        vectors: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+    ) -> Result<Read> {
+        let traces = traces
+            .into_iter()
+            .map(|trace| trace::read(env, trace, Some(Extent::Whole)))
+            .collect::<Result<_>>()?;
+        Ok(Read {
+            traces,
+            vectors: vectors.map(|vectors| vectors.to_vec()).unwrap_or_default(),
+            model: model.map(Into::into),
+        })
+    }
+
+    /// The entries. The memory refuses vectors of a wrong length.
+    fn entries(&self) -> Vec<TraceEntry<'_>> {
+        let length = self.vectors.len() / self.traces.len().max(1);
+        let mut vectors = self.vectors.chunks(length.max(1));
+        let entries = self.traces.iter().map(|(words, label)| TraceEntry {
+            words,
+            vector: vectors.next(),
+            label: label.as_ref(),
+            model: self.model.as_ref(),
+        });
+        entries.collect()
+    }
+}
+
+/// A trace whose words and embedding are packed as stores keep them.
+#[napi(object, object_to_js = false)]
+pub struct NativePackedEntry<'env> {
+    /// The bytes.
+    #[napi(ts_type = "Uint8Array")]
+    pub trace: Uint8ArraySlice<'env>,
+    /// What it is remembered by.
+    pub label: Option<String>,
+}
+
+/// Packed traces, whose bytes were copied from JavaScript.
+struct Packed {
+    traces: Vec<(Vec<u8>, Option<Label>)>,
+    model: Option<ModelIdentity>,
+}
+
+impl Packed {
+    fn copy(entries: Vec<NativePackedEntry>, model: Option<NativeModelIdentity>) -> Self {
+        let entries = entries.into_iter();
+        Self {
+            traces: entries
+                .map(|entry| (entry.trace.to_vec(), entry.label.map(Into::into)))
+                .collect(),
+            model: model.map(Into::into),
+        }
+    }
+
+    fn unpack(self, method: Method, bounds: Options) -> error::Result<Batch> {
+        let dimensions = if method == Method::Full {
+            bounds.dimensions
+        } else {
+            0
+        };
+        let mut batch = Batch {
+            traces: Vec::with_capacity(self.traces.len()),
+            vectors: Vec::new(),
+            model: self.model,
+        };
+        for (bytes, label) in self.traces {
+            let PackedTrace { words, vector } = PackedTrace::unpack(&bytes, dimensions)?;
+            batch.traces.push((words, label));
+            batch.vectors.extend(vector);
+        }
+        Ok(batch)
+    }
+}
+
+/// Traces as JavaScript has handed them over, whose words are still to be taken.
+struct Read {
+    traces: Vec<knowledgepulse_trace::Trace>,
+    vectors: Vec<f32>,
+    model: Option<ModelIdentity>,
+}
+
+impl Read {
+    fn take_words(self) -> Batch {
+        let words = self
+            .traces
+            .into_iter()
+            .map(|trace| (Words::of(&trace), trace.label));
+        Batch {
+            traces: words.collect(),
+            vectors: self.vectors,
+            model: self.model,
+        }
+    }
+}
+
+impl NativeTraceMemory {
+    fn own(memory: TraceMemory) -> Self {
+        Self::part_of(Arc::new(Mutex::new(memory)))
+    }
+
+    /// An object for a memory that others may have too.
+    fn part_of(memory: Arc<Mutex<TraceMemory>>) -> Self {
+        let locked = lock_as_is(&memory);
+        let (method, bounds) = (locked.method(), *locked.options());
+        drop(locked);
+        Self {
+            memory,
+            method,
+            bounds,
+            told: Arc::default(),
+            queue: Arc::default(),
+        }
+    }
+
+    /// Has `act` work on the memory away from the event loop, after the calls made before. The words are taken there too.
+    fn enqueue<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        read: Read,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        self.enqueue_batch(env, move || Ok(read.take_words()), call, act)
+    }
+
+    fn enqueue_packed<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        packed: Packed,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let (method, bounds) = (self.method, self.bounds);
+        self.enqueue_batch(env, move || packed.unpack(method, bounds), call, act)
+    }
+
+    fn enqueue_batch<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        make: impl FnOnce() -> error::Result<Batch> + Send + 'static,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let told = Some(Arc::clone(&self.told));
+        let act = move |memory: &mut TraceMemory, now| {
+            let batch = make()?;
+            act(memory, &batch.entries(), now)
+        };
+        self.queue
+            .enqueue(env, call, told, &self.memory, TraceMemory::bytes, act)
+    }
+
+    /// The memory itself.
+    pub(super) fn share(&self) -> Memory {
+        Memory::of_traces(Arc::clone(&self.memory), self.method)
+    }
+
+    /// The novelties that its traces were scored with, by their fingerprints.
+    pub(super) fn novelties(&self) -> HashMap<Fingerprint, f64> {
+        lock(&self.memory).novelties(Instant::now())
+    }
+
+    /// Changes the memory, and tells the engine how many bytes are held then.
+    fn change<T>(&self, env: &Env, act: impl FnOnce(&mut TraceMemory, Instant) -> T) -> Result<T> {
+        let mut memory = lock(&self.memory);
+        let result = act(&mut memory, Instant::now());
+        let bytes = memory.bytes();
+        drop(memory);
+        self.told.tell(*env, bytes)?;
+        Ok(result)
+    }
+}
+
+#[napi]
+#[allow(clippy::cast_precision_loss)] // No memory holds or numbers 2^53 traces.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
+impl NativeTraceMemory {
+    /// An empty memory. The numbers are non-negative; with an infinite time to live no trace expires.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: &Env, method: String, max_elements: f64, dimensions: f64, ttl_ms: f64) -> Result<Self> {
+        let method = Method::from_name(&method)
+            .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
+        let options = Options {
+            max_elements: max_elements as usize,
+            dimensions: (dimensions as usize).max(1),
+            time_to_live: time_to_live(ttl_ms),
+        };
+        Ok(Self::own(TraceMemory::new(method, options)))
+    }
+
+    /// Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
+    /// each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
+    /// with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
+    pub fn compare<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown[]")] traces: Vec<Unknown>,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+        remember: bool,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let read = Batch::read(env, traces, vectors, model)?;
+        self.enqueue(env, read, call, move |memory, entries, now| {
+            let nearest = if remember {
+                memory.compare_and_add_batch(entries, now)?
+            } else {
+                let compare = |entry: &TraceEntry| memory.compare(*entry, now);
+                entries.iter().map(compare).collect::<error::Result<_>>()?
+            };
+            Ok(each_shown(nearest))
+        })
+    }
+
+    /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare` does, and with
+    /// `ERR_INVALID_ENTRY` for bytes that are not those of a trace.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
+    pub fn compare_and_add_packed<'env>(
+        &self,
+        env: &'env Env,
+        entries: Vec<NativePackedEntry>,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let packed = Packed::copy(entries, model);
+        self.enqueue_packed(env, packed, call, |memory, entries, now| {
+            Ok(each_shown(memory.compare_and_add_batch(entries, now)?))
+        })
+    }
+
+    /// Remembers packed traces without comparing them: all or none.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add_packed<'env>(
+        &self,
+        env: &'env Env,
+        entries: Vec<NativePackedEntry>,
+        model: Option<NativeModelIdentity>,
+    ) -> Result<Object<'env>> {
+        let packed = Packed::copy(entries, model);
+        self.enqueue_packed(env, packed, None, |memory, entries, now| {
+            memory.add_batch(entries, now)
+        })
+    }
+
+    /// The traces that are most similar to a packed one, the most similar first.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
+    pub fn nearest_packed<'env>(
+        &self,
+        env: &'env Env,
+        entry: NativePackedEntry,
+        count: f64,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let packed = Packed::copy(vec![entry], model);
+        self.enqueue_packed(env, packed, call, move |memory, entries, now| {
+            nearest_to(memory, entries, count as usize, now)
+        })
+    }
+
+    /// Resolves to how many traces live, after the calls before.
+    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
+    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
+        let none = Packed::copy(Vec::new(), None);
+        self.enqueue_packed(env, none, call, |memory, _, now| Ok(memory.len(now) as f64))
+    }
+
+    /// Remembers traces without comparing them: all or none.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown[]")] traces: Vec<Unknown>,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let read = Batch::read(env, traces, vectors, model)?;
+        self.enqueue(env, read, call, |memory, entries, now| {
+            memory.add_batch(entries, now)
+        })
+    }
+
+    /// The most similar traces, the most similar first.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
+    pub fn nearest<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown,
+        count: f64,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vector: Option<Float32ArraySlice>,
+        model: Option<NativeModelIdentity>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let read = Batch::read(env, vec![trace], vector, model)?;
+        self.enqueue(env, read, call, move |memory, entries, now| {
+            nearest_to(memory, entries, count as usize, now)
+        })
+    }
+
+    /// A number by which another thread of the process takes part in the memory.
+    #[napi(getter, catch_unwind)]
+    pub fn handle(&self) -> f64 {
+        lock_as_is(&HANDED).handle_of(&self.memory) as f64
+    }
+
+    /// The memory with this handle; null if there is none, or none any more.
+    #[napi(catch_unwind)]
+    pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
+        let memory = lock_as_is(&HANDED).memory(handle as u64);
+        memory.map(Self::part_of)
+    }
+
+    /// The oldest living trace whose sequence number is in this range.
+    #[napi(
+        catch_unwind,
+        ts_return_type = "{ sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null"
+    )]
+    pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
+        let stored = lock(&self.memory).stored(start as u64..end as u64, Instant::now());
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
+        let words: Vec<_> = stored
+            .words
+            .iter()
+            .map(|word| NativeStoredWord {
+                hash: format!("{:016x}", word.hash),
+                count: word.count.value(),
+            })
+            .collect();
+        let mut object = Object::new(env)?;
+        object.set("sequence", stored.sequence as f64)?;
+        object.set("label", stored.label.as_deref())?;
+        object.set("words", words)?;
+        if let Some(vector) = stored.vector {
+            object.set("vector", Float32ArraySlice::copy_from(env, vector)?)?;
+        }
+        Ok(Some(object))
+    }
+
+    /// The sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
+    #[napi(catch_unwind, ts_return_type = "[number, number]")]
+    pub fn sequence(&self) -> Vec<f64> {
+        let sequence = lock(&self.memory).sequence(Instant::now());
+        vec![sequence.start as f64, sequence.end as f64]
+    }
+
+    /// How many traces live.
+    #[napi(getter, catch_unwind)]
+    pub fn size(&self) -> f64 {
+        lock_as_is(&self.memory).committed_len(Instant::now()) as f64
+    }
+
+    /// What traces are compared by.
+    #[napi(getter, catch_unwind)]
+    pub fn method(&self) -> String {
+        self.method.name().into()
+    }
+
+    /// How many traces are kept.
+    #[napi(getter, catch_unwind)]
+    pub fn max_elements(&self) -> f64 {
+        self.bounds.max_elements as f64
+    }
+
+    /// The length of every embedding.
+    #[napi(getter, catch_unwind)]
+    pub fn dimensions(&self) -> f64 {
+        self.bounds.dimensions as f64
+    }
+
+    /// How long a trace lives; infinity for ever.
+    #[napi(getter, catch_unwind)]
+    pub fn ttl_ms(&self) -> f64 {
+        self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
+    }
+
+    /// The model that the embeddings come from, if that was said.
+    #[napi(getter, catch_unwind)]
+    pub fn model(&self) -> Option<NativeModelIdentity> {
+        lock_as_is(&self.memory)
+            .committed_model()
+            .cloned()
+            .map(Into::into)
+    }
+
+    /// Throws if traces with embeddings of this model do not compare with those here.
+    #[napi(catch_unwind)]
+    pub fn check_model(&self, env: &Env, model: NativeModelIdentity) -> Result<()> {
+        let origin = Origin {
+            model: Some(model.into()),
+            method: None,
+        };
+        let checked = lock(&self.memory).check_origin(&origin, Instant::now());
+        checked.map_err(|error| throw(env, &error))
+    }
+
+    /// How many bytes the memory takes, beside labels.
+    #[napi(getter, catch_unwind)]
+    pub fn bytes(&self) -> f64 {
+        lock_as_is(&self.memory).bytes() as f64
+    }
+
+    /// Forgets expired traces.
+    #[napi(catch_unwind)]
+    pub fn evict_expired(&self, env: &Env) -> Result<()> {
+        self.change(env, TraceMemory::evict_expired)
+    }
+
+    /// Forgets every trace.
+    #[napi(catch_unwind)]
+    pub fn clear(&self, env: &Env) -> Result<()> {
+        self.change(env, |memory, _| memory.clear())
+    }
+
+    /// The state of the memory, to be saved.
+    #[napi(catch_unwind)]
+    pub fn snapshot(&self) -> NativeSnapshot {
+        let snapshot = lock(&self.memory).snapshot(Instant::now(), SystemTime::now());
+        NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
+    }
+
+    /// The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
+    pub fn load(
+        path: String,
+        max_elements: Option<f64>,
+        ttl_ms: Option<f64>,
+        call: Option<&NativeCall>,
+    ) -> AsyncTask<Load<TraceMemory>> {
+        Load::of(path, max_elements, ttl_ms, call)
+    }
+}
+
+/// The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
+#[napi(catch_unwind)]
+pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
+    Ok(digest::of(&trace::read(env, trace, Some(Extent::Whole))?))
+}
+
+fn each_shown(nearest: Vec<Option<SimilarTrace>>) -> Vec<Option<NativeSimilarTrace>> {
+    let nearest = nearest.into_iter();
+    nearest
+        .map(|nearest| nearest.map(NativeSimilarTrace::from))
+        .collect()
+}
+
+fn nearest_to(
+    memory: &mut TraceMemory,
+    entries: &[TraceEntry],
+    count: usize,
+    now: Instant,
+) -> error::Result<Vec<NativeSimilarTrace>> {
+    let Some(entry) = entries.first() else {
+        return Ok(Vec::new());
+    };
+    let nearest = memory.nearest(*entry, count, now)?;
+    Ok(nearest.into_iter().map(NativeSimilarTrace::from).collect())
+}
+
+impl Loadable for TraceMemory {
+    type Native = NativeTraceMemory;
+
+    fn load(path: &Path, options: LoadOptions, call: &Call) -> error::Result<Self> {
+        Self::load_unless_cancelled(path, options, call)
+    }
+
+    fn hand_over(self, env: Env) -> Result<NativeTraceMemory> {
+        let bytes = self.bytes();
+        let memory = NativeTraceMemory::own(self);
+        memory.told.tell(env, bytes)?;
+        Ok(memory)
+    }
+}
+
+impl From<SimilarTrace> for NativeSimilarTrace {
+    #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+    fn from(similar: SimilarTrace) -> Self {
+        let similarity = similar.similarity;
+        Self {
+            index: similar.index as f64,
+            label: similar.label.map(|label| label.to_string()),
+            similarity: similarity.value(),
+            lexical: similarity.lexical,
+            contained: similarity.contained,
+            embedded: similarity.embedded,
+        }
+    }
+}

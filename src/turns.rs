@@ -1,0 +1,136 @@
+//! The order of one scorer's calls around its batches, which hand in their traces little by little, and of the replies to
+//! its calls that JavaScript makes.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    rc::Rc,
+};
+
+use napi::{Env, bindgen_prelude::Object};
+
+use knowledgepulse_error::Error;
+use knowledgepulse_score::engine::InOrder;
+
+use crate::{
+    error::Result,
+    replies::{Replies, Ticket},
+};
+
+/// Hands calls on in their order. Those that come while a batch is open wait until it is closed.
+#[derive(Default)]
+pub(super) struct Turns {
+    /// The number of the open batch.
+    open: Cell<Option<u64>>,
+    /// The number of the next batch.
+    next: Cell<u64>,
+    waiting: RefCell<VecDeque<Waiting>>,
+    /// How many replies have not been delivered yet.
+    awaited: Rc<Cell<usize>>,
+}
+
+enum Waiting {
+    Call(Box<dyn FnOnce()>),
+    Batch(u64, Ticket),
+}
+
+impl Turns {
+    /// The counter of the replies that have not been delivered yet.
+    pub(super) fn awaited(&self) -> &Rc<Cell<usize>> {
+        &self.awaited
+    }
+
+    /// Whether a reply that is known at once would overtake another.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.awaited.get() > 0
+    }
+
+    /// Whether a batch is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.get().is_some()
+    }
+
+    /// Hands a call in, once the batches before it are closed.
+    pub(super) fn enter(&self, hand_in: impl FnOnce() + 'static) {
+        if self.is_open() {
+            self.waiting
+                .borrow_mut()
+                .push_back(Waiting::Call(Box::new(hand_in)));
+        } else {
+            hand_in();
+        }
+    }
+
+    /// Begins a batch, and returns its number. If others have to be closed first, it waits for that with a ticket from
+    /// `make`, which is settled then.
+    pub(super) fn begin(&self, make: impl FnOnce() -> Result<Ticket>) -> Result<u64> {
+        let number = self.next.get();
+        if self.is_open() {
+            let ticket = make()?;
+            self.waiting
+                .borrow_mut()
+                .push_back(Waiting::Batch(number, ticket));
+        } else {
+            self.open.set(Some(number));
+        }
+        self.next.set(number + 1);
+        Ok(number)
+    }
+
+    /// Closes the batch of this number, if it is open, and hands in what has waited for it.
+    pub(super) fn close(&self, number: u64) {
+        if self.open.get() != Some(number) {
+            return;
+        }
+        self.open.set(None);
+        while !self.is_open() {
+            // Not borrowed while it is handed in.
+            let next = self.waiting.borrow_mut().pop_front();
+            match next {
+                Some(Waiting::Call(hand_in)) => hand_in(),
+                Some(Waiting::Batch(number, ticket)) => {
+                    self.open.set(Some(number));
+                    ticket.settle::<_, Error>(Ok(()));
+                }
+                None => break,
+            }
+        }
+    }
+}
+
+/// The order of replies that JavaScript makes, because what they rest on lies in a store: each call takes a place, and its
+/// reply is given when those before it have been.
+pub(super) struct Places {
+    /// The number of the next place.
+    next: Cell<u64>,
+    left: InOrder<Ticket>,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self {
+            next: Cell::new(0),
+            left: InOrder::new(0),
+        }
+    }
+}
+
+impl Places {
+    /// Takes the last place. It must be left once.
+    pub(super) fn take(&self) -> u64 {
+        let number = self.next.get();
+        self.next.set(number + 1);
+        number
+    }
+
+    /// Leaves a place: the promise is resolved once the places before it have been left.
+    pub(super) fn leave<'env>(&self, number: u64, replies: &Replies, env: &'env Env) -> Result<Object<'env>> {
+        // A store that never answers keeps no process from ending, and neither does who waits behind it.
+        let (ticket, promise) = replies.idle_promise(env)?;
+        self.left.finish(number, ticket, |ticket| {
+            replies.hold(env, &ticket);
+            ticket.settle::<_, Error>(Ok(()));
+        });
+        Ok(promise)
+    }
+}

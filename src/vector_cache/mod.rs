@@ -1,0 +1,390 @@
+//! The vector cache for JavaScript.
+
+mod files;
+mod queue;
+mod told;
+mod values;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, MutexGuard},
+    time::{Instant, SystemTime},
+};
+
+use napi::{
+    Env,
+    bindgen_prelude::{
+        AsyncTask, Either, Float32ArraySlice, Float64ArraySlice, Object, ObjectFinalize, ToNapiValue,
+    },
+};
+use napi_derive::napi;
+
+use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_index::{
+    memory::{SharedCache, lock},
+    persist::{milliseconds, time_to_live},
+    vectors::{Nearest, Options, VectorCache},
+};
+use knowledgepulse_trace::label::Label;
+
+use crate::{
+    call::NativeCall,
+    error::{Result, throw},
+};
+use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
+
+pub use values::{NativeModelIdentity, NativeStoredNeighbour};
+
+pub(super) use files::{Load, Loadable, NativeSnapshot};
+pub(super) use queue::CallQueue;
+pub(super) use told::Told;
+
+/// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
+type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
+
+/// The cache behind `VectorCache`; the JavaScript class checks the types of its arguments.
+#[napi(custom_finalize)]
+pub struct NativeVectorCache {
+    cache: Arc<SharedCache>,
+    /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
+    bounds: Options,
+    /// What the JavaScript engine knows of the cache's size. `None` if others hold the cache anyway.
+    told: Option<Arc<Told>>,
+    /// Calls that were made and have not begun.
+    queue: Arc<CallQueue>,
+}
+
+impl ObjectFinalize for NativeVectorCache {
+    fn finalize(self, env: Env) -> Result<()> {
+        self.told.map_or(Ok(()), |told| told.forget(env))
+    }
+}
+
+impl NativeVectorCache {
+    /// A cache that lives as long as this object.
+    fn own(cache: VectorCache) -> Self {
+        Self {
+            bounds: *cache.options(),
+            cache: Arc::new(Mutex::new(cache)),
+            told: Some(Arc::default()),
+            queue: Arc::default(),
+        }
+    }
+
+    /// A handle to an existing cache that does not depend on it.
+    pub(super) fn shared(cache: Arc<SharedCache>) -> Self {
+        let bounds = *lock(&cache).options();
+        Self {
+            cache,
+            bounds,
+            told: None,
+            queue: Arc::default(),
+        }
+    }
+
+    /// The cache itself.
+    pub(super) fn share(&self) -> Arc<SharedCache> {
+        Arc::clone(&self.cache)
+    }
+
+    /// Whether the cache lives on without this object.
+    pub(super) fn is_shared(&self) -> bool {
+        self.told.is_none()
+    }
+
+    /// The bounds of the cache.
+    pub(super) fn bounds(&self) -> Options {
+        self.bounds
+    }
+
+    /// Locks the cache, and reads the clock after that: a thread that has waited for the lock adds its vectors later than
+    /// the thread that held it.
+    fn lock(&self) -> (MutexGuard<'_, VectorCache>, Instant) {
+        let cache = lock(&self.cache);
+        (cache, Instant::now())
+    }
+
+    /// Changes the cache, and tells the engine how many bytes are held then.
+    fn change<T>(&self, env: &Env, act: impl FnOnce(&mut VectorCache, Instant) -> T) -> Result<T> {
+        let (mut cache, now) = self.lock();
+        let result = act(&mut cache, now);
+        let bytes = cache.bytes();
+        drop(cache);
+        self.tell(*env, bytes)?;
+        Ok(result)
+    }
+
+    fn tell(&self, env: Env, bytes: usize) -> Result<()> {
+        self.told.as_ref().map_or(Ok(()), |told| told.tell(env, bytes))
+    }
+
+    /// [`CallQueue::enqueue`] for the cache.
+    fn enqueue<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        call: Option<&NativeCall>,
+        act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
+    ) -> Result<Object<'env>> {
+        let told = self.told.clone();
+        self.queue
+            .enqueue(env, call, told, &self.cache, VectorCache::bytes, act)
+    }
+}
+
+#[napi]
+#[allow(clippy::cast_precision_loss)] // No cache holds or numbers 2^53 vectors.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
+impl NativeVectorCache {
+    /// An empty cache. The numbers are non-negative; with an infinite time to live no vector expires.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(max_elements: f64, dimensions: f64, ttl_ms: f64) -> Self {
+        let options = Options {
+            max_elements: max_elements as usize,
+            dimensions: (dimensions as usize).max(1),
+            time_to_live: time_to_live(ttl_ms),
+        };
+        Self::own(VectorCache::new(options))
+    }
+
+    /// Adds a copy of a vector.
+    #[napi(catch_unwind)]
+    pub fn add(
+        &self,
+        env: &Env,
+        #[napi(ts_arg_type = "Float32Array | Float64Array")] vector: Vector,
+        label: Option<String>,
+    ) -> Result<()> {
+        let label = label.map(Label::from);
+        let added = self.change(env, |cache, now| match &vector {
+            Either::A(vector) => cache.add::<f32>(vector, label, now),
+            Either::B(vector) => cache.add::<f64>(vector, label, now),
+        })?;
+        added.map_err(|error| throw(env, &error))
+    }
+
+    /// Moves the vectors of another cache to the end of this one. No one else may use the other one: both are locked, in this
+    /// order.
+    #[napi(catch_unwind)]
+    pub fn append(&self, env: &Env, newer: &NativeVectorCache) -> Result<()> {
+        let appended = self.change(env, |cache, now| cache.append(&mut lock(&newer.cache), now))?;
+        appended.map_err(|error| throw(env, &error))
+    }
+
+    /// The largest cosine similarity to a vector in the cache.
+    #[napi(catch_unwind)]
+    pub fn max_cosine_similarity(
+        &self,
+        env: &Env,
+        #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
+    ) -> Result<f64> {
+        let (mut cache, now) = self.lock();
+        let similarity = match &query {
+            Either::A(query) => cache.max_cosine_similarity::<f32>(query, now),
+            Either::B(query) => cache.max_cosine_similarity::<f64>(query, now),
+        };
+        similarity.map_err(|error| throw(env, &error))
+    }
+
+    /// The most similar vectors, the most similar first.
+    #[napi(catch_unwind)]
+    pub fn nearest(
+        &self,
+        env: &Env,
+        #[napi(ts_arg_type = "Float32Array | Float64Array")] query: Vector,
+        count: f64,
+    ) -> Result<Vec<NativeNeighbour>> {
+        let (mut cache, now) = self.lock();
+        let neighbours = match &query {
+            Either::A(query) => cache.nearest::<f32>(query, count as usize, now),
+            Either::B(query) => cache.nearest::<f64>(query, count as usize, now),
+        };
+        drop(cache);
+        let neighbours = neighbours.map_err(|error| throw(env, &error))?;
+        Ok(neighbours.into_iter().map(NativeNeighbour::from).collect())
+    }
+
+    /// Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
+    /// what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
+    /// after another. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<(NativeStoredNeighbour | null)[][]>")]
+    pub fn compare_and_add<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
+        entries: Vec<NativeEntry>,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let batch = Batch::new(&vectors, entries, origin(model, method));
+        self.enqueue(env, call, move |cache, now| {
+            let nearest = batch.with(cache, |cache, entries| cache.compare_and_add_batch(entries, now))?;
+            let shown = |nearest: Nearest| -> Vec<Option<NativeStoredNeighbour>> {
+                nearest.into_iter().map(|found| found.map(Into::into)).collect()
+            };
+            Ok(nearest.into_iter().map(shown).collect::<Vec<_>>())
+        })
+    }
+
+    /// Adds entries as `compareAndAdd` does, without comparing them.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add_entries<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Float32Array")] vectors: Float32ArraySlice,
+        entries: Vec<NativeEntry>,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+    ) -> Result<Object<'env>> {
+        let batch = Batch::new(&vectors, entries, origin(model, method));
+        self.enqueue(env, None, move |cache, now| {
+            batch.with(cache, |cache, entries| cache.add_batch(entries, now))
+        })
+    }
+
+    /// As `nearest`, for a vector of a model and method, away from the event loop. Rejects with `ERR_ABORTED` if the call was
+    /// cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeStoredNeighbour[]>")]
+    pub fn look_up<'env>(
+        &self,
+        env: &'env Env,
+        #[napi(ts_arg_type = "Float32Array")] vector: Float32ArraySlice,
+        count: f64,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+        call: Option<&NativeCall>,
+    ) -> Result<Object<'env>> {
+        let vector = vector.to_vec();
+        let origin = origin(model, method);
+        self.enqueue(env, call, move |cache, now| {
+            cache.check_origin(&origin, now)?;
+            let neighbours = cache.nearest(&vector, count as usize, now)?;
+            Ok(neighbours
+                .into_iter()
+                .map(NativeStoredNeighbour::from)
+                .collect::<Vec<_>>())
+        })
+    }
+
+    /// How many vectors live once the calls before this one are done.
+    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
+    pub fn count<'env>(&self, env: &'env Env, call: Option<&NativeCall>) -> Result<Object<'env>> {
+        self.enqueue(env, call, |cache, now| Ok(cache.len(now) as f64))
+    }
+
+    /// The sequence numbers of the living vectors.
+    #[napi(catch_unwind)]
+    pub fn sequence(&self) -> Sequence {
+        let (mut cache, now) = self.lock();
+        let sequence = cache.sequence(now);
+        Sequence {
+            start: sequence.start as f64,
+            end: sequence.end as f64,
+        }
+    }
+
+    /// The oldest living vector whose sequence number is in this range.
+    #[napi(
+        catch_unwind,
+        ts_return_type = "{ sequence: number, vector: Float32Array, label?: string } | null"
+    )]
+    pub fn stored<'env>(&self, env: &'env Env, start: f64, end: f64) -> Result<Option<Object<'env>>> {
+        let (mut cache, now) = self.lock();
+        let stored = cache.stored(start as u64..end as u64, now);
+        drop(cache);
+        let Some(stored) = stored.map_err(|error| throw(env, &error))? else {
+            return Ok(None);
+        };
+        let mut object = Object::new(env)?;
+        object.set("sequence", stored.sequence as f64)?;
+        object.set("vector", Float32ArraySlice::copy_from(env, stored.vector)?)?;
+        object.set("label", stored.label.as_deref())?;
+        Ok(Some(object))
+    }
+
+    /// How many vectors live.
+    #[napi(getter, catch_unwind)]
+    pub fn size(&self) -> f64 {
+        let (mut cache, now) = self.lock();
+        cache.len(now) as f64
+    }
+
+    /// How many vectors are kept.
+    #[napi(getter, catch_unwind)]
+    pub fn max_elements(&self) -> f64 {
+        self.bounds.max_elements as f64
+    }
+
+    /// The length of every vector.
+    #[napi(getter, catch_unwind)]
+    pub fn dimensions(&self) -> f64 {
+        self.bounds.dimensions as f64
+    }
+
+    /// How long a vector lives; infinity for ever.
+    #[napi(getter, catch_unwind)]
+    pub fn ttl_ms(&self) -> f64 {
+        self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
+    }
+
+    /// The model that the vectors come from, if it is recorded.
+    #[napi(getter, catch_unwind)]
+    pub fn model(&self) -> Option<NativeModelIdentity> {
+        lock(&self.cache).model().cloned().map(Into::into)
+    }
+
+    /// The name of the method that the vectors come from, if it is recorded.
+    #[napi(getter, catch_unwind, ts_return_type = "string | null")]
+    pub fn method(&self) -> Option<String> {
+        lock(&self.cache).method().map(ToOwned::to_owned)
+    }
+
+    /// Throws if vectors of this model and method do not compare with those here.
+    #[napi(catch_unwind)]
+    pub fn check_origin(
+        &self,
+        env: &Env,
+        model: NativeModelIdentity,
+        #[napi(ts_arg_type = "string | undefined")] method: Option<String>,
+    ) -> Result<()> {
+        let (mut cache, now) = self.lock();
+        let checked = cache.check_origin(&origin(model, method), now);
+        drop(cache);
+        checked.map_err(|error| throw(env, &error))
+    }
+
+    /// Drops expired vectors.
+    #[napi(catch_unwind)]
+    pub fn evict_expired(&self, env: &Env) -> Result<()> {
+        self.change(env, VectorCache::evict_expired)
+    }
+
+    /// Drops every vector.
+    #[napi(catch_unwind)]
+    pub fn clear(&self, env: &Env) -> Result<()> {
+        self.change(env, |cache, _| cache.clear())
+    }
+
+    /// The state of the cache, to be saved.
+    #[napi(catch_unwind)]
+    pub fn snapshot(&self) -> NativeSnapshot {
+        let (mut cache, now) = self.lock();
+        let snapshot = cache.snapshot(now, SystemTime::now());
+        NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
+    }
+
+    /// The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeVectorCache>")]
+    pub fn load(
+        path: String,
+        max_elements: Option<f64>,
+        ttl_ms: Option<f64>,
+        call: Option<&NativeCall>,
+    ) -> AsyncTask<Load<VectorCache>> {
+        Load::of(path, max_elements, ttl_ms, call)
+    }
+}
+
+pub(crate) fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
+}

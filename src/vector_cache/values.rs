@@ -1,0 +1,177 @@
+//! What a cache and JavaScript hand to one another.
+
+use napi_derive::napi;
+
+use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_index::{
+    memory::Novelty,
+    similarity::Similarity,
+    traces::SimilarTrace,
+    vectors::{Entry, ModelIdentity, Neighbour, Origin, VectorCache},
+};
+use knowledgepulse_trace::label::Label;
+
+/// An entry of a call, whose vectors come in one array.
+#[napi(object, object_to_js = false)]
+pub struct NativeEntry {
+    /// What it is remembered by.
+    pub label: Option<String>,
+    /// How many vectors it has.
+    pub vectors: u32,
+}
+
+/// A vector that is similar to a query.
+#[napi(object)]
+pub struct NativeNeighbour {
+    /// How many living vectors are older.
+    pub index: f64,
+    /// The cosine similarity.
+    pub similarity: f64,
+    /// What it was added with.
+    pub label: Option<String>,
+}
+
+/// What a store has nearest to a vector or a trace.
+#[napi(object, use_nullable = true)]
+pub struct NativeStoredNeighbour {
+    /// Its label.
+    pub label: Option<String>,
+    /// The cosine similarity of vectors; of traces what the parts make together.
+    pub similarity: f64,
+    /// The cosine of the weighted words, of traces.
+    pub lexical: Option<f64>,
+    /// Which part of the words is contained in it, of traces.
+    pub contained: Option<f64>,
+    /// The cosine of the embedded digests, of traces with embeddings.
+    pub embedded: Option<f64>,
+}
+
+impl NativeStoredNeighbour {
+    /// The novelty of what is nearest to it.
+    pub(crate) fn novelty(self) -> Novelty {
+        let label = self.label.map(Label::from);
+        match (self.lexical, self.contained) {
+            (Some(lexical), Some(contained)) => Novelty::of_trace(Some(SimilarTrace {
+                index: 0,
+                similarity: Similarity {
+                    lexical,
+                    contained,
+                    embedded: self.embedded,
+                },
+                label,
+            })),
+            _ => Novelty::of_neighbour(Some((label, self.similarity))),
+        }
+    }
+}
+
+/// The sequence numbers of the living vectors.
+#[napi(object)]
+pub struct Sequence {
+    /// That of the oldest one.
+    pub start: f64,
+    /// One more than that of the newest one.
+    pub end: f64,
+}
+
+/// The model that vectors come from.
+#[napi(object)]
+pub struct NativeModelIdentity {
+    /// Its name.
+    pub model: String,
+    /// What its weights are stored in.
+    pub dtype: String,
+}
+
+/// Entries that were copied from JavaScript.
+pub(super) struct Batch {
+    vectors: Vec<f32>,
+    /// The label of each entry, and how many vectors it has.
+    entries: Vec<(Option<Label>, usize)>,
+    origin: Origin,
+}
+
+impl Batch {
+    pub(super) fn new(vectors: &[f32], entries: Vec<NativeEntry>, origin: Origin) -> Self {
+        let entries = entries.into_iter();
+        Self {
+            vectors: vectors.to_vec(),
+            entries: entries
+                .map(|entry| (entry.label.map(Label::from), entry.vectors as usize))
+                .collect(),
+            origin,
+        }
+    }
+
+    /// Calls `act` with the entries for a cache of vectors as long as these.
+    pub(super) fn with<T>(
+        &self,
+        cache: &mut VectorCache,
+        act: impl FnOnce(&mut VectorCache, &[Entry]) -> error::Result<T>,
+    ) -> error::Result<T> {
+        let vectors: Vec<&[f32]> = self.vectors.chunks(cache.options().dimensions).collect();
+        let mut rest = vectors.as_slice();
+        let mut entries = Vec::new();
+        for (label, count) in &self.entries {
+            let (own, others) = rest
+                .split_at_checked(*count)
+                .ok_or_else(|| Error::Internal("an entry has fewer vectors than it says".into()))?;
+            rest = others;
+            entries.push(Entry {
+                vectors: own,
+                label: label.as_ref(),
+                origin: &self.origin,
+            });
+        }
+        act(cache, &entries)
+    }
+}
+
+pub(super) fn origin(model: NativeModelIdentity, method: Option<String>) -> Origin {
+    Origin {
+        model: Some(model.into()),
+        method,
+    }
+}
+
+impl From<NativeModelIdentity> for ModelIdentity {
+    fn from(NativeModelIdentity { model, dtype }: NativeModelIdentity) -> Self {
+        Self {
+            model,
+            dtype,
+            sha256: None,
+        }
+    }
+}
+
+impl From<Neighbour> for NativeNeighbour {
+    #[allow(clippy::cast_precision_loss)] // No cache holds 2^53 vectors.
+    fn from(neighbour: Neighbour) -> Self {
+        Self {
+            index: neighbour.index as f64,
+            similarity: neighbour.similarity,
+            label: neighbour.label.map(|label| label.to_string()),
+        }
+    }
+}
+
+impl From<Neighbour> for NativeStoredNeighbour {
+    fn from(neighbour: Neighbour) -> Self {
+        Self {
+            label: neighbour.label.map(|label| label.to_string()),
+            similarity: neighbour.similarity,
+            lexical: None,
+            contained: None,
+            embedded: None,
+        }
+    }
+}
+
+impl From<ModelIdentity> for NativeModelIdentity {
+    fn from(identity: ModelIdentity) -> Self {
+        Self {
+            model: identity.model,
+            dtype: identity.dtype,
+        }
+    }
+}
