@@ -65,7 +65,7 @@ pub(super) const PROVIDER_KEYS: &[&str] = &[
     // SendGrid, Twilio, Mailgun, Brevo, Mailchimp, Resend.
     r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
     r"SK[0-9a-fA-F]{32}\b",
-    r"key-[a-f0-9]{32}\b",
+    r"key-[a-z0-9]{32}\b",
     r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}",
     r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}",
     // DigitalOcean, Databricks, Heroku, Fly.io, Netlify, Vercel, Cloudflare, PlanetScale, Neon, Supabase.
@@ -101,7 +101,7 @@ pub(super) const PROVIDER_KEYS: &[&str] = &[
     // Linear, Notion, Figma, Airtable, Postman, Atlassian, HubSpot, Typeform, Contentful, 1Password, age.
     r"lin_(?:api|oauth)_[A-Za-z0-9]{40,}",
     r"(?:ntn|secret)_[A-Za-z0-9]{40,}",
-    r"fig[doru]_?[A-Za-z0-9_-]{40,}",
+    r"fig[doru]_[A-Za-z0-9_-]{20,}",
     r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",
     r"PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}",
     r"AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{24,}",
