@@ -9,12 +9,11 @@ use napi::{
 use napi_derive::napi;
 
 use knowledgepulse_clean::{self as clean, CleanedTexts, Options, Redactions};
-use knowledgepulse_error::{self as error, Call};
+use knowledgepulse_error::{self as error, Call, guarded};
 
 use crate::{
     call::NativeCall,
     error::{Result, rejection},
-    vector_cache::without_panic,
 };
 
 /// A text in which something was replaced.
@@ -96,7 +95,7 @@ impl Task for Clean {
     type JsValue = NativeCleanedTexts;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
+        Ok(guarded(|| {
             clean::clean_all(&self.texts, self.options, &self.call)
         }))
     }

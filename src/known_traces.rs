@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Instant};
 use napi::{Env, bindgen_prelude::Unknown};
 use napi_derive::napi;
 
-use knowledgepulse_index::memory::{Extent, lock};
+use knowledgepulse_index::{memory::Extent, shared::lock};
 use knowledgepulse_trace::label::Fingerprint;
 
 use crate::{error::Result, trace, trace_memory::NativeTraceMemory, vector_cache::NativeVectorCache};

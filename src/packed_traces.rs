@@ -10,7 +10,7 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_error as error;
+use knowledgepulse_error::{self as error, guarded};
 use knowledgepulse_index::{
     similarity::Similarity,
     traces::{
@@ -24,7 +24,6 @@ use knowledgepulse_index::{
 use crate::{
     error::{Result, rejection, throw},
     trace_memory::NativeSimilarTrace,
-    vector_cache::without_panic,
 };
 
 /// What is known of all traces of a store together; see `cache::traces::statistics`.
@@ -185,7 +184,7 @@ impl Task for Seek {
     type JsValue = NativeSought;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
+        Ok(guarded(|| {
             let traces = unpacked(&self.traces, self.dimensions)?;
             let sought = Sought::of(&traces, &self.statistics, self.most, self.budget, self.memory);
             let draws = traces.iter().filter_map(|trace| trace.draw().transpose());
@@ -219,7 +218,7 @@ impl Task for Promising {
     type JsValue = Vec<Float64Array>;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
+        Ok(guarded(|| {
             self.sought
                 .candidates(&self.postings, self.block, &self.positions, self.count)
         }))
@@ -264,7 +263,7 @@ impl Task for Gather {
     type JsValue = NativeTraceStatistics;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
+        Ok(guarded(|| {
             let traces = unpacked(&self.traces, 0)?;
             let embedded = unpacked(&self.embedded, self.dimensions)?;
             let none = || Arc::new(Statistics::of(&[], 0, self.dimensions));
@@ -406,7 +405,7 @@ impl Task for ComparePacked {
     type JsValue = Vec<Vec<NativeSimilarTrace>>;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| {
+        Ok(guarded(|| {
             let known = unpacked(&self.known, self.dimensions)?;
             let entries = unpacked(&self.entries, self.dimensions)?;
             match &self.statistics {

@@ -15,9 +15,10 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
-    memory::{Memory, Novelty, PREFIX, SharedCache, lock},
+    memory::{Memory, Novelty, PREFIX},
+    shared::lock,
     traces::{Method, statistics::PackedTrace},
-    vectors::{self as cache, Origin},
+    vectors::{self as cache, Origin, SharedCache},
 };
 use knowledgepulse_score::{
     self as score, Breakdown, Scorer, Summary,

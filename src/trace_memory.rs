@@ -17,8 +17,9 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
-    memory::{Extent, Memory, lock, lock_as_is},
+    memory::{Extent, Memory},
     persist::{LoadOptions, milliseconds, time_to_live},
+    shared::{lock, lock_as_is},
     traces::{Method, SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
     vectors::{ModelIdentity, Options, Origin},
 };

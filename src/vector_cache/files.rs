@@ -11,13 +11,13 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, Call, Error};
+use knowledgepulse_error::{self as error, Call, Error, guarded};
 use knowledgepulse_index::{
     persist::{LoadOptions, time_to_live},
     vectors::VectorCache,
 };
 
-use super::{NativeVectorCache, without_panic};
+use super::NativeVectorCache;
 use crate::{
     call::NativeCall,
     error::{Result, rejection, throw},
@@ -72,7 +72,7 @@ impl Task for Save {
 
     fn compute(&mut self) -> Result<Self::Output> {
         let write = self.write.take();
-        Ok(without_panic(|| {
+        Ok(guarded(|| {
             let begun_twice = || Error::Internal("a file was written twice".into());
             write.ok_or_else(begun_twice)?(&self.path, &self.call)
         }))
@@ -129,7 +129,7 @@ impl<M: Loadable> Task for Load<M> {
     type JsValue = M::Native;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(without_panic(|| M::load(&self.path, self.options, &self.call)))
+        Ok(guarded(|| M::load(&self.path, self.options, &self.call)))
     }
 
     fn resolve(&mut self, env: Env, loaded: Self::Output) -> Result<M::Native> {

@@ -6,7 +6,6 @@ mod told;
 mod values;
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard},
     time::{Instant, SystemTime},
 };
@@ -19,11 +18,11 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_error::{self as error, Error};
+use knowledgepulse_error as error;
 use knowledgepulse_index::{
-    memory::{SharedCache, lock},
     persist::{milliseconds, time_to_live},
-    vectors::{Nearest, Options, VectorCache},
+    shared::lock,
+    vectors::{Nearest, Options, SharedCache, VectorCache},
 };
 use knowledgepulse_trace::label::Label;
 
@@ -383,8 +382,4 @@ impl NativeVectorCache {
     ) -> AsyncTask<Load<VectorCache>> {
         Load::of(path, max_elements, ttl_ms, call)
     }
-}
-
-pub(crate) fn without_panic<T>(act: impl FnOnce() -> error::Result<T>) -> error::Result<T> {
-    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
 }

@@ -12,10 +12,10 @@ use napi::{
     bindgen_prelude::{Object, ToNapiValue},
 };
 
-use knowledgepulse_error::{self as error, Error};
-use knowledgepulse_index::memory::{Shared, lock};
+use knowledgepulse_error::{self as error, Error, guarded};
+use knowledgepulse_index::shared::{Shared, lock};
 
-use super::{told::Told, without_panic};
+use super::told::Told;
 use crate::{call::NativeCall, error::Result, replies::Replies};
 
 /// Calls on a cache that are worked on away from the event loop, one after another in the order in which they were made.
@@ -46,7 +46,7 @@ impl CallQueue {
         let memory = Arc::clone(memory);
         let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
         self.push(env, move || {
-            let done = without_panic(|| {
+            let done = guarded(|| {
                 let mut memory = lock(&memory);
                 if !call.complete() {
                     return Err(Error::Aborted);

@@ -5,8 +5,8 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    kinds::{Ranges, expression, skip},
     names::{is_marked, is_secret, is_secret_name},
+    ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
     values::{is_keyword, is_mixed, is_placeholder, is_small_number, is_stop_word},
 };

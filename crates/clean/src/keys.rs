@@ -9,7 +9,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    kinds::{Ranges, expression, skip},
+    ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
     values::{is_mixed, is_placeholder},
 };

@@ -1,16 +1,14 @@
 //! What is found, in the order in which it is looked for: the SDK's fourteen kinds, and between them those that the SDK misses.
 
-use std::{ops::Range, sync::LazyLock};
+use std::sync::LazyLock;
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
 
 use crate::{
     commands, keys, names, numbers, paths,
+    ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
 };
-
-/// Ranges of a text, in order, that do not overlap.
-pub(super) type Ranges = Vec<Range<usize>>;
 
 /// Something to be found.
 pub(super) struct Kind {
@@ -268,16 +266,6 @@ pub(super) static KINDS: &[Kind] = &[
     ),
 ];
 
-/// Compiles an expression over letters. `\s` is ASCII's there: together with `\x80` it is JavaScript's.
-pub(super) fn expression(pattern: &str) -> Regex {
-    // A test compiles all of them.
-    #[allow(clippy::expect_used)]
-    RegexBuilder::new(pattern)
-        .unicode(false)
-        .build()
-        .expect("the expression is well-formed")
-}
-
 /// `Bearer\s+(?!kp_)[A-Za-z0-9_\-.~+/=]{20,}`, without `Bearer`.
 fn bearer_tokens(letters: &[u8]) -> Ranges {
     static EXPRESSION: LazyLock<Regex> =
@@ -373,20 +361,4 @@ fn passwords(letters: &[u8]) -> Ranges {
         least = end;
     }
     ranges
-}
-
-/// The first place from `from` on whose letter is not one to be skipped.
-pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
-    let rest = letters.iter().skip(from);
-    from + rest.take_while(|letter| is_skipped(**letter)).count()
-}
-
-/// Whether a range begins and ends at word boundaries, if there are word letters at its ends.
-pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
-    let is_word_at = |index: Option<usize>| {
-        index
-            .and_then(|index| letters.get(index))
-            .is_some_and(|letter| is_word(*letter))
-    };
-    !is_word_at(range.start.checked_sub(1)) && !is_word_at(Some(range.end))
 }

@@ -12,6 +12,7 @@ mod kinds;
 mod names;
 mod numbers;
 mod paths;
+mod ranges;
 mod text;
 mod values;
 

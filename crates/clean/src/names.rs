@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use crate::{
-    kinds::{Ranges, skip},
+    ranges::{Ranges, skip},
     text::{is_white_space, is_word},
     values::{
         is_basic_credentials, is_declaration, is_expression, is_generated, is_keyword, is_mixed, is_path,

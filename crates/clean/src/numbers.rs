@@ -3,7 +3,7 @@
 use std::{net::Ipv6Addr, ops::Range, str};
 
 use crate::{
-    kinds::{Ranges, skip, stands_alone},
+    ranges::{Ranges, skip, stands_alone},
     text::is_word,
 };
 

@@ -5,7 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use regex::bytes::Regex;
 
 use crate::{
-    kinds::{Ranges, expression, skip},
+    ranges::{Ranges, expression, skip},
     text::{LATIN, is_word},
 };
 

@@ -6,7 +6,11 @@ pub mod fault;
 
 pub use call::Call;
 
-use std::{cell::Cell, path::PathBuf};
+use std::{
+    cell::Cell,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+};
 
 /// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
 #[derive(Debug, thiserror::Error)]
@@ -286,6 +290,14 @@ impl Error {
         let place = PANIC_PLACE.take().map(|place| format!(" at {place}"));
         Self::Internal(message + &place.unwrap_or_default())
     }
+}
+
+/// Does `work`; a panic becomes [`Error::Internal`].
+///
+/// # Errors
+/// Those of `work`.
+pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
 }
 
 thread_local! {

@@ -1,7 +1,7 @@
 //! Memories of vectors and of traces: compare with them, remember, save and load. The modules, in the order in which they build on
 //! each other:
 //!
-//! simd (kernels) → moment (times) → similarity (formulas) → vectors (codes, scan) → traces (words, postings, bounds) → memory
+//! simd (kernels) → moment (times) → similarity (formulas) → shared (locks) → vectors (codes, scan) → traces (words, postings, bounds) → memory
 //! (either, as a scorer uses it) → persist (files).
 
 pub mod simd;
@@ -9,6 +9,8 @@ pub mod simd;
 mod moment;
 
 pub mod similarity;
+
+pub mod shared;
 
 pub mod vectors;
 

@@ -1,7 +1,7 @@
 //! How new a trace is to the memory of those before it.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -10,40 +10,14 @@ use knowledgepulse_error::{Result, fault};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
+    shared::{lock, lock_as_is},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
     traces::{
-        self, Method, SimilarTrace, TraceEntry, TraceMemory, WordShare, draft::TraceDraft,
+        self, Method, SharedTraces, SimilarTrace, TraceEntry, WordShare, draft::TraceDraft,
         explain::ExplainedWords,
     },
-    vectors::{Entry, Options, Origin, VectorCache},
+    vectors::{Entry, Options, Origin, SharedCache, VectorCache},
 };
-
-/// A memory of vectors that several threads share.
-pub type SharedCache = Mutex<VectorCache>;
-
-/// A memory of traces that several threads share.
-pub type SharedTraces = Mutex<TraceMemory>;
-
-/// A memory that several threads share.
-pub trait Shared {
-    /// Rolls back what a batch has changed that is not committed, and what a panic has left half changed.
-    fn settle(&mut self) {}
-}
-
-/// It has its drafts beside it, and no panic leaves it half changed in a way that matters.
-impl Shared for VectorCache {}
-
-/// Locks a shared memory, and [settles](Shared::settle) it. A lock that a panic has poisoned is taken all the same.
-pub fn lock<M: Shared>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
-    let mut memory = lock_as_is(memory);
-    memory.settle();
-    memory
-}
-
-/// Locks a shared memory without [settling](Shared::settle) it: changes that are not committed are there.
-pub fn lock_as_is<M>(memory: &Mutex<M>) -> MutexGuard<'_, M> {
-    memory.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// How much of a trace's text is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -250,7 +224,7 @@ impl Memory {
     /// traces also tells what each word says about the similarity.
     ///
     /// # Errors
-    /// Those of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`].
+    /// Those of [`VectorCache::compare_and_add`] and [`TraceMemory::compare_and_add`](traces::TraceMemory::compare_and_add).
     pub fn compare_and_add(&self, trace: &Compared, now: Instant) -> Result<(Novelty, Vec<WordShare>)> {
         fault::point("novelty");
         match self {
@@ -374,6 +348,7 @@ impl Novelty {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::traces::TraceMemory;
     use std::collections::HashMap;
 
     use knowledgepulse_embed::DIMENSIONS;

@@ -6,10 +6,7 @@ use knowledgepulse_error::Result;
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use super::{SimilarTrace, TraceEntry, TraceMemory, WordShare};
-use crate::{
-    memory::{SharedTraces, lock_as_is},
-    vectors::ModelIdentity,
-};
+use crate::{shared::lock_as_is, traces::SharedTraces, vectors::ModelIdentity};
 
 /// The traces that a batch has added so far. They are in the memory itself, in a transaction, because how similar two traces are depends
 /// on all that is remembered. Whoever else uses the memory rolls the transaction back first, and the batch adds its traces again when

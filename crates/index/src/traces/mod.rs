@@ -14,7 +14,7 @@ use std::{
     collections::{HashMap, VecDeque},
     convert::Infallible,
     ops::Range,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -35,6 +35,9 @@ use rate::Rating;
 use search::{Query, Scratch};
 use terms::{HeldWord, Posting, Terms};
 use transaction::Transaction;
+
+/// A memory of traces that several threads share.
+pub type SharedTraces = Mutex<TraceMemory>;
 
 /// What traces are compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

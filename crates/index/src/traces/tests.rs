@@ -7,8 +7,9 @@ use super::{
     statistics::{PackedTrace, Statistics, WEIGHT_PARTS},
 };
 use crate::{
-    memory::{SharedTraces, lock, lock_as_is},
+    shared::{lock, lock_as_is},
     similarity as novelty,
+    traces::SharedTraces,
 };
 use proptest::prelude::*;
 use std::{collections::BTreeMap, fmt::Debug, sync::Mutex, time::Duration};

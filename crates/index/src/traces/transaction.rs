@@ -13,8 +13,8 @@ use super::{
     terms::HeldWord,
 };
 use crate::{
-    memory::Shared,
     moment::Moment,
+    shared::Shared,
     vectors::{ModelIdentity, blocks::Placed},
 };
 

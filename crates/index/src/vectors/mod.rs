@@ -10,6 +10,7 @@ pub(crate) mod scan;
 use std::{
     collections::HashMap,
     ops::Range,
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -19,10 +20,16 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_os::return_freed_memory;
 use knowledgepulse_trace::label::{self, Fingerprint, Label, MAX_LABEL_BYTES};
 
-use crate::{moment::Moment, similarity::of_similarity};
+use crate::{moment::Moment, shared::Shared, similarity::of_similarity};
 pub use scaled::Component;
 use scaled::Scaled;
 use scan::{Collector, Found, Largest, Scan, Several};
+
+/// A memory of vectors that several threads share.
+pub type SharedCache = Mutex<VectorCache>;
+
+/// It has its drafts beside it, and no panic leaves it half changed in a way that matters.
+impl Shared for VectorCache {}
 
 /// Bounds of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]

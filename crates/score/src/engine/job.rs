@@ -1,18 +1,14 @@
 //! What the engine does for a call, in two steps. The first embeds, together or side by side with those of other calls; the
 //! second takes place in the order of the calls.
 
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use knowledgepulse_encoder::Tokens;
 
 use super::{Comparable, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
 
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
-use knowledgepulse_error::{Call, Error, Result};
+use knowledgepulse_error::{Call, Error, Result, guarded};
 use knowledgepulse_index::{
     memory::{Compared, Memory, Novelty, PREFIX, Reading},
     traces::{Method, explain::ExplainedWords},
@@ -325,9 +321,4 @@ pub(super) fn commit_unless_cancelled(memory: &Memory, call: &Call) -> Result<()
 
 fn is_cancelled(call: Option<&Arc<Call>>) -> bool {
     call.is_some_and(|call| call.is_cancelled())
-}
-
-/// Turns a panic into an error.
-pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Error::from_panic(&*panic)))
 }

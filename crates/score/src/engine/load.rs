@@ -17,10 +17,10 @@ use knowledgepulse_embed::{
     model::{IN_MEMORY, ModelFiles, sha256},
     runtime::Runtime,
 };
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Error, Result, guarded};
 use knowledgepulse_index::vectors::ModelIdentity;
 
-use super::{Shared, job::guarded};
+use super::Shared;
 
 #[cfg(not(target_family = "wasm"))]
 use knowledgepulse_embed::onnxruntime::Graph;

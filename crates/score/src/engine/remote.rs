@@ -12,12 +12,12 @@ use std::{
 };
 
 use knowledgepulse_embed::Embedded;
-use knowledgepulse_error::{Error, Result};
+use knowledgepulse_error::{Error, Result, guarded};
 use knowledgepulse_index::vectors::ModelIdentity;
 
 use super::{
     Engine, Inlet, Shared,
-    job::{Job, Settlement, guarded},
+    job::{Job, Settlement},
     load::{BoxedLane, Failure, Loaded, Options, Status, load},
     queue::InOrder,
 };

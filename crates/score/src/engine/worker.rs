@@ -8,11 +8,12 @@ use std::{
 };
 
 use knowledgepulse_embed::{Embedder, runtime};
+use knowledgepulse_error::guarded;
 use knowledgepulse_os as os;
 
 use super::{
     Shared,
-    job::{Job, Prepared, Settlement, embed_together, guarded},
+    job::{Job, Prepared, Settlement, embed_together},
     load::{BoxedLane, Loaded, Options, load, threads},
     queue::{InOrder, Queue},
 };

@@ -1,0 +1,36 @@
+//! Ranges of a text, and how they are found.
+
+use std::ops::Range;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use crate::text::is_word;
+
+/// Ranges of a text, in order, that do not overlap.
+pub(super) type Ranges = Vec<Range<usize>>;
+
+/// Compiles an expression over letters. `\s` is ASCII's there: together with `\x80` it is JavaScript's.
+pub(super) fn expression(pattern: &str) -> Regex {
+    // A test compiles all of them.
+    #[allow(clippy::expect_used)]
+    RegexBuilder::new(pattern)
+        .unicode(false)
+        .build()
+        .expect("the expression is well-formed")
+}
+
+/// The first place from `from` on whose letter is not one to be skipped.
+pub(super) fn skip(letters: &[u8], from: usize, is_skipped: impl Fn(u8) -> bool) -> usize {
+    let rest = letters.iter().skip(from);
+    from + rest.take_while(|letter| is_skipped(**letter)).count()
+}
+
+/// Whether a range begins and ends at word boundaries, if there are word letters at its ends.
+pub(super) fn stands_alone(letters: &[u8], range: &Range<usize>) -> bool {
+    let is_word_at = |index: Option<usize>| {
+        index
+            .and_then(|index| letters.get(index))
+            .is_some_and(|letter| is_word(*letter))
+    };
+    !is_word_at(range.start.checked_sub(1)) && !is_word_at(Some(range.end))
+}
