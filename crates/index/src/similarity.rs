@@ -16,8 +16,6 @@
 //!
 //! What was measured to choose this, and what was dropped, is told in docs/novelty.md.
 
-use knowledgepulse_trace::words::Words;
-
 /// The novelty of a trace that cannot be compared: there is no embedder, or the memory is empty.
 pub const NEUTRAL_NOVELTY: f64 = 0.5;
 
@@ -104,35 +102,6 @@ impl Sums {
             _ => (0.0, 0.0),
         }
     }
-}
-
-/// Compares a trace with another, by their words and how many of `memory` remembered traces contain a word. For memories elsewhere,
-/// such as a database: [`crate::traces::TraceMemory`] does the same for all that it remembers.
-#[must_use]
-pub fn compare(
-    words: &Words,
-    other: &Words,
-    memory: usize,
-    traces_with: impl Fn(u64) -> usize,
-) -> (f64, f64) {
-    let weight_of = |hash| weight(memory, traces_with(hash));
-    let sums = |words: &Words| {
-        let mut sums = Sums::default();
-        for word in words.iter() {
-            let count = word.count.value();
-            sums.add(count, count, weight_of(word.hash));
-        }
-        sums
-    };
-    let mut shared = Sums::default();
-    let mut others = other.iter().peekable();
-    for word in words.iter() {
-        while others.next_if(|other| other.hash < word.hash).is_some() {}
-        if let Some(other) = others.next_if(|other| other.hash == word.hash) {
-            shared.add(word.count.value(), other.count.value(), weight_of(word.hash));
-        }
-    }
-    sums(words).compare(&sums(other), &shared)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     shared::{lock, lock_as_is},
-    similarity as novelty,
+    similarity::weight,
     traces::SharedTraces,
 };
 use proptest::prelude::*;
@@ -86,6 +86,33 @@ fn sketches(most: usize) -> impl Strategy<Value = Vec<Sketch>> {
         })
 }
 
+/// L and C of a trace and another, from the definition, with how many of `memory` remembered traces contain a word.
+fn lexical_and_contained(
+    words: &Words,
+    other: &Words,
+    memory: usize,
+    traces_with: impl Fn(u64) -> usize,
+) -> (f64, f64) {
+    let weight_of = |hash| weight(memory, traces_with(hash));
+    let sums = |words: &Words| {
+        let mut sums = Sums::default();
+        for word in words.iter() {
+            let count = word.count.value();
+            sums.add(count, count, weight_of(word.hash));
+        }
+        sums
+    };
+    let mut shared = Sums::default();
+    let mut others = other.iter().peekable();
+    for word in words.iter() {
+        while others.next_if(|other| other.hash < word.hash).is_some() {}
+        if let Some(other) = others.next_if(|other| other.hash == word.hash) {
+            shared.add(word.count.value(), other.count.value(), weight_of(word.hash));
+        }
+    }
+    sums(words).compare(&sums(other), &shared)
+}
+
 /// Similarities to each of `held`, from the definition.
 fn similarities(method: Method, held: &[Sketch], query: &Sketch) -> Vec<Similarity> {
     let traces_with = |hash| {
@@ -96,7 +123,8 @@ fn similarities(method: Method, held: &[Sketch], query: &Sketch) -> Vec<Similari
     let project = projection(held);
     let own = project(&query.vector);
     let compare = |sketch: &Sketch| {
-        let (lexical, contained) = novelty::compare(&query.words, &sketch.words, held.len(), traces_with);
+        let (lexical, contained) =
+            lexical_and_contained(&query.words, &sketch.words, held.len(), traces_with);
         let other = project(&sketch.vector);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let norms = (dot(&own, &own) * dot(&other, &other)).sqrt();
