@@ -21,9 +21,9 @@ impl<T: Pod> Mapped<T> {
         self.0.extend_from_slice(values);
     }
 
-    /// Removes all values; the memory stays.
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
+    /// Removes all values but the first `length`; the memory stays.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
     }
 }
 
