@@ -11,7 +11,7 @@ use knowledgepulse_index::{
     vectors::Options,
 };
 use knowledgepulse_trace::{
-    Metadata, Outcome, Step, StepKind, Task, Trace,
+    fixtures::with_texts,
     words::{Count, Word, Words},
 };
 
@@ -152,28 +152,14 @@ fn memories(criterion: &mut Criterion) {
 
 fn texts(criterion: &mut Criterion) {
     let text = "The customer wants flight HAT_1234 from Seattle to Boston on May 20th, in economy; certificate 99.5 first. ";
-    let trace = Trace {
-        task: Task {
-            objective: text.into(),
-        },
-        steps: (0..25)
-            .map(|index| Step {
-                kind: StepKind::Thought,
-                content: Some(format!(
-                    "{index} {}",
-                    text.repeat(3).replace("flight", &format!("flight{index}"))
-                )),
-                tool: None,
-            })
-            .collect(),
-        metadata: Metadata {
-            success: true,
-            task_domain: None,
-        },
-        outcome: Outcome { confidence: 1.0 },
-        label: None,
-        text_cut: false,
-    };
+    let contents: Vec<String> = (0..25)
+        .map(|index| {
+            let text = text.repeat(3).replace("flight", &format!("flight{index}"));
+            format!("{index} {text}")
+        })
+        .collect();
+    let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
+    let trace = with_texts(text, &contents);
     criterion.bench_function("words of 8,200 characters", |bencher| {
         bencher.iter(|| Words::of(black_box(&trace)));
     });
