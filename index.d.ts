@@ -123,7 +123,7 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
  * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
  * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are not an object, if one of them has
  * the wrong type, or if the call has no such option.
- * @throws `Error` with `code` `ERR_CACHE_OTHER_MODEL` or `ERR_CACHE_OTHER_METHOD`, as a rejection, if the memory holds
+ * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL` or `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the memory holds
  * vectors of another model, or was filled by another `novelty`.
  * @example
  * ```ts
@@ -226,45 +226,45 @@ export interface ExplainOptions extends CallOptions {
   novelty?: number;
 }
 
-/** How a {@link Scorer} compares traces; see `novelty` in {@link ScorerOptions}. */
+/**
+ * How traces are compared.
+ *
+ * - `prefix` compares the embeddings of the first 512 tokens, as the SDK does: a {@link VectorCache}.
+ * - `lexical` compares the words of the whole trace. It needs no model, and neither loads one nor waits for one: a {@link TraceMemory}.
+ * - `full` compares the words of the whole trace, and the embeddings of its digest. Without a model novelty is 0.5: a
+ *   {@link TraceMemory} with `novelty: 'full'`.
+ *
+ * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Novelty} has the formulas, and tells what
+ * each of them finds.
+ */
 export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
 
 /** Options of {@link Scorer}. */
-export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
+export interface ScorerOptions<
+  Memory extends VectorCache | TraceMemory | NoveltyStore = VectorCache | TraceMemory | NoveltyStore,
+> {
   /**
-   * The memory that traces are compared with by `novelty: 'prefix'`; it must have 384 dimensions. Scorers may share one.
+   * What traces are compared with, and remembered in; it says how: see {@link NoveltyMethod}. A {@link NoveltyStore} is a memory elsewhere,
+   * which other processes can share; when a batch is aborted, it keeps what it was given by then. Embeddings must have 384 dimensions.
+   * Scorers may share a memory.
    *
-   * @defaultValue a new one, for 1,000 traces
+   * @defaultValue a new {@link VectorCache}, for 1,000 traces
    */
-  cache?: VectorCache;
+  memory?: Memory;
   /**
-   * The memory that traces are compared with by `novelty: 'lexical'` or `'full'`, made or loaded for that method; for `full` it
-   * must have 384 dimensions. Scorers may share one.
+   * What traces are compared with while a store fails; it must compare as the store does. Without, a call then rejects with the
+   * store's error.
    *
-   * @defaultValue a new one, for 1,000 traces
-   */
-  memory?: TraceMemory;
-  /**
-   * A memory elsewhere, which other processes can share, instead of the cache or the memory. It must serve the `novelty`: see
-   * {@link NoveltyStore.methods}. When a batch is aborted, the store keeps what it was given by then.
-   */
-  store?: NoveltyStore;
-  /**
-   * What happens to a call when the store fails.
-   *
-   * `reject` rejects it with the store's error. `local` compares with the cache or the memory instead; for that, it also remembers
-   * what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail. When the store
-   * answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 traces are kept for
+   * The fallback also remembers what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail.
+   * When the store answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 traces are kept for
    * it, in the memory of the process, so call {@link Scorer.flush} before that ends. When there are more, the oldest are dropped, with
    * a warning of the code `ERR_STORE_DROPPED`, and the next `flush` rejects. A trace that the store refuses for good is dropped, with
    * a warning.
-   *
-   * @defaultValue `'reject'`
    */
-  onStoreError?: 'reject' | 'local';
+  fallback?: VectorCache | TraceMemory;
   /**
    * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds. With
-   * `novelty: 'lexical'`, which needs none, it changes nothing.
+   * memory of `novelty: 'lexical'`, which needs none, it changes nothing.
    *
    * @defaultValue `'default'`, the embedder of the process
    */
@@ -274,19 +274,6 @@ export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
    * `default` is the profile of every domain that has no profile of its own.
    */
   weights?: Readonly<Record<string, ScoringWeights>>;
-  /**
-   * How traces are compared.
-   *
-   * - `prefix` compares the embeddings of the first 512 tokens, as the SDK does.
-   * - `lexical` compares the words of the whole trace. It needs no model, and neither loads one nor waits for one.
-   * - `full` compares the words of the whole trace, and the embeddings of its digest. Without a model novelty is 0.5.
-   *
-   * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Novelty} has the formulas, and tells what
-   * each of them finds. `prefix` remembers in the `cache`, the others in the `memory`.
-   *
-   * @defaultValue `'prefix'`
-   */
-  novelty?: Method;
 }
 
 /**
@@ -299,31 +286,29 @@ export interface ScorerOptions<Method extends NoveltyMethod = NoveltyMethod> {
  * @example
  * ```ts
  * const scorer = new Scorer({
- *   cache: await VectorCache.load('memory.safetensors'),
+ *   memory: await VectorCache.load('memory.safetensors'),
  *   weights: { legal: { complexity: 0.1, novelty: 0.2, toolDiversity: 0.1, outcome: 0.6 } },
  * });
  * const score = await scorer.evaluateValue(trace);
- * await scorer.cache.save('memory.safetensors');
+ * await scorer.memory.save('memory.safetensors');
  * ```
  */
-export class Scorer<Method extends NoveltyMethod = 'prefix'> {
+export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = VectorCache> {
   /**
-   * Makes a scorer. The embedder is loaded by the first call, not here. If the `cache` is being compared with, this waits for that
+   * Makes a scorer. The embedder is loaded by the first call, not here. If the memory is being compared with, this waits for that
    * comparison.
    *
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or if there is no such option or weight.
-   * @throws `RangeError` with the same code if an option is outside its range: a cache that does not have 384 dimensions, or
+   * @throws `RangeError` with the same code if an option is outside its range: a memory whose embeddings do not have 384 dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD` if the cache or the memory is of another `novelty`. With the cache of
+   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD` if the cache holds vectors of another method, or the fallback
+   * compares otherwise than the store. With the cache of
    * {@link defaultScorer}, which all threads share, the calls reject instead.
    */
-  constructor(options?: ScorerOptions<Method>);
+  constructor(options?: ScorerOptions<Memory>);
 
-  /** The memory of `novelty: 'prefix'` itself, not a copy; otherwise null. */
-  get cache(): Method extends 'prefix' ? VectorCache : null;
-
-  /** The memory of `novelty: 'lexical'` or `'full'` itself, not a copy; otherwise null. */
-  get memory(): Method extends 'prefix' ? null : TraceMemory;
+  /** What it compares with: the memory itself, not a copy. */
+  get memory(): Memory;
 
   /** Scores a trace: see {@link evaluateValue}. */
   evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptions): Promise<number>;
@@ -341,7 +326,7 @@ export class Scorer<Method extends NoveltyMethod = 'prefix'> {
   explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
 
   /**
-   * Sends the store what it has missed, with `onStoreError: 'local'`. Call it before the process ends, because the process does not
+   * Sends the store what it has missed, if it has a `fallback`. Call it before the process ends, because the process does not
    * stay alive for that. It resolves when the store has everything that was scored before the call, and at once if the store has
    * missed nothing or the scorer has no store.
    *
@@ -397,7 +382,7 @@ export interface NoveltyEntry {
   /** The model of the vectors; null with `novelty: 'lexical'`. */
   model: VectorModel | null;
   /**
-   * The name of the method by which the vectors were made from the trace: the `novelty` of the scorer. Vectors of different methods
+   * The name of the method by which the vectors were made from the trace: the novelty of the scorer's memory. Vectors of different methods
    * cannot be compared, so a store accepts only the first method that is named to it. An entry without a method is always accepted.
    */
   method?: string;
@@ -427,13 +412,13 @@ export interface StoredNeighbour {
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
- * A memory that a {@link Scorer} compares traces with, in place of its cache. `@knowledgepulse/native/pgvector` has one on
+ * A memory that a {@link Scorer} compares traces with, elsewhere than in this process. `@knowledgepulse/native/pgvector` has one on
  * PostgreSQL. {@link LocalStore} is one on a {@link VectorCache} or a {@link TraceMemory}, and an example of how to write others.
  * `@knowledgepulse/native/conformance` has the tests that every store should pass.
  *
  * When a store fails, it rejects with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
  * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD`, or `ERR_STORE`.
- * Nothing is stored then, or it is unknown whether something is. With `onStoreError: 'local'`, a scorer makes the call again later
+ * Nothing is stored then, or it is unknown whether something is. With a `fallback`, a scorer makes the call again later
  * after the first five, and after errors without a code of this package. It takes the others, and `ERR_INVALID_…`, as a refusal
  * of the trace. A store that has the entries of a `call` already, and cannot answer as the first time, rejects with
  * `ERR_STORE_ALREADY_STORED`: the scorer does not send them again.
@@ -442,11 +427,11 @@ export type NoveltyComparison = Array<StoredNeighbour | null>;
  */
 export interface NoveltyStore {
   /**
-   * The novelty methods of the scorers that it serves; a scorer with another one refuses the store, with `ERR_STORE_OTHER_METHOD`.
+   * How the scorers compare that use it.
    *
-   * @defaultValue `['prefix']`, for a store of vectors
+   * @defaultValue `'prefix'`, for a store of vectors
    */
-  readonly methods?: readonly NoveltyMethod[];
+  readonly novelty?: NoveltyMethod;
   /**
    * Compares an entry with everything that was stored before it, then stores it. This is one atomic step, also between
    * processes: if two submit the same trace at once, one of them finds the other's.
@@ -465,7 +450,7 @@ export interface NoveltyStore {
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
   /**
-   * The `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. A store that serves
+   * The `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. A store of
    * `lexical` or `full` has it.
    */
   nearestTraces?(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
@@ -489,12 +474,10 @@ export class LocalStore<Memory extends VectorCache | TraceMemory = VectorCache> 
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is neither a `VectorCache` nor a `TraceMemory`.
    */
   constructor(memory?: Memory);
-  /** What it stores in, if that is a `VectorCache`: itself and not a copy; otherwise null. */
-  get cache(): Memory extends TraceMemory ? null : VectorCache;
-  /** What it stores in, if that is a `TraceMemory`: itself and not a copy; otherwise null. */
-  get memory(): Memory extends TraceMemory ? TraceMemory : null;
+  /** What it stores in: itself and not a copy. */
+  get memory(): Memory;
   /** `prefix`, or the method of the `TraceMemory`. */
-  get methods(): NoveltyMethod[];
+  get novelty(): NoveltyMethod;
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
   nearest(
@@ -535,8 +518,7 @@ export interface ScoreBreakdown {
   /** The rules that applied, in their order. The `after` of the last one is the score. */
   overrides: ScoreOverride[];
   /**
-   * Where the novelty comes from: a comparison with the memory (`cache`, also for the `memory` of a
-   * scorer, or `store`); or it is 0.5, because the memory was empty (`empty-cache` or `empty-store`) or because there is no embedder; or
+   * Where the novelty comes from: a comparison with the memory (`cache` for one of this process, or `store`); or it is 0.5, because the memory was empty (`empty-cache` or `empty-store`) or because there is no embedder; or
    * it was `given` as the option `novelty`.
    */
   noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder' | 'given';
@@ -735,13 +717,13 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    *
    * @param path - the file; relative to the directory in which the process is at the call
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path or option.
-   * @throws `Error` with `code` `ERR_CACHE_NOT_FOUND`, as a rejection, if there is no such file.
-   * @throws `Error` with `code` `ERR_CACHE_DAMAGED`, as a rejection, if the file is not what a cache was saved as. The
+   * @throws `Error` with `code` `ERR_MEMORY_NOT_FOUND`, as a rejection, if there is no such file.
+   * @throws `Error` with `code` `ERR_MEMORY_DAMAGED`, as a rejection, if the file is not what a cache was saved as. The
    * message says what is wrong.
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_METHOD`, as a rejection, if the file is that of a {@link TraceMemory}.
-   * @throws `Error` with `code` `ERR_CACHE_OTHER_MODEL`, as a rejection, if its vectors do not compare with those of the
+   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the file is that of a {@link TraceMemory}.
+   * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL`, as a rejection, if its vectors do not compare with those of the
    * embedder: see {@link VectorCacheLoadOptions.model}.
-   * @throws `Error` with `code` `ERR_CACHE_IO`, as a rejection, if the system does not let it be read.
+   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system does not let it be read.
    * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY`, as a rejection, if there is no room for it.
    */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<VectorCache>;
@@ -827,7 +809,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   /**
    * The name of the method by which the vectors were made from traces: `prefix` if a scorer added them, or the method of the entries
    * of a {@link LocalStore}. A scorer refuses a cache with vectors of another method, because they cannot be compared. It is `undefined`
-   * while the cache has only vectors that were added with {@link VectorCache.add}, or comes from a file of an older version; these are
+   * while the cache has only vectors that were added with {@link VectorCache.add}; these are
    * compared all the same.
    */
   get method(): string | undefined;
@@ -850,7 +832,7 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
    *
    * @param path - the file; relative to the directory in which the process is at the call
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
-   * @throws `Error` with `code` `ERR_CACHE_IO`, as a rejection, if the system does not let it be written: the disk is
+   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system does not let it be written: the disk is
    * full, the directory is missing or may not be written to. The old file is as it was.
    */
   save(path: string, options?: CallOptions): Promise<void>;
@@ -956,7 +938,7 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
 
   /**
    * The memory in a file that {@link TraceMemory.save} wrote: its traces, labels, method, model and bounds. As {@link VectorCache.load}, with
-   * the same options and errors. A file of a {@link VectorCache} is refused with `ERR_CACHE_OTHER_METHOD`.
+   * the same options and errors. A file of a {@link VectorCache} is refused with `ERR_MEMORY_OTHER_METHOD`.
    *
    * @param path - the file; relative to the directory in which the process is at the call
    */
@@ -1306,11 +1288,11 @@ export type ErrorCode =
   | 'ERR_INVALID_ENTRY'
   | 'ERR_ALREADY_CONFIGURED'
   // Memories and their files. ERR_OUT_OF_MEMORY is above.
-  | 'ERR_CACHE_NOT_FOUND'
-  | 'ERR_CACHE_DAMAGED'
-  | 'ERR_CACHE_OTHER_MODEL'
-  | 'ERR_CACHE_OTHER_METHOD'
-  | 'ERR_CACHE_IO'
+  | 'ERR_MEMORY_NOT_FOUND'
+  | 'ERR_MEMORY_DAMAGED'
+  | 'ERR_MEMORY_OTHER_MODEL'
+  | 'ERR_MEMORY_OTHER_METHOD'
+  | 'ERR_MEMORY_IO'
   // Stores.
   | 'ERR_STORE_UNAVAILABLE'
   | 'ERR_STORE_TIMEOUT'

@@ -125,19 +125,19 @@ export interface PgVectorStoreOptions {
  *
  * @example
  * ```ts
- * import { Scorer } from '@knowledgepulse/native';
+ * import { Scorer, VectorCache } from '@knowledgepulse/native';
  * import { PgVectorStore } from '@knowledgepulse/native/pgvector';
  * import pg from 'pg';
  *
  * const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
  * const store = new PgVectorStore({ pool });
  * await store.migrate();
- * const scorer = new Scorer({ store, onStoreError: 'local' });
+ * const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
  * ```
  */
 export class PgVectorStore implements NoveltyStore {
-  /** The `novelty` of the options: the method of the scorers that it serves. */
-  get methods(): NoveltyMethod[];
+  /** How the scorers compare that it serves: the `novelty` of the options. */
+  get novelty(): NoveltyMethod;
 
   /**
    * Makes a store, without a connection yet. It listens for errors of connections that wait in the pool, which would otherwise

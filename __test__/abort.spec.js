@@ -44,7 +44,7 @@ test('an aborted signal rejects at once, with its reason', async () => {
   expect(await caught(scorer.evaluateValues([makeTrace()], { signal }))).toBe(reason);
   expect(await caught(new Embedder().embed('text', { signal }))).toBe(reason);
   expect(await caught(new Embedder().embedBatch(['text'], { signal }))).toBe(reason);
-  expect(scorer.cache.size).toBe(0);
+  expect(scorer.memory.size).toBe(0);
   const error = await caught(scorer.evaluateValue(makeTrace(), { signal: AbortSignal.abort() }));
   expect(error.name).toBe('AbortError');
 });
@@ -115,13 +115,13 @@ test('of calls in flight, those aborted leave nothing', async () => {
   }
   expect(scores.length).toBeLessThan(30);
   expect(scores.length).toBeGreaterThanOrEqual(14);
-  expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+  expect(contents(scorer.memory)).toEqual(contents(expected.memory));
 });
 
 test('an aborted batch leaves nothing, however far it was', async () => {
   const traces = distinct(80, 'batch');
   const cache = new VectorCache({ maxElements: 20 });
-  const scorer = new Scorer({ cache });
+  const scorer = new Scorer({ memory: cache });
   await scorer.evaluateValues(distinct(25, 'before'));
   const before = contents(cache);
   for (const stop of [1, 13, 64, 79, 80]) {
@@ -158,7 +158,7 @@ test('a batch whose onProgress throws leaves nothing if it has a signal', async 
     const after = scorer.explain(makeTrace());
     expect(await caught(batch)).toBe('on purpose');
     expect(await after).toMatchObject({ noveltyBasis: 'empty-cache' });
-    expect(scorer.cache.size).toBe(1);
+    expect(scorer.memory.size).toBe(1);
   }
 });
 
@@ -174,7 +174,7 @@ test('without a signal, it leaves what was begun', async () => {
     };
     expect(await caught(scorer.evaluateValues(distinct(count, 'thrown'), { onProgress }))).toBe('on purpose');
     await scorer.explain(makeTrace(), { remember: false });
-    expect(scorer.cache.size).toBe(begun);
+    expect(scorer.memory.size).toBe(begun);
   }
 });
 
@@ -190,7 +190,7 @@ test('calls after an aborted batch are as if there had been none', async () => {
   expect(await batch).toBe('enough');
   expect(await after[0]).toBe(await expected.evaluateValue(distinct(1, 'aborted')[0]));
   expect(await after[1]).toEqual(await expected.evaluateValues(distinct(5, 'aborted')));
-  expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+  expect(contents(scorer.memory)).toEqual(contents(expected.memory));
 });
 
 test('calls that waited for an aborted batch come before those that did not', async () => {
@@ -214,18 +214,18 @@ test('calls that waited for an aborted batch come before those that did not', as
   const batch = caught(scorer.evaluateValues(distinct(100, 'given up'), { signal, onProgress }));
   await Promise.all([scorer.evaluateValue(named('first')), scorer.explain(named('second')), batch]);
   await later;
-  const labels = Array.from(scorer.cache, ({ label }) => label);
+  const labels = Array.from(scorer.memory, ({ label }) => label);
   expect(labels).toEqual(['first', 'second', ...Array.from({ length: 20 }, (_, turn) => `later ${turn}`)]);
 });
 
 test('a batch with a signal that stays quiet is a batch without one', async () => {
   const traces = [...distinct(90, 'quiet'), ...distinct(30, 'quiet')];
   for (const maxElements of [1000, 50, 1, 0]) {
-    const [scorer, expected] = [0, 1].map(() => new Scorer({ cache: new VectorCache({ maxElements }) }));
+    const [scorer, expected] = [0, 1].map(() => new Scorer({ memory: new VectorCache({ maxElements }) }));
     for (const each of [scorer, expected]) await each.evaluateValues(distinct(30, 'before'));
     const { signal } = new AbortController();
     expect(await scorer.evaluateValues(traces, { signal })).toEqual(await expected.evaluateValues(traces));
-    expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+    expect(contents(scorer.memory)).toEqual(contents(expected.memory));
     // An invalid trace ends it; those before are remembered.
     const invalid = [...distinct(3, 'invalid'), null, ...distinct(2, 'later')];
     const errors = await Promise.all([
@@ -234,7 +234,7 @@ test('a batch with a signal that stays quiet is a batch without one', async () =
     ]);
     expect(errors[0].message).toBe('traces[3] must be an object, got null');
     expect(errors[0].message).toBe(errors[1].message);
-    expect(contents(scorer.cache)).toEqual(contents(expected.cache));
+    expect(contents(scorer.memory)).toEqual(contents(expected.memory));
   }
 });
 
@@ -246,7 +246,7 @@ test('a signal that aborts after the reply changes nothing', async () => {
   expect(await scorer.evaluateValues([makeTrace()], { signal })).toHaveLength(1);
   controller.abort();
   await new Promise(setImmediate);
-  expect(scorer.cache.size).toBe(2);
+  expect(scorer.memory.size).toBe(2);
 });
 
 describe('signals of other libraries', () => {
@@ -332,7 +332,7 @@ test('one signal serves a thousand calls, without a warning', async () => {
     controller.abort();
     const names = await Promise.all(rest);
     const aborted = names.filter((name) => name === 'AbortError').length;
-    console.log(JSON.stringify({ size: scorer.cache.size, aborted, done: 500 - aborted }));
+    console.log(JSON.stringify({ size: scorer.memory.size, aborted, done: 500 - aborted }));
   `);
   expect(stderr).toBe('');
   expect(result.size).toBe(500 + result.done);
@@ -432,7 +432,7 @@ test('texts whose embeddings are known already can be, too', async () => {
 });
 
 test('a load that is aborted while the embedder is asked for its model', async () => {
-  const file = path.join(__dirname, 'support', 'version-1.safetensors');
+  const file = path.join(__dirname, 'support', 'other-model.safetensors');
   const load = `
     const controller = new AbortController();
     const load = kp.VectorCache.load(${JSON.stringify(file)}, { signal: controller.signal });

@@ -78,7 +78,7 @@ describe('a full disk', () => {
   async function expectRefused({ code, stdout, stderr }, file) {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [errorCode, message] = JSON.parse(stdout);
-    expect(errorCode).toBe('ERR_CACHE_IO');
+    expect(errorCode).toBe('ERR_MEMORY_IO');
     expect(message).toContain(file);
     expect((await VectorCache.load(file)).nearest(new Float32Array(384).fill(1))[0].label).toBe('small');
     expect(fs.readdirSync(path.dirname(file))).toEqual([path.basename(file)]);
@@ -211,7 +211,7 @@ describe('Python', () => {
     const scorer = new Scorer();
     for (const trace of traces) await scorer.evaluateValue(trace);
     const file = newFile();
-    await scorer.cache.save(file);
+    await scorer.memory.save(file);
     const computed = traces.map((trace) =>
       execFileSync(python, [program, 'fingerprint'], {
         input: JSON.stringify(trace),
@@ -269,17 +269,18 @@ describe('Python', () => {
       'same name': { model: embedder.model, dtype: 'q8' },
       'another type': { model: embedder.model, dtype: 'fp32', model_sha256: '0'.repeat(64) },
     };
-    const entries = { vectors: [[1]], labels: [null], added: ['2020-01-01'] };
+    const scores = { novelties: [null], fingerprints: ['00'.repeat(16)] };
+    const entries = { vectors: [[1]], labels: [null], added: ['2020-01-01'], ...scores };
     const results = {};
     for (const [name, identity] of Object.entries(identities)) {
       const file = newFile();
-      const bounds = { format: 'knowledgepulse-vector-cache', version: '1', max_elements: '2' };
+      const bounds = { format: 'knowledgepulse-vector-cache', version: '4', max_elements: '2' };
       write(file, { ...entries, metadata: { ...bounds, ...identity } });
       const load = `kp.VectorCache.load(${JSON.stringify(file)})`;
       const script = `console.log(JSON.stringify(await ${load}.then(({ model }) => model, ({ code }) => code)))`;
       results[name] = (await runForResult(script, { env })).result;
     }
     const model = { model: embedder.model, dtype: 'q8' };
-    expect(results).toEqual({ same: model, 'same name': model, 'another type': 'ERR_CACHE_OTHER_MODEL' });
+    expect(results).toEqual({ same: model, 'same name': model, 'another type': 'ERR_MEMORY_OTHER_MODEL' });
   });
 });

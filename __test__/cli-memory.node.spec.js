@@ -309,15 +309,3 @@ describe('a run that does not see all of its input', () => {
     expect((await score(at, traces, '--memory', memory)).summary.knownTraces).toBe(traces.length);
   });
 });
-
-test('a memory of an earlier version knows no trace, and is saved in the current one', async () => {
-  const { at, memory } = workplace();
-  fs.copyFileSync(path.join(__dirname, 'support', 'version-3.safetensors'), memory);
-  const { code, summary } = await score(at, traces, '--memory', memory);
-  expect({ code, summary }).toMatchObject({
-    code: 0,
-    summary: { scored: 30, knownTraces: 0, memory: { before: 5, after: 35 } },
-  });
-  expect(summary.nearDuplicates).toBeGreaterThanOrEqual(5);
-  expect((await score(at, traces, '--memory', memory)).summary.knownTraces).toBe(30);
-});

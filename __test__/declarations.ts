@@ -73,7 +73,7 @@ same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(
 same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
 same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
 same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
-same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer<'prefix'>>>(true);
+same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer<declared.VectorCache>>>(true);
 same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
 same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
 

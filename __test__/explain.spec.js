@@ -4,7 +4,7 @@
 
 const fc = require('fast-check');
 
-const { LocalStore, Scorer, defaultScorer, evaluateValue, explain } = require('..');
+const { LocalStore, Scorer, TraceMemory, VectorCache, defaultScorer, evaluateValue, explain } = require('..');
 const { PROFILES, dimensionsOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
 const { makeTrace } = require('./support/make-trace.js');
@@ -72,7 +72,7 @@ test('the parts make up the score, and the score is that of evaluateValue', asyn
         expectExact(breakdown, trace);
         expect(breakdown.score).toBe(await evaluating.evaluateValue(trace));
       }
-      expect(explaining.cache.size).toBe(evaluating.cache.size);
+      expect(explaining.memory.size).toBe(evaluating.memory.size);
     },
   );
   await fc.assert(property, { numRuns: 60 });
@@ -119,9 +119,9 @@ test('opposites can need the clamp', async () => {
   const steps = [{ type: 'thought' }, { type: 'observation' }];
   const trace = makeTrace({ steps, objective: 'opposite' });
   await scorer.explain(trace);
-  const [{ vector }] = scorer.cache;
-  scorer.cache.clear();
-  scorer.cache.add(
+  const [{ vector }] = scorer.memory;
+  scorer.memory.clear();
+  scorer.memory.add(
     vector.map((component) => -component),
     'mirror',
   );
@@ -137,7 +137,7 @@ test('so can a similarity that rounding has taken beyond 1', async () => {
   const store = new LocalStore();
   store.compareAndAddBatch = async () => [[{ label: 'duplicate', similarity: 1.0005 }]];
   const scorer = new Scorer({
-    store,
+    memory: store,
     weights: { code: { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 } },
   });
   const steps = [{ type: 'thought' }, { type: 'observation' }];
@@ -163,10 +163,10 @@ test('the memory need not remember', async () => {
   const scorer = new Scorer();
   const trace = makeTrace({ objective: 'only asked' });
   const first = await scorer.explain(trace, { remember: false });
-  expect(scorer.cache.size).toBe(0);
+  expect(scorer.memory.size).toBe(0);
   expect(await scorer.explain(trace, { remember: false })).toEqual(first);
   expect((await scorer.explain(trace, { remember: true })).score).toBe(first.score);
-  expect(scorer.cache.size).toBe(1);
+  expect(scorer.memory.size).toBe(1);
 });
 
 describe('explain with a novelty', () => {
@@ -175,7 +175,9 @@ describe('explain with a novelty', () => {
   test.each(['prefix', 'lexical', 'full'])(
     'scores a trace as before, and remembers nothing: %s',
     async (method) => {
-      const scorer = new Scorer({ novelty: method });
+      const scorer = new Scorer({
+        memory: method === 'prefix' ? new VectorCache() : new TraceMemory({ novelty: method }),
+      });
       const trace = makeTrace({ objective: 'Book a flight', domain: 'finance' });
       await scorer.explain(makeTrace({ objective: 'Book a hotel' }));
       const first = await scorer.explain(trace);
@@ -183,13 +185,13 @@ describe('explain with a novelty', () => {
       const again = await scorer.explain(trace, { novelty, remember: true });
       expect(again).toEqual({ ...first, ...compared });
       expectExact(again, trace);
-      expect((scorer.cache ?? scorer.memory).size).toBe(2);
+      expect(scorer.memory.size).toBe(2);
     },
   );
 
   test('needs no embedder, and asks no store', async () => {
     const trace = makeTrace();
-    for (const options of [{ embedder: null }, { store: new LocalStore() }]) {
+    for (const options of [{ embedder: null }, { memory: new LocalStore() }]) {
       const scorer = new Scorer(options);
       const breakdown = await scorer.explain(trace, { novelty: 0.25 });
       expect(breakdown).toMatchObject({ ...compared, dimensions: { novelty: 0.25 } });
@@ -255,11 +257,11 @@ test('without an embedder', async () => {
 });
 
 test('the function explains with the memory of the process', async () => {
-  defaultScorer.cache.clear();
+  defaultScorer.memory.clear();
   const trace = makeTrace({ objective: 'of the process' });
   await evaluateValue(trace);
   expect(await explain(trace)).toMatchObject({ noveltyBasis: 'cache', nearest: { label: trace.id } });
-  expect(defaultScorer.cache.size).toBe(2);
+  expect(defaultScorer.memory.size).toBe(2);
 });
 
 test('explanations come in the order of the calls, after a batch that was begun', async () => {
@@ -285,7 +287,7 @@ test('an invalid trace rejects as it does for evaluateValue', async () => {
     code: 'ERR_INVALID_TRACE',
     message: 'trace.steps must be an array, got number',
   });
-  expect(scorer.cache.size).toBe(0);
+  expect(scorer.memory.size).toBe(0);
 });
 
 test('objects and arrays are of the realm that asks', async () => {

@@ -186,7 +186,7 @@ describe('a panic in a stage', () => {
       const traceOf = (name) => ({ ...makeTrace({ objective: \`the task \${name} of \${name}s\` }), id: name });
       const names = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'];
       const memory = new kp.TraceMemory({ maxElements: 4 });
-      const scorer = new kp.Scorer({ novelty: 'lexical', memory });
+      const scorer = new kp.Scorer({ memory });
       const code = (error) => error.code;
       const codes = [];
       for (const name of names.slice(0, 5)) codes.push(await scorer.evaluateValue(traceOf(name)).then(() => null, code));

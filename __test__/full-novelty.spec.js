@@ -1,6 +1,6 @@
 'use strict';
 
-// Scorers that compare words, and the digest: `new Scorer({ novelty: 'lexical' })` and `'full'`. The measure itself is tested with
+// Scorers that compare words, and the digest: a scorer with a `TraceMemory`. The measure itself is tested with
 // the trace memory.
 
 const path = require('node:path');
@@ -43,8 +43,7 @@ const contents = (memory) => Array.from(memory, ({ label, words }) => [label, [.
 
 describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
   test('is that of the trace memory, with the parts of the similarity', async () => {
-    const scorer = new Scorer({ novelty });
-    expect(scorer.cache).toBe(null);
+    const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
     const expected = await expectedOf(novelty, TRACES);
     for (const [index, trace] of TRACES.entries()) {
       const { dimensions, nearest, noveltyBasis, tokens, truncated } = await scorer.explain(trace);
@@ -66,7 +65,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
   });
 
   test('tells the words that weigh most in what is shared and in what is new', async () => {
-    const scorer = new Scorer({ novelty });
+    const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
     for (const trace of TRACES.slice(0, 2)) await scorer.evaluateValue(trace);
     const { nearest } = await scorer.explain(
       traceOf('g', 'The flight to Seattle was cancelled', 'The customer wants a REFUND: Seattle!'),
@@ -85,11 +84,11 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
   });
 
   test('batches score and remember as one call after another, with a signal and without', async () => {
-    const one = new Scorer({ novelty });
+    const one = new Scorer({ memory: new TraceMemory({ novelty }) });
     const expected = [];
     for (const trace of [...TRACES, ...TRACES]) expected.push(await one.evaluateValue(trace));
     for (const signal of [undefined, new AbortController().signal]) {
-      const scorer = new Scorer({ novelty });
+      const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
       const batch = scorer.evaluateValues(TRACES, { signal });
       const later = TRACES.map((trace) => scorer.evaluateValue(trace));
       expect([...(await batch), ...(await Promise.all(later))]).toEqual(expected);
@@ -98,7 +97,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
   });
 
   test('an aborted batch leaves the memory as it was', async () => {
-    const scorer = new Scorer({ novelty });
+    const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
     await scorer.evaluateValue(TRACES[0]);
     const controller = new AbortController();
     const onProgress = ({ done }) => done === 3 && controller.abort();
@@ -110,7 +109,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
 
   test('an aborted batch gives back the traces that its own displaced', async () => {
     const memory = new TraceMemory({ novelty, maxElements: 3 });
-    const scorer = new Scorer({ memory, novelty });
+    const scorer = new Scorer({ memory });
     await scorer.evaluateValues(TRACES.slice(0, 4));
     const before = contents(memory);
     const nearest = () => scorer.explain(TRACES[2], { remember: false });
@@ -127,7 +126,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
 
   test('a batch with a signal is unseen until its end, also by those who use the memory meanwhile', async () => {
     const memory = new TraceMemory({ novelty });
-    const [scorer, other] = [new Scorer({ memory, novelty }), new Scorer({ memory, novelty })];
+    const [scorer, other] = [new Scorer({ memory }), new Scorer({ memory })];
     await scorer.evaluateValue(TRACES[0]);
     const seen = [];
     const others = [];
@@ -153,17 +152,17 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
 
   test('is saved and loaded', async () => {
     const file = path.join(scratch, `${novelty}.safetensors`);
-    const scorer = new Scorer({ novelty });
+    const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
     await scorer.evaluateValues(TRACES);
     await scorer.memory.save(file);
-    const again = new Scorer({ novelty, memory: await TraceMemory.load(file) });
+    const again = new Scorer({ memory: await TraceMemory.load(file) });
     const ask = (scorer) => scorer.explain(TRACES[3], { remember: false });
     expect(await ask(again)).toEqual(await ask(scorer));
   });
 
   test('two scorers can share a memory', async () => {
     const memory = new TraceMemory({ novelty });
-    const [one, other] = [new Scorer({ memory, novelty }), new Scorer({ memory, novelty })];
+    const [one, other] = [new Scorer({ memory }), new Scorer({ memory })];
     await one.evaluateValue(TRACES[0]);
     expect((await other.explain(TRACES[0])).nearest.label).toBe('a');
     expect(memory.size).toBe(2);
@@ -174,7 +173,7 @@ test('words need no model, and a digest without one costs the novelty', async ()
   const { result } = await runForResult(
     `
     const explain = async (novelty, embedder) => {
-      const scorer = new kp.Scorer({ novelty, embedder });
+      const scorer = new kp.Scorer({ memory: new kp.TraceMemory({ novelty }), embedder });
       await scorer.evaluateValue(makeTrace());
       const { dimensions, noveltyBasis } = await scorer.explain(makeTrace());
       return [dimensions.novelty, noveltyBasis, scorer.memory.size];

@@ -806,8 +806,8 @@ describe('save and load refuse', () => {
   test('a path that no system has', async () => {
     const error = await rejectionOf(new VectorCache().save('a\0b'));
     expect(error).toBeInstanceOf(Error);
-    expect(error.code).toBe('ERR_CACHE_IO');
-    expect((await rejectionOf(VectorCache.load('a\0b'))).code).toBe('ERR_CACHE_IO');
+    expect(error.code).toBe('ERR_MEMORY_IO');
+    expect((await rejectionOf(VectorCache.load('a\0b'))).code).toBe('ERR_MEMORY_IO');
   });
 
   const OPTIONS = [

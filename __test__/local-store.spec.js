@@ -117,7 +117,7 @@ test.each(broken)('%s: the batch is refused as a whole', async (_, second, Class
   expect(error).toBeInstanceOf(Class);
   expect(error).toMatchObject({ code, message });
   expect(await store.size()).toBe(0);
-  expect(store.cache.model).toBe(null);
+  expect(store.memory.model).toBe(null);
 });
 
 test('malformed entries and lists of entries are refused', async () => {
@@ -160,53 +160,53 @@ test('the cache may have other dimensions, and vectors any length', async () => 
 test('the cache knows the model, also when it is opened again', async () => {
   const store = new LocalStore();
   await store.compareAndAdd(entry('a', 1));
-  expect(store.cache.model).toEqual(MODEL);
-  const again = new LocalStore(store.cache);
+  expect(store.memory.model).toEqual(MODEL);
+  const again = new LocalStore(store.memory);
   const other = { ...entry('b', 2), model: { model: 'other', dtype: 'q8' } };
   expect(await errorOf(again.compareAndAdd(other))).toMatchObject({
     code: 'ERR_STORE_OTHER_MODEL',
     message:
       'the cache holds vectors of m (fp32), which do not compare with those of other (q8): clear it, or use another',
   });
-  store.cache.clear();
+  store.memory.clear();
   expect(await again.compareAndAdd(other)).toEqual([null]);
-  expect(store.cache.model).toEqual(other.model);
+  expect(store.memory.model).toEqual(other.model);
 });
 
 test('the cache knows the method, also when it is opened again', async () => {
   const store = new LocalStore();
   const prefix = { ...entry('a', 1), method: 'prefix' };
   await store.compareAndAdd(entry('by hand', 2));
-  expect(store.cache.method).toBe(undefined);
+  expect(store.memory.method).toBe(undefined);
   await store.compareAndAdd(prefix);
-  expect(store.cache.method).toBe('prefix');
-  const again = new LocalStore(store.cache);
+  expect(store.memory.method).toBe('prefix');
+  const again = new LocalStore(store.memory);
   expect(await errorOf(again.compareAndAdd({ ...prefix, method: 'full' }))).toMatchObject({
     code: 'ERR_STORE_OTHER_METHOD',
     message: expect.stringMatching(/novelty 'prefix'.*novelty 'full'/),
   });
-  store.cache.clear();
-  expect(store.cache.method).toBe(undefined);
+  store.memory.clear();
+  expect(store.memory.method).toBe(undefined);
   expect(await again.compareAndAdd({ ...prefix, method: 'full' })).toEqual([null]);
-  expect(store.cache.method).toBe('full');
+  expect(store.memory.method).toBe('full');
 });
 
 test('a file of the cache keeps the model and the method', async () => {
   const store = new LocalStore();
   await store.compareAndAdd({ ...entry('a', 1), method: 'full' });
   const file = path.join(scratch, 'local.safetensors');
-  await store.cache.save(file);
+  await store.memory.save(file);
   const { model, method } = await VectorCache.load(file, { model: 'any' });
   expect({ model, method }).toEqual({ model: MODEL, method: 'full' });
 });
 
 test('to look does not say what model the cache is of', async () => {
   const store = new LocalStore();
-  store.cache.add(randomVector(1), 'mine');
+  store.memory.add(randomVector(1), 'mine');
   await store.nearest(randomVector(1), 1, { model: 'other', dtype: 'q8' });
-  expect(store.cache.model).toBe(null);
+  expect(store.memory.model).toBe(null);
   await store.compareAndAdd(entry('a', 1));
-  expect(store.cache.model).toEqual(MODEL);
+  expect(store.memory.model).toEqual(MODEL);
 });
 
 describe('calls that are not awaited', () => {
@@ -267,13 +267,13 @@ describe('words', () => {
   };
 
   test('a scorer compares by a store of traces as by a memory', async () => {
-    const expected = await novelties(new Scorer({ novelty: 'lexical' }));
+    const expected = await novelties(new Scorer({ memory: new TraceMemory() }));
     expect(expected[3].novelty).toBe(0);
     const memory = new TraceMemory();
     const store = new LocalStore(memory);
-    expect({ methods: store.methods, cache: store.cache }).toEqual({ methods: ['lexical'], cache: null });
+    expect(store.novelty).toBe('lexical');
     expect(store.memory).toBe(memory);
-    const scorer = new Scorer({ novelty: 'lexical', store });
+    const scorer = new Scorer({ memory: store });
     expect(await novelties(scorer)).toEqual(expected);
     expect(memory.size).toBe(4);
     expect((await scorer.explain(traces[0], { remember: false })).nearest.label).toBe('kp:trace:0');
@@ -291,7 +291,7 @@ describe('words', () => {
     process.emitWarning = (_, { code }) => warnings.push(code);
     try {
       const memory = new TraceMemory();
-      const scorer = new Scorer({ novelty: 'lexical', store, memory, onStoreError: 'local' });
+      const scorer = new Scorer({ memory: store, fallback: memory });
       await scorer.evaluateValue(traces[0]);
       store.compareAndAddBatch = async () => {
         throw Object.assign(new Error('it fails'), { code: 'ERR_STORE_UNAVAILABLE' });
@@ -309,22 +309,23 @@ describe('words', () => {
     }
   });
 
-  test('a scorer refuses a store that does not serve its method', () => {
-    for (const [store, novelty, served] of [
-      [new LocalStore(), 'lexical', 'prefix'],
-      [new LocalStore(new TraceMemory()), 'prefix', 'lexical'],
-      [new LocalStore(new TraceMemory()), 'full', 'lexical'],
+  test('new Scorer refuses a fallback that does not compare as the store does', () => {
+    for (const [memory, fallback, novelties] of [
+      [new LocalStore(), new TraceMemory(), ['lexical', 'prefix']],
+      [new LocalStore(new TraceMemory()), new VectorCache(), ['prefix', 'lexical']],
+      [new LocalStore(new TraceMemory()), new TraceMemory({ novelty: 'full' }), ['full', 'lexical']],
     ]) {
       let error;
       try {
-        new Scorer({ store, novelty });
+        new Scorer({ memory, fallback });
       } catch (thrown) {
         error = thrown;
       }
       expect(error).toBeInstanceOf(Error);
-      expect(error.code).toBe('ERR_STORE_OTHER_METHOD');
+      expect(error.code).toBe('ERR_MEMORY_OTHER_METHOD');
       expect(error.message).toBe(
-        `options.store serves novelty '${served}', not '${novelty}': use another store, or score with a novelty that it serves`,
+        `options.fallback compares with novelty '${novelties[0]}', and options.memory with '${novelties[1]}': ` +
+          'use a fallback that compares as the store does',
       );
     }
   });
@@ -332,7 +333,7 @@ describe('words', () => {
   test('an answer of a store without the parts of the similarity is refused', async () => {
     const store = new LocalStore(new TraceMemory());
     store.compareAndAddBatch = async (entries) => entries.map(() => [{ label: 'a', similarity: 1 }]);
-    const error = await errorOf(new Scorer({ novelty: 'lexical', store }).evaluateValue(traces[0]));
+    const error = await errorOf(new Scorer({ memory: store }).evaluateValue(traces[0]));
     expect(error.code).toBe('ERR_STORE');
     expect(error.message).toContain('lexical, contained, embedded');
   });

@@ -65,7 +65,7 @@ test('also where nothing is compared', async () => {
 
 test('also where a store compares', async () => {
   // An invalid trace is replied to without the store, and an empty batch too.
-  const calls = callsOn(new Scorer({ store: new LocalStore() }));
+  const calls = callsOn(new Scorer({ memory: new LocalStore() }));
   for (let repetition = 0; repetition < 3; repetition++) {
     expect(await orderOf(calls)).toEqual(Object.keys(calls));
   }
@@ -89,7 +89,7 @@ test('who waits behind a store that never answers does not keep the process from
   const { result, stderr } = await runForResult(`
     const silent = () => new Promise(() => {});
     const store = { compareAndAdd: silent, compareAndAddBatch: silent, nearest: silent, size: silent };
-    const scorer = new kp.Scorer({ store });
+    const scorer = new kp.Scorer({ memory: store });
     scorer.evaluateValue(makeTrace());
     scorer.evaluateValue({}).catch(() => process.exit(6));
     scorer.flush();
@@ -113,7 +113,7 @@ test('a batch holds up the calls of its own scorer only', async () => {
 test('ten thousand calls at a time, and a thread that ends among its own', async () => {
   const { result, stderr } = await runForResult(`
     const { Worker } = require('node:worker_threads');
-    const scorer = new kp.Scorer({ cache: new kp.VectorCache({ maxElements: 1 }) });
+    const scorer = new kp.Scorer({ memory: new kp.VectorCache({ maxElements: 1 }) });
     await kp.embedderStatus();
     const order = [];
     const calls = Array.from({ length: 10_000 }, (_, call) =>

@@ -43,7 +43,7 @@ describe('a memory of traces', () => {
         const { workerData: { handle, trace }, parentPort } = require('node:worker_threads');
         const kp = require(\${JSON.stringify(${JSON.stringify(root)})});
         const memory = kp.TraceMemory.fromHandle(handle);
-        const scorer = new kp.Scorer({ novelty: 'lexical', memory });
+        const scorer = new kp.Scorer({ memory });
         scorer.explain(trace).then(({ nearest }) => parentPort.postMessage([nearest?.label, memory.handle, memory.novelty]));
       \`;
       const memory = new kp.TraceMemory({ maxElements: 3 });

@@ -64,11 +64,11 @@ describeShared('embeddings', () => {
   });
 });
 
-describeShared("new Scorer({ novelty: 'lexical' })", () => {
+describeShared('new Scorer({ memory: new TraceMemory() })', () => {
   test('knows a trace again with its steps in another order or junk in front, and takes another for new', async () => {
     const long = traces().filter(({ steps }) => steps.length >= 8);
     const [remembered, unknown] = [long.slice(0, 8), long.slice(-8)];
-    const scorer = new Scorer({ novelty: 'lexical' });
+    const scorer = new Scorer({ memory: new TraceMemory() });
     await scorer.evaluateValues(remembered);
     const noveltyOf = async (trace) => (await scorer.explain(trace, { remember: false })).dimensions.novelty;
     const junk = { ...unknown[0].steps[0], content: 'lorem ipsum dolor sit amet '.repeat(100) };

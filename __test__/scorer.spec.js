@@ -25,7 +25,7 @@ async function entryOfAnotherMethod() {
 async function cacheOfAnotherMethod() {
   const store = new LocalStore();
   await store.compareAndAdd(await entryOfAnotherMethod());
-  return store.cache;
+  return store.memory;
 }
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
@@ -38,16 +38,16 @@ describe('memories', () => {
     const cache = await cacheOfAnotherMethod();
     const refusal = {
       name: 'Error',
-      code: 'ERR_CACHE_OTHER_METHOD',
+      code: 'ERR_MEMORY_OTHER_METHOD',
       message: expect.stringMatching(
         /novelty 'other'.*novelty 'prefix': use another, clear it, or score with/,
       ),
     };
-    expect(() => new Scorer({ cache })).toThrow(expect.objectContaining(refusal));
+    expect(() => new Scorer({ memory: cache })).toThrow(expect.objectContaining(refusal));
     // Without an embedder nothing is compared.
-    expect(() => new Scorer({ cache, embedder: null })).not.toThrow();
+    expect(() => new Scorer({ memory: cache, embedder: null })).not.toThrow();
     cache.clear();
-    const prefix = new Scorer({ cache });
+    const prefix = new Scorer({ memory: cache });
     await prefix.explain(makeTrace(), { remember: false });
     expect(cache.method).toBe(undefined);
     await prefix.evaluateValue(makeTrace());
@@ -62,16 +62,9 @@ describe('memories', () => {
       () => prefix.evaluateValues([makeTrace()]),
       () => prefix.evaluateValues([makeTrace()], { signal }),
     ]) {
-      expect(await call().catch((reason) => reason)).toMatchObject({ code: 'ERR_CACHE_OTHER_METHOD' });
+      expect(await call().catch((reason) => reason)).toMatchObject({ code: 'ERR_MEMORY_OTHER_METHOD' });
     }
     expect(cache.size).toBe(1);
-    const memory = new TraceMemory({ novelty: 'lexical' });
-    expect(() => new Scorer({ memory, novelty: 'full' })).toThrow(
-      expect.objectContaining({
-        code: 'ERR_CACHE_OTHER_METHOD',
-        message: expect.stringMatching(/novelty 'lexical', not with 'full'/),
-      }),
-    );
   });
 
   test('replies come in the order of the calls, also those to invalid traces', async () => {
@@ -92,7 +85,7 @@ describe('memories', () => {
       `
       const { Worker } = require('node:worker_threads');
       const code = ({ code }) => code;
-      const store = new kp.LocalStore(kp.defaultScorer.cache);
+      const store = new kp.LocalStore(kp.defaultScorer.memory);
       const vectors = [new Float32Array(384).fill(1)];
       const { model, dtype } = await kp.embedderStatus();
       await store.compareAndAdd({ id: 'a', vectors, model: { model, dtype }, method: 'other' });
@@ -106,13 +99,13 @@ describe('memories', () => {
       console.log(JSON.stringify([other, await kp.evaluateValue(makeTrace()).catch(code)]));
       `,
     );
-    expect(result).toEqual(['ERR_CACHE_OTHER_METHOD', 'ERR_CACHE_OTHER_METHOD']);
+    expect(result).toEqual(['ERR_MEMORY_OTHER_METHOD', 'ERR_MEMORY_OTHER_METHOD']);
   });
 
   test('vectors that were added by hand are of any method, until a trace is remembered', async () => {
     const cache = new VectorCache();
     cache.add(new Float32Array(384).fill(1), 'by hand');
-    const scorer = new Scorer({ cache });
+    const scorer = new Scorer({ memory: cache });
     expect((await scorer.explain(makeTrace(), { remember: false })).nearest.label).toBe('by hand');
     await scorer.evaluateValue(makeTrace());
     cache.add(new Float32Array(384).fill(1), 'by hand');
@@ -125,16 +118,16 @@ describe('memories', () => {
     const first = await Promise.all(scorers.map((scorer) => scorer.evaluateValue(trace)));
     expect(first[0]).toBe(first[1]);
     expect(await scorers[0].evaluateValue(trace)).toBeLessThan(first[0]);
-    expect(scorers.map(({ cache }) => cache.size)).toEqual([2, 1]);
-    expect(scorers[0].cache.maxElements).toBe(1000);
-    expect(scorers[0].cache).toBe(scorers[0].cache);
+    expect(scorers.map(({ memory }) => memory.size)).toEqual([2, 1]);
+    expect(scorers[0].memory.maxElements).toBe(1000);
+    expect(scorers[0].memory).toBe(scorers[0].memory);
   });
 
   test('a given one is used, and may be shared', async () => {
     const cache = new VectorCache({ maxElements: 2 });
     const trace = makeTrace({ objective: 'shared' });
-    const [first, second] = [new Scorer({ cache }), new Scorer({ cache })];
-    expect(first.cache).toBe(cache);
+    const [first, second] = [new Scorer({ memory: cache }), new Scorer({ memory: cache })];
+    expect(first.memory).toBe(cache);
     const score = await first.evaluateValue(trace);
     expect(await second.evaluateValue(trace)).toBeLessThan(score);
     await second.evaluateValue(trace);
@@ -143,12 +136,12 @@ describe('memories', () => {
 
   test('the functions of the package are one scorer', async () => {
     const { defaultScorer, _getLocalCache, evaluateValue } = kp;
-    expect(defaultScorer.cache).toBe(_getLocalCache());
+    expect(defaultScorer.memory).toBe(_getLocalCache());
     _getLocalCache().clear();
     const trace = makeTrace({ objective: 'the default one' });
     const first = await evaluateValue(trace);
     expect(await defaultScorer.evaluateValue(trace)).toBeLessThan(first);
-    expect(defaultScorer.cache.size).toBe(2);
+    expect(defaultScorer.memory.size).toBe(2);
   });
 
   test('remembered traces go by their id', async () => {
@@ -171,7 +164,7 @@ describe('memories', () => {
       },
     });
     await scorer.evaluateValue(hostile);
-    const labels = Array.from(scorer.cache, ({ label }) => label);
+    const labels = Array.from(scorer.memory, ({ label }) => label);
     const none = undefined;
     expect(labels).toEqual(['kp:trace:a', none, none, '', 'x'.repeat(1024), none, none, '\ufffd', none]);
   });
@@ -182,14 +175,14 @@ describe('memories', () => {
       `
       const scorer = new kp.Scorer();
       await scorer.evaluateValue(makeTrace());
-      console.log(JSON.stringify({ model: scorer.cache.model }));
+      console.log(JSON.stringify({ model: scorer.memory.model }));
     `,
       { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
     );
     expect(result.model).toEqual({ model: 'sentence-transformers/all-MiniLM-L6-v2', dtype: 'q8' });
     const scorer = new Scorer();
     await scorer.evaluateValue(makeTrace());
-    expect(scorer.cache.model).toEqual({ ...result.model, dtype: 'fp32' });
+    expect(scorer.memory.model).toEqual({ ...result.model, dtype: 'fp32' });
   });
 });
 
@@ -200,7 +193,7 @@ describe('without an embedder', () => {
     for (let repetition = 0; repetition < 3; repetition++) {
       expect(await scorer.evaluateValue(trace)).toBe(scoreOf(trace, 0.5));
     }
-    expect(scorer.cache.size).toBe(0);
+    expect(scorer.memory.size).toBe(0);
     expect(await scorer.evaluateValues([trace, trace])).toEqual([scoreOf(trace, 0.5), scoreOf(trace, 0.5)]);
   });
 });
@@ -314,54 +307,28 @@ describe('other options', () => {
   const refused = [
     ['null', null, TypeError, 'options must be an object, got null'],
     ['an array', [], TypeError, 'options must be an object, got array'],
-    ['a cache that is an ordinary object', { cache: {} }, TypeError, 'options.cache must be a VectorCache'],
-    ['null as a cache', { cache: null }, TypeError, 'options.cache must be a VectorCache'],
     [
       'a cache of other dimensions',
-      { cache: new VectorCache({ dimensions: 3 }) },
+      { memory: new VectorCache({ dimensions: 3 }) },
       RangeError,
-      'options.cache must have 384 dimensions, those of an embedding, got 3',
+      'options.memory must have 384 dimensions, those of an embedding, got 3',
     ],
     ['another embedder', { embedder: 'openai' }, RangeError, "options.embedder must be 'default' or null"],
     [
-      'another novelty',
-      { novelty: 'half' },
+      'a store of another novelty',
+      { memory: { ...everyMethod, novelty: 'half' } },
       RangeError,
-      "options.novelty must be 'prefix', 'lexical' or 'full'",
-    ],
-    [
-      'a memory of traces for prefixes',
-      { memory: new TraceMemory() },
-      TypeError,
-      "options.memory is for novelty 'lexical' and 'full'; 'prefix' remembers in options.cache",
-    ],
-    [
-      'a cache for words',
-      { cache: new VectorCache(), novelty: 'full' },
-      TypeError,
-      "options.cache is for novelty 'prefix'; 'full' remembers in options.memory, a TraceMemory",
+      "options.memory.novelty must be 'prefix', 'lexical' or 'full'",
     ],
     [
       'a store of words without their method',
-      { store: { ...everyMethod, methods: ['lexical'] }, novelty: 'lexical' },
+      { memory: { ...everyMethod, novelty: 'lexical' } },
       TypeError,
-      'options.store.nearestTraces must be a function',
-    ],
-    [
-      'methods of a store that are no list',
-      { store: { ...everyMethod, methods: 'lexical' } },
-      TypeError,
-      'options.store.methods must be an array',
-    ],
-    [
-      'a memory that is a cache',
-      { memory: new VectorCache(), novelty: 'full' },
-      TypeError,
-      'options.memory must be a TraceMemory',
+      'options.memory.nearestTraces must be a function',
     ],
     [
       'a memory of other dimensions',
-      { memory: new TraceMemory({ novelty: 'full', dimensions: 3 }), novelty: 'full' },
+      { memory: new TraceMemory({ novelty: 'full', dimensions: 3 }) },
       RangeError,
       'options.memory must have 384 dimensions, those of an embedding, got 3',
     ],
@@ -369,13 +336,13 @@ describe('other options', () => {
       'unknown options',
       { novlety: 'full' },
       TypeError,
-      'options.novlety is not an option of this call; its options are cache, embedder, memory, novelty, onStoreError, store, weights',
+      'options.novlety is not an option of this call; its options are embedder, fallback, memory, weights',
     ],
     [
       'an option that throws',
-      throwingProxy({}, 'thrown', 'novelty'),
+      throwingProxy({}, 'thrown', 'memory'),
       TypeError,
-      'options.novelty could not be read: it threw',
+      'options.memory could not be read: it threw',
     ],
   ];
   test.each(refused)('%s are refused', (_, options, Class, message) => {
@@ -453,7 +420,7 @@ describe('other options', () => {
       if (typeof message === 'string') expect(error.message).toBe(message);
       else expect(error.message).toMatch(message);
     }
-    expect(scorer.cache.size).toBe(0);
+    expect(scorer.memory.size).toBe(0);
   });
 
   test('calls reject for options of another type', async () => {
@@ -478,7 +445,7 @@ describe('other options', () => {
     expect(await message(scorer.explain(makeTrace(), { onProgress() {} }))).toBe(
       'options.onProgress is not an option of this call, but of evaluateValues and embedBatch; its options are signal, remember, novelty',
     );
-    expect(scorer.cache.size).toBe(0);
+    expect(scorer.memory.size).toBe(0);
   });
 
   test('what is undefined, inherited or a symbol is no unknown option', async () => {
@@ -494,7 +461,7 @@ describe('other options', () => {
     ['the package', kp],
     ['its module scoring', scoring],
   ])('the functions of %s obey them', async (_, { evaluateValue, evaluateValues }) => {
-    const { size } = kp.defaultScorer.cache;
+    const { size } = kp.defaultScorer.memory;
     const options = { signal: AbortSignal.abort('enough') };
     const calls = [
       evaluateValue(makeTrace(), options),
@@ -502,7 +469,7 @@ describe('other options', () => {
       kp.explain(makeTrace(), options),
     ];
     for (const call of calls) expect(await call.catch((reason) => reason)).toBe('enough');
-    expect(kp.defaultScorer.cache.size).toBe(size);
+    expect(kp.defaultScorer.memory.size).toBe(size);
   });
 
   test.each([
@@ -568,13 +535,9 @@ test('what is shown of the objects says what they hold', () => {
     inspect(value, { breakLength: Number.POSITIVE_INFINITY, compact: 9, depth });
   expect(show(cache)).toBe(shown);
   expect(show([cache])).toBe(`[ ${shown} ]`);
-  expect(show(new kp.LocalStore(cache))).toBe(`LocalStore { cache: ${shown} }`);
-  expect(show(new kp.LocalStore(cache), 0)).toBe('LocalStore { cache: [VectorCache] }');
-  expect(show(new Scorer({ cache }))).toBe(`Scorer { novelty: 'prefix', store: undefined, cache: ${shown} }`);
-  expect(show(new Scorer({ novelty: 'lexical' }))).toMatch(
-    /^Scorer \{ novelty: 'lexical', store: undefined, memory: TraceMemory \{/,
-  );
-  expect(show(new Scorer({ cache, embedder: null }))).toContain('Scorer { novelty: null,');
+  expect(show(new kp.LocalStore(cache))).toBe(`LocalStore { memory: ${shown} }`);
+  expect(show(new kp.LocalStore(cache), 0)).toBe('LocalStore { memory: [VectorCache] }');
+  expect(show(new Scorer({ memory: cache }))).toBe(`Scorer { memory: ${shown} }`);
   expect(show(new kp.Embedder())).toBe('Embedder { dimensions: 384 }');
   expect(inspect({ deep: { deep: { deep: { cache } } } })).toMatch(/\[(Object|VectorCache)/);
 });

@@ -10,7 +10,7 @@ const { runForResult } = require('./support/run-script.js');
 const { randomVector } = require('./support/vectors.js');
 
 const trace = (id) => ({ ...makeTrace({ objective: `task ${id}` }), id });
-const labels = (store) => Array.from(store.cache, ({ label }) => label);
+const labels = (store) => Array.from(store.memory, ({ label }) => label);
 const errorOf = (promise) => promise.then(() => undefined).catch((reason) => reason);
 const failure = (code, message = 'it fails') => Object.assign(new Error(message), { code });
 
@@ -37,10 +37,11 @@ async function withFallback(act, store = new WatchedStore()) {
   const { emitWarning } = process;
   process.emitWarning = (message, { code }) => warnings.push({ message, code });
   try {
-    const scorer = new Scorer({ store, onStoreError: 'local' });
+    const fallback = new VectorCache();
+    const scorer = new Scorer({ memory: store, fallback });
     // What is asked of this together goes together, where a scorer embeds first.
-    const memory = new StoreWithFallback(store, new VectorCache(), 'local');
-    await act({ store, scorer, memory, warnings });
+    const memory = new StoreWithFallback(store, new VectorCache());
+    await act({ store, scorer, fallback, memory, warnings });
   } finally {
     process.emitWarning = emitWarning;
   }
@@ -64,14 +65,14 @@ describe('what a store refuses for good', () => {
   test.each(['ERR_STORE', 'ERR_INVALID_ENTRY', 'ERR_STORE_OTHER_MODEL'])(
     '%s: other batches are still sent',
     async (code) => {
-      await withFallback(async ({ store, scorer, warnings }) => {
+      await withFallback(async ({ store, scorer, fallback, warnings }) => {
         store.fail = refusing(code);
         expect(bases(await all(scorer, 'a', 'bad', 'b'))).toEqual(['store', 'cache', 'store']);
         expect(bases(await all(scorer, 'c'))).toEqual(['store']);
         await scorer.flush();
         expect(labels(store)).toEqual(['a', 'b', 'c']);
         // It is remembered here.
-        const { nearest } = await new Scorer({ cache: scorer.cache }).explain(trace('bad'));
+        const { nearest } = await new Scorer({ memory: fallback }).explain(trace('bad'));
         expect(nearest.label).toBe('bad');
         expect(warnings).toEqual([{ message: expect.stringContaining('the id is refused'), code }]);
       });
@@ -155,7 +156,7 @@ describe('what a store has missed', () => {
       await all(scorer, 'a', 'b');
       await all(scorer, 'c');
       store.fail = () => undefined;
-      await until(() => store.cache.size === 3);
+      await until(() => store.memory.size === 3);
       expect(labels(store)).toEqual(['a', 'b', 'c']);
     });
   });
@@ -233,7 +234,7 @@ describe('what a store has missed', () => {
       expect(await asked).toEqual([{ comparison: [expect.anything()], isLocal: false }]);
       expect(store.calls.map(({ ids }) => ids[0]).indexOf('later')).toBe(2);
       await flushed;
-      expect(store.cache.size).toBe(301);
+      expect(store.memory.size).toBe(301);
       expect(Math.max(...store.calls.map(({ ids }) => ids.length))).toBe(64);
     });
   });
@@ -329,10 +330,10 @@ describe('what a store has missed', () => {
 
   test('does not keep a process from its end', async () => {
     const { result } = await runForResult(`
-      const { LocalStore, Scorer } = kp;
+      const { LocalStore, Scorer, VectorCache } = kp;
       const store = new LocalStore();
       store.compareAndAddBatch = async () => { throw new Error('down'); };
-      const scorer = new Scorer({ store, onStoreError: 'local' });
+      const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
       process.emitWarning = () => {};
       await scorer.evaluateValue(makeTrace());
       console.log(JSON.stringify('ended'));
@@ -344,13 +345,13 @@ describe('what a store has missed', () => {
 describe('flush', () => {
   test('has nothing to do without a store, or with one that works', async () => {
     expect(await new Scorer().flush()).toBeUndefined();
-    expect(await new Scorer({ embedder: null, store: new LocalStore() }).flush()).toBeUndefined();
+    expect(await new Scorer({ embedder: null, memory: new LocalStore() }).flush()).toBeUndefined();
     const store = new WatchedStore();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const scored = scorer.evaluateValue(trace('a'));
     await scorer.flush();
     // The calls before it have been made.
-    expect(store.cache.size).toBe(1);
+    expect(store.memory.size).toBe(1);
     await scored;
     store.fail = down;
     expect(await errorOf(scorer.evaluateValue(trace('b')))).toMatchObject({ code: 'ERR_STORE_UNAVAILABLE' });
@@ -387,7 +388,7 @@ describe('flush', () => {
 describe('the cache beside a store that answers', () => {
   test('is added to, and not searched', async () => {
     const cache = new VectorCache();
-    const scorer = new Scorer({ store: new LocalStore(), cache, onStoreError: 'local' });
+    const scorer = new Scorer({ memory: new LocalStore(), fallback: cache });
     cache.nearest = () => {
       throw new Error('searched');
     };
@@ -399,7 +400,7 @@ describe('the cache beside a store that answers', () => {
   test('does not fail what was answered', async () => {
     const cache = new VectorCache();
     const store = new LocalStore();
-    const scorer = new Scorer({ store, cache, onStoreError: 'local' });
+    const scorer = new Scorer({ memory: store, fallback: cache });
     cache.add = cache.addBatch = () => {
       throw new RangeError('no room');
     };
@@ -408,10 +409,13 @@ describe('the cache beside a store that answers', () => {
   });
 });
 
-describe.each(['reject', 'local'])('%s: to look in a store that does not answer', (onStoreError) => {
+describe.each([
+  ['without a fallback', () => undefined],
+  ['with a fallback', () => new VectorCache()],
+])('%s: to look in a store that does not answer', (_, makeFallback) => {
   test('can be aborted, and does not delay later calls then', async () => {
     await withFallback(async ({ store, warnings }) => {
-      const scorer = new Scorer({ store, onStoreError });
+      const scorer = new Scorer({ memory: store, fallback: makeFallback() });
       await scorer.evaluateValue(trace('a'));
       let given;
       store.nearest = (_vector, _count, _model, options) => {
@@ -433,7 +437,7 @@ describe.each(['reject', 'local'])('%s: to look in a store that does not answer'
 
   test('is not stopped by a signal that loses its method after the first look', async () => {
     await withFallback(async ({ store, warnings }) => {
-      const scorer = new Scorer({ store, onStoreError });
+      const scorer = new Scorer({ memory: store, fallback: makeFallback() });
       await scorer.evaluateValue(trace('a'));
       let looks = 0;
       const signal = {

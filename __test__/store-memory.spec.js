@@ -43,18 +43,15 @@ class WatchedStore extends LocalStore {
 
 const down = () => Object.assign(new Error('the server does not answer'), { code: 'ERR_STORE_UNAVAILABLE' });
 
-describe.each(['prefix'])('novelty %s', (novelty) => {
+describe('a scorer with a store', () => {
   test('a store gives the scores and explanations of a cache', async () => {
     const store = new WatchedStore();
-    const [scorer, expected] = [
-      new Scorer({ store, novelty }),
-      new Scorer({ cache: new VectorCache(), novelty }),
-    ];
+    const [scorer, expected] = [new Scorer({ memory: store }), new Scorer({ memory: new VectorCache() })];
     const traces = [...distinct(40, 'same'), ...distinct(10, 'same')];
     const inFlight = traces.map((trace) => scorer.evaluateValue(trace));
     expect(await Promise.all(inFlight)).toEqual(await expected.evaluateValues(traces));
-    expect(contents(store.cache)).toEqual(contents(expected.cache));
-    expect(scorer.cache.size).toBe(0);
+    expect(contents(store.memory)).toEqual(contents(expected.memory));
+    expect(scorer.memory).toBe(store);
     expect(await scorer.evaluateValues(traces)).toEqual(await expected.evaluateValues(traces));
     for (const remember of [false, true]) {
       const [ours, theirs] = [
@@ -63,7 +60,7 @@ describe.each(['prefix'])('novelty %s', (novelty) => {
       ];
       expect(ours).toEqual({ ...theirs, noveltyBasis: 'store' });
     }
-    expect(contents(store.cache)).toEqual(contents(expected.cache));
+    expect(contents(store.memory)).toEqual(contents(expected.memory));
     // What is ready together goes together.
     const batches = store.calls.filter(Number.isInteger);
     expect(batches.length).toBeLessThan(101);
@@ -72,13 +69,13 @@ describe.each(['prefix'])('novelty %s', (novelty) => {
 });
 
 test('an empty store is told', async () => {
-  const scorer = new Scorer({ store: new LocalStore() });
+  const scorer = new Scorer({ memory: new LocalStore() });
   expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'empty-store', nearest: null });
 });
 
 test('without an embedder the store is not asked', async () => {
   const store = new WatchedStore();
-  const scorer = new Scorer({ store, embedder: null });
+  const scorer = new Scorer({ memory: store, embedder: null });
   expect(await scorer.explain(makeTrace())).toMatchObject({ noveltyBasis: 'no-embedder' });
   expect(await scorer.evaluateValues(distinct(3))).toHaveLength(3);
   expect(store.calls).toEqual([]);
@@ -93,18 +90,18 @@ describe('a store that fails', () => {
         return super.compareAndAddBatch(entries, options);
       }
     })();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const failure = down();
     store.failure = failure;
     await expect(scorer.evaluateValues(distinct(5))).rejects.toBe(failure);
     store.failure = undefined;
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
-    expect(store.cache.size).toBe(1);
+    expect(store.memory.size).toBe(1);
   });
 
   test('rejects the calls that need it, and only these', async () => {
     const store = new WatchedStore();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const failure = down();
     store.failure = failure;
     const call = (promise) => promise.catch((reason) => reason);
@@ -113,7 +110,7 @@ describe('a store that fails', () => {
     expect(await call(scorer.evaluateValues(distinct(3)))).toBe(failure);
     store.failure = undefined;
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
-    expect(store.cache.size).toBe(1);
+    expect(store.memory.size).toBe(1);
   });
 
   test.each([
@@ -122,7 +119,7 @@ describe('a store that fails', () => {
     ['unreadable', revoked({})],
   ])('rejects with its error, also one that is %s', async (_, failure) => {
     const store = new WatchedStore();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     store.failure = failure;
     const call = (promise) => promise.catch((reason) => Object.is(reason, failure));
     expect(await call(scorer.evaluateValue(makeTrace()))).toBe(true);
@@ -145,7 +142,9 @@ describe('a store that fails', () => {
     const { emitWarning } = process;
     process.emitWarning = (...warning) => warnings.push(warning);
     try {
-      const { noveltyBasis } = await new Scorer({ store, onStoreError: 'local' }).explain(makeTrace());
+      const { noveltyBasis } = await new Scorer({ memory: store, fallback: new VectorCache() }).explain(
+        makeTrace(),
+      );
       expect(noveltyBasis).toBe('empty-cache');
     } finally {
       process.emitWarning = emitWarning;
@@ -159,7 +158,7 @@ describe('a store that fails', () => {
     const file = path.join(scratch, 'q8.safetensors');
     await runForResult(
       `
-      const { cache } = kp.defaultScorer;
+      const { memory: cache } = kp.defaultScorer;
       await kp.evaluateValue(makeTrace());
       await cache.save(${JSON.stringify(file)});
       console.log(JSON.stringify(cache.size));
@@ -167,26 +166,23 @@ describe('a store that fails', () => {
       { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } },
     );
     const store = new WatchedStore();
-    const scorer = new Scorer({
-      store,
-      cache: await VectorCache.load(file, { model: 'any' }),
-      onStoreError: 'local',
-    });
+    const fallback = await VectorCache.load(file, { model: 'any' });
+    const scorer = new Scorer({ memory: store, fallback });
     const call = () => scorer.evaluateValue(makeTrace()).catch(({ code }) => code);
     const look = () => scorer.explain(makeTrace(), { remember: false }).catch(({ code }) => code);
-    expect(await call()).toBe('ERR_CACHE_OTHER_MODEL');
-    expect(await look()).toBe('ERR_CACHE_OTHER_MODEL');
+    expect(await call()).toBe('ERR_MEMORY_OTHER_MODEL');
+    expect(await look()).toBe('ERR_MEMORY_OTHER_MODEL');
     // Nor is it asked: a call that was rejected is not remembered.
     expect(store.calls).toEqual([]);
-    scorer.cache.clear();
+    fallback.clear();
     await scorer.flush();
     expect(await call()).toBeGreaterThanOrEqual(0);
-    expect(store.cache.size).toBe(1);
+    expect(store.memory.size).toBe(1);
   });
 
   test('can be stood in for by the cache, and gets what it has missed', async () => {
     const store = new WatchedStore();
-    const scorer = new Scorer({ store, onStoreError: 'local' });
+    const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
     const expected = new Scorer();
     const warnings = [];
     const { emitWarning } = process;
@@ -204,10 +200,10 @@ describe('a store that fails', () => {
         expect(again.nearest).toMatchObject({ label: trace.id });
       }
       clock.advance(1_100);
-      while (store.cache.size < traces.length) await new Promise((resolve) => setTimeout(resolve, 10));
+      while (store.memory.size < traces.length) await new Promise((resolve) => setTimeout(resolve, 10));
       expect((await scorer.explain(traces[0])).noveltyBasis).toBe('store');
       await expected.evaluateValue(traces[0]);
-      expect(contents(store.cache)).toEqual(contents(expected.cache));
+      expect(contents(store.memory)).toEqual(contents(expected.memory));
     } finally {
       clock.restore();
       process.emitWarning = emitWarning;
@@ -231,7 +227,7 @@ describe('a store that fails', () => {
   ])('answers %s: that is refused', async (_, answer) => {
     const store = new LocalStore();
     store.compareAndAddBatch = async () => answer();
-    const error = await new Scorer({ store }).evaluateValue(makeTrace()).catch((reason) => reason);
+    const error = await new Scorer({ memory: store }).evaluateValue(makeTrace()).catch((reason) => reason);
     expect(error).toBeInstanceOf(TypeError);
     expect(error.code).toBe('ERR_STORE');
   });
@@ -245,7 +241,7 @@ test.each([
 ])('a store that looks and finds %s is refused', async (_, answer) => {
   const store = new LocalStore();
   store.nearest = async () => answer;
-  const error = await new Scorer({ store })
+  const error = await new Scorer({ memory: store })
     .explain(makeTrace(), { remember: false })
     .catch((reason) => reason);
   expect(error).toBeInstanceOf(TypeError);
@@ -262,13 +258,13 @@ test('an answer is read once', async () => {
     },
   };
   store.compareAndAddBatch = async () => [[neighbour]];
-  expect((await new Scorer({ store }).explain(makeTrace())).nearest.similarity).toBe(0.5);
+  expect((await new Scorer({ memory: store }).explain(makeTrace())).nearest.similarity).toBe(0.5);
 });
 
 describe('abort', () => {
   test('what was not sent is not stored', async () => {
     const store = new WatchedStore();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const traces = distinct(30, 'abort');
     const controller = new AbortController();
     const { signal } = controller;
@@ -279,7 +275,7 @@ describe('abort', () => {
     controller.abort();
     await kept;
     expect(new Set(await Promise.all(aborted))).toEqual(new Set(['AbortError']));
-    expect(store.cache.size).toBe(1);
+    expect(store.memory.size).toBe(1);
     expect(await scorer.evaluateValue(traces[5])).toBeGreaterThan(0);
   });
 
@@ -298,7 +294,7 @@ describe('abort', () => {
       await answered;
       return LocalStore.prototype.compareAndAddBatch.call(store, entries);
     };
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const traces = distinct(3, 'waits');
     const first = scorer.evaluateValue(traces[0]);
     await asked;
@@ -314,12 +310,12 @@ describe('abort', () => {
     answer();
     expect(await first).toBeGreaterThan(0);
     expect(await third).toBeGreaterThan(0);
-    expect(Array.from(store.cache, ({ label }) => label)).toEqual(['waits-0', 'waits-2']);
+    expect(Array.from(store.memory, ({ label }) => label)).toEqual(['waits-0', 'waits-2']);
   });
 
   test('a batch that is aborted while its first traces are embedded gives the store nothing', async () => {
     const store = new WatchedStore();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const controller = new AbortController();
     const { signal } = controller;
     const batch = scorer.evaluateValues(distinct(64, 'early'), { signal });
@@ -340,7 +336,7 @@ describe('abort', () => {
     ],
   ])('a batch that %s gives the store nothing more', async (_, end) => {
     const store = new WatchedStore();
-    const scorer = new Scorer({ store });
+    const scorer = new Scorer({ memory: store });
     const controller = new AbortController();
     const { signal } = controller;
     const onProgress = ({ done }) => done === 5 && end(controller);
@@ -348,16 +344,28 @@ describe('abort', () => {
     expect(await batch.catch((reason) => reason)).toBe('enough');
     const given = store.calls.reduce((sum, count) => sum + count, 0);
     expect(await scorer.evaluateValue(makeTrace())).toBeGreaterThan(0);
-    expect(store.cache.size).toBe(given + 1);
+    expect(store.memory.size).toBe(given + 1);
   });
 });
 
 test.each([
-  ['null', { store: null }, 'options.store must be a NoveltyStore'],
-  ['a string', { store: 'postgres://' }, 'options.store must be a NoveltyStore'],
-  ['an object', { store: {} }, 'options.store.compareAndAdd must be a function'],
-  ['a cache', { store: new VectorCache() }, 'options.store.compareAndAdd must be a function'],
-  ['another fallback', { onStoreError: 'ignore' }, "options.onStoreError must be 'reject' or 'local'"],
+  ['null', { memory: null }, 'options.memory must be a VectorCache, a TraceMemory or a NoveltyStore'],
+  [
+    'a string',
+    { memory: 'postgres://' },
+    'options.memory must be a VectorCache, a TraceMemory or a NoveltyStore',
+  ],
+  ['an object', { memory: {} }, 'options.memory.compareAndAdd must be a function'],
+  [
+    'a fallback that is a store',
+    { memory: new LocalStore(), fallback: new LocalStore() },
+    'options.fallback must be a VectorCache or a TraceMemory',
+  ],
+  [
+    'a fallback for a memory of this process',
+    { memory: new VectorCache(), fallback: new VectorCache() },
+    'options.fallback is for a NoveltyStore: a memory of this process does not fail',
+  ],
 ])('%s is refused', (_, options, message) => {
   let error;
   try {

@@ -1,6 +1,6 @@
 'use strict';
 
-// A scorer with `onStoreError: 'local'` through the public API: which traces the store gets after an outage, and what `flush` says.
+// A scorer with a `fallback` through the public API: which traces the store gets after an outage, and what `flush` says.
 
 const { LocalStore, Scorer, TraceMemory } = require('..');
 const { stopClock } = require('./support/clock.js');
@@ -33,7 +33,7 @@ class RecordingStore extends LocalStore {
   }
 }
 
-describe("onStoreError: 'local'", () => {
+describe('a scorer with a fallback', () => {
   const { emitWarning } = process;
   let clock;
   let warnings;
@@ -47,7 +47,7 @@ describe("onStoreError: 'local'", () => {
     store = new RecordingStore(new TraceMemory());
     // Comparing with one trace is fast, and these tests are not about scores.
     const memory = new TraceMemory({ maxElements: 1 });
-    scorer = new Scorer({ novelty: 'lexical', store, memory, onStoreError: 'local' });
+    scorer = new Scorer({ memory: store, fallback: memory });
   });
   afterEach(() => {
     clock.restore();

@@ -246,12 +246,12 @@ describe('a trace memory', () => {
 
     expect(await rejectionOf(VectorCache.load(file))).toMatchObject({
       name: 'Error',
-      code: 'ERR_CACHE_OTHER_METHOD',
+      code: 'ERR_MEMORY_OTHER_METHOD',
       message: `${file} holds traces of novelty 'full', not vectors: use another file, or load it as what it holds`,
     });
     await new VectorCache().save(file);
     expect(await rejectionOf(TraceMemory.load(file))).toMatchObject({
-      code: 'ERR_CACHE_OTHER_METHOD',
+      code: 'ERR_MEMORY_OTHER_METHOD',
       message: `${file} holds vectors, not traces: use another file, or load it as what it holds`,
     });
   });

@@ -171,32 +171,15 @@ describe('what is loaded', () => {
     // Each takes 78 MB.
     expect(result).toBeLessThan(1e9);
   });
-
-  test('is from a file of the first version too', async () => {
-    const loaded = await VectorCache.load(VERSION_1, { model: 'any' });
-    expect(boundsOf(loaded)).toEqual({
-      maxElements: 3,
-      dimensions: 2,
-      ttlMs: Number.POSITIVE_INFINITY,
-      model: { model: 'example/another-model', dtype: 'fp16' },
-      size: 3,
-    });
-    expect(loaded.method).toBe(undefined);
-    expect([...loaded]).toEqual([
-      { vector: Float32Array.of(1, 2), label: 'a', index: 0 },
-      { vector: Float32Array.of(0, 0), label: undefined, index: 1 },
-      { vector: Float32Array.of(-3, 0.5), label: '\u00e9\u{1f980}', index: 2 },
-    ]);
-  });
 });
 
-const VERSION_1 = path.join(__dirname, 'support', 'version-1.safetensors');
+const OTHER_MODEL = path.join(__dirname, 'support', 'other-model.safetensors');
 
 describe('a file of another model', () => {
   const load = `
     const load = async (options) => {
       try {
-        return (await kp.VectorCache.load(${JSON.stringify(VERSION_1)}, options)).size;
+        return (await kp.VectorCache.load(${JSON.stringify(OTHER_MODEL)}, options)).size;
       } catch (error) {
         return [error.code, error.message, error instanceof Error];
       }
@@ -207,8 +190,8 @@ describe('a file of another model', () => {
   test('is refused, unless it is asked for', async () => {
     const { result } = await runForResult(load, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } });
     const [refused, checked, taken] = result;
-    expect(refused[0]).toBe('ERR_CACHE_OTHER_MODEL');
-    expect(refused[1]).toContain(VERSION_1);
+    expect(refused[0]).toBe('ERR_MEMORY_OTHER_MODEL');
+    expect(refused[1]).toContain(OTHER_MODEL);
     expect(refused[1]).toContain('example/another-model (fp16)');
     expect(refused[1]).toContain('(q8)');
     expect(refused[2]).toBe(true);
@@ -218,7 +201,7 @@ describe('a file of another model', () => {
 
   test('is taken without its vectors, as any empty cache is', async () => {
     const body = `
-      const loaded = await kp.VectorCache.load(${JSON.stringify(VERSION_1)}, { maxElements: 0 });
+      const loaded = await kp.VectorCache.load(${JSON.stringify(OTHER_MODEL)}, { maxElements: 0 });
       console.log(JSON.stringify(loaded.size));
     `;
     expect((await runForResult(body, { env: { KNOWLEDGEPULSE_DTYPE: 'q8' } })).result).toBe(0);
@@ -236,7 +219,7 @@ describe('load refuses', () => {
     const file = newFile();
     const error = await rejectionOf(VectorCache.load(file));
     expect(error).toBeInstanceOf(Error);
-    expect(error.code).toBe('ERR_CACHE_NOT_FOUND');
+    expect(error.code).toBe('ERR_MEMORY_NOT_FOUND');
     expect(error.message).toContain(file);
   });
 
@@ -268,7 +251,7 @@ describe('load refuses', () => {
       fs.writeFileSync(file, contents);
       const error = await rejectionOf(VectorCache.load(file));
       expect(error).toBeInstanceOf(Error);
-      expect(error.code).toBe('ERR_CACHE_DAMAGED');
+      expect(error.code).toBe('ERR_MEMORY_DAMAGED');
       expect(error.message).toContain(file);
     }
     // What is damaged can be replaced.
@@ -298,13 +281,13 @@ describe('load refuses', () => {
       const prefix = Buffer.alloc(8);
       prefix.writeBigUInt64LE(BigInt(text.length));
       fs.writeFileSync(file, Buffer.concat([prefix, text, Buffer.alloc(16)]));
-      expect((await rejectionOf(VectorCache.load(file))).code).toBe('ERR_CACHE_DAMAGED');
+      expect((await rejectionOf(VectorCache.load(file))).code).toBe('ERR_MEMORY_DAMAGED');
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
   });
 
   test('a directory', async () => {
-    expect((await rejectionOf(VectorCache.load(scratch))).code).toBe('ERR_CACHE_IO');
+    expect((await rejectionOf(VectorCache.load(scratch))).code).toBe('ERR_MEMORY_IO');
   });
 });
 
@@ -314,7 +297,7 @@ describe('save', () => {
     for (const file of [scratch, path.join(scratch, 'missing', 'file')]) {
       const error = await rejectionOf(cache.save(file));
       expect(error).toBeInstanceOf(Error);
-      expect(error.code).toBe('ERR_CACHE_IO');
+      expect(error.code).toBe('ERR_MEMORY_IO');
       expect(error.message).toContain(file);
     }
     // One that failed is not in the way of the next.
@@ -322,7 +305,7 @@ describe('save', () => {
     const directory = path.dirname(file);
     fs.rmdirSync(directory);
     const failed = rejectionOf(cache.save(file));
-    expect((await failed).code).toBe('ERR_CACHE_IO');
+    expect((await failed).code).toBe('ERR_MEMORY_IO');
     fs.mkdirSync(directory);
     await cache.save(file);
     expect((await VectorCache.load(file)).size).toBe(0);

@@ -165,7 +165,7 @@ async function makeEntries(size, novelty, sources, embed) {
     captured.push(...entries);
     return entries.map(() => [null]);
   };
-  const scorer = new Scorer({ novelty: 'lexical', store });
+  const scorer = new Scorer({ memory: store });
   const isEmbedded = size <= MOST_EMBEDDED;
   const all = sources.flat();
   const embeddings = isEmbedded ? undefined : await embed(all);

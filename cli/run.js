@@ -73,11 +73,11 @@ const EXCERPT_LENGTH = 240;
  * @type {Record<string, [advice: string, own: string]>}
  */
 const ADVICE = {
-  ERR_CACHE_OTHER_MODEL: [
+  ERR_MEMORY_OTHER_MODEL: [
     ': use another file',
     'use another file, or --dtype or --model-dir for the model that it was made with',
   ],
-  ERR_CACHE_OTHER_METHOD: [
+  ERR_MEMORY_OTHER_METHOD: [
     ': use another',
     'use another file, or --novelty for the method that it was made with',
   ],
@@ -157,7 +157,7 @@ class Run {
    * @type {Error | null}
    */
   #storeFailure = null;
-  /** @type {Scorer | undefined} */
+  /** @type {Scorer<any> | undefined} */
   #scorer;
   #stdout;
   /** @type {import('./formats.js').Format | undefined} */
@@ -216,13 +216,12 @@ class Run {
 
   /** The scorer; there is one as soon as the run is prepared. */
   get #used() {
-    return /** @type {Scorer} */ (this.#scorer);
+    return /** @type {Scorer<any>} */ (this.#scorer);
   }
 
   /** What the scorer remembers by itself. */
   get #remembered() {
-    const { cache, memory } = this.#used;
-    return /** @type {Remembered} */ (cache ?? memory);
+    return /** @type {Remembered} */ (this.#used.memory);
   }
 
   get #hasFiles() {
@@ -266,18 +265,7 @@ class Run {
   }
 
   async #prepare() {
-    const {
-      dropped,
-      explain,
-      format,
-      known,
-      memory: file,
-      novelty,
-      out,
-      report,
-      splits,
-      top,
-    } = this.#options;
+    const { dropped, explain, format, known, memory: file, out, report, splits, top } = this.#options;
     if (explain && format === null && out === null && dropped === null) {
       this.#messages.warning(
         '--explain adds to --format and --out, and neither is there; a report explains anyway',
@@ -285,14 +273,14 @@ class Run {
     }
     const weights = this.#readWeights();
     this.#embedder = await this.#loadEmbedder();
-    const { cache, memory } = await this.#loadMemory();
+    const memory = await this.#loadMemory();
     await this.#connect();
     const store = this.#connection?.store;
     try {
-      this.#scorer = new Scorer({ cache, memory, store, embedder: this.#options.embedder, novelty, weights });
+      this.#scorer = new Scorer({ memory: store ?? memory, embedder: this.#options.embedder, weights });
     } catch (thrown) {
       const error = /** @type {SystemError} */ (thrown);
-      if (error.code === 'ERR_CACHE_OTHER_METHOD') {
+      if (error.code === 'ERR_MEMORY_OTHER_METHOD') {
         throw new CommandError(EXIT.file, `${this.#memory?.file}: ${adviceOn(error)}`);
       }
       // The path in the option is one in the file.
@@ -379,9 +367,9 @@ class Run {
   }
 
   /**
-   * What is remembered from earlier runs, as the options of a scorer; empty if that is nothing.
+   * What is remembered from earlier runs; a new memory if that is nothing.
    *
-   * @returns {Promise<import('../index.js').ScorerOptions<any>>}
+   * @returns {Promise<Remembered>}
    */
   async #loadMemory() {
     const { memory: file, memorySize: maxElements, novelty } = this.#options;
@@ -390,10 +378,10 @@ class Run {
       this.#lock = new FileLock(file);
       this.#memory = { file, before: 0, after: null, forgotten: 0 };
       const held = await this.#readMemory(this.#memory);
-      if (held !== null) return held instanceof VectorCache ? { cache: held } : { memory: held };
+      if (held !== null) return held;
     }
-    if (novelty === 'prefix') return { cache: new VectorCache({ maxElements }) };
-    return { memory: new TraceMemory({ maxElements, novelty }) };
+    if (novelty === 'prefix') return new VectorCache({ maxElements });
+    return new TraceMemory({ maxElements, novelty });
   }
 
   /**
@@ -408,6 +396,10 @@ class Run {
     const Memory = novelty === 'prefix' ? VectorCache : TraceMemory;
     try {
       const held = await Memory.load(file);
+      if (held instanceof TraceMemory && held.novelty !== novelty) {
+        const message = `${file}: the memory compares with novelty '${held.novelty}', not with '${novelty}'`;
+        throw new CommandError(EXIT.file, `${message}: ${ADVICE.ERR_MEMORY_OTHER_METHOD[1]}`);
+      }
       about.before = held.size;
       if (memorySize === undefined || memorySize === held.maxElements) return held;
       const surplus = held.size - memorySize;
@@ -422,7 +414,7 @@ class Run {
     } catch (thrown) {
       if (thrown instanceof CommandError) throw thrown;
       const error = /** @type {SystemError} */ (thrown);
-      if (error.code === 'ERR_CACHE_NOT_FOUND') return null;
+      if (error.code === 'ERR_MEMORY_NOT_FOUND') return null;
       throw new CommandError(EXIT.file, adviceOn(error));
     }
   }

@@ -87,7 +87,7 @@ function requireUrl(url, Client) {
 async function sizeOf(store) {
   try {
     // How many there are does not depend on their kind, which is checked here.
-    if (!store.methods.includes('prefix')) await store.migrate();
+    if (store.novelty !== 'prefix') await store.migrate();
     return await store.size();
   } catch (error) {
     if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;

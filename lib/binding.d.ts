@@ -123,8 +123,8 @@ export declare class NativeSought {
 
 /** The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments. */
 export declare class NativeTraceMemory {
-  /** An empty memory. The numbers are non-negative; with an infinite time to live no trace expires. */
-  constructor(method: string, maxElements: number, dimensions: number, ttlMs: number)
+  /** An empty memory that compares by this method. */
+  constructor(method: string, bounds: NativeBounds)
   /**
    * Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
    * each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
@@ -158,12 +158,8 @@ export declare class NativeTraceMemory {
   get size(): number
   /** What traces are compared by. */
   get method(): string
-  /** How many traces are kept. */
-  get maxElements(): number
-  /** The length of every embedding. */
-  get dimensions(): number
-  /** How long a trace lives; infinity for ever. */
-  get ttlMs(): number
+  /** The bounds of the memory. */
+  get bounds(): NativeBounds
   /** The model that the embeddings come from, if that was said. */
   get model(): NativeModelIdentity | null
   /** Throws if traces with embeddings of this model do not compare with those here. */
@@ -204,8 +200,8 @@ export declare class NativeTraceStatistics {
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
 export declare class NativeVectorCache {
-  /** An empty cache. The numbers are non-negative; with an infinite time to live no vector expires. */
-  constructor(maxElements: number, dimensions: number, ttlMs: number)
+  /** An empty cache. */
+  constructor(bounds: NativeBounds)
   /** Adds a copy of a vector. */
   add(vector: Float32Array | Float64Array, label?: string | undefined | null): void
   /**
@@ -238,12 +234,8 @@ export declare class NativeVectorCache {
   stored(start: number, end: number): { sequence: number, vector: Float32Array, label?: string } | null
   /** How many vectors live. */
   get size(): number
-  /** How many vectors are kept. */
-  get maxElements(): number
-  /** The length of every vector. */
-  get dimensions(): number
-  /** How long a vector lives; infinity for ever. */
-  get ttlMs(): number
+  /** The bounds of the cache. */
+  get bounds(): NativeBounds
   /** The model that the vectors come from, if it is recorded. */
   get model(): NativeModelIdentity | null
   /** The name of the method that the vectors come from, if it is recorded. */
@@ -316,6 +308,16 @@ export declare function isSecretName(name: string): boolean
 
 /** The novelty memory of the default scorer: the live one, not a copy. */
 export declare function localCache(): NativeVectorCache
+
+/** The bounds of a memory, which never change. */
+export interface NativeBounds {
+  /** How many vectors or traces are kept. */
+  maxElements: number
+  /** The length of every vector. */
+  dimensions: number
+  /** How many milliseconds each lives; infinity for ever. */
+  ttlMs: number
+}
 
 /** A score and what it is made of; see `ScoreBreakdown` in index.d.ts. */
 export interface NativeBreakdown {

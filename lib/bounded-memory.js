@@ -91,11 +91,11 @@ async function requireModel(file, held, check) {
   try {
     check({ model, dtype });
   } catch (error) {
-    if (codeOf(error) !== 'ERR_CACHE_OTHER_MODEL') throw localError(error);
+    if (codeOf(error) !== 'ERR_MEMORY_OTHER_MODEL') throw localError(error);
     // The core's message names neither the file nor the remedy.
     throw codedError(
       Error,
-      'ERR_CACHE_OTHER_MODEL',
+      'ERR_MEMORY_OTHER_MODEL',
       `${file} holds vectors of ${held.model} (${held.dtype}), which do not compare with those of the embedder, ` +
         `${model} (${dtype}): use another file, configure the ` +
         "embedder that this one was made with, or load it with { model: 'any' }",

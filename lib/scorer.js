@@ -45,26 +45,22 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /** @typedef {import('./store/scoring.js').Found} Found */
 
+/** @typedef {PublicCache | PublicMemory} OwnMemory a memory of this process */
+
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
- * @template {NoveltyMethod} [Method='prefix']
- * @implements {PublicScorer<Method>}
+ * @template {OwnMemory | NoveltyStore} [Memory=PublicCache]
+ * @implements {PublicScorer<Memory>}
  */
 class Scorer {
   #native;
-  /**
-   * What is remembered: by `novelty: 'prefix'` vectors, else traces.
-   *
-   * @type {PublicCache | PublicMemory}
-   */
+  /** @type {OwnMemory | NoveltyStore} */
   #memory;
-  /** How traces are compared, and the store: only to be shown. */
-  #shown;
   /** Whether it needs the embedder, which is configured with the first call that does. */
   #embeds;
   /**
-   * The store; undefined where the cache is the memory.
+   * Asks the memory if that is a store.
    *
    * @type {InstanceType<typeof StoreWithFallback> | undefined}
    */
@@ -77,53 +73,37 @@ class Scorer {
   /**
    * Makes a scorer; nothing is loaded yet. Throws `ERR_INVALID_OPTION`.
    *
-   * @param {ScorerOptions<Method>} [options]
+   * @param {ScorerOptions<Memory>} [options]
    */
   constructor(options = {}) {
     const given = readOptions(options, OPTIONS);
-    const { novelty = 'prefix', store, onStoreError = 'reject', weights: profiles = [] } = given;
-    requireFitting(novelty, given);
+    const { fallback, weights: profiles = [] } = given;
+    const { memory, novelty } = given.memory ?? { memory: new VectorCache(), novelty: 'prefix' };
+    const isOwn = isVectorCache(memory) || isTraceMemory(memory);
+    if (fallback !== undefined) requireFitting(fallback, novelty, isOwn);
     // Without an embedder nothing is compared but words.
     const compares = given.embedder !== null || novelty === 'lexical';
-    if (novelty === 'prefix') {
-      const { cache = new VectorCache() } = given;
-      this.#memory = cache;
-      if (store !== undefined && compares) this.#store = new StoreWithFallback(store, cache, onStoreError);
-      const memory = compares ? nativeOf(cache) : undefined;
-      this.#native = fromAddon(() => new native.NativeScorer(profiles, memory));
-    } else {
-      const { memory = new TraceMemory({ novelty }) } = given;
-      this.#memory = memory;
-      if (store !== undefined && compares) this.#store = new StoreWithFallback(store, memory, onStoreError);
-      const traces = compares ? nativeOfTraces(memory) : undefined;
-      this.#native = fromAddon(() => new native.NativeScorer(profiles, undefined, traces));
-    }
+    if (!isOwn && compares) this.#store = new StoreWithFallback(memory, fallback?.memory);
+    // Of a store, the addon has to know how it compares: an empty memory of that kind says so.
+    const own = isOwn ? memory : (fallback?.memory ?? emptyMemory(novelty));
+    this.#memory = memory;
     this.#embeds = compares && novelty !== 'lexical';
-    this.#shown = { novelty: compares ? novelty : null, store };
+    const [cache, traces] = compares ? [nativeOf(own), nativeOfTraces(own)] : [];
+    this.#native = fromAddon(() => new native.NativeScorer(profiles, cache, traces));
   }
 
   /**
-   * The memory with `novelty: 'prefix'`: the live one, not a copy; otherwise null.
+   * What it compares with: the memory itself, not a copy.
    *
-   * @returns {Method extends 'prefix' ? PublicCache : null}
-   */
-  get cache() {
-    return /** @type {any} */ (isVectorCache(this.#memory) ? this.#memory : null);
-  }
-
-  /**
-   * The memory with `novelty: 'lexical'` or `'full'`: the live one, not a copy; otherwise null.
-   *
-   * @returns {Method extends 'prefix' ? null : PublicMemory}
+   * @returns {Memory}
    */
   get memory() {
-    return /** @type {any} */ (isTraceMemory(this.#memory) ? this.#memory : null);
+    return /** @type {Memory} */ (this.#memory);
   }
 
   /** @type {import('./inspect.js').Inspect} */
   [custom](depth, options) {
-    const { cache, memory } = this;
-    return inspectAs('Scorer', { ...this.#shown, ...(cache ? { cache } : { memory }) }, depth, options);
+    return inspectAs('Scorer', { memory: this.#memory }, depth, options);
   }
 
   /**
@@ -431,101 +411,81 @@ function readEmbedder(value, path) {
 }
 
 /**
- * Recognises a store by its methods, because it may be an object of any class.
+ * A memory, and how it compares traces.
  *
- * @param {unknown} store
- * @param {string} path
+ * @template {OwnMemory | NoveltyStore} Memory
+ * @typedef {{ memory: Memory, novelty: NoveltyMethod }} Known
  */
-function readStore(store, path) {
-  if (store === null || typeof store !== 'object') {
-    throw invalidOption(TypeError, `${path} must be a NoveltyStore`);
+
+/**
+ * Reads a memory of any kind. A store is recognised by its methods, because it may be an object of any class.
+ *
+ * @param {unknown} memory
+ * @param {string} path
+ * @returns {Known<OwnMemory | NoveltyStore>}
+ */
+function readMemory(memory, path) {
+  if (isVectorCache(memory) || isTraceMemory(memory)) return readOwnMemory(memory, path);
+  if (memory === null || typeof memory !== 'object') {
+    throw invalidOption(TypeError, `${path} must be a VectorCache, a TraceMemory or a NoveltyStore`);
   }
-  const methods = servedBy(store, path);
-  const isOfTraces = methods.some((method) => method !== 'prefix');
-  const forTraces = isOfTraces ? ['nearestTraces'] : [];
+  const read = (/** @type {string} */ name) =>
+    readFrom(memory, name, `${path}.${name}`, 'ERR_INVALID_OPTION') ?? undefined;
+  const given = read('novelty');
+  const novelty = given === undefined ? 'prefix' : readMethod(given, `${path}.novelty`);
+  const forTraces = novelty === 'prefix' ? [] : ['nearestTraces'];
   for (const method of ['compareAndAdd', 'compareAndAddBatch', 'nearest', ...forTraces, 'size']) {
-    if (typeof readFrom(store, method, `${path}.${method}`, 'ERR_INVALID_OPTION') !== 'function') {
+    if (typeof read(method) !== 'function') {
       throw invalidOption(TypeError, `${path}.${method} must be a function`);
     }
   }
-  return /** @type {NoveltyStore} */ (store);
+  return { memory: /** @type {NoveltyStore} */ (memory), novelty };
 }
 
+const readMethod = oneOf(['prefix', 'lexical', 'full']);
+
 /**
- * The novelty methods that a store serves: of one that does not say, that of vectors.
+ * Reads a memory of this process, which must have the dimensions of an embedding if it keeps embeddings.
  *
- * @param {object} store
- * @param {string} path
- * @returns {unknown[]}
- */
-function servedBy(store, path) {
-  const methods = readFrom(store, 'methods', `${path}.methods`, 'ERR_INVALID_OPTION');
-  if (methods === undefined) return ['prefix'];
-  if (!isArray(methods)) throw invalidOption(TypeError, `${path}.methods must be an array`);
-  const length = readLength(methods, `${path}.methods`, 'ERR_INVALID_OPTION');
-  return Array.from({ length }, (_, index) =>
-    readFrom(methods, index, `${path}.methods[${index}]`, 'ERR_INVALID_OPTION'),
-  );
-}
-
-/**
- * @param {unknown} cache
- * @param {string} path
- * @returns {PublicCache}
- */
-function readCache(cache, path) {
-  if (!isVectorCache(cache)) throw invalidOption(TypeError, `${path} must be a VectorCache`);
-  if (cache.dimensions !== DIMENSIONS) {
-    const message = `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${cache.dimensions}`;
-    throw invalidOption(RangeError, message);
-  }
-  return cache;
-}
-
-/**
  * @param {unknown} memory
  * @param {string} path
- * @returns {PublicMemory}
+ * @returns {Known<OwnMemory>}
  */
-function readMemory(memory, path) {
-  if (!isTraceMemory(memory)) throw invalidOption(TypeError, `${path} must be a TraceMemory`);
-  const dimensions = nativeOfTraces(memory)?.dimensions;
-  if (memory.novelty === 'full' && dimensions !== DIMENSIONS) {
+function readOwnMemory(memory, path) {
+  const held = nativeOf(memory) ?? nativeOfTraces(memory);
+  if (held === undefined) throw invalidOption(TypeError, `${path} must be a VectorCache or a TraceMemory`);
+  const known = /** @type {OwnMemory} */ (memory);
+  const novelty = isTraceMemory(known) ? known.novelty : 'prefix';
+  const { dimensions } = held.bounds;
+  if (novelty !== 'lexical' && dimensions !== DIMENSIONS) {
     const message = `${path} must have ${DIMENSIONS} dimensions, those of an embedding, got ${dimensions}`;
     throw invalidOption(RangeError, message);
   }
-  return memory;
+  return { memory: known, novelty };
+}
+
+/** @param {NoveltyMethod} novelty */
+function emptyMemory(novelty) {
+  return novelty === 'prefix' ? new VectorCache() : new TraceMemory({ novelty });
 }
 
 /**
- * Throws unless the memory is one for this method.
+ * Requires that a fallback stands in for a store, and compares as that does.
  *
- * @param {'prefix' | 'lexical' | 'full'} novelty
- * @param {{ cache?: PublicCache, memory?: PublicMemory, store?: NoveltyStore }} given
+ * @param {Known<OwnMemory>} fallback
+ * @param {NoveltyMethod} novelty
+ * @param {boolean} isOwn
  */
-function requireFitting(novelty, { cache, memory, store }) {
-  const served = store === undefined ? [novelty] : servedBy(store, 'options.store');
-  if (!served.includes(novelty)) {
-    const message =
-      `options.store serves novelty '${served.join("' and '")}', not '${novelty}': ` +
-      'use another store, or score with a novelty that it serves';
-    throw codedError(Error, 'ERR_STORE_OTHER_METHOD', message);
-  }
-  if (novelty === 'prefix') {
-    if (memory === undefined) return;
-    const message = "options.memory is for novelty 'lexical' and 'full'; 'prefix' remembers in options.cache";
+function requireFitting(fallback, novelty, isOwn) {
+  if (isOwn) {
+    const message = 'options.fallback is for a NoveltyStore: a memory of this process does not fail';
     throw invalidOption(TypeError, message);
   }
-  if (cache !== undefined) {
-    const message = `options.cache is for novelty 'prefix'; '${novelty}' remembers in options.memory, a TraceMemory`;
-    throw invalidOption(TypeError, message);
-  }
-  if (memory !== undefined && memory.novelty !== novelty) {
-    const message =
-      `the memory compares with novelty '${memory.novelty}', not with '${novelty}': ` +
-      `use another, or score with novelty '${memory.novelty}'`;
-    throw codedError(Error, 'ERR_CACHE_OTHER_METHOD', message);
-  }
+  if (fallback.novelty === novelty) return;
+  const message =
+    `options.fallback compares with novelty '${fallback.novelty}', and options.memory with '${novelty}': ` +
+    'use a fallback that compares as the store does';
+  throw codedError(Error, 'ERR_MEMORY_OTHER_METHOD', message);
 }
 
 const WEIGHT_NAMES = /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome']);
@@ -576,12 +536,9 @@ const readNovelty = (value, path) => requireNumber(value, path, { from: -0.001, 
 const EXPLAIN_OPTIONS = { remember: ofType('boolean'), novelty: readNovelty };
 
 const OPTIONS = {
-  cache: readCache,
   embedder: readEmbedder,
+  fallback: readOwnMemory,
   memory: readMemory,
-  novelty: oneOf(['prefix', 'lexical', 'full']),
-  onStoreError: oneOf(['reject', 'local']),
-  store: readStore,
   weights: readProfiles,
 };
 

@@ -8,9 +8,10 @@ const { adoptNative } = require('./vector-cache.js');
 
 /** @import { BatchOptions, CallOptions, ExplainOptions, ReadonlyReasoningTrace, ScoreBreakdown } from '../index.js' */
 
+/** @type {import('../index.js').VectorCache} */
 const localCache = adoptNative(native.localCache());
 /** The scorer behind the functions: its memory is that of the process, shared by all threads. */
-const defaultScorer = new Scorer({ cache: localCache });
+const defaultScorer = new Scorer({ memory: localCache });
 
 /**
  * The functions can be handed to `map`, as the SDK's can: it passes an index where the options are.

@@ -72,11 +72,11 @@ class TraceMemory {
       dimensions = DIMENSIONS,
       ttlMs = Number.POSITIVE_INFINITY,
     } = readOptions(options, MEMORY_OPTIONS);
-    this.#native = new native.NativeTraceMemory(novelty, maxElements, dimensions, ttlMs);
+    this.#native = new native.NativeTraceMemory(novelty, { maxElements, dimensions, ttlMs });
   }
 
   /**
-   * The memory in a file that `save` wrote. Rejects with an `ERR_CACHE_…` that says what is wrong with the file.
+   * The memory in a file that `save` wrote. Rejects with an `ERR_MEMORY_…` that says what is wrong with the file.
    *
    * @param {string} file
    * @param {VectorCacheLoadOptions} [options]
@@ -184,12 +184,12 @@ class TraceMemory {
 
   /** How many traces are kept. */
   get maxElements() {
-    return this.#native.maxElements;
+    return this.#native.bounds.maxElements;
   }
 
   /** How many milliseconds a trace lives; `Infinity` for ever. */
   get ttlMs() {
-    return this.#native.ttlMs;
+    return this.#native.bounds.ttlMs;
   }
 
   /**
@@ -246,7 +246,7 @@ class TraceMemory {
   }
 
   /**
-   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_CACHE_IO`.
+   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
    *
    * @param {string} file
    * @param {CallOptions} [options]
@@ -339,7 +339,7 @@ function readTraceOptions(options, memory) {
       "options.vector must be the embedding of TraceMemory.digest(trace) in a memory with novelty 'full'",
     );
   }
-  return { vector: Float32Array.from(toFloatArray(vector, 'vector', memory.dimensions)), signal };
+  return { vector: Float32Array.from(toFloatArray(vector, 'vector', memory.bounds.dimensions)), signal };
 }
 
 /**

@@ -46,7 +46,7 @@ class VectorCache {
     adoptNative = (handle) => {
       const cache = new VectorCache({ maxElements: 0 });
       cache.#native = handle;
-      cache.#dimensions = handle.dimensions;
+      cache.#dimensions = handle.bounds.dimensions;
       return cache;
     };
     nativeOf = (value) =>
@@ -66,11 +66,11 @@ class VectorCache {
       ttlMs = Number.POSITIVE_INFINITY,
     } = readOptions(options, OPTIONS);
     this.#dimensions = dimensions;
-    this.#native = new native.NativeVectorCache(maxElements, dimensions, ttlMs);
+    this.#native = new native.NativeVectorCache({ maxElements, dimensions, ttlMs });
   }
 
   /**
-   * The cache in a file that `save` wrote. Rejects with an `ERR_CACHE_…` that says what is wrong with the file.
+   * The cache in a file that `save` wrote. Rejects with an `ERR_MEMORY_…` that says what is wrong with the file.
    *
    * @param {string} file
    * @param {VectorCacheLoadOptions} [options]
@@ -112,11 +112,8 @@ class VectorCache {
     const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
     if (labels !== undefined) requireAsMany(labels, count);
     // Vectors that the cache would not keep leave here too; the cache itself does not change before all are good.
-    const batch = new native.NativeVectorCache(
-      this.#native.maxElements,
-      dimensions,
-      Number.POSITIVE_INFINITY,
-    );
+    const bounds = { ...this.#native.bounds, ttlMs: Number.POSITIVE_INFINITY };
+    const batch = new native.NativeVectorCache(bounds);
     try {
       for (let index = 0; index < count; index++) {
         const vector = readFrom(vectors, index, `vectors[${index}]`, 'ERR_INVALID_VECTOR');
@@ -212,7 +209,7 @@ class VectorCache {
 
   /** How many vectors are kept. */
   get maxElements() {
-    return this.#native.maxElements;
+    return this.#native.bounds.maxElements;
   }
 
   /**
@@ -226,7 +223,7 @@ class VectorCache {
 
   /** How many milliseconds a vector lives; `Infinity` for ever. */
   get ttlMs() {
-    return this.#native.ttlMs;
+    return this.#native.bounds.ttlMs;
   }
 
   /**
@@ -273,7 +270,7 @@ class VectorCache {
   }
 
   /**
-   * Writes the cache to a file, in the safetensors format, as it is at the call. Rejects with `ERR_CACHE_IO`.
+   * Writes the cache to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
    *
    * @param {string} file
    * @param {CallOptions} [options]

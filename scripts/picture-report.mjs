@@ -62,7 +62,7 @@ function variations() {
 
 async function renderReport() {
   const traces = variations();
-  const scorer = new Scorer({ cache: new VectorCache() });
+  const scorer = new Scorer({ memory: new VectorCache() });
   const collector = new ReportCollector({
     threshold: 0.6,
     sources: ['agents.jsonl'],

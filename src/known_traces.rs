@@ -5,7 +5,7 @@ use std::{collections::HashMap, time::Instant};
 use napi::{Env, bindgen_prelude::Unknown};
 use napi_derive::napi;
 
-use knowledgepulse_index::{memory::Extent, shared::lock};
+use knowledgepulse_index::{method::Method, shared::lock};
 use knowledgepulse_trace::label::Fingerprint;
 
 use crate::{error::Result, trace, trace_memory::NativeTraceMemory, vector_cache::NativeVectorCache};
@@ -50,7 +50,7 @@ impl NativeKnownTraces {
         env: &Env,
         #[napi(ts_arg_type = "unknown")] trace: Unknown,
     ) -> Result<Option<NativeLookedUp>> {
-        let label = trace::read(env, trace, Some(Extent::Prefix))?.label;
+        let label = trace::read(env, trace, Some(Method::Prefix))?.label;
         let fingerprint = label.and_then(|label| label.fingerprint());
         Ok(fingerprint.map(|fingerprint| NativeLookedUp {
             fingerprint: format!("{:032x}", u128::from_be_bytes(fingerprint)),

@@ -12,10 +12,11 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, guarded};
 use knowledgepulse_index::{
+    method::Method,
     similarity::Similarity,
     traces::{
-        Method, SimilarTrace, TraceEntry, TraceMemory,
-        postings::Sought,
+        SimilarTrace, TraceEntry, TraceMemory,
+        postings::CandidateQuery,
         statistics::{PackedTrace, Statistics},
     },
     vectors::Options,
@@ -114,7 +115,7 @@ impl NativeTraceStatistics {
 /// By which words some traces are found, and traces like them are looked for.
 #[napi]
 pub struct NativeSought {
-    sought: Arc<Sought>,
+    sought: Arc<CandidateQuery>,
     found: Vec<Vec<(u64, u16)>>,
     draws: Vec<f64>,
 }
@@ -186,7 +187,7 @@ impl Task for Seek {
     fn compute(&mut self) -> Result<Self::Output> {
         Ok(guarded(|| {
             let traces = unpacked(&self.traces, self.dimensions)?;
-            let sought = Sought::of(&traces, &self.statistics, self.most, self.budget, self.memory);
+            let sought = CandidateQuery::of(&traces, &self.statistics, self.most, self.budget, self.memory);
             let draws = traces.iter().filter_map(|trace| trace.draw().transpose());
             Ok(NativeSought {
                 draws: draws.collect::<error::Result<_>>()?,
@@ -206,7 +207,7 @@ impl Task for Seek {
 
 /// Choosing candidates, away from the event loop.
 pub struct Promising {
-    sought: Arc<Sought>,
+    sought: Arc<CandidateQuery>,
     postings: Vec<u8>,
     block: u32,
     positions: Range<u64>,

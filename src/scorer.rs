@@ -15,9 +15,10 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
-    memory::{Memory, Novelty, PREFIX},
+    memory::{Memory, Novelty},
+    method::Method,
     shared::lock,
-    traces::{Method, statistics::PackedTrace},
+    traces::statistics::PackedTrace,
     vectors::{self as cache, Origin, SharedCache},
 };
 use knowledgepulse_score::{
@@ -98,7 +99,7 @@ impl NativeScorer {
         if let Some(cache) = cache.filter(|cache| !cache.is_shared()) {
             let origin = Origin {
                 model: None,
-                method: Some(PREFIX.into()),
+                method: Some(Method::Prefix.name().into()),
             };
             let checked = lock(&cache.share()).check_origin(&origin, Instant::now());
             checked.map_err(|error| throw(env, &error))?;
@@ -347,7 +348,7 @@ impl Calls {
         part: &Part,
     ) -> Result<Request> {
         let wanted = memory.filter(|memory| ENGINE.can_compare(Some(memory)));
-        let trace = trace::read(env, trace, wanted.map(Memory::extent))?;
+        let trace = trace::read(env, trace, wanted.map(Memory::method))?;
         Ok(Request {
             summary: self.scorer.summarize(trace),
             memory: memory.cloned(),

@@ -14,7 +14,7 @@ use napi::{
 
 use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_error::{Error, fault};
-use knowledgepulse_index::memory::Extent;
+use knowledgepulse_index::method::Method;
 use knowledgepulse_trace::{
     Metadata, Outcome, Step, StepKind, Task, Tool, Trace,
     contents::Contents,
@@ -24,18 +24,18 @@ use knowledgepulse_trace::{
 
 use crate::error::{Result, throw, throw_with_cause};
 
-/// Reads a trace, and of its text what a comparison of this extent needs: as much as the first 512 tokens can come from, or
+/// Reads a trace, and of its text what a comparison of this method needs: as much as the first 512 tokens can come from, or
 /// up to [`MOST_UNITS`]; nothing if nothing is compared.
 ///
 /// # Errors
 /// Throws `ERR_INVALID_TRACE`, which names the path of the field that is wrong.
-pub(super) fn read(env: &Env, trace: Unknown, extent: Option<Extent>) -> Result<Trace> {
+pub(super) fn read(env: &Env, trace: Unknown, method: Option<Method>) -> Result<Trace> {
     fault::point("trace");
-    let reader = Reader::new(env, extent)?;
+    let reader = Reader::new(env, method)?;
     let trace = reader.object(trace, At::trace("trace"))?;
 
     // A trace whose text is not read is not remembered, so it needs no label.
-    let id = match extent {
+    let id = match method {
         None => None,
         Some(_) => reader.id(&trace)?,
     };
@@ -121,7 +121,7 @@ const FIRST_UNITS: usize = 16 * 1024;
 /// The state of reading one trace: the keys of a step as JavaScript strings, and how much text was read.
 struct Reader<'env> {
     env: &'env Env,
-    extent: Option<Extent>,
+    method: Option<Method>,
     sufficiency: RefCell<Sufficiency>,
     /// How many units of the whole text may still be read; `None` once some had to be left out.
     units_left: Cell<Option<usize>>,
@@ -135,10 +135,10 @@ struct Reader<'env> {
 }
 
 impl<'env> Reader<'env> {
-    fn new(env: &'env Env, extent: Option<Extent>) -> Result<Self> {
+    fn new(env: &'env Env, method: Option<Method>) -> Result<Self> {
         Ok(Self {
             env,
-            extent,
+            method,
             sufficiency: RefCell::default(),
             units_left: Cell::new(Some(MOST_UNITS)),
             units: RefCell::default(),
@@ -262,10 +262,10 @@ impl<'env> Reader<'env> {
             self.copy_units(string, length.min(MOST_UNITS), &mut units)?;
             self.fingerprinted(|contents| contents.text(length, &units));
         }
-        match self.extent {
+        match self.method {
             None => Ok(String::new()),
-            Some(Extent::Prefix) => self.prefix(string),
-            Some(Extent::Whole) => self.whole(string),
+            Some(Method::Prefix) => self.prefix(string),
+            Some(_) => self.whole(string),
         }
     }
 

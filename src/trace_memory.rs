@@ -17,10 +17,11 @@ use napi_derive::napi;
 
 use knowledgepulse_error::{self as error, Call, Error};
 use knowledgepulse_index::{
-    memory::{Extent, Memory},
-    persist::{LoadOptions, milliseconds, time_to_live},
+    memory::Memory,
+    method::Method,
+    persist::LoadOptions,
     shared::{lock, lock_as_is},
-    traces::{Method, SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
+    traces::{SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
     vectors::{ModelIdentity, Options, Origin},
 };
 use knowledgepulse_trace::{
@@ -33,7 +34,9 @@ use crate::{
     call::NativeCall,
     error::{Result, throw},
     trace,
-    vector_cache::{CallQueue, Load, Loadable, NativeModelIdentity, NativeSnapshot, Told},
+    vector_cache::{
+        CallQueue, ExternalMemory, Load, Loadable, NativeBounds, NativeModelIdentity, NativeSnapshot,
+    },
 };
 
 /// The memories that a thread has handed to others, by their handles; each lives as long as one of its objects does.
@@ -78,13 +81,13 @@ pub struct NativeTraceMemory {
     method: Method,
     bounds: Options,
     /// What the JavaScript engine knows of the memory's size.
-    told: Arc<Told>,
+    external: Arc<ExternalMemory>,
     queue: Arc<CallQueue>,
 }
 
 impl ObjectFinalize for NativeTraceMemory {
     fn finalize(self, env: Env) -> Result<()> {
-        self.told.forget(env)
+        self.external.forget(env)
     }
 }
 
@@ -130,7 +133,7 @@ impl Batch {
     ) -> Result<Read> {
         let traces = traces
             .into_iter()
-            .map(|trace| trace::read(env, trace, Some(Extent::Whole)))
+            .map(|trace| trace::read(env, trace, Some(Method::Full)))
             .collect::<Result<_>>()?;
         Ok(Read {
             traces,
@@ -235,7 +238,7 @@ impl NativeTraceMemory {
             memory,
             method,
             bounds,
-            told: Arc::default(),
+            external: Arc::default(),
             queue: Arc::default(),
         }
     }
@@ -269,13 +272,13 @@ impl NativeTraceMemory {
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut TraceMemory, &[TraceEntry], Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
-        let told = Some(Arc::clone(&self.told));
+        let external = Some(Arc::clone(&self.external));
         let act = move |memory: &mut TraceMemory, now| {
             let batch = make()?;
             act(memory, &batch.entries(), now)
         };
         self.queue
-            .enqueue(env, call, told, &self.memory, TraceMemory::bytes, act)
+            .enqueue(env, call, external, &self.memory, TraceMemory::bytes, act)
     }
 
     /// The memory itself.
@@ -294,7 +297,7 @@ impl NativeTraceMemory {
         let result = act(&mut memory, Instant::now());
         let bytes = memory.bytes();
         drop(memory);
-        self.told.tell(*env, bytes)?;
+        self.external.tell(*env, bytes)?;
         Ok(result)
     }
 }
@@ -303,17 +306,12 @@ impl NativeTraceMemory {
 #[allow(clippy::cast_precision_loss)] // No memory holds or numbers 2^53 traces.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeTraceMemory {
-    /// An empty memory. The numbers are non-negative; with an infinite time to live no trace expires.
+    /// An empty memory that compares by this method.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: &Env, method: String, max_elements: f64, dimensions: f64, ttl_ms: f64) -> Result<Self> {
-        let method = Method::from_name(&method)
+    pub fn new(env: &Env, method: String, bounds: NativeBounds) -> Result<Self> {
+        let method = Method::of_traces(&method)
             .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
-        let options = Options {
-            max_elements: max_elements as usize,
-            dimensions: (dimensions as usize).max(1),
-            time_to_live: time_to_live(ttl_ms),
-        };
-        Ok(Self::own(TraceMemory::new(method, options)))
+        Ok(Self::own(TraceMemory::new(method, bounds.into())))
     }
 
     /// Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
@@ -488,22 +486,10 @@ impl NativeTraceMemory {
         self.method.name().into()
     }
 
-    /// How many traces are kept.
+    /// The bounds of the memory.
     #[napi(getter, catch_unwind)]
-    pub fn max_elements(&self) -> f64 {
-        self.bounds.max_elements as f64
-    }
-
-    /// The length of every embedding.
-    #[napi(getter, catch_unwind)]
-    pub fn dimensions(&self) -> f64 {
-        self.bounds.dimensions as f64
-    }
-
-    /// How long a trace lives; infinity for ever.
-    #[napi(getter, catch_unwind)]
-    pub fn ttl_ms(&self) -> f64 {
-        self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
+    pub fn bounds(&self) -> NativeBounds {
+        self.bounds.into()
     }
 
     /// The model that the embeddings come from, if that was said.
@@ -566,7 +552,7 @@ impl NativeTraceMemory {
 /// The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
 #[napi(catch_unwind)]
 pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
-    Ok(digest::of(&trace::read(env, trace, Some(Extent::Whole))?))
+    Ok(digest::of(&trace::read(env, trace, Some(Method::Full))?))
 }
 
 fn each_shown(nearest: Vec<Option<SimilarTrace>>) -> Vec<Option<NativeSimilarTrace>> {
@@ -599,7 +585,7 @@ impl Loadable for TraceMemory {
     fn hand_over(self, env: Env) -> Result<NativeTraceMemory> {
         let bytes = self.bytes();
         let memory = NativeTraceMemory::own(self);
-        memory.told.tell(env, bytes)?;
+        memory.external.tell(env, bytes)?;
         Ok(memory)
     }
 }

@@ -135,11 +135,11 @@ const memories = [
 
 const scorers = [
   defaultScorer,
-  new Scorer({ cache: caches[1][0] }),
-  new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }), novelty: 'lexical' }),
+  new Scorer({ memory: caches[1][0] }),
+  new Scorer({ memory: new TraceMemory({ maxElements: 40, ttlMs: 20 }) }),
   new Scorer({ embedder: null }),
-  new Scorer({ store: new FailingStore() }),
-  new Scorer({ store: new FailingStore(), onStoreError: 'local' }),
+  new Scorer({ memory: new FailingStore() }),
+  new Scorer({ memory: new FailingStore(), fallback: new VectorCache() }),
 ];
 /** Those before have no store, which may fail. */
 const FIRST_WITH_STORE = 4;

@@ -230,17 +230,13 @@ export const scorerOptions = fc.oneof(
     weight: 8,
     arbitrary: fc
       .record({
-        fits: fc.nat({ max: 4 }).map((number) => number > 0),
-        cache: fc.oneof(
+        memory: fc.oneof(
           {
             weight: 6,
             arbitrary: fc
               .nat({ max: 6 })
               .map((index) => ({ name: `cache ${index}`, make: (caches) => caches[index]?.[0] })),
           },
-          { weight: 1, arbitrary: value },
-        ),
-        memory: fc.oneof(
           {
             weight: 6,
             arbitrary: fc
@@ -249,24 +245,20 @@ export const scorerOptions = fc.oneof(
           },
           { weight: 1, arbitrary: value },
         ),
-        novelty: option([undefined, 'prefix', 'lexical', 'full']),
         embedder: option([undefined, null, 'default']),
-        onStoreError: option([undefined, 'reject', 'local']),
-        store: fc.oneof(
+        fallback: fc.oneof(
           { weight: 6, arbitrary: fc.constant({ name: 'none', make: () => undefined }) },
           { weight: 1, arbitrary: value },
         ),
         weights,
       })
-      .map(({ fits, ...parts }) => ({
+      .map((parts) => ({
         name: Object.entries(parts)
           .map(([key, { name }]) => `${key}: ${name}`)
           .join(', '),
         make(caches, memories) {
           const made = {};
           for (const [key, { make }] of Object.entries(parts)) made[key] = make(caches, memories);
-          // The memory of another method is refused.
-          if (fits) delete made[['lexical', 'full'].includes(made.novelty) ? 'cache' : 'memory'];
           return made;
         },
       })),

@@ -12,7 +12,7 @@ const ERRORS = {
   options: {
     ERR_INVALID_OPTION: [TypeError, RangeError],
     // A memory of another method than that of the scorer.
-    ERR_CACHE_OTHER_METHOD: [Error],
+    ERR_MEMORY_OTHER_METHOD: [Error],
   },
   call: {
     ERR_INVALID_TRACE: [TypeError, RangeError],

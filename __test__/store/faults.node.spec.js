@@ -688,8 +688,8 @@ describeWithPostgres('faults', () => {
     test('gives the scores that a cache gives', async () => {
       expect((await embedderStatus()).available).toBe(true);
       const shared = await migrated();
-      const scorer = new Scorer({ store: shared });
-      const expected = await new Scorer({ cache: new VectorCache() }).evaluateValues(traces);
+      const scorer = new Scorer({ memory: shared });
+      const expected = await new Scorer({ memory: new VectorCache() }).evaluateValues(traces);
       const scores = await scorer.evaluateValues(traces);
       for (const [index, score] of scores.entries()) expect(score).toBeCloseTo(expected[index], 6);
       expect(await shared.size()).toBe(traces.length);
@@ -697,8 +697,8 @@ describeWithPostgres('faults', () => {
 
     test('rejects with the code of the store, or falls back and recovers', async () => {
       const shared = await migrated();
-      const strict = new Scorer({ store: shared });
-      const lenient = new Scorer({ store: shared, onStoreError: 'local' });
+      const strict = new Scorer({ memory: shared });
+      const lenient = new Scorer({ memory: shared, fallback: new VectorCache() });
       await lenient.evaluateValue(traces[0]);
       await context.server.stop();
       expect((await rejection(strict.evaluateValue(traces[1]))).code).toBe('ERR_STORE_UNAVAILABLE');

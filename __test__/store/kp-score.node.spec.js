@@ -45,7 +45,7 @@ describeWithPostgres('kp-score --store', () => {
   };
 
   test('makes its table, and the next run finds what this one has left', async () => {
-    const scorer = new Scorer({ store: new LocalStore() });
+    const scorer = new Scorer({ memory: new LocalStore() });
     for (const before of [0, 3]) {
       const { code, stderr, results } = await score('--store', url());
       expect(code).toBe(0);
@@ -61,7 +61,7 @@ describeWithPostgres('kp-score --store', () => {
   });
 
   test('keeps words where these are compared, without a model', async () => {
-    const scorer = new Scorer({ novelty: 'lexical' });
+    const scorer = new Scorer({ memory: new TraceMemory() });
     for (const trace of traces) await scorer.evaluateValue(trace);
     const words = ['--store', url(), '--store-table', 'words', '--novelty', 'lexical'];
     expect((await score(...words)).code).toBe(0);

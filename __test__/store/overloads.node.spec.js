@@ -111,7 +111,7 @@ async function entriesOf(count) {
     ...makeTrace({ objective: `task${seed % 7} of user${seed}` }),
     id: `${seed}`,
   }));
-  await new Scorer({ novelty: 'lexical', store: capturing }).evaluateValues(traces);
+  await new Scorer({ memory: capturing }).evaluateValues(traces);
   return captured;
 }
 

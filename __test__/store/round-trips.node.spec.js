@@ -43,7 +43,7 @@ describeWithPostgres('statements of PgVectorStore', () => {
     'a call of a trace with %s takes two with 64 traces stored, and three with more',
     async (novelty) => {
       const { store, statementsOf } = await counted({ novelty });
-      const scorer = new Scorer({ novelty, store });
+      const scorer = new Scorer({ memory: store });
       const traces = Array.from({ length: 160 }, (_, i) =>
         makeTrace({ objective: `order${i} of user${i % 9} about topic${i % 5}` }),
       );

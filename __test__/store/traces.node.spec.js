@@ -28,7 +28,7 @@ async function entriesOf(seeds) {
     captured.push(...entries);
     return entries.map(() => [null]);
   };
-  await new Scorer({ novelty: 'lexical', store: capturing }).evaluateValues(seeds.map(traceOf));
+  await new Scorer({ memory: capturing }).evaluateValues(seeds.map(traceOf));
   return captured;
 }
 
@@ -46,8 +46,8 @@ describeWithPostgres('PgVectorStore of traces', () => {
 
   test('a scorer compares by it as by a memory, and nearly so with many traces', async () => {
     const table = 'scored';
-    const scorer = new Scorer({ novelty: 'lexical', store: await migrated({ novelty: 'lexical', table }) });
-    const plain = new Scorer({ novelty: 'lexical', memory: new TraceMemory() });
+    const scorer = new Scorer({ memory: await migrated({ novelty: 'lexical', table }) });
+    const plain = new Scorer({ memory: new TraceMemory() });
     const differences = [];
     for (let from = 0; from < 400; from += 40) {
       const traces = Array.from({ length: 40 }, (_, index) => traceOf(from + index));
@@ -159,7 +159,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
   test('a scorer stores a call once whose answer was lost and of which a part is deleted before flush sends it again', async () => {
     const table = 'lost_and_swept';
     const others = await migrated({ novelty: 'lexical', table });
-    const filling = new Scorer({ novelty: 'lexical', store: others });
+    const filling = new Scorer({ memory: others });
     await filling.evaluateValues(Array.from({ length: 80 }, (_, seed) => traceOf(seed)));
     const unreliable = pool();
     const connect = unreliable.connect.bind(unreliable);
@@ -187,7 +187,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
         callback(error, client, release);
       });
     const mine = store({ novelty: 'lexical', table, pool: unreliable });
-    const scorer = new Scorer({ novelty: 'lexical', store: mine, onStoreError: 'local' });
+    const scorer = new Scorer({ memory: mine, fallback: new TraceMemory() });
     const { emitWarning } = process;
     process.emitWarning = () => {};
     try {
@@ -235,7 +235,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
 
   test('a sweep deletes the words of what it deletes', async () => {
     const swept = await migrated({ novelty: 'lexical', table: 'swept', maxElements: 10 });
-    const scorer = new Scorer({ novelty: 'lexical', store: swept });
+    const scorer = new Scorer({ memory: swept });
     for (let seed = 0; seed < 5; seed++) await scorer.evaluateValue(traceOf(seed));
     // The postings of a word lie together for thousands of positions.
     await pool().query('UPDATE swept SET position = position + 1000000');
@@ -250,7 +250,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
 
   test('an agent needs the privileges of the documentation, and no more', async () => {
     const owner = await migrated({ novelty: 'lexical', table: 'granted' });
-    const filling = new Scorer({ novelty: 'lexical', store: owner });
+    const filling = new Scorer({ memory: owner });
     for (let seed = 0; seed < 70; seed++) await filling.evaluateValue(traceOf(seed));
     await pool().query(`CREATE ROLE agent LOGIN;
       GRANT SELECT, INSERT ON granted TO agent;
@@ -258,7 +258,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
       GRANT SELECT, UPDATE (position, data, common_bytes, making) ON granted_summary TO agent;
       GRANT SELECT, UPDATE (next_position, model, dtype, method) ON granted_meta TO agent`);
     const granted = store({ novelty: 'lexical', table: 'granted', pool: pool({ user: 'agent' }) });
-    const scorer = new Scorer({ novelty: 'lexical', store: granted });
+    const scorer = new Scorer({ memory: granted });
     for (let seed = 70; seed < 76; seed++) await scorer.evaluateValue(traceOf(seed));
     expect(await granted.size()).toBe(76);
     await expect(granted.sweep()).rejects.toMatchObject({ code: 'ERR_STORE' });
@@ -266,7 +266,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
 
   test('a damaged trace is told of', async () => {
     const damaged = await migrated({ novelty: 'lexical', table: 'damaged' });
-    const scorer = new Scorer({ novelty: 'lexical', store: damaged });
+    const scorer = new Scorer({ memory: damaged });
     await scorer.evaluateValue(traceOf(1));
     await pool().query("UPDATE damaged SET words = '\\x00'");
     const error = await rejection(scorer.evaluateValue(traceOf(2)));

@@ -53,8 +53,6 @@ def write(path: str, contents: dict) -> None:
         "labels": np.frombuffer(b"".join(label or b"" for label in labels), "u1"),
         "checksum": np.zeros(CHECKSUM_BYTES, "u1"),
     }
-    if contents["metadata"]["version"] in ("1", "2"):
-        del tensors["novelties"], tensors["fingerprints"]
     names = {
         **{"int64": "I64", "uint64": "U64", "float32": "F32", "float64": "F64"},
         **{"bool": "BOOL", "uint8": "U8"},

@@ -21,11 +21,10 @@ import {
 declare const signal: AbortSignalLike;
 
 const equal = { complexity: 0.25, novelty: 0.25, toolDiversity: 0.25, outcome: 0.25 };
-const options: ScorerOptions<'prefix'> = {
-  cache: new VectorCache(),
+const options: ScorerOptions<VectorCache> = {
+  memory: new VectorCache(),
   embedder: null,
   weights: { legal: equal },
-  novelty: 'prefix',
 };
 
 export async function use(trace: ReasoningTrace): Promise<number> {
@@ -37,7 +36,7 @@ export async function use(trace: ReasoningTrace): Promise<number> {
   const breakdown: ScoreBreakdown = await scorer.explain(trace, { signal, remember: false });
   const rules: ScoreOverride['rule'][] = breakdown.overrides.map(({ rule }) => rule);
   const label: string | null | undefined = (await explain(trace)).nearest?.label;
-  const cache: VectorCache = defaultScorer.cache;
+  const cache: VectorCache = defaultScorer.memory;
   const embedder = new Embedder();
   cache.add(await embedder.embed('text', { signal }));
   const [first]: Float32Array[] = await embedder.embedBatch(['text'], { signal, onProgress });
@@ -125,15 +124,13 @@ export async function useFrozen(trace: ReasoningTrace): Promise<number> {
 /** What a scorer remembers in depends on how it compares. */
 export async function compareWords(trace: ReasoningTrace): Promise<number> {
   const memory = await TraceMemory.load('traces.safetensors');
-  const lexical = new Scorer({ novelty: 'lexical', memory, embedder: null });
-  const full: Scorer<'full'> = new Scorer({ novelty: 'full' });
+  const lexical = new Scorer({ memory, embedder: null });
+  const full: Scorer<TraceMemory> = new Scorer({ memory: new TraceMemory({ novelty: 'full' }) });
   const remembered: TraceMemory = full.memory;
-  const cache: null = lexical.cache;
-  const none: null = defaultScorer.memory;
   const { nearest } = await full.explain(trace);
   const parts: Array<number | null | undefined> = [nearest?.lexical, nearest?.contained, nearest?.embedded];
   const words: string[] = (nearest?.newWords ?? []).map(({ word }) => word);
-  return words.length + lexical.memory.size + remembered.size + parts.length + Number(cache === none);
+  return words.length + lexical.memory.size + remembered.size + parts.length;
 }
 
 // What must not compile.
@@ -146,10 +143,10 @@ evaluateValue({} as ReasoningTrace, { remember: false });
 // @ts-expect-error: methods take options alone
 [{} as ReasoningTrace].map(defaultScorer.evaluateValue);
 // @ts-expect-error: the memory of a scorer is that which it was made with
-defaultScorer.cache = new VectorCache();
+defaultScorer.memory = new VectorCache();
 // @ts-expect-error: weights are complete
 new Scorer({ weights: { legal: { complexity: 1 } } });
-// @ts-expect-error: there are three methods
-new Scorer({ novelty: 'half' });
+// @ts-expect-error: the memory says how traces are compared
+new Scorer({ novelty: 'full' });
 // @ts-expect-error: words are not remembered in a cache
-new Scorer({ novelty: 'full' }).cache.size;
+new Scorer({ memory: new TraceMemory() }).memory.maxCosineSimilarity;

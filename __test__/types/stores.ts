@@ -8,6 +8,7 @@ import {
   type NoveltyEntry,
   type NoveltyStore,
   Scorer,
+  VectorCache,
   type VectorModel,
 } from '@knowledgepulse/native';
 import { type ConformanceTest, noveltyStoreConformance } from '@knowledgepulse/native/conformance';
@@ -20,7 +21,7 @@ store.compareAndAddBatch([], { call: '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11', sig
 export const limits: Promise<{ maxElements: number; ttlMs: number }> = store.setLimits({ ttlMs: 1000 });
 
 export const stores: NoveltyStore[] = [store, new LocalStore()];
-export const scorer: Scorer = new Scorer({ store, onStoreError: 'local' });
+export const scorer: Scorer<PgVectorStore> = new Scorer({ memory: store, fallback: new VectorCache() });
 
 export async function use(entry: NoveltyEntry, options: AddOptions): Promise<number> {
   await store.migrate();

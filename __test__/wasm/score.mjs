@@ -34,7 +34,7 @@ export async function scoresOf(api, traces) {
     embeddings: embeddings.map((embedding) => Array.from(embedding)),
     neighbours: cache.nearest(embeddings[0], 3),
     cleaned: api.cleanPii('write to ada@example.org').cleaned,
-    remembered: scorer.cache.size,
+    remembered: scorer.memory.size,
   };
 }
 

@@ -4,7 +4,7 @@
 //
 // Run it twice under different names: what the first has shared is no longer new to the second.
 
-import { Scorer } from '@knowledgepulse/native';
+import { Scorer, VectorCache } from '@knowledgepulse/native';
 import { PgVectorStore } from '@knowledgepulse/native/pgvector';
 import pg from 'pg';
 
@@ -19,7 +19,7 @@ const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
 const store = new PgVectorStore({ pool });
 // Makes tables and functions the first time; safe to call at every start.
 await store.migrate();
-const scorer = new Scorer({ store, onStoreError: 'local' });
+const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
 
 for (const [index, objective] of tasks.entries()) {
   const { score, dimensions, nearest } = await scorer.explain(makeTrace(index, objective));

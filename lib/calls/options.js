@@ -12,7 +12,7 @@ const { describe, isArray, readFrom } = require('./reading.js');
  */
 const OWNERS = {
   onProgress: 'evaluateValues and embedBatch',
-  novelty: 'explain and new Scorer',
+  novelty: 'explain',
   remember: 'explain',
 };
 

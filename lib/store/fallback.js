@@ -1,7 +1,7 @@
 'use strict';
 
-// Asks a store for a scorer: in the order of the calls, several traces in one call, and with the scorer's own cache where the
-// store fails.
+// Asks a store for a scorer: in the order of the calls, several traces in one call, and with the fallback where the store
+// fails.
 
 const { setImmediate } = require('node:timers/promises');
 
@@ -58,8 +58,7 @@ const MOST_REFUSALS = 3;
 /** Asks a store in the order of the calls, several questions at a time. With a fallback it keeps what the store has missed. */
 class StoreWithFallback {
   #store;
-  #cache;
-  /** Answers from the cache while the store fails; undefined if failures are to reject. */
+  /** Answers from the fallback while the store fails; undefined if failures are to reject. */
   #local;
   /** @type {Question[]} */
   #questions = [];
@@ -99,13 +98,11 @@ class StoreWithFallback {
 
   /**
    * @param {NoveltyStore} store
-   * @param {VectorCache | TraceMemory} cache
-   * @param {'reject' | 'local'} onError
+   * @param {VectorCache | TraceMemory} [fallback]
    */
-  constructor(store, cache, onError) {
+  constructor(store, fallback) {
     this.#store = store;
-    this.#cache = cache;
-    this.#local = onError === 'local' ? new LocalStore(cache) : undefined;
+    this.#local = fallback && new LocalStore(fallback);
   }
 
   /**
@@ -218,8 +215,8 @@ class StoreWithFallback {
     if (local === undefined) {
       return answersOf(readComparisons(await this.#send(batch), entries), false);
     }
-    // Checked before the store has the entries: later, this cache could not answer for it.
-    requireComparable(this.#cache, entries[0]);
+    // Checked before the store has the entries: later, the fallback could not answer for it.
+    requireComparable(local.memory, entries[0]);
     if (performance.now() < this.#retryAt) return this.#answerLocally(local, batch, { keep: true });
     let answer;
     try {
@@ -247,27 +244,27 @@ class StoreWithFallback {
       return this.#answerLocally(local, batch, { keep: false });
     }
     this.#markWorking();
-    return answersOf(await this.#withCache(local, comparisons, entries), false);
+    return answersOf(await this.#withFallback(local, comparisons, entries), false);
   }
 
   /**
-   * Adds the entries to the cache, which answers when the store fails. While the store lacks batches, entries are compared with
-   * the cache too, because only that has them.
+   * Adds the entries to the fallback, which answers when the store fails. While the store lacks batches, entries are compared with
+   * the fallback too, because only that has them.
    *
    * @param {Local} local
    * @param {NoveltyComparison[]} comparisons
    * @param {NoveltyEntry[]} entries
    */
-  async #withCache(local, comparisons, entries) {
+  async #withFallback(local, comparisons, entries) {
     try {
       if (this.#missed.length === 0) {
-        await addEntries(this.#cache, entries);
+        await addEntries(local.memory, entries);
         return comparisons;
       }
       const own = await local.compareAndAddBatch(entries);
       return comparisons.map((comparison, index) => nearer(comparison, own[index]));
     } catch {
-      // The cache refuses them, because other code has filled it with vectors of another model, or memory is short. The store's
+      // The fallback refuses them, because other code has filled it with vectors of another model, or memory is short. The store's
       // answer does not depend on that.
       return comparisons;
     }
@@ -306,7 +303,7 @@ class StoreWithFallback {
     if (local === undefined) {
       return { comparison: await lookIn(this.#store, entry, signal), isLocal: false };
     }
-    requireComparable(this.#cache, entry);
+    requireComparable(local.memory, entry);
     if (performance.now() >= this.#retryAt) {
       try {
         const comparison = await lookIn(this.#store, entry, signal);

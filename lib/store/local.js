@@ -47,21 +47,12 @@ class LocalStore {
   }
 
   /**
-   * The cache that it stores in: the live one, not a copy; null where that is a `TraceMemory`.
+   * The memory that it stores in: itself, not a copy.
    *
-   * @returns {Memory extends TraceMemory ? null : VectorCacheInterface}
-   */
-  get cache() {
-    return /** @type {any} */ (isVectorCache(this.#memory) ? this.#memory : null);
-  }
-
-  /**
-   * The memory that it stores in: the live one, not a copy; null where that is a `VectorCache`.
-   *
-   * @returns {Memory extends TraceMemory ? TraceMemory : null}
+   * @returns {Memory}
    */
   get memory() {
-    return /** @type {any} */ (this.#traces);
+    return /** @type {Memory} */ (this.#memory);
   }
 
   get #traces() {
@@ -69,18 +60,17 @@ class LocalStore {
   }
 
   /**
-   * The methods of the scorers that it serves.
+   * How the scorers compare that it serves.
    *
-   * @returns {NoveltyMethod[]}
+   * @returns {NoveltyMethod}
    */
-  get methods() {
-    return [this.#traces?.novelty ?? 'prefix'];
+  get novelty() {
+    return this.#traces?.novelty ?? 'prefix';
   }
 
   /** @type {import('../inspect.js').Inspect} */
   [custom](depth, options) {
-    const { cache, memory } = this;
-    return inspectAs('LocalStore', cache ? { cache } : { memory }, depth, options);
+    return inspectAs('LocalStore', { memory: this.#memory }, depth, options);
   }
 
   /**
@@ -167,7 +157,7 @@ class LocalStore {
   get #kind() {
     const memory = this.#traces;
     if (memory === null) return { dimensions: this.#cache.dimensions };
-    const { dimensions } = /** @type {NativeTraceMemory} */ (nativeOfTraces(memory));
+    const { dimensions } = /** @type {NativeTraceMemory} */ (nativeOfTraces(memory)).bounds;
     return { dimensions, method: memory.novelty };
   }
 
@@ -280,8 +270,8 @@ async function asStore(reply) {
     return await reply;
   } catch (thrown) {
     const error = /** @type {import('../calls/errors.js').CodedError} */ (thrown);
-    if (!/^ERR_CACHE_OTHER_(MODEL|METHOD)$/.test(error.code)) throw error;
-    throw codedError(Error, error.code.replace('CACHE', 'STORE'), error.message);
+    if (!/^ERR_MEMORY_OTHER_(MODEL|METHOD)$/.test(error.code)) throw error;
+    throw codedError(Error, error.code.replace('MEMORY', 'STORE'), error.message);
   }
 }
 

@@ -183,7 +183,7 @@ export function aloneCheck(platform, getRunner) {
       const args = [path.join('alone', 'memory.safetensors')];
       const { status, result } = runProgram(runner, runner.project, log, 'alone', {}, args);
       const expected = {
-        locked: { load: 'ERR_CACHE_IO', save: 'ERR_CACHE_IO' },
+        locked: { load: 'ERR_MEMORY_IO', save: 'ERR_MEMORY_IO' },
         size: 1,
         sizeAfter: 2,
         files: ['memory.safetensors'],

@@ -1,8 +1,8 @@
 //! The vector cache for JavaScript.
 
+mod external_memory;
 mod files;
 mod queue;
-mod told;
 mod values;
 
 use std::{
@@ -20,7 +20,6 @@ use napi_derive::napi;
 
 use knowledgepulse_error as error;
 use knowledgepulse_index::{
-    persist::{milliseconds, time_to_live},
     shared::lock,
     vectors::{Nearest, Options, SharedCache, VectorCache},
 };
@@ -32,11 +31,11 @@ use crate::{
 };
 use values::{Batch, NativeEntry, NativeNeighbour, Sequence, origin};
 
-pub use values::{NativeModelIdentity, NativeStoredNeighbour};
+pub use values::{NativeBounds, NativeModelIdentity, NativeStoredNeighbour};
 
+pub(super) use external_memory::ExternalMemory;
 pub(super) use files::{Load, Loadable, NativeSnapshot};
 pub(super) use queue::CallQueue;
-pub(super) use told::Told;
 
 /// A vector as the JavaScript layer hands it over: a typed array that it has checked or made.
 type Vector<'v> = Either<Float32ArraySlice<'v>, Float64ArraySlice<'v>>;
@@ -48,14 +47,14 @@ pub struct NativeVectorCache {
     /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
     bounds: Options,
     /// What the JavaScript engine knows of the cache's size. `None` if others hold the cache anyway.
-    told: Option<Arc<Told>>,
+    external: Option<Arc<ExternalMemory>>,
     /// Calls that were made and have not begun.
     queue: Arc<CallQueue>,
 }
 
 impl ObjectFinalize for NativeVectorCache {
     fn finalize(self, env: Env) -> Result<()> {
-        self.told.map_or(Ok(()), |told| told.forget(env))
+        self.external.map_or(Ok(()), |external| external.forget(env))
     }
 }
 
@@ -65,7 +64,7 @@ impl NativeVectorCache {
         Self {
             bounds: *cache.options(),
             cache: Arc::new(Mutex::new(cache)),
-            told: Some(Arc::default()),
+            external: Some(Arc::default()),
             queue: Arc::default(),
         }
     }
@@ -76,7 +75,7 @@ impl NativeVectorCache {
         Self {
             cache,
             bounds,
-            told: None,
+            external: None,
             queue: Arc::default(),
         }
     }
@@ -88,7 +87,7 @@ impl NativeVectorCache {
 
     /// Whether the cache lives on without this object.
     pub(super) fn is_shared(&self) -> bool {
-        self.told.is_none()
+        self.external.is_none()
     }
 
     /// The bounds of the cache.
@@ -114,7 +113,9 @@ impl NativeVectorCache {
     }
 
     fn tell(&self, env: Env, bytes: usize) -> Result<()> {
-        self.told.as_ref().map_or(Ok(()), |told| told.tell(env, bytes))
+        self.external
+            .as_ref()
+            .map_or(Ok(()), |external| external.tell(env, bytes))
     }
 
     /// [`CallQueue::enqueue`] for the cache.
@@ -124,9 +125,9 @@ impl NativeVectorCache {
         call: Option<&NativeCall>,
         act: impl FnOnce(&mut VectorCache, Instant) -> error::Result<T> + Send + 'static,
     ) -> Result<Object<'env>> {
-        let told = self.told.clone();
+        let external = self.external.clone();
         self.queue
-            .enqueue(env, call, told, &self.cache, VectorCache::bytes, act)
+            .enqueue(env, call, external, &self.cache, VectorCache::bytes, act)
     }
 }
 
@@ -134,15 +135,10 @@ impl NativeVectorCache {
 #[allow(clippy::cast_precision_loss)] // No cache holds or numbers 2^53 vectors.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeVectorCache {
-    /// An empty cache. The numbers are non-negative; with an infinite time to live no vector expires.
+    /// An empty cache.
     #[napi(constructor, catch_unwind)]
-    pub fn new(max_elements: f64, dimensions: f64, ttl_ms: f64) -> Self {
-        let options = Options {
-            max_elements: max_elements as usize,
-            dimensions: (dimensions as usize).max(1),
-            time_to_live: time_to_live(ttl_ms),
-        };
-        Self::own(VectorCache::new(options))
+    pub fn new(bounds: NativeBounds) -> Self {
+        Self::own(VectorCache::new(bounds.into()))
     }
 
     /// Adds a copy of a vector.
@@ -308,22 +304,10 @@ impl NativeVectorCache {
         cache.len(now) as f64
     }
 
-    /// How many vectors are kept.
-    #[napi(getter, catch_unwind)]
-    pub fn max_elements(&self) -> f64 {
-        self.bounds.max_elements as f64
-    }
-
-    /// The length of every vector.
-    #[napi(getter, catch_unwind)]
-    pub fn dimensions(&self) -> f64 {
-        self.bounds.dimensions as f64
-    }
-
-    /// How long a vector lives; infinity for ever.
-    #[napi(getter, catch_unwind)]
-    pub fn ttl_ms(&self) -> f64 {
-        self.bounds.time_to_live.map_or(f64::INFINITY, milliseconds)
+    /// The bounds of the cache.
+    #[napi(getter, catch_unwind, js_name = "bounds")]
+    pub fn native_bounds(&self) -> NativeBounds {
+        self.bounds.into()
     }
 
     /// The model that the vectors come from, if it is recorded.

@@ -15,7 +15,7 @@ use napi::{
 use knowledgepulse_error::{self as error, Error, guarded};
 use knowledgepulse_index::shared::{Shared, lock};
 
-use super::told::Told;
+use super::external_memory::ExternalMemory;
 use crate::{call::NativeCall, error::Result, replies::Replies};
 
 /// Calls on a cache that are worked on away from the event loop, one after another in the order in which they were made.
@@ -32,12 +32,12 @@ struct Calls {
 
 impl CallQueue {
     /// Has `act` work on a memory away from the event loop, after the calls made before; the promise is settled after those of
-    /// theirs, and `told` hears how many bytes the memory has then. It is not done for a call that was cancelled by then.
+    /// theirs, and `external` is told how many bytes the memory has then. It is not done for a call that was cancelled by then.
     pub(crate) fn enqueue<'env, M: Shared + Send + 'static, T: ToNapiValue + Send + 'static>(
         self: &Arc<Self>,
         env: &'env Env,
         call: Option<&NativeCall>,
-        told: Option<Arc<Told>>,
+        external: Option<Arc<ExternalMemory>>,
         memory: &Arc<Mutex<M>>,
         bytes: fn(&M) -> usize,
         act: impl FnOnce(&mut M, Instant) -> error::Result<T> + Send + 'static,
@@ -56,7 +56,7 @@ impl CallQueue {
             });
             ticket.settle_with(move |env| {
                 let (result, bytes) = done?;
-                let telling = told.map_or(Ok(()), |told| told.tell(*env, bytes));
+                let telling = external.map_or(Ok(()), |external| external.tell(*env, bytes));
                 telling.map_err(|error| Error::Internal(error.reason.to_string()))?;
                 Ok::<_, Error>(result)
             });

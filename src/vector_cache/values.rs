@@ -5,9 +5,10 @@ use napi_derive::napi;
 use knowledgepulse_error::{self as error, Error};
 use knowledgepulse_index::{
     memory::Novelty,
+    persist::{milliseconds, time_to_live},
     similarity::Similarity,
     traces::SimilarTrace,
-    vectors::{Entry, ModelIdentity, Neighbour, Origin, VectorCache},
+    vectors::{Entry, ModelIdentity, Neighbour, Options, Origin, VectorCache},
 };
 use knowledgepulse_trace::label::Label;
 
@@ -172,6 +173,40 @@ impl From<ModelIdentity> for NativeModelIdentity {
         Self {
             model: identity.model,
             dtype: identity.dtype,
+        }
+    }
+}
+
+/// The bounds of a memory, which never change.
+#[napi(object)]
+pub struct NativeBounds {
+    /// How many vectors or traces are kept.
+    pub max_elements: f64,
+    /// The length of every vector.
+    pub dimensions: f64,
+    /// How many milliseconds each lives; infinity for ever.
+    pub ttl_ms: f64,
+}
+
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 vectors.
+impl From<Options> for NativeBounds {
+    fn from(options: Options) -> Self {
+        Self {
+            max_elements: options.max_elements as f64,
+            dimensions: options.dimensions as f64,
+            ttl_ms: options.time_to_live.map_or(f64::INFINITY, milliseconds),
+        }
+    }
+}
+
+/// The numbers are non-negative.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
+impl From<NativeBounds> for Options {
+    fn from(bounds: NativeBounds) -> Self {
+        Self {
+            max_elements: bounds.max_elements as usize,
+            dimensions: (bounds.dimensions as usize).max(1),
+            time_to_live: time_to_live(bounds.ttl_ms),
         }
     }
 }

@@ -83,7 +83,7 @@ pub enum Error {
     #[error(
         "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
     )]
-    CacheOtherModel {
+    MemoryOtherModel {
         /// The model of the vectors in the cache.
         held: String,
         /// The other one.
@@ -93,7 +93,7 @@ pub enum Error {
     #[error(
         "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': use another, clear it, or score with novelty '{held}'"
     )]
-    CacheOtherMethod {
+    MemoryOtherMethod {
         /// The method of the vectors in the cache.
         held: String,
         /// The other one.
@@ -101,7 +101,7 @@ pub enum Error {
     },
     /// A file holds another kind of memory than it is loaded as.
     #[error("{path} holds {held}, not {other}: use another file, or load it as what it holds")]
-    CacheOtherKind {
+    MemoryOtherKind {
         /// The file.
         path: PathBuf,
         /// What it holds, with the method if that is known.
@@ -111,7 +111,7 @@ pub enum Error {
     },
     /// No saved cache where one was looked for.
     #[error("there is no saved cache at {path}")]
-    CacheNotFound {
+    MemoryNotFound {
         /// The file.
         path: PathBuf,
     },
@@ -119,7 +119,7 @@ pub enum Error {
     #[error(
         "{path} is damaged: {reason}; restore it from a copy, or delete it and begin with an empty cache"
     )]
-    CacheDamaged {
+    MemoryDamaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
@@ -127,7 +127,7 @@ pub enum Error {
     },
     /// The system did not let a cache be saved or loaded.
     #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
-    CacheIo {
+    MemoryIo {
         /// The file.
         path: PathBuf,
         /// What could not be done to it.
@@ -255,11 +255,11 @@ impl Error {
             }
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
             Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
-            Self::CacheOtherModel { .. } => "ERR_CACHE_OTHER_MODEL",
-            Self::CacheOtherMethod { .. } | Self::CacheOtherKind { .. } => "ERR_CACHE_OTHER_METHOD",
-            Self::CacheNotFound { .. } => "ERR_CACHE_NOT_FOUND",
-            Self::CacheDamaged { .. } => "ERR_CACHE_DAMAGED",
-            Self::CacheIo { .. } => "ERR_CACHE_IO",
+            Self::MemoryOtherModel { .. } => "ERR_MEMORY_OTHER_MODEL",
+            Self::MemoryOtherMethod { .. } | Self::MemoryOtherKind { .. } => "ERR_MEMORY_OTHER_METHOD",
+            Self::MemoryNotFound { .. } => "ERR_MEMORY_NOT_FOUND",
+            Self::MemoryDamaged { .. } => "ERR_MEMORY_DAMAGED",
+            Self::MemoryIo { .. } => "ERR_MEMORY_IO",
             Self::OutOfMemory { .. } | Self::NoRoomForModel { .. } => "ERR_OUT_OF_MEMORY",
             Self::ModelNotFound(_) => "ERR_MODEL_NOT_FOUND",
             Self::ModelDamaged { .. } => "ERR_MODEL_DAMAGED",

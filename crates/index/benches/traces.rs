@@ -7,12 +7,13 @@ use std::{hint::black_box, time::Instant};
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use knowledgepulse_index::{
-    traces::{Method, TraceEntry, TraceMemory},
+    method::Method,
+    traces::{TraceEntry, TraceMemory},
     vectors::Options,
 };
 use knowledgepulse_trace::{
     fixtures::with_texts,
-    words::{Count, Word, Words},
+    words::{TermWeight, Word, Words},
 };
 
 /// xorshift64*.
@@ -56,7 +57,7 @@ fn words(random: &mut Random, topics: u64, topic: u64) -> Words {
     hashes.extend((0..25).map(|_| random.next()));
     hashes.sort_unstable();
     hashes.dedup();
-    let count = |random: &mut Random| Count::from_code((15 << 11) + random.below(3 << 11) as u16);
+    let count = |random: &mut Random| TermWeight::from_code((15 << 11) + random.below(3 << 11) as u16);
     let words = hashes.into_iter().map(|hash| Word {
         hash,
         count: count(random),

@@ -1,12 +1,14 @@
 //! Memories of vectors and of traces: compare with them, remember, save and load. The modules, in the order in which they build on
 //! each other:
 //!
-//! simd (kernels) → moment (times) → similarity (formulas) → shared (locks) → vectors (codes, scan) → traces (words, postings, bounds) → memory
+//! simd (kernels) → moment (times) → method (how traces are compared) → similarity (formulas) → shared (locks) → vectors (codes, scan) → traces (words, postings, bounds) → memory
 //! (either, as a scorer uses it) → persist (files).
 
 pub mod simd;
 
 mod moment;
+
+pub mod method;
 
 pub mod similarity;
 

@@ -10,26 +10,14 @@ use knowledgepulse_error::{Result, fault};
 use knowledgepulse_trace::{label::Label, words::Words};
 
 use crate::{
+    method::Method,
     shared::{lock, lock_as_is},
     similarity::{NEUTRAL_NOVELTY, Similarity, of_similarity},
     traces::{
-        self, Method, SharedTraces, SimilarTrace, TraceEntry, WordShare, draft::TraceDraft,
-        explain::ExplainedWords,
+        self, SharedTraces, SimilarTrace, TraceEntry, WordShare, draft::TraceDraft, explain::ExplainedWords,
     },
     vectors::{Entry, Options, Origin, SharedCache, VectorCache},
 };
-
-/// How much of a trace's text is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// The first 512 tokens, as the SDK does.
-    Prefix,
-    /// All of it.
-    Whole,
-}
-
-/// The name of the method of a memory of vectors: each is the embedding of a trace's first 512 tokens.
-pub const PREFIX: &str = "prefix";
 
 /// What a novelty rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,25 +152,13 @@ impl Memory {
         }
     }
 
-    /// How much of a trace's text is compared.
+    /// How traces are compared.
     #[must_use]
-    pub fn extent(&self) -> Extent {
+    pub fn method(&self) -> Method {
         match self {
-            Self::Vectors { .. } => Extent::Prefix,
-            Self::Traces { .. } => Extent::Whole,
+            Self::Vectors { .. } => Method::Prefix,
+            Self::Traces { method, .. } => *method,
         }
-    }
-
-    /// Whether traces are embedded to be compared.
-    #[must_use]
-    pub fn needs_embedder(&self) -> bool {
-        !matches!(
-            self,
-            Self::Traces {
-                method: Method::Lexical,
-                ..
-            }
-        )
     }
 
     /// Adds the draft to what is remembered, for good.
@@ -363,7 +339,7 @@ mod tests {
                 dtype: "fp32".into(),
                 sha256: None,
             }),
-            method: Some(PREFIX.into()),
+            method: Some(Method::Prefix.name().into()),
         }
     }
 
@@ -584,8 +560,8 @@ mod tests {
             ..origin()
         };
         for (origin, code) in [
-            (other_model, "ERR_CACHE_OTHER_MODEL"),
-            (other_method, "ERR_CACHE_OTHER_METHOD"),
+            (other_model, "ERR_MEMORY_OTHER_MODEL"),
+            (other_method, "ERR_MEMORY_OTHER_METHOD"),
         ] {
             for remember in [true, false] {
                 let compared = Compared {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use self::overrides::Override;
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
-    traces::Method,
+    method::Method,
 };
 use knowledgepulse_trace::{Trace, features::Features, label::Label, text};
 
@@ -72,15 +72,10 @@ impl Scorer {
             profile: Arc::clone(self.profiles.for_domain(trace.metadata.task_domain.as_deref())),
             label: trace.label.clone(),
             incomplete: trace.text_cut,
-            source: self.memory.as_ref().map(|memory| match memory {
-                Memory::Vectors { .. } => Source::Prefix(text::of(&trace)),
-                Memory::Traces {
-                    method: Method::Lexical,
-                    ..
-                } => Source::Lexical(Arc::new(trace)),
-                Memory::Traces {
-                    method: Method::Full, ..
-                } => Source::Full(Arc::new(trace)),
+            source: self.memory.as_ref().map(|memory| match memory.method() {
+                Method::Prefix => Source::Prefix(text::of(&trace)),
+                Method::Lexical => Source::Lexical(Arc::new(trace)),
+                Method::Full => Source::Full(Arc::new(trace)),
             }),
         }
     }

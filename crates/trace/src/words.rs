@@ -34,12 +34,12 @@ const MOST_SHOWN: usize = 64;
 
 /// c(t) of a word, with 12 significant bits, so that it takes two bytes. It is at least 2^-16 and below 2^16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Count(u16);
+pub struct TermWeight(u16);
 
 /// The unit in which counts are added, so that their order does not matter: 2^-32.
 const UNITS: f64 = 4_294_967_296.0;
 
-impl Count {
+impl TermWeight {
     /// How many bits follow the first significant one.
     const FRACTION: u32 = 11;
 
@@ -64,7 +64,7 @@ impl Count {
         Self(u16::try_from(code).unwrap_or(u16::MAX))
     }
 
-    /// The count with this code, as [`Count::code`] gives it; every code is one.
+    /// The count with this code, as [`TermWeight::code`] gives it; every code is one.
     #[must_use]
     pub fn from_code(code: u16) -> Self {
         Self(code)
@@ -81,7 +81,7 @@ impl Count {
     #[inline]
     pub fn value(self) -> f64 {
         // The exponent and the fraction lie as in a double, only less of each.
-        const BIAS: u64 = 1023 + Count::LEAST as u64 - 32;
+        const BIAS: u64 = 1023 + TermWeight::LEAST as u64 - 32;
         f64::from_bits((u64::from(self.0) << (52 - Self::FRACTION)) + (BIAS << 52))
     }
 
@@ -89,7 +89,7 @@ impl Count {
     #[must_use]
     #[inline]
     pub fn single(self) -> f32 {
-        const BIAS: u32 = 127 + Count::LEAST - 32;
+        const BIAS: u32 = 127 + TermWeight::LEAST - 32;
         f32::from_bits((u32::from(self.0) << (23 - Self::FRACTION)) + (BIAS << 23))
     }
 }
@@ -100,7 +100,7 @@ pub struct Word {
     /// Which word it is.
     pub hash: u64,
     /// c(t).
-    pub count: Count,
+    pub count: TermWeight,
 }
 
 /// The words of a trace, at most [`MOST_WORDS`], in the order of their hashes. They do not depend on the order of the steps.
@@ -137,7 +137,9 @@ impl Words {
             .chunk_by(|(hash, _), (other, _)| hash == other)
             .map(|equal| Word {
                 hash: equal[0].0,
-                count: Count::of_units(equal.iter().fold(0, |sum, (_, share)| sum.saturating_add(*share))),
+                count: TermWeight::of_units(
+                    equal.iter().fold(0, |sum, (_, share)| sum.saturating_add(*share)),
+                ),
             });
         Self::choose(words.collect())
     }
@@ -388,19 +390,19 @@ mod tests {
         {
             #[allow(clippy::cast_precision_loss)]
             let expected = (units as f64 / UNITS).clamp(2.0_f64.powi(-16), 65_520.0);
-            let value = Count::of_units(units).value();
+            let value = TermWeight::of_units(units).value();
             assert!(
                 (value / expected - 1.0).abs() <= 1.0 / 4096.0,
                 "{units} {value} {expected}"
             );
         }
         for code in 0..=u16::MAX {
-            let count = Count::from_code(code);
+            let count = TermWeight::from_code(code);
             assert_eq!(f64::from(count.single()), count.value());
         }
-        assert_eq!(Count::of_units(1 << 32).value(), 1.0);
-        assert_eq!(Count::of_units(u64::MAX).code(), u16::MAX);
-        assert!(Count::of_units(5 << 32) > Count::of_units(4 << 32));
+        assert_eq!(TermWeight::of_units(1 << 32).value(), 1.0);
+        assert_eq!(TermWeight::of_units(u64::MAX).code(), u16::MAX);
+        assert!(TermWeight::of_units(5 << 32) > TermWeight::of_units(4 << 32));
     }
 
     #[test]

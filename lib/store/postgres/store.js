@@ -124,12 +124,12 @@ class PgVectorStore {
   }
 
   /**
-   * The methods of the scorers that it serves.
+   * How the scorers compare that it serves.
    *
-   * @returns {NoveltyMethod[]}
+   * @returns {NoveltyMethod}
    */
-  get methods() {
-    return [this.#settings.novelty];
+  get novelty() {
+    return this.#settings.novelty;
   }
 
   /**

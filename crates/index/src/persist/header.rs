@@ -11,20 +11,11 @@ use crate::vectors::{ModelIdentity, Origin};
 
 pub(super) const FORMAT: &str = "knowledgepulse-vector-cache";
 
-/// The version of a vector cache that is written.
+/// The version of a vector cache.
 pub(super) const VECTORS: &str = "4";
 
-/// The version of a trace memory that is written.
+/// The version of a trace memory.
 pub(super) const TRACES: &str = "5";
-
-/// The versions of vector caches that are read.
-pub(super) const READ_VECTORS: [&str; 3] = ["1", "2", VECTORS];
-
-/// The versions of trace memories that are read.
-pub(super) const READ_TRACES: [&str; 2] = ["3", TRACES];
-
-/// The tensors that say how traces were scored, which older versions lack.
-const OF_SCORES: [&str; 2] = ["novelties", "fingerprints"];
 
 /// Before the header: how long it is.
 pub(super) const LENGTH_BYTES: usize = 8;
@@ -36,12 +27,8 @@ const MOST_HEADER_BYTES: u64 = 64 * 1024;
 /// such numbers, it is the largest that there is.
 pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
 
-/// Tensors that lie one after another, without those of scores unless the file is `scored`. `None` when they have more bytes than can
-/// be counted.
-pub(super) fn in_order(
-    scored: bool,
-    tensors: &[(&str, Dtype, &[usize])],
-) -> Option<Vec<(String, TensorInfo)>> {
+/// Tensors that lie one after another. `None` when they have more bytes than can be counted.
+pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(String, TensorInfo)>> {
     let mut end = 0usize;
     let tensor = |&(name, dtype, shape): &(&str, Dtype, &[usize])| {
         let elements = shape
@@ -56,32 +43,25 @@ pub(super) fn in_order(
         };
         Some((name.to_owned(), info))
     };
-    let held = tensors
-        .iter()
-        .filter(|(name, ..)| scored || !OF_SCORES.contains(name));
-    held.map(tensor).collect()
+    tensors.iter().map(tensor).collect()
 }
 
 /// The tensors of a file, in order. `None` when they have more bytes than can be counted.
 pub(super) fn tensors(
-    scored: bool,
     vectors: usize,
     dimensions: usize,
     label_bytes: usize,
 ) -> Option<Vec<(String, TensorInfo)>> {
-    in_order(
-        scored,
-        &[
-            ("added", Dtype::I64, &[vectors]),
-            ("label_ends", Dtype::U64, &[vectors]),
-            ("novelties", Dtype::F64, &[vectors]),
-            ("vectors", Dtype::F32, &[vectors, dimensions]),
-            ("labelled", Dtype::BOOL, &[vectors]),
-            ("fingerprints", Dtype::U8, &[vectors, size_of::<Fingerprint>()]),
-            ("labels", Dtype::U8, &[label_bytes]),
-            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
-        ],
-    )
+    in_order(&[
+        ("added", Dtype::I64, &[vectors]),
+        ("label_ends", Dtype::U64, &[vectors]),
+        ("novelties", Dtype::F64, &[vectors]),
+        ("vectors", Dtype::F32, &[vectors, dimensions]),
+        ("labelled", Dtype::BOOL, &[vectors]),
+        ("fingerprints", Dtype::U8, &[vectors, size_of::<Fingerprint>()]),
+        ("labels", Dtype::U8, &[label_bytes]),
+        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+    ])
 }
 
 /// What the header of a file says about what it holds.
@@ -89,16 +69,14 @@ pub(super) struct About {
     pub(super) max_elements: usize,
     pub(super) time_to_live: Option<Duration>,
     pub(super) origin: Origin,
-    /// Whether the file says how traces were scored.
-    pub(super) scored: bool,
 }
 
-/// Reads the header of a file of `length` bytes, of one of these versions. A number in it that the length contradicts is an
+/// Reads the header of a file of `length` bytes, of this version. A number in it that the length contradicts is an
 /// error, so that no memory is taken for what the file cannot hold.
 pub(super) fn read_header(
     input: &mut HashedInput<impl Read>,
     length: u64,
-    versions: &[&str],
+    version: &str,
 ) -> std::result::Result<(Metadata, About), Unreadable> {
     let shortest = (LENGTH_BYTES + CHECKSUM_BYTES) as u64;
     if length < shortest {
@@ -116,7 +94,7 @@ pub(super) fn read_header(
     let header: Metadata = serde_json::from_slice(&header)
         .map_err(|error| damaged(format!("its header is not that of a safetensors file: {error}")))?;
     let expected = (header.data_len() as u64).saturating_add(LENGTH_BYTES as u64 + header_length);
-    let about = About::of(&header, versions)?;
+    let about = About::of(&header, version)?;
     if length != expected {
         return Err(damaged(format!(
             "it has {length} bytes, not the {expected} of its header"
@@ -126,20 +104,19 @@ pub(super) fn read_header(
 }
 
 impl About {
-    fn of(header: &Metadata, versions: &[&str]) -> std::result::Result<Self, Unreadable> {
+    fn of(header: &Metadata, expected: &str) -> std::result::Result<Self, Unreadable> {
         let field = |name: &str| header.metadata().as_ref()?.get(name).map(String::as_str);
         if field("format") != Some(FORMAT) {
             return Err(damaged("it holds no cache"));
         }
         let version = field("version").unwrap_or("none");
-        if !versions.contains(&version) {
+        if version != expected {
             let (held, other) = match version {
-                _ if READ_TRACES.contains(&version) => ("traces", "vectors"),
-                _ if READ_VECTORS.contains(&version) => ("vectors", "traces"),
+                TRACES => ("traces", "vectors"),
+                VECTORS => ("vectors", "traces"),
                 _ => {
-                    let versions = versions.join(", ");
                     return Err(damaged(format!(
-                        "its format has version {version}, not one of {versions}"
+                        "its format has version {version}, not {expected}"
                     )));
                 }
             };
@@ -167,7 +144,6 @@ impl About {
                 model,
                 method: field("method").map(Into::into),
             },
-            scored: [VECTORS, TRACES].contains(&version),
         })
     }
 }
@@ -197,7 +173,6 @@ pub(super) struct Contents {
     pub(super) max_elements: usize,
     pub(super) time_to_live: Option<Duration>,
     pub(super) origin: Origin,
-    pub(super) scored: bool,
 }
 
 impl Contents {
@@ -206,12 +181,12 @@ impl Contents {
         input: &mut HashedInput<impl Read>,
         length: u64,
     ) -> std::result::Result<Self, Unreadable> {
-        let (header, about) = read_header(input, length, &READ_VECTORS)?;
+        let (header, about) = read_header(input, length, VECTORS)?;
         let shape = |name| header.info(name).map(|info| &info.shape[..]);
         let (Some(&[vectors, dimensions]), Some(&[label_bytes])) = (shape("vectors"), shape("labels")) else {
             return Err(damaged("it lacks the tensors of a cache"));
         };
-        let expected = tensors(about.scored, vectors, dimensions, label_bytes).unwrap_or_default();
+        let expected = tensors(vectors, dimensions, label_bytes).unwrap_or_default();
         if !(1..=LARGEST_NUMBER).contains(&dimensions) {
             return Err(damaged("its tensors are not those of a cache"));
         }
@@ -223,7 +198,6 @@ impl Contents {
             max_elements: about.max_elements,
             time_to_live: about.time_to_live,
             origin: about.origin,
-            scored: about.scored,
         })
     }
 }

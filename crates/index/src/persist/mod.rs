@@ -14,8 +14,8 @@
 //! They lie in this order, the checksum at the very end, so that a file is written and read in one pass. The
 //! metadata of the header are strings: `format` and `version`, `max_elements`, `ttl_ms` unless vectors live for ever,
 //! `saved_at` (as `added`), and as far as they are known, of the model `model`, `dtype` and `model_sha256`, and the
-//! `method` by which traces became vectors. This is version 4. Files of version 2 have neither `novelties` nor `fingerprints`, and those
-//! of version 1 no `method` either. Versions 3 and 5 hold a [trace memory](traces).
+//! `method` by which traces became vectors. This is version 4; version 5 holds a [trace
+//! memory](traces). No other version is read.
 
 mod header;
 mod snapshot;
@@ -73,7 +73,7 @@ impl VectorCache {
     /// length and its number of vectors justify.
     ///
     /// # Errors
-    /// [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`], [`Error::OutOfMemory`].
+    /// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`], [`Error::OutOfMemory`].
     pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
         Self::load_unless_cancelled(path, options, &Call::default())
     }
@@ -110,17 +110,11 @@ impl VectorCache {
         let skipped = contents.vectors.saturating_sub(cache.options.max_elements);
         let added: Vec<i64> = input.read_values(contents.vectors)?;
         let ends: Vec<u64> = input.read_values(contents.vectors)?;
-        let novelties: Vec<f64> = input.read_values(if contents.scored { contents.vectors } else { 0 })?;
+        let novelties: Vec<f64> = input.read_values(contents.vectors)?;
         require_ascending("label_ends", &ends)?;
         let added = moments(&added, now, clock);
         cache.read_vectors(&mut input, added, skipped)?;
-        let labels = Labels {
-            labelled: input.read_values(contents.vectors)?,
-            ends,
-            fingerprints: input.read_values(novelties.len())?,
-            novelties,
-            bytes: input.read_values(contents.label_bytes)?,
-        };
+        let labels = Labels::read(&mut input, ends, novelties, contents.label_bytes)?;
         for (index, label) in labels.iter().enumerate() {
             let label = label?;
             if let Some(kept) = index.checked_sub(skipped) {
@@ -190,7 +184,7 @@ impl VectorCache {
 /// Opens the file at `path` and has `read` read it, which is given its size in bytes. The call can be cancelled until that is over.
 ///
 /// # Errors
-/// [`Error::Aborted`], [`Error::CacheNotFound`], [`Error::CacheDamaged`], [`Error::CacheOtherKind`], [`Error::CacheIo`],
+/// [`Error::Aborted`], [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`],
 /// [`Error::OutOfMemory`].
 fn read_file<T>(
     path: &Path,
@@ -200,10 +194,10 @@ fn read_file<T>(
     let failed = |source: io::Error| {
         let path = path.into();
         if source.kind() == io::ErrorKind::NotFound {
-            return Error::CacheNotFound { path };
+            return Error::MemoryNotFound { path };
         }
         let action = "read";
-        Error::CacheIo { path, action, source }
+        Error::MemoryIo { path, action, source }
     };
     // Opening a pipe would block until another process writes to it.
     require_regular(&fs::metadata(path).map_err(failed)?).map_err(failed)?;
@@ -211,11 +205,11 @@ fn read_file<T>(
     let length = file.metadata().map_err(failed)?.len();
     read(UnlessCancelled { file, call }, length).map_err(|failure| match failure {
         _ if call.is_cancelled() => Error::Aborted,
-        Unreadable::Damaged(reason) => Error::CacheDamaged {
+        Unreadable::Damaged(reason) => Error::MemoryDamaged {
             path: path.into(),
             reason,
         },
-        Unreadable::OtherKind { held, other } => Error::CacheOtherKind {
+        Unreadable::OtherKind { held, other } => Error::MemoryOtherKind {
             path: path.into(),
             held,
             other,
@@ -338,13 +332,29 @@ impl From<Error> for Unreadable {
 struct Labels {
     labelled: Vec<u8>,
     ends: Vec<u64>,
-    /// How each trace was scored; empty if the file does not say.
+    /// The novelty that each trace was scored with; NaN if that is not known.
     novelties: Vec<f64>,
     fingerprints: Vec<Fingerprint>,
     bytes: Vec<u8>,
 }
 
 impl Labels {
+    /// Reads what follows the components: all of the labels but where they end, and the novelties.
+    fn read(
+        input: &mut HashedInput<impl Read>,
+        ends: Vec<u64>,
+        novelties: Vec<f64>,
+        bytes: usize,
+    ) -> std::result::Result<Self, Unreadable> {
+        Ok(Self {
+            labelled: input.read_values(ends.len())?,
+            fingerprints: input.read_values(ends.len())?,
+            bytes: input.read_values(bytes)?,
+            novelties,
+            ends,
+        })
+    }
+
     /// The label of each vector.
     fn iter(&self) -> impl Iterator<Item = std::result::Result<Option<Label>, Unreadable>> {
         let starts = std::iter::once(&0).chain(&self.ends);

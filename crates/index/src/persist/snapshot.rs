@@ -77,7 +77,7 @@ impl Snapshot {
     /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
     ///
     /// # Errors
-    /// [`Error::CacheIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
+    /// [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
     pub fn save(&self, path: &Path) -> Result<()> {
         self.save_unless_cancelled(path, &Call::default())
     }
@@ -133,7 +133,7 @@ impl Snapshot {
 
     fn header(&self, label_bytes: usize) -> std::result::Result<Vec<u8>, String> {
         let tensors =
-            tensors(true, self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
+            tensors(self.blocks.len(), self.options.dimensions, label_bytes).ok_or(TOO_MANY_BYTES)?;
         header(VECTORS, tensors, &self.options, self.clock, &self.origin)
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn write_fingerprints<'l>(
 /// Has `write` write a file, which then replaces that at `path`, unless a snapshot with a larger number is there.
 ///
 /// # Errors
-/// [`Error::Aborted`], [`Error::CacheIo`]; what was at `path` is as it was.
+/// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was.
 pub(super) fn replace_file(
     path: &Path,
     number: u64,
@@ -174,7 +174,7 @@ pub(super) fn replace_file(
         if call.is_cancelled() {
             return Error::Aborted;
         }
-        Error::CacheIo {
+        Error::MemoryIo {
             path: path.into(),
             action: "written",
             source,

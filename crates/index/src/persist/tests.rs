@@ -11,11 +11,8 @@ use twox_hash::XxHash3_128;
 
 use knowledgepulse_trace::label::MAX_LABEL_BYTES;
 
+use super::header::{FORMAT, LENGTH_BYTES};
 use super::*;
-use super::{
-    header::{FORMAT, LENGTH_BYTES, tensors},
-    snapshot::header,
-};
 use crate::vectors::{ModelIdentity, Origin, scaled::Scaled};
 
 /// The wall clock of the tests.
@@ -291,7 +288,7 @@ fn what_cannot_be_is_named() {
     assert_eq!(replaced(FORMAT, "something"), "it holds no cache");
     assert_eq!(
         replaced("\"version\":\"4\"", "\"version\":\"6\""),
-        "its format has version 6, not one of 1, 2, 4"
+        "its format has version 6, not 4"
     );
     assert_eq!(
         replaced("\"max_elements\":\"3\"", "\"max_elements\":\"-\""),
@@ -438,57 +435,11 @@ fn times_to_live_are_the_same_in_milliseconds() {
     assert_eq!(time_to_live(1e300), None);
 }
 
-/// The file of an older version with the vector `[1.0, 2.0]`, labelled `a`.
-fn of_version(version: &str, origin: &Origin) -> Vec<u8> {
-    let tensors = tensors(false, 1, 2, 1).unwrap();
-    let header = header(version, tensors, &options(3, 2, None), clock(0), origin).unwrap();
-    let parts: [&[u8]; 8] = [
-        &(header.len() as u64).to_le_bytes(),
-        &header,
-        &microseconds(clock(0)).to_le_bytes(),
-        &1u64.to_le_bytes(),
-        bytemuck::cast_slice(&[1.0f32, 2.0]),
-        &[1],
-        b"a",
-        &[0; CHECKSUM_BYTES],
-    ];
-    with_checksum(parts.concat())
-}
-
 #[test]
-fn a_file_of_version_1_is_taken_by_any_method() {
+fn a_file_says_how_its_traces_were_scored() {
     let now = Instant::now();
-    let origin = Origin {
-        method: None,
-        ..example(now).origin.clone()
-    };
-    let bytes = of_version("1", &origin);
-    for method in ["prefix", "full"] {
-        let mut copy = read(&bytes, LoadOptions::default(), now, clock(0)).unwrap();
-        assert_eq!((copy.model(), copy.method()), (origin.model.as_ref(), None));
-        let origin = Origin {
-            model: origin.model.clone(),
-            method: Some(method.into()),
-        };
-        copy.bind_origin(&origin, now).unwrap();
-        assert_eq!(copy.method(), Some(method));
-    }
-}
-
-#[test]
-fn a_file_of_version_2_says_nothing_of_scores() {
-    let now = Instant::now();
-    let origin = example(now).origin.clone();
-    let mut copy = read(&of_version("2", &origin), LoadOptions::default(), now, clock(0)).unwrap();
-    let [(_, label, _)] = &contents(&copy, now)[..] else {
-        panic!("there is one vector");
-    };
-    assert_eq!(label.as_ref(), Some(&Label::from("a")));
-    assert_eq!(copy.origin, origin);
-    assert!(copy.novelties(now).is_empty());
-    let mut example = example(now);
     let copied = read(
-        &written(&mut example, now, clock(0)),
+        &written(&mut example(now), now, clock(0)),
         LoadOptions::default(),
         now,
         clock(0),
@@ -503,7 +454,7 @@ fn a_file_is_replaced_and_loaded() {
     let path = directory.path().join("memory.safetensors");
     let now = Instant::now();
     let missing = VectorCache::load(&path, LoadOptions::default()).unwrap_err();
-    assert_eq!(missing.code(), "ERR_CACHE_NOT_FOUND");
+    assert_eq!(missing.code(), "ERR_MEMORY_NOT_FOUND");
     let mut cache = example(now);
     for _ in 0..2 {
         cache.snapshot(now, SystemTime::now()).save(&path).unwrap();
@@ -514,7 +465,7 @@ fn a_file_is_replaced_and_loaded() {
     }
     fs::write(&path, "vectors").unwrap();
     let error = VectorCache::load(&path, LoadOptions::default()).unwrap_err();
-    assert_eq!(error.code(), "ERR_CACHE_DAMAGED");
+    assert_eq!(error.code(), "ERR_MEMORY_DAMAGED");
     assert!(
         error.to_string().starts_with(&path.display().to_string()),
         "{error}"
@@ -535,22 +486,22 @@ fn what_is_no_file_stays_as_it_is() {
     let nowhere = directory.path().join("missing").join("file");
     for path in [directory.path(), &nowhere, Path::new("")] {
         let error = snapshot.save(path).unwrap_err();
-        assert_eq!(error.code(), "ERR_CACHE_IO");
+        assert_eq!(error.code(), "ERR_MEMORY_IO");
         let error = VectorCache::load(path, LoadOptions::default()).unwrap_err();
-        assert!(["ERR_CACHE_IO", "ERR_CACHE_NOT_FOUND"].contains(&error.code()));
+        assert!(["ERR_MEMORY_IO", "ERR_MEMORY_NOT_FOUND"].contains(&error.code()));
     }
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0);
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
         let device = Path::new("/dev/null");
-        assert_eq!(snapshot.save(device).unwrap_err().code(), "ERR_CACHE_IO");
+        assert_eq!(snapshot.save(device).unwrap_err().code(), "ERR_MEMORY_IO");
         assert!(fs::metadata(device).unwrap().file_type().is_char_device());
         assert_eq!(
             VectorCache::load(device, LoadOptions::default())
                 .unwrap_err()
                 .code(),
-            "ERR_CACHE_IO"
+            "ERR_MEMORY_IO"
         );
     }
 }
@@ -582,7 +533,7 @@ fn links_and_permissions_stay() {
     File::create(place("other")).unwrap();
     snapshot.save(&place("new")).unwrap();
     assert_eq!(mode("new"), mode("other"));
-    assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_CACHE_IO");
+    assert_eq!(snapshot.save(&place("loop")).unwrap_err().code(), "ERR_MEMORY_IO");
 }
 
 #[cfg_attr(miri, ignore = "about the file system")]

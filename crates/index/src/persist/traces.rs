@@ -9,14 +9,13 @@
 //! | `words`      | U64, words                | the XXH3-64 of each word                                                |
 //! | `terms`      | U32, words of all traces  | for each word of each trace, its place in `words`; in the order of hashes |
 //! | `vectors`    | F32, traces by dimensions | the embeddings, oldest first; none if words alone are compared          |
-//! | `counts`     | U16, words of all traces  | c(t), as [`Count::code`] gives it                                       |
+//! | `counts`     | U16, words of all traces  | c(t), as [`TermWeight::code`] gives it                                       |
 //! | `labelled`   | BOOL, traces              | whether it has a label                                                  |
 //! | `fingerprints` | U8, traces by 16        | its fingerprint; zeros where the novelty is not known                   |
 //! | `labels`     | U8, bytes                 | the labels one after another, in UTF-8                                  |
 //! | `checksum`   | U8, 16                    | the XXH3-128 of all bytes before it, the highest byte first             |
 //!
-//! The metadata are those of a vector cache, where `method` is `lexical` or `full`. Files of version 3 have
-//! neither `novelties` nor `fingerprints`.
+//! The metadata are those of a vector cache, where `method` is `lexical` or `full`.
 
 use std::{
     io::{self, Read, Write},
@@ -30,20 +29,21 @@ use safetensors::tensor::{Dtype, TensorInfo};
 use knowledgepulse_error::{Call, Error, Result, fault};
 use knowledgepulse_trace::{
     label::Fingerprint,
-    words::{Count, MOST_WORDS},
+    words::{MOST_WORDS, TermWeight},
 };
 
 use super::{
     CHECKSUM_BYTES, Labels, LoadOptions, Unreadable, damaged,
-    header::{LARGEST_NUMBER, READ_TRACES, TRACES, in_order, read_header, require_tensors},
+    header::{LARGEST_NUMBER, TRACES, in_order, read_header, require_tensors},
     microseconds, moments, read_file, require_ascending,
     snapshot::{NEXT_NUMBER, TOO_MANY_BYTES, header, replace_file, write_fingerprints, write_novelties},
     streams::{BUFFER_BYTES, HashedInput, HashedOutput},
 };
 use crate::{
+    method::Method,
     moment::Moment,
     simd::GROUP,
-    traces::{Held, Method, TraceMemory},
+    traces::{Document, TraceMemory},
     vectors::{Options, Origin, blocks::Blocks},
 };
 
@@ -52,7 +52,7 @@ use crate::{
 pub struct TraceSnapshot {
     options: Options,
     method: Method,
-    held: Vec<Arc<Held>>,
+    held: Vec<Arc<Document>>,
     hashes: Vec<u64>,
     vectors: Blocks,
     origin: Origin,
@@ -85,7 +85,7 @@ impl TraceMemory {
     /// The memory in the file at `path`, as old as the wall clock says.
     ///
     /// # Errors
-    /// Those of [`VectorCache::load`](crate::vectors::VectorCache::load); [`Error::CacheOtherKind`] is for a file of vectors alone.
+    /// Those of [`VectorCache::load`](crate::vectors::VectorCache::load); [`Error::MemoryOtherKind`] is for a file of vectors alone.
     pub fn load(path: &Path, options: LoadOptions) -> Result<Self> {
         Self::load_unless_cancelled(path, options, &Call::default())
     }
@@ -113,17 +113,16 @@ impl TraceMemory {
     ) -> std::result::Result<Self, Unreadable> {
         let mut input = HashedInput::new(io::BufReader::with_capacity(BUFFER_BYTES, input));
         fault::point("load");
-        let (header, about) = read_header(&mut input, length, &READ_TRACES)?;
+        let (header, about) = read_header(&mut input, length, TRACES)?;
         let shape = |name| header.info(name).map(|info| &info.shape[..]);
         let (Some(&[traces, dimensions]), Some(&[label_bytes]), Some(&[words]), Some(&[terms])) =
             (shape("vectors"), shape("labels"), shape("words"), shape("terms"))
         else {
             return Err(damaged("it lacks the tensors of a trace memory"));
         };
-        let expected =
-            tensors(about.scored, traces, dimensions, label_bytes, words, terms).unwrap_or_default();
+        let expected = tensors(traces, dimensions, label_bytes, words, terms).unwrap_or_default();
         require_tensors(&header, &expected)?;
-        let method = about.origin.method.as_deref().and_then(Method::from_name);
+        let method = about.origin.method.as_deref().and_then(Method::of_traces);
         let method =
             method.ok_or_else(|| damaged("it does not say by which method its traces are compared"))?;
         if dimensions > LARGEST_NUMBER || (method == Method::Full) != (dimensions > 0) {
@@ -138,7 +137,7 @@ impl TraceMemory {
         let added: Vec<i64> = input.read_values(traces)?;
         let label_ends: Vec<u64> = input.read_values(traces)?;
         let term_ends: Vec<u64> = input.read_values(traces)?;
-        let novelties: Vec<f64> = input.read_values(if about.scored { traces } else { 0 })?;
+        let novelties: Vec<f64> = input.read_values(traces)?;
         require_ascending("label_ends", &label_ends)?;
         require_ascending("term_ends", &term_ends)?;
         if term_ends.last().copied().unwrap_or(0) != terms as u64 {
@@ -162,13 +161,7 @@ impl TraceMemory {
             }
         }
         let counts: Vec<u16> = input.read_values(terms.len())?;
-        let labels = Labels {
-            labelled: input.read_values(traces)?,
-            ends: label_ends,
-            fingerprints: input.read_values(novelties.len())?,
-            novelties,
-            bytes: input.read_values(label_bytes)?,
-        };
+        let labels = Labels::read(&mut input, label_ends, novelties, label_bytes)?;
         input.require_checksum()?;
         restored.restore_words(&hashes);
         let mut start = 0;
@@ -196,7 +189,7 @@ impl TraceMemory {
                 let words = places
                     .iter()
                     .copied()
-                    .zip(counts[own].iter().copied().map(Count::from_code));
+                    .zip(counts[own].iter().copied().map(TermWeight::from_code));
                 restored.restore(label, added, words);
             }
         }
@@ -209,7 +202,7 @@ impl TraceSnapshot {
     /// Writes the state to the file at `path`, as [`Snapshot::save`](super::Snapshot::save) does.
     ///
     /// # Errors
-    /// [`Error::CacheIo`]; what was at `path` is as it was.
+    /// [`Error::MemoryIo`]; what was at `path` is as it was.
     pub fn save(&self, path: &Path) -> Result<()> {
         self.save_unless_cancelled(path, &Call::default())
     }
@@ -232,10 +225,9 @@ impl TraceSnapshot {
         let words = || self.held.iter().flat_map(|held| &held.words);
         let dimensions = match self.method {
             Method::Full => self.options.dimensions,
-            Method::Lexical => 0,
+            _ => 0,
         };
         let tensors = tensors(
-            true,
             self.held.len(),
             dimensions,
             label_bytes().sum(),
@@ -296,30 +288,26 @@ impl TraceSnapshot {
 
 /// The tensors of a file, in order. `None` when they have more bytes than can be counted.
 fn tensors(
-    scored: bool,
     traces: usize,
     dimensions: usize,
     label_bytes: usize,
     words: usize,
     terms: usize,
 ) -> Option<Vec<(String, TensorInfo)>> {
-    in_order(
-        scored,
-        &[
-            ("added", Dtype::I64, &[traces]),
-            ("label_ends", Dtype::U64, &[traces]),
-            ("term_ends", Dtype::U64, &[traces]),
-            ("novelties", Dtype::F64, &[traces]),
-            ("words", Dtype::U64, &[words]),
-            ("terms", Dtype::U32, &[terms]),
-            ("vectors", Dtype::F32, &[traces, dimensions]),
-            ("counts", Dtype::U16, &[terms]),
-            ("labelled", Dtype::BOOL, &[traces]),
-            ("fingerprints", Dtype::U8, &[traces, size_of::<Fingerprint>()]),
-            ("labels", Dtype::U8, &[label_bytes]),
-            ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
-        ],
-    )
+    in_order(&[
+        ("added", Dtype::I64, &[traces]),
+        ("label_ends", Dtype::U64, &[traces]),
+        ("term_ends", Dtype::U64, &[traces]),
+        ("novelties", Dtype::F64, &[traces]),
+        ("words", Dtype::U64, &[words]),
+        ("terms", Dtype::U32, &[terms]),
+        ("vectors", Dtype::F32, &[traces, dimensions]),
+        ("counts", Dtype::U16, &[terms]),
+        ("labelled", Dtype::BOOL, &[traces]),
+        ("fingerprints", Dtype::U8, &[traces, size_of::<Fingerprint>()]),
+        ("labels", Dtype::U8, &[label_bytes]),
+        ("checksum", Dtype::U8, &[CHECKSUM_BYTES]),
+    ])
 }
 
 #[cfg(test)]

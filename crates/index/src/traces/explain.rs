@@ -74,7 +74,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        traces::{Method, TraceEntry, TraceMemory},
+        method::Method,
+        traces::{TraceEntry, TraceMemory},
         vectors::Options,
     };
     use std::time::Instant;

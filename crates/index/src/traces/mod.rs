@@ -22,50 +22,23 @@ use knowledgepulse_error::{Error, Result, fault};
 use knowledgepulse_os::return_freed_memory;
 use knowledgepulse_trace::{
     label::{self, Fingerprint, Label},
-    words::{Count, Word, Words},
+    words::{TermWeight, Word, Words},
 };
 
 use crate::{
+    method::Method,
     moment::Moment,
     similarity::{NEUTRAL_NOVELTY, Similarity, Sums, combine, power},
     vectors::{ModelIdentity, Options, Origin, blocks::Blocks, require_short, scaled::Scaled},
 };
 use projection::{Projection, Sample};
-use rate::Rating;
+use rate::NormBound;
 use search::{Query, Scratch};
-use terms::{HeldWord, Posting, Terms};
+use terms::{DocumentWord, Posting, Terms};
 use transaction::Transaction;
 
 /// A memory of traces that several threads share.
 pub type SharedTraces = Mutex<TraceMemory>;
-
-/// What traces are compared by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// Their words, which needs no model.
-    Lexical,
-    /// Their words, and the embeddings of their digests.
-    Full,
-}
-
-impl Method {
-    /// What a memory, a file and an option call it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lexical => "lexical",
-            Self::Full => "full",
-        }
-    }
-
-    /// The method with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Lexical, Self::Full]
-            .into_iter()
-            .find(|method| method.name() == name)
-    }
-}
 
 /// A trace as it is compared and remembered.
 #[derive(Debug, Clone, Copy)]
@@ -144,11 +117,11 @@ pub struct StoredTrace {
 
 /// A remembered trace, without its embedding.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct Document {
     pub(crate) label: Option<Label>,
     pub(crate) added: Moment,
     /// In the order of the words' hashes.
-    pub(crate) words: Box<[HeldWord]>,
+    pub(crate) words: Box<[DocumentWord]>,
 }
 
 /// A bounded first-in-first-out memory of traces that answers which are the most similar ones, exactly.
@@ -167,8 +140,8 @@ pub struct TraceMemory {
     method: Method,
     options: Options,
     model: Option<ModelIdentity>,
-    held: VecDeque<Arc<Held>>,
-    ratings: VecDeque<Rating>,
+    held: VecDeque<Arc<Document>>,
+    ratings: VecDeque<NormBound>,
     terms: Terms,
     /// The sequence number of the trace in slot 0.
     base: u64,
@@ -234,7 +207,7 @@ impl TraceMemory {
     /// Whether traces that are compared by this method and model compare with those here.
     ///
     /// # Errors
-    /// [`Error::CacheOtherMethod`], whatever is remembered; [`Error::CacheOtherModel`] if traces are.
+    /// [`Error::MemoryOtherMethod`], whatever is remembered; [`Error::MemoryOtherModel`] if traces are.
     pub fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
         let own = Origin {
             model: if self.is_empty(now) {
@@ -279,7 +252,7 @@ impl TraceMemory {
     ///
     /// # Errors
     /// [`Error::LabelTooLong`]; with embeddings also [`Error::Dimensions`] for one that is missing or has a wrong length,
-    /// [`Error::NotFinite`], [`Error::CacheOtherModel`], [`Error::OutOfMemory`]. After an error the memory is as it was.
+    /// [`Error::NotFinite`], [`Error::MemoryOtherModel`], [`Error::OutOfMemory`]. After an error the memory is as it was.
     pub fn add(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
         self.add_batch(&[entry], now)
     }
@@ -367,7 +340,7 @@ impl TraceMemory {
             if let (Some(first), Some(other)) = (*model.get_or_insert(entry.model), entry.model)
                 && !first.agrees_with(other)
             {
-                return Err(Error::CacheOtherModel {
+                return Err(Error::MemoryOtherModel {
                     held: first.to_string(),
                     other: other.to_string(),
                 });
@@ -407,24 +380,24 @@ impl TraceMemory {
     }
 
     /// Remembers a trace of words that have places already, and the embedding that was scaled last.
-    fn remember(&mut self, label: Option<Label>, added: Moment, words: &[(u32, Count)]) {
+    fn remember(&mut self, label: Option<Label>, added: Moment, words: &[(u32, TermWeight)]) {
         let slot = self.next_slot();
         let first = self.first_slot();
         let added = self.held.back().map_or(added, |latest| latest.added.max(added));
-        let words: Box<[HeldWord]> = words
+        let words: Box<[DocumentWord]> = words
             .iter()
-            .map(|&(term, count)| HeldWord { term, count })
+            .map(|&(term, count)| DocumentWord { term, count })
             .collect();
-        let held = Arc::new(Held { label, added, words });
+        let held = Arc::new(Document { label, added, words });
         if let Some(transaction) = &mut self.transaction {
             transaction.will_add(self.departed + self.held.len() as u64);
         }
         self.held_bytes += held_bytes(&held.words);
         self.held.push_back(Arc::clone(&held));
         // It is computed when all its words have their postings.
-        self.ratings.push_back(Rating::default());
+        self.ratings.push_back(NormBound::default());
         fault::point("postings");
-        for &HeldWord { term, count } in &held.words {
+        for &DocumentWord { term, count } in &held.words {
             self.terms.add_trace(term, Posting { slot, count });
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
         }
@@ -440,9 +413,9 @@ impl TraceMemory {
     }
 
     /// The rating of a trace, by what its words are rated with.
-    fn rating(&self, held: &Held) -> Rating {
-        let mut rating = Rating::default();
-        for &HeldWord { term, count } in &held.words {
+    fn rating(&self, held: &Document) -> NormBound {
+        let mut rating = NormBound::default();
+        for &DocumentWord { term, count } in &held.words {
             rating.add(count.value(), self.terms.get(term).rated);
         }
         rating
@@ -461,7 +434,7 @@ impl TraceMemory {
         self.held_bytes -= held_bytes(&oldest.words);
         self.departed += 1;
         let first = self.first_slot();
-        for &HeldWord { term, .. } in &oldest.words {
+        for &DocumentWord { term, .. } in &oldest.words {
             self.terms.forget_oldest(term, first);
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
         }
@@ -506,7 +479,7 @@ impl TraceMemory {
     ///
     /// # Errors
     /// With embeddings, [`Error::Dimensions`] for one that is missing or has a wrong length, [`Error::NotFinite`],
-    /// [`Error::CacheOtherModel`], [`Error::OutOfMemory`].
+    /// [`Error::MemoryOtherModel`], [`Error::OutOfMemory`].
     pub fn nearest(&mut self, entry: TraceEntry, count: usize, now: Instant) -> Result<Vec<SimilarTrace>> {
         self.check(entry, now)?;
         self.evict_expired(now);
@@ -531,7 +504,7 @@ impl TraceMemory {
         };
         let mut other = Sums::default();
         let mut counts = HashMap::new();
-        for &HeldWord { term, count } in &held.words {
+        for &DocumentWord { term, count } in &held.words {
             let term = self.terms.get(term);
             let count = count.value();
             other.add(count, count, query.logarithm - term.logarithm);
@@ -542,7 +515,7 @@ impl TraceMemory {
             let shared = counts.get(&word.hash);
             WordShare {
                 hash: word.hash,
-                traces: word.term.map_or(0, |term| self.terms.get(term).traces as usize),
+                traces: word.term.map_or(0, |term| self.terms.get(term).df as usize),
                 shared: shared.is_some(),
                 weight: word.weight / query.sums.weight,
                 lexical: shared.map_or(0.0, |count| {
@@ -554,7 +527,7 @@ impl TraceMemory {
     }
 
     /// What a snapshot has: the traces, the hash of each place of a word, and the embeddings.
-    pub(crate) fn state(&mut self, now: Instant) -> (Vec<Arc<Held>>, Vec<u64>, Blocks) {
+    pub(crate) fn state(&mut self, now: Instant) -> (Vec<Arc<Document>>, Vec<u64>, Blocks) {
         self.evict_expired(now);
         (
             self.held.iter().cloned().collect(),
@@ -585,15 +558,15 @@ impl TraceMemory {
         &mut self,
         label: Option<Label>,
         added: Moment,
-        words: impl Iterator<Item = (u32, Count)>,
+        words: impl Iterator<Item = (u32, TermWeight)>,
     ) {
         let slot = self.next_slot();
-        let words: Box<[HeldWord]> = words.map(|(term, count)| HeldWord { term, count }).collect();
-        for &HeldWord { term, count } in &words {
+        let words: Box<[DocumentWord]> = words.map(|(term, count)| DocumentWord { term, count }).collect();
+        for &DocumentWord { term, count } in &words {
             self.terms.add_trace(term, Posting { slot, count });
         }
         self.held_bytes += held_bytes(&words);
-        self.held.push_back(Arc::new(Held { label, added, words }));
+        self.held.push_back(Arc::new(Document { label, added, words }));
     }
 
     /// Rates all traces, which costs far less than to do it one after another.
@@ -655,7 +628,7 @@ impl TraceMemory {
     /// The bytes that the traces take, beside their labels; expired ones too.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let ratings = self.held.len() * (size_of::<Rating>() + size_of::<Arc<Held>>());
+        let ratings = self.held.len() * (size_of::<NormBound>() + size_of::<Arc<Document>>());
         let vectors = if self.method == Method::Full {
             self.vectors.bytes() + self.sample.bytes() + self.projection.bytes()
         } else {
@@ -682,7 +655,7 @@ impl TraceMemory {
     }
 
     /// Whether the age of a trace has reached the time to live.
-    fn is_expired(&self, held: &Held, now: Moment) -> bool {
+    fn is_expired(&self, held: &Document, now: Moment) -> bool {
         let time_to_live = self.options.time_to_live;
         time_to_live.is_some_and(|time_to_live| held.added.age(now) >= time_to_live)
     }
@@ -706,8 +679,8 @@ fn bound(lexical: f64, contained: f64, embedded: Option<f64>) -> f64 {
 }
 
 /// The bytes of a trace's words, with what the allocator and the counters of an `Arc` take.
-fn held_bytes(words: &[HeldWord]) -> usize {
-    size_of_val(words) + size_of::<Held>() + 4 * size_of::<usize>()
+fn held_bytes(words: &[DocumentWord]) -> usize {
+    size_of_val(words) + size_of::<Document>() + 4 * size_of::<usize>()
 }
 
 #[cfg(test)]

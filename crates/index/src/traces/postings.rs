@@ -5,7 +5,7 @@
 //!
 //! | bytes       | what                                                                                    |
 //! | ----------- | --------------------------------------------------------------------------------------- |
-//! | 4           | which word it is: its number in [`Sought::words`]                                       |
+//! | 4           | which word it is: its number in [`CandidateQuery::words`]                                       |
 //! | 4           | how many bytes follow                                                                   |
 //! | 4 per block | the highest bit, which no posting has, and the number of the block; after that its own: |
 //! | 4 per trace | 2 for the distance to the first position of the block, 2 for the [weight](super::statistics::WEIGHT_PARTS) |
@@ -23,7 +23,7 @@ use super::{
 
 /// The words by which traces like some others are looked for.
 #[derive(Debug, Clone, Default)]
-pub struct Sought {
+pub struct CandidateQuery {
     /// All of them.
     pub words: Vec<u64>,
     /// For each of the others: the numbers of its words, and how much each counts.
@@ -40,7 +40,7 @@ struct Block<'b> {
     postings: &'b Units,
 }
 
-impl Sought {
+impl CandidateQuery {
     /// The words for `traces`, each of which has at most `most`, by which about `budget` traces are found in all, in a memory of
     /// `memory` traces.
     #[must_use]

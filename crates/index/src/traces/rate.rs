@@ -26,7 +26,7 @@ const SLACK: f64 = 1e-3;
 
 /// What is known of a remembered trace.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Rating {
+pub(super) struct NormBound {
     /// The square root of A.
     pub(super) root: f64,
     /// B.
@@ -35,7 +35,7 @@ pub(super) struct Rating {
     square: f64,
 }
 
-impl Rating {
+impl NormBound {
     /// Adds a word to the sums.
     pub(super) fn add(&mut self, count: f64, logarithm: f64) {
         let squared = count * count;
@@ -54,7 +54,7 @@ impl Rating {
 }
 
 /// Has the sums of all traces with a word follow its logarithm, if that has gone too far. `first` is the slot of the oldest trace.
-pub(super) fn follow(terms: &mut Terms, place: u32, ratings: &mut VecDeque<Rating>, first: u32) {
+pub(super) fn follow(terms: &mut Terms, place: u32, ratings: &mut VecDeque<NormBound>, first: u32) {
     let term = terms.get_mut(place);
     let (before, after) = (term.rated, term.logarithm);
     if (after - before).abs() <= DRIFT {

@@ -20,12 +20,13 @@ use knowledgepulse_error::{Error, Result};
 use knowledgepulse_trace::words::Words;
 
 use super::{
-    Held, Method, TraceMemory, bound,
+    Document, TraceMemory, bound,
     projection::Projected,
-    rate::Rating,
-    terms::{HeldWord, Posting, Terms},
+    rate::NormBound,
+    terms::{DocumentWord, Posting, Terms},
 };
 use crate::{
+    method::Method,
     simd,
     similarity::{Similarity, Sums},
     vectors::{
@@ -100,10 +101,10 @@ impl Query {
     }
 
     /// L and C with a remembered trace.
-    fn compare(&self, held: &Held, terms: &Terms) -> (f64, f64) {
+    fn compare(&self, held: &Document, terms: &Terms) -> (f64, f64) {
         let (mut own, mut shared) = (Sums::default(), Sums::default());
         let mut words = self.words.iter().peekable();
-        for &HeldWord { term, count } in &held.words {
+        for &DocumentWord { term, count } in &held.words {
             let term = terms.get(term);
             let (count, weight) = (count.value(), self.logarithm - term.logarithm);
             own.add(count, count, weight);
@@ -240,7 +241,7 @@ impl<'t> Remaining<'t> {
         &self,
         query: &Query,
         sums: &[PostingSums],
-        ratings: &VecDeque<Rating>,
+        ratings: &VecDeque<NormBound>,
         could_win: impl Fn(Bound) -> bool,
         bounds: &mut [Bound],
         promising: &mut Several,

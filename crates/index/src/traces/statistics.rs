@@ -15,7 +15,7 @@
 //! | 16 per word     | the same of the other words, which only those need who count on; these bytes can be left out  |
 //!
 //! All of it is little-endian. A trace is its words, in the order of their hashes, with 8 bytes for the hash and 2 for the
-//! [code of the count](Count::code) of each, and after them its embedding in single precision, if embeddings are compared.
+//! [code of the count](TermWeight::code) of each, and after them its embedding in single precision, if embeddings are compared.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,7 +23,7 @@ use std::{
 };
 
 use knowledgepulse_error::{Error, Result};
-use knowledgepulse_trace::words::{Count, Word, Words};
+use knowledgepulse_trace::words::{TermWeight, Word, Words};
 
 use super::{
     Method,
@@ -97,7 +97,7 @@ impl PackedTrace {
         };
         let word = |&[a, b, c, d, e, f, g, h, low, high]: &[u8; WORD_BYTES]| Word {
             hash: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            count: Count::from_code(u16::from_le_bytes([low, high])),
+            count: TermWeight::from_code(u16::from_le_bytes([low, high])),
         };
         let words = Words::from_stored(words.iter().map(word).collect()).ok_or_else(damaged)?;
         let vector = singles(vector);

@@ -5,14 +5,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use smallvec::SmallVec;
 
-use knowledgepulse_trace::words::Count;
+use knowledgepulse_trace::words::TermWeight;
 
 /// A word of a remembered trace: the place of its [`Term`], and c(t). Packed, because there are hundreds in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, packed(2))]
-pub(crate) struct HeldWord {
+pub(crate) struct DocumentWord {
     pub(crate) term: u32,
-    pub(crate) count: Count,
+    pub(crate) count: TermWeight,
 }
 
 /// A trace that contains a word: its slot, and c(t).
@@ -20,15 +20,15 @@ pub(crate) struct HeldWord {
 #[repr(C, packed(2))]
 pub(crate) struct Posting {
     pub(crate) slot: u32,
-    pub(crate) count: Count,
+    pub(crate) count: TermWeight,
 }
 
 /// A word that is remembered.
 #[derive(Debug)]
 pub(crate) struct Term {
     pub(crate) hash: u64,
-    /// How many remembered traces contain it.
-    pub(crate) traces: u32,
+    /// Document frequency: how many remembered traces contain it.
+    pub(crate) df: u32,
     /// ln of that.
     pub(crate) logarithm: f64,
     /// What `logarithm` was when the traces with this word were last [rated](super::rate): at most
@@ -42,7 +42,7 @@ impl Term {
     fn new(hash: u64) -> Self {
         Self {
             hash,
-            traces: 0,
+            df: 0,
             logarithm: 0.0,
             rated: 0.0,
             postings: SmallVec::new(),
@@ -51,7 +51,7 @@ impl Term {
 
     /// The remembered traces that contain the word, the oldest first.
     pub(crate) fn postings(&self) -> &[Posting] {
-        &self.postings[self.postings.len() - self.traces as usize..]
+        &self.postings[self.postings.len() - self.df as usize..]
     }
 
     /// The bytes of the postings beyond those that lie in the term itself.
@@ -63,9 +63,9 @@ impl Term {
         }
     }
 
-    fn set_traces(&mut self, traces: u32) {
-        self.traces = traces;
-        self.logarithm = f64::from(traces.max(1)).ln();
+    fn set_df(&mut self, df: u32) {
+        self.df = df;
+        self.logarithm = f64::from(df.max(1)).ln();
     }
 }
 
@@ -114,7 +114,7 @@ impl Terms {
     pub(crate) fn finish_restoring(&mut self) {
         for (place, term) in (0..).zip(&mut self.terms) {
             term.rated = term.logarithm;
-            if term.traces == 0 {
+            if term.df == 0 {
                 if self.places.get(&term.hash) == Some(&place) {
                     self.places.remove(&term.hash);
                 }
@@ -166,8 +166,8 @@ impl Terms {
             term.postings.reserve_exact((term.postings.len() / 8).max(2));
         }
         term.postings.push(posting);
-        term.set_traces(term.traces + 1);
-        if term.traces == 1 {
+        term.set_df(term.df + 1);
+        if term.df == 1 {
             term.rated = term.logarithm;
         }
         self.spilled_bytes += term.spilled_bytes();
@@ -179,16 +179,16 @@ impl Terms {
     pub(crate) fn forget_oldest(&mut self, place: u32, first: u32) {
         let term = self.get_mut(place);
         if term.postings().first().is_some_and(|oldest| oldest.slot < first) {
-            term.set_traces(term.traces - 1);
+            term.set_df(term.df - 1);
         }
     }
 
     /// Undoes [`Terms::forget_oldest`] for a trace whose posting was not removed; `slot` is its slot.
     pub(crate) fn restore_oldest(&mut self, place: u32, slot: u32) {
         let term = self.get_mut(place);
-        let forgotten = term.postings.len() - term.traces as usize;
+        let forgotten = term.postings.len() - term.df as usize;
         if forgotten > 0 && term.postings[forgotten - 1].slot == slot {
-            term.set_traces(term.traces + 1);
+            term.set_df(term.df + 1);
         }
     }
 
@@ -197,7 +197,7 @@ impl Terms {
         let term = self.get_mut(place);
         if term.postings().last().is_some_and(|newest| newest.slot == slot) {
             term.postings.pop();
-            term.set_traces(term.traces - 1);
+            term.set_df(term.df - 1);
         }
         if term.postings.is_empty() {
             self.remove(place);
@@ -209,10 +209,10 @@ impl Terms {
         /// With fewer it is not worth moving the others.
         const FORGOTTEN: usize = 64;
         let term = &mut self.terms[place as usize];
-        if term.traces == 0 {
+        if term.df == 0 {
             return self.remove(place);
         }
-        let forgotten = term.postings.len() - term.traces as usize;
+        let forgotten = term.postings.len() - term.df as usize;
         if forgotten > FORGOTTEN.max(term.postings.len() / 8) || term.postings.len() <= FORGOTTEN {
             let before = term.spilled_bytes();
             term.postings.drain(..forgotten);

@@ -3,7 +3,7 @@ use knowledgepulse_trace::{fixtures::with_texts, words::MOST_WORDS};
 use super::*;
 use super::{
     draft::TraceDraft,
-    postings::Sought,
+    postings::CandidateQuery,
     statistics::{PackedTrace, Statistics, WEIGHT_PARTS},
 };
 use crate::{
@@ -460,7 +460,7 @@ fn assert_rated(memory: &TraceMemory, query: &Sketch) -> std::result::Result<(),
     prop_assert_eq!(memory.held.len(), memory.ratings.len());
     for (held, rating) in memory.held.iter().zip(&memory.ratings) {
         let mut squared = 0.0;
-        for &HeldWord { term, count } in &held.words {
+        for &DocumentWord { term, count } in &held.words {
             squared += (count.value() * (query.logarithm - memory.terms.get(term).logarithm)).powi(2);
         }
         let least = rating.least_length(query.logarithm);
@@ -710,7 +710,7 @@ fn after_an_error_nothing_has_changed() {
                 model: Some(&quantized),
                 ..good
             },
-            "ERR_CACHE_OTHER_MODEL",
+            "ERR_MEMORY_OTHER_MODEL",
         ),
     ];
     for (entry, code) in bad {
@@ -727,7 +727,7 @@ fn after_an_error_nothing_has_changed() {
     assert_eq!(memory.model(), Some(&single));
     assert_eq!(
         memory.compare(bad[3].0, now).unwrap_err().code(),
-        "ERR_CACHE_OTHER_MODEL"
+        "ERR_MEMORY_OTHER_MODEL"
     );
     let origin = Origin {
         model: None,
@@ -735,7 +735,7 @@ fn after_an_error_nothing_has_changed() {
     };
     assert_eq!(
         memory.check_origin(&origin, now).unwrap_err().code(),
-        "ERR_CACHE_OTHER_METHOD"
+        "ERR_MEMORY_OTHER_METHOD"
     );
 }
 
@@ -1000,7 +1000,7 @@ fn candidates_by_postings_are_those_of_adding_up() {
     let traces: Vec<_> = (0..300).map(pack).collect();
     let statistics = Statistics::of(&traces, traces.len(), 0);
     let queries = [pack(12), pack(1234), pack(0)];
-    let sought = Sought::of(&queries, &statistics, 100, 1e9, 300.0);
+    let sought = CandidateQuery::of(&queries, &statistics, 100, 1e9, 300.0);
     for block in [1, 64, 4096] {
         let mut blocks: BTreeMap<(u32, u64), Vec<u8>> = BTreeMap::new();
         let mut sums = vec![vec![0.0; traces.len()]; queries.len()];

@@ -7,12 +7,13 @@
 use std::{ops::Range, sync::Arc, time::Instant};
 
 use super::{
-    Held, Method, TraceMemory, held_bytes,
+    Document, TraceMemory, held_bytes,
     projection::Sample,
-    rate::{self, Rating},
-    terms::HeldWord,
+    rate::{self, NormBound},
+    terms::DocumentWord,
 };
 use crate::{
+    method::Method,
     moment::Moment,
     shared::Shared,
     vectors::{ModelIdentity, blocks::Placed},
@@ -36,7 +37,7 @@ pub(super) struct Transaction {
 #[derive(Debug)]
 enum Change {
     Added(u64),
-    Forgotten(u64, Arc<Held>),
+    Forgotten(u64, Arc<Document>),
 }
 
 impl Transaction {
@@ -46,7 +47,7 @@ impl Transaction {
     }
 
     /// Notes that the oldest trace, which has this sequence number, is forgotten next.
-    pub(super) fn will_forget(&mut self, sequence: u64, oldest: Arc<Held>) {
+    pub(super) fn will_forget(&mut self, sequence: u64, oldest: Arc<Document>) {
         self.changes.push(Change::Forgotten(sequence, oldest));
     }
 
@@ -184,7 +185,7 @@ impl TraceMemory {
         let first = self.first_slot();
         #[allow(clippy::cast_possible_truncation)] // Below MOST_SLOTS.
         let slot = first + self.held.len() as u32;
-        for &HeldWord { term, .. } in &newest.words {
+        for &DocumentWord { term, .. } in &newest.words {
             self.terms.forget_newest(term, slot);
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
         }
@@ -198,16 +199,16 @@ impl TraceMemory {
     }
 
     /// Undoes [`TraceMemory::forget_oldest`], as far as that has come, for the trace with this sequence number.
-    fn restore_oldest(&mut self, sequence: u64, held: Arc<Held>, emptied: &mut Vec<Placed>) {
+    fn restore_oldest(&mut self, sequence: u64, held: Arc<Document>, emptied: &mut Vec<Placed>) {
         if self.departed <= sequence {
             return;
         }
         self.departed = sequence;
         self.held_bytes += held_bytes(&held.words);
         self.held.push_front(Arc::clone(&held));
-        self.ratings.push_front(Rating::default());
+        self.ratings.push_front(NormBound::default());
         let first = self.first_slot();
-        for &HeldWord { term, .. } in &held.words {
+        for &DocumentWord { term, .. } in &held.words {
             self.terms.restore_oldest(term, first);
             rate::follow(&mut self.terms, term, &mut self.ratings, first);
         }

@@ -85,7 +85,7 @@ impl std::fmt::Display for ModelIdentity {
 pub struct Origin {
     /// The model.
     pub model: Option<ModelIdentity>,
-    /// The name of the method by which a trace became vectors, as in [`PREFIX`](crate::memory::PREFIX). Two
+    /// The name of the method by which a trace became vectors, a [`Method::name`](crate::method::Method::name). Two
     /// methods embed different parts of a trace, so a duplicate is far from itself across them.
     pub method: Option<String>,
 }
@@ -94,18 +94,18 @@ impl Origin {
     /// Whether vectors of the two compare.
     ///
     /// # Errors
-    /// [`Error::CacheOtherModel`] or [`Error::CacheOtherMethod`], for a cache that holds vectors of this origin.
+    /// [`Error::MemoryOtherModel`] or [`Error::MemoryOtherMethod`], for a cache that holds vectors of this origin.
     pub(crate) fn require_comparable(&self, other: &Self) -> Result<()> {
         if let (Some(held), Some(other)) = (&self.model, &other.model)
             && !held.agrees_with(other)
         {
-            return Err(Error::CacheOtherModel {
+            return Err(Error::MemoryOtherModel {
                 held: held.to_string(),
                 other: other.to_string(),
             });
         }
         match (&self.method, &other.method) {
-            (Some(held), Some(other)) if held != other => Err(Error::CacheOtherMethod {
+            (Some(held), Some(other)) if held != other => Err(Error::MemoryOtherMethod {
                 held: held.clone(),
                 other: other.clone(),
             }),
@@ -231,7 +231,7 @@ impl VectorCache {
     /// Whether vectors that come from `origin` compare with those here.
     ///
     /// # Errors
-    /// [`Error::CacheOtherModel`] or [`Error::CacheOtherMethod`] if these come from another one.
+    /// [`Error::MemoryOtherModel`] or [`Error::MemoryOtherMethod`] if these come from another one.
     pub fn check_origin(&mut self, origin: &Origin, now: Instant) -> Result<()> {
         if self.is_empty(now) {
             return Ok(());

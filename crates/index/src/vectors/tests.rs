@@ -384,7 +384,7 @@ fn vectors_of_two_models_do_not_mix() {
     other_file.model.as_mut().unwrap().sha256 = Some("0".repeat(64));
     cache.bind_origin(&other_file, now).unwrap();
     let error = cache.bind_origin(&quantized, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
+    assert_eq!(error.code(), "ERR_MEMORY_OTHER_MODEL");
     assert!(error.to_string().contains("mini (fp32)"), "{error}");
     assert!(error.to_string().contains("mini (q8)"), "{error}");
     assert_eq!(cache.origin, single);
@@ -393,7 +393,7 @@ fn vectors_of_two_models_do_not_mix() {
     other.add(&[1.0], None, now).unwrap();
     other.bind_origin(&quantized, now).unwrap();
     let error = cache.append(&mut other, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_CACHE_OTHER_MODEL");
+    assert_eq!(error.code(), "ERR_MEMORY_OTHER_MODEL");
     assert_eq!((cache.len(now), other.len(now)), (1, 1));
 
     cache.clear();
@@ -413,7 +413,7 @@ fn vectors_of_two_methods_do_not_mix() {
     cache.bind_origin(&prefix, now).unwrap();
     cache.add(&[1.0], None, now).unwrap();
     let error = cache.check_origin(&full, now).unwrap_err();
-    assert_eq!(error.code(), "ERR_CACHE_OTHER_METHOD");
+    assert_eq!(error.code(), "ERR_MEMORY_OTHER_METHOD");
     for name in ["'prefix'", "'full'"] {
         assert!(error.to_string().contains(name), "{error}");
     }
@@ -635,7 +635,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
             entry(&[&[1.0, 0.0], &[f32::NAN, 0.0]], None, &ours),
             "ERR_INVALID_VECTOR",
         ),
-        (entry(good, None, &other), "ERR_CACHE_OTHER_MODEL"),
+        (entry(good, None, &other), "ERR_MEMORY_OTHER_MODEL"),
     ] {
         for model in [None, Some(&ours)] {
             let mut cache = cache(3, 2, None);
@@ -650,7 +650,7 @@ fn a_batch_is_added_whole_or_not_at_all() {
                 cache.compare_and_add_batch(&[first, second], now).map(drop),
                 cache.add_batch(&[first, second], now),
             ];
-            if model.is_some() || code != "ERR_CACHE_OTHER_MODEL" {
+            if model.is_some() || code != "ERR_MEMORY_OTHER_MODEL" {
                 refused.push(cache.compare_and_add(None, second, now).map(drop));
             }
             for refusal in refused {

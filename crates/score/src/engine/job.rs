@@ -10,8 +10,9 @@ use super::{Comparable, EmbedResult, EmbeddedText, Failure, Reply, Request, Shar
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
 use knowledgepulse_error::{Call, Error, Result, guarded};
 use knowledgepulse_index::{
-    memory::{Compared, Memory, Novelty, PREFIX, Reading},
-    traces::{Method, explain::ExplainedWords},
+    memory::{Compared, Memory, Novelty, Reading},
+    method::Method,
+    traces::explain::ExplainedWords,
     vectors::{ModelIdentity, Origin},
 };
 use knowledgepulse_trace::{digest, words::Words};
@@ -274,14 +275,14 @@ fn score_embedded(
         }
         let reading = match embedded {
             Some(text) => Some(text.reading),
-            None => (!memory.needs_embedder()).then(|| lexical_reading(request)),
+            None => (!memory.method().needs_embedder()).then(|| lexical_reading(request)),
         };
         Ok(Novelty { reading, ..novelty })
     };
     match compare() {
         Ok(novelty) => Ok(request.score(novelty)),
         // The caller has chosen the memory.
-        Err(error @ (Error::CacheOtherModel { .. } | Error::CacheOtherMethod { .. })) => Err(error),
+        Err(error @ (Error::MemoryOtherModel { .. } | Error::MemoryOtherMethod { .. })) => Err(error),
         Err(error) => {
             shared.warn(Failure::from(&error));
             Ok(request.score_uncompared())
@@ -293,8 +294,8 @@ impl Order {
     fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
         // A digest leaves out much, but the words that are compared beside it are those of the whole text.
         let (method, truncated) = match self.source {
-            Source::Prefix(_) => (PREFIX, embedded.truncated || self.incomplete),
-            Source::Lexical(_) | Source::Full(_) => (Method::Full.name(), self.incomplete),
+            Source::Prefix(_) => (Method::Prefix, embedded.truncated || self.incomplete),
+            Source::Lexical(_) | Source::Full(_) => (Method::Full, self.incomplete),
         };
         EmbeddedText {
             reading: Reading {
@@ -304,7 +305,7 @@ impl Order {
             embedding: embedded.embedding,
             origin: Origin {
                 model: Some(model.clone()),
-                method: Some(method.to_owned()),
+                method: Some(method.name().into()),
             },
         }
     }

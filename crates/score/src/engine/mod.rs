@@ -184,7 +184,7 @@ impl Engine {
     /// Whether a trace can be compared with this memory: not if that needs an embedder and it is known that there is none.
     #[must_use]
     pub fn can_compare(&self, memory: Option<&Memory>) -> bool {
-        memory.is_some_and(|memory| !memory.needs_embedder() || !self.without_embedder())
+        memory.is_some_and(|memory| !memory.method().needs_embedder() || !self.without_embedder())
     }
 
     /// Scores a trace if nothing is compared, or it is known that there is no embedder where one is needed. The calls before
@@ -202,7 +202,7 @@ impl Engine {
     /// failing embedder is no error: novelty is neutral then, and [`Engine::take_warning`] tells why.
     ///
     /// # Errors
-    /// Through `reply` only: [`Error::CacheOtherModel`], [`Error::CacheOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
+    /// Through `reply` only: [`Error::MemoryOtherModel`], [`Error::MemoryOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
     pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
         let Some(memory) = request
             .memory
@@ -273,7 +273,7 @@ impl Engine {
 
     /// Calls `reply` after all calls before that compare with this memory, or one like it.
     pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
-        let inlet = if memory.needs_embedder() {
+        let inlet = if memory.method().needs_embedder() {
             &self.inlet
         } else {
             &self.words
@@ -329,12 +329,12 @@ impl Engine {
     /// Whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none
     /// has to be to find out that there is no embedder for this memory.
     fn needs_no_thread(&self, memory: &Memory) -> bool {
-        memory.needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
+        memory.method().needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
     }
 
     /// Where the calls go that compare with a memory.
     fn inlet_for(&self, memory: &Memory) -> Result<&Inlet> {
-        if memory.needs_embedder() {
+        if memory.method().needs_embedder() {
             return self.inlet();
         }
         self.words.get_or_try_init(|| {
@@ -375,11 +375,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_index::{
-        memory::Basis,
-        traces::{Method, TraceMemory},
-        vectors as cache,
-    };
+    use knowledgepulse_index::{memory::Basis, method::Method, traces::TraceMemory, vectors as cache};
     use knowledgepulse_trace::fixtures::with_steps;
 
     use super::*;

@@ -12,12 +12,12 @@ const WORTH_TELLING: usize = 1024 * 1024;
 /// The bytes of a cache that the JavaScript engine knows to be held by an object, so that it collects garbage in time. Only
 /// the thread of the engine changes it.
 #[derive(Default)]
-pub(crate) struct Told(AtomicUsize);
+pub(crate) struct ExternalMemory(AtomicUsize);
 
-/// The bytes of a [`Told`] whose object was collected.
+/// The bytes of a [`ExternalMemory`] whose object was collected.
 const COLLECTED: usize = usize::MAX;
 
-impl Told {
+impl ExternalMemory {
     /// Tells the engine how many bytes are held, unless that differs by less than [`WORTH_TELLING`] from what it was told.
     pub(crate) fn tell(&self, env: Env, bytes: usize) -> Result<()> {
         let told = self.0.load(Ordering::Relaxed);
