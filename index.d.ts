@@ -412,7 +412,7 @@ export interface StoredNeighbour {
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
- * A memory that a {@link Scorer} compares traces with, elsewhere than in this process. `@knowledgepulse/native/pgvector` has one on
+ * A memory that a {@link Scorer} compares traces with, elsewhere than in this process. `@knowledgepulse/native/postgres` has one on
  * PostgreSQL. {@link LocalStore} is one on a {@link VectorCache} or a {@link TraceMemory}, and an example of how to write others.
  * `@knowledgepulse/native/conformance` has the tests that every store should pass.
  *

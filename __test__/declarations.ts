@@ -12,11 +12,12 @@ import type * as scorer from '../lib/scorer.js';
 import type * as scoring from '../lib/scoring.js';
 import type * as conformance from '../lib/store/conformance.js';
 import type * as local from '../lib/store/local.js';
-import type * as postgres from '../lib/store/postgres/store.js';
+import type * as traceStore from '../lib/store/postgres/trace-store.js';
+import type * as vectorStore from '../lib/store/postgres/vector-store.js';
 import type * as traceMemory from '../lib/trace-memory.js';
 import type * as vectorCache from '../lib/vector-cache.js';
-import type * as declaredPgvector from '../pgvector.js';
 import type * as declaredPii from '../pii.js';
+import type * as declaredPostgres from '../postgres.js';
 import type * as declaredScoring from '../scoring.js';
 import type * as declaredVectorCache from '../vector-cache.js';
 
@@ -56,13 +57,8 @@ same<Shape<typeof vectorCache.VectorCache>, Shape<typeof declared.VectorCache>>(
 same<Shape<typeof traceMemory.TraceMemory>, Shape<typeof declared.TraceMemory>>(true);
 same<Shape<typeof local.LocalStore>, Shape<typeof declared.LocalStore>>(true);
 same<Shape<typeof embedder.Embedder>, Shape<typeof declared.Embedder>>(true);
-// The command hands its constructor a driver as well, which is not for users.
-type Postgres = typeof postgres.PgVectorStore;
-same<
-  Shape<abstract new (options: ConstructorParameters<Postgres>[0]) => InstanceType<Postgres>>['parameters'],
-  Shape<typeof declaredPgvector.PgVectorStore>['parameters']
->(true);
-same<Members<InstanceType<Postgres>>, Members<declaredPgvector.PgVectorStore>>(true);
+same<Shape<typeof vectorStore.PostgresVectorStore>, Shape<typeof declaredPostgres.PostgresVectorStore>>(true);
+same<Shape<typeof traceStore.PostgresTraceStore>, Shape<typeof declaredPostgres.PostgresTraceStore>>(true);
 
 same<Call<typeof embedder.configureEmbedder>, Call<typeof declared.configureEmbedder>>(true);
 same<Call<typeof embedder.embedderStatus>, Call<typeof declared.embedderStatus>>(true);
@@ -95,6 +91,6 @@ same<
 same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
 same<keyof typeof declaredVectorCache, 'VectorCache'>(true);
 same<keyof typeof declaredPii, 'cleanPii' | 'cleanPiiAsync' | 'cleanTrace'>(true);
-same<keyof typeof declaredPgvector, 'PgVectorStore'>(true);
+same<keyof typeof declaredPostgres, 'PostgresTraceStore' | 'PostgresVectorStore'>(true);
 same<keyof typeof declaredConformance, 'noveltyStoreConformance'>(true);
 same<keyof typeof declaredFormats, 'toTraces'>(true);

@@ -320,7 +320,7 @@ describe('tarballs', () => {
     const ours = Object.keys(contents[main.name]).filter(
       (file) => !/^(bin|lib)\/(?:[\w-]+\/)*[\w-]+\.js$/.test(file),
     );
-    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'formats', 'pgvector', 'conformance'].flatMap(
+    const entries = ['index', 'scoring', 'vector-cache', 'pii', 'formats', 'postgres', 'conformance'].flatMap(
       (name) => [`${name}.d.ts`, `${name}.js`],
     );
     const bundles = ['kp-score.js', 'kp-score.licenses.txt', 'report.html.gz'].map((name) => `dist/${name}`);
@@ -417,7 +417,7 @@ describe('documentation', () => {
   });
 
   test('docs/errors.md has the codes of the declarations', () => {
-    const declared = ['index.d.ts', 'pgvector.d.ts'].flatMap((file) =>
+    const declared = ['index.d.ts', 'postgres.d.ts'].flatMap((file) =>
       read(file).match(/\bERR_[A-Z_]+[A-Z]\b/g),
     );
     const told = read('docs/errors.md').match(/\bERR_[A-Z_]+[A-Z]\b/g);

@@ -3,11 +3,12 @@
 // Methods that are called without their object: the error names the class and says how to call them.
 
 const { Embedder, LocalStore, Scorer, TraceMemory, VectorCache } = require('..');
-const { PgVectorStore } = require('../pgvector.js');
+const { PostgresTraceStore, PostgresVectorStore } = require('../postgres.js');
 
 const objects = {
   LocalStore: new LocalStore(),
-  PgVectorStore: new PgVectorStore({ pool: { connect() {} } }),
+  PostgresTraceStore: new PostgresTraceStore({ pool: { connect() {} } }),
+  PostgresVectorStore: new PostgresVectorStore({ pool: { connect() {} } }),
   Scorer: new Scorer(),
   TraceMemory: new TraceMemory(),
   VectorCache: new VectorCache(),

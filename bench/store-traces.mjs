@@ -44,7 +44,7 @@ const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
  * @returns {Promise<Row>}
  */
 export async function measureTraces(size, novelty, sources, keep) {
-  const { PgVectorStore } = await import('../pgvector.js');
+  const { PostgresTraceStore } = await import('../postgres.js');
   const { default: pg } = await import('pg');
   const kept = keep && path.resolve(keep, `${novelty}-${size}`);
   const madeFile = kept && path.join(kept, 'traces.bin');
@@ -74,7 +74,7 @@ export async function measureTraces(size, novelty, sources, keep) {
   const storeOf = () => {
     const pool = new pg.Pool(server.connection({ max: 1 }));
     pools.push(pool);
-    return new PgVectorStore({
+    return new PostgresTraceStore({
       ...{ pool, novelty, table: TABLE, maxElements: size * 2, timeoutMs: 600_000 },
       sweepIntervalMs: Number.POSITIVE_INFINITY,
     });
@@ -300,7 +300,7 @@ async function addToMemory(memory, entries) {
 /**
  * How often the store finds what a memory of all traces finds, and how much novelty differs.
  *
- * @param {import('../pgvector.js').PgVectorStore} store
+ * @param {import('../postgres.js').PostgresTraceStore} store
  * @param {Asked[]} asked
  * @returns {Promise<Recall>}
  */
@@ -326,8 +326,8 @@ async function compare(store, asked) {
 }
 
 /**
- * @param {import('../pgvector.js').PgVectorStore} store
- * @param {() => import('../pgvector.js').PgVectorStore} storeOf
+ * @param {import('../postgres.js').PostgresTraceStore} store
+ * @param {() => import('../postgres.js').PostgresTraceStore} storeOf
  * @param {NoveltyEntry[]} entries
  */
 async function measure(store, storeOf, entries) {

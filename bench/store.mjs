@@ -24,7 +24,7 @@ import { quantile } from './measure.mjs';
 import { generator } from './random.mjs';
 import { measureTraces, printTraces } from './store-traces.mjs';
 
-/** @typedef {import('../pgvector.js').PgVectorStore} PgVectorStore */
+/** @typedef {import('../postgres.js').PostgresVectorStore} PostgresVectorStore */
 
 /** @typedef {'exact' | 'hnsw'} Index */
 
@@ -143,7 +143,7 @@ function unit(vector) {
  */
 async function measureSize(size, makeVector) {
   const { default: pg } = await import('pg');
-  const { PgVectorStore } = await import('../pgvector.js');
+  const { PostgresVectorStore } = await import('../postgres.js');
   const megabytes = Math.min(4096, Math.max(256, Math.ceil(size / 400)));
   const server = await postgres.startPostgres({
     durable: true,
@@ -158,7 +158,7 @@ async function measureSize(size, makeVector) {
   const storeOf = (/** @type {Index} */ index, max = 1) => {
     const pool = new pg.Pool(server.connection({ max }));
     pools.push(pool);
-    return new PgVectorStore({
+    return new PostgresVectorStore({
       ...{ pool, table: TABLE, index, maxElements: size * 2, timeoutMs: 600_000 },
       sweepIntervalMs: Number.POSITIVE_INFINITY,
     });
@@ -212,7 +212,7 @@ async function fill(pool, size, makeVector) {
 }
 
 /**
- * @param {(index: Index) => PgVectorStore} storeOf
+ * @param {(index: Index) => PostgresVectorStore} storeOf
  * @param {Index} index
  * @param {number} size
  * @param {() => Float32Array} makeVector
@@ -261,7 +261,7 @@ async function measure(storeOf, index, size, makeVector) {
 /**
  * How often the index finds what looking at all finds, and by how much that changes novelty.
  *
- * @param {(index: Index) => PgVectorStore} storeOf
+ * @param {(index: Index) => PostgresVectorStore} storeOf
  * @param {() => Float32Array} makeVector
  */
 async function compare(storeOf, makeVector) {

@@ -10,7 +10,7 @@ const { CommandError, EXIT } = require('./errors.js');
 /**
  * @import { SystemError } from './errors.js'
  * @import { NoveltyMethod } from '../index.js'
- * @import { PgVectorStore } from '../pgvector.js'
+ * @import { PostgresTraceStore, PostgresVectorStore } from '../postgres.js'
  */
 
 /** A few connections: the scorer makes one call at a time. */
@@ -28,14 +28,18 @@ async function openStore({ url, table: named, maxElements, novelty }) {
   /** @type {typeof import('pg')} */
   const { Client, Pool } = requireDriver('pg');
   requireUrl(url, Client);
-  const { PgVectorStore } = require('../pgvector.js');
+  const { PostgresTraceStore, PostgresVectorStore } = require('../postgres.js');
   const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
   const dot = named?.indexOf('.') ?? -1;
   const schema = dot === -1 ? undefined : named?.slice(0, dot);
   const table = named?.slice(dot + 1);
   let store;
   try {
-    store = new PgVectorStore({ pool, schema, table, maxElements, novelty });
+    const options = { pool, schema, table, maxElements };
+    store =
+      novelty === 'prefix'
+        ? new PostgresVectorStore(options)
+        : new PostgresTraceStore({ ...options, novelty });
   } catch (thrown) {
     await pool.end();
     const error = /** @type {Error} */ (thrown);
@@ -83,7 +87,7 @@ function requireUrl(url, Client) {
   );
 }
 
-/** @param {PgVectorStore} store */
+/** @param {PostgresTraceStore | PostgresVectorStore} store */
 async function sizeOf(store) {
   try {
     // How many there are does not depend on their kind, which is checked here.
@@ -91,7 +95,7 @@ async function sizeOf(store) {
     return await store.size();
   } catch (error) {
     if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;
-    // There is no table yet, or it is of the version before; one of another version is refused here.
+    // There is no table yet, or it is of another version, which is refused here.
     await store.migrate();
     return store.size();
   }

@@ -25,7 +25,7 @@ describe.each(['lexical', 'full'])('LocalStore of a TraceMemory for %s', (novelt
   });
 });
 
-describeWithPostgres('PgVectorStore', () => {
+describeWithPostgres('PostgresVectorStore', () => {
   const { store, migrated } = useServer();
 
   let number = 0;

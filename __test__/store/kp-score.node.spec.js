@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 
-const { Scorer, LocalStore } = require('../..');
+const { LocalStore, Scorer, TraceMemory } = require('../..');
 const { bundle, command, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');

@@ -7,7 +7,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const pg = require('pg');
 
 const { MIGRATE_LOCK } = require('../../lib/store/postgres/migration.js');
-const { PgVectorStore } = require('../../pgvector.js');
+const { PostgresVectorStore } = require('../../postgres.js');
 const {
   MODEL,
   describeWithPostgres,
@@ -52,7 +52,7 @@ describe('options', () => {
   ])('%s', (_, options, Class, part = 'options') => {
     let error;
     try {
-      new PgVectorStore(options);
+      new PostgresVectorStore(options);
     } catch (thrown) {
       error = thrown;
     }
@@ -65,7 +65,7 @@ describe('options', () => {
     const connect = () => {
       throw new Error('asked');
     };
-    new PgVectorStore({ pool: { connect } }).close();
+    new PostgresVectorStore({ pool: { connect } }).close();
   });
 });
 
@@ -133,47 +133,6 @@ describeWithPostgres('migrate', () => {
     );
     expect(rows[0].count).toBe(2);
     await database.query('TABLE precious');
-  });
-
-  test('the schema of version 2 gets a method, which the first who names one decides', async () => {
-    const database = pool();
-    const made = await migrated({ pool: database, table: 'older' });
-    await made.compareAndAdd(entry('a', randomVector(1)));
-    // What version 2 was.
-    const returns =
-      "RETURNS TABLE (similarity double precision, nearest_label text) LANGUAGE sql AS $$ SELECT 1.0, 'old' $$";
-    const common = 'integer, bigint, double precision, text, text';
-    await database.query(`
-      ALTER TABLE older_meta DROP COLUMN method;
-      UPDATE older_meta SET version = 2;
-      DROP FUNCTION older_add, older_nearest;
-      CREATE FUNCTION older_add(${common}, uuid, text[], text[], integer[], integer, double precision) ${returns};
-      CREATE FUNCTION older_nearest(${common}, text, integer, integer) ${returns};
-    `);
-    const stores = Array.from({ length: 3 }, () => store({ table: 'older' }));
-    expect((await rejection(stores[0].compareAndAdd(entry('b', randomVector(2))))).code).toBe(
-      'ERR_STORE_SCHEMA',
-    );
-    expect((await rejection(stores[0].size())).code).toBe('ERR_STORE_SCHEMA');
-    const limited = store({ table: 'older', maxElements: 7 });
-    expect((await rejection(limited.migrate())).code).toBe('ERR_STORE_OTHER_LIMITS');
-    await Promise.all(stores.map((each) => each.migrate()));
-    const [first, second] = stores;
-    expect(await first.nearest(randomVector(1), 1, MODEL, { method: 'full' })).toMatchObject([
-      { label: 'a' },
-    ]);
-    await first.compareAndAdd({ ...entry('b', randomVector(2)), method: 'prefix' });
-    expect(
-      await rejection(second.compareAndAdd({ ...entry('c', randomVector(3)), method: 'full' })),
-    ).toMatchObject({
-      code: 'ERR_STORE_OTHER_METHOD',
-      message: expect.stringMatching(/'prefix'.*'full'/),
-    });
-    expect(await second.size()).toBe(2);
-    const functions = await database.query(
-      "SELECT proname FROM pg_proc WHERE proname IN ('older_add', 'older_nearest')",
-    );
-    expect(functions.rowCount).toBe(2);
   });
 
   test('a schema that is not there is not made', async () => {

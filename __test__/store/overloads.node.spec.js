@@ -205,18 +205,4 @@ describeWithPostgres('objects that another role has planted in the schema of a s
       expect((await calls()) - before).toBe(0);
     },
   );
-
-  test('version 2 of a table: its migration calls none', async () => {
-    const table = 'guarded_older';
-    const before = await calls();
-    const made = store({ pool: pool({ options: '-c search_path=public,pg_catalog' }), table });
-    await made.migrate();
-    await admin().query(
-      `ALTER TABLE public.${table}_meta DROP COLUMN method; UPDATE public.${table}_meta SET version = 2`,
-    );
-    await made.migrate();
-    await made.compareAndAdd(entry('a', randomVector(1)));
-    expect(await made.size()).toBe(1);
-    expect((await calls()) - before).toBe(0);
-  });
 });

@@ -2,9 +2,9 @@
 
 import { Pool } from 'pg';
 
-import { PgVectorStore } from '../../pgvector.js';
+import { PostgresVectorStore } from '../../postgres.js';
 
-export const store: PgVectorStore = new PgVectorStore({ pool: new Pool() });
+export const store: PostgresVectorStore = new PostgresVectorStore({ pool: new Pool() });
 
 // @ts-expect-error: types that were not found would be `any`, and take anything
 export const untyped: string = new Pool();

@@ -6,7 +6,7 @@ const { Scorer } = require('../..');
 const { makeTrace } = require('../support/make-trace.js');
 const { clusteredVector, describeWithPostgres, entry, useServer } = require('../support/store.js');
 
-describeWithPostgres('statements of PgVectorStore', () => {
+describeWithPostgres('statements of PostgresVectorStore', () => {
   const { migrated, pool } = useServer();
 
   /** A store, and the number of statements that a call of it sends. */

@@ -32,7 +32,7 @@ async function entriesOf(seeds) {
   return captured;
 }
 
-describeWithPostgres('PgVectorStore of traces', () => {
+describeWithPostgres('PostgresVectorStore of traces', () => {
   const { migrated, pool, store } = useServer();
 
   test('needs no extension', async () => {
@@ -228,7 +228,7 @@ describeWithPostgres('PgVectorStore of traces', () => {
   test('options of vectors are refused', () => {
     for (const option of [{ index: 'hnsw' }, { efSearch: 10 }]) {
       expect(() => store({ novelty: 'lexical', ...option })).toThrow(
-        `options.${Object.keys(option)[0]} is for novelty 'prefix'`,
+        `options.${Object.keys(option)[0]} is not an option of this call`,
       );
     }
   });

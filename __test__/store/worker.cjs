@@ -6,7 +6,7 @@
 const fs = require('node:fs');
 const { Pool } = require('pg');
 
-const { PgVectorStore } = require('../../pgvector.js');
+const { PostgresVectorStore } = require('../../postgres.js');
 const { clusteredVector } = require('../support/vectors.js');
 
 const MODEL = { model: 'all-MiniLM-L6-v2', dtype: 'fp32' };
@@ -14,7 +14,7 @@ const { name, connection, table, index, rounds, batch, patient } = JSON.parse(pr
 
 (async () => {
   const pool = new Pool({ ...connection, max: 2 });
-  const store = new PgVectorStore({ pool, table, index, timeoutMs: 30_000, sweepIntervalMs: 50 });
+  const store = new PostgresVectorStore({ pool, table, index, timeoutMs: 30_000, sweepIntervalMs: 50 });
   // All begin together.
   if (process.send) await new Promise((resolve) => process.once('message', resolve));
   for (let round = 0; round < rounds; round++) {

@@ -2,7 +2,7 @@
 
 // A PostgreSQL server for the tests of a file, and stores on it.
 
-const { PgVectorStore } = require('../../pgvector.js');
+const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
 const { startPostgres, unavailable } = require('./postgres.js');
 const { clusteredVector, randomVector } = require('./vectors.js');
 
@@ -39,8 +39,12 @@ function useServer(options) {
     return pool;
   };
   /** A store that has not been migrated. */
-  context.store = ({ pool = context.pool(), ...more } = {}) => {
-    const store = new PgVectorStore({ pool, table: `novelty_${++tables}`, ...more });
+  context.store = ({ pool = context.pool(), novelty = 'prefix', ...more } = {}) => {
+    const options = { pool, table: `novelty_${++tables}`, ...more };
+    const store =
+      novelty === 'prefix'
+        ? new PostgresVectorStore(options)
+        : new PostgresTraceStore({ ...options, novelty });
     ends.push(() => store.close());
     return store;
   };

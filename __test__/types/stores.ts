@@ -12,16 +12,20 @@ import {
   type VectorModel,
 } from '@knowledgepulse/native';
 import { type ConformanceTest, noveltyStoreConformance } from '@knowledgepulse/native/conformance';
-import { type PgPool, PgVectorStore, type PgVectorStoreOptions } from '@knowledgepulse/native/pgvector';
+import {
+  type PgPool,
+  PostgresVectorStore,
+  type PostgresVectorStoreOptions,
+} from '@knowledgepulse/native/postgres';
 
 declare const pool: PgPool;
-const settings: PgVectorStoreOptions = { pool, table: 'memory', ttlMs: 1000, index: 'hnsw' };
-const store: PgVectorStore = new PgVectorStore(settings);
+const settings: PostgresVectorStoreOptions = { pool, table: 'memory', ttlMs: 1000, index: 'hnsw' };
+const store: PostgresVectorStore = new PostgresVectorStore(settings);
 store.compareAndAddBatch([], { call: '8c5ad0c3-0d36-4d4e-b2a5-0a3a5d8f6c11', signal: null });
 export const limits: Promise<{ maxElements: number; ttlMs: number }> = store.setLimits({ ttlMs: 1000 });
 
 export const stores: NoveltyStore[] = [store, new LocalStore()];
-export const scorer: Scorer<PgVectorStore> = new Scorer({ memory: store, fallback: new VectorCache() });
+export const scorer: Scorer<PostgresVectorStore> = new Scorer({ memory: store, fallback: new VectorCache() });
 
 export async function use(entry: NoveltyEntry, options: AddOptions): Promise<number> {
   await store.migrate();
@@ -33,7 +37,8 @@ export async function use(entry: NoveltyEntry, options: AddOptions): Promise<num
 }
 
 export const tests: ConformanceTest[] = noveltyStoreConformance({
-  createStore: ({ maxElements }) => new PgVectorStore({ ...settings, ...(maxElements && { maxElements }) }),
+  createStore: ({ maxElements }) =>
+    new PostgresVectorStore({ ...settings, ...(maxElements && { maxElements }) }),
   destroyStore: (each) => each.close(),
 });
 
@@ -61,8 +66,8 @@ export const frozenEntry: NoveltyEntry = Object.freeze({
 
 // What must not compile.
 // @ts-expect-error: a pool is needed
-new PgVectorStore({});
+new PostgresVectorStore({});
 // @ts-expect-error: an unknown index
-new PgVectorStore({ pool, index: 'ivfflat' });
+new PostgresVectorStore({ pool, index: 'ivfflat' });
 // @ts-expect-error: types that were not found would be `any`, and take anything
 export const untyped: string = noveltyStoreConformance;

@@ -5,7 +5,7 @@
 // Run it twice under different names: what the first has shared is no longer new to the second.
 
 import { Scorer, VectorCache } from '@knowledgepulse/native';
-import { PgVectorStore } from '@knowledgepulse/native/pgvector';
+import { PostgresVectorStore } from '@knowledgepulse/native/postgres';
 import pg from 'pg';
 
 const name = process.argv[2] ?? 'machine';
@@ -16,7 +16,7 @@ const tasks = [
 ];
 
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL });
-const store = new PgVectorStore({ pool });
+const store = new PostgresVectorStore({ pool });
 // Makes tables and functions the first time; safe to call at every start.
 await store.migrate();
 const scorer = new Scorer({ memory: store, fallback: new VectorCache() });

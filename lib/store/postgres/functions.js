@@ -1,6 +1,6 @@
 'use strict';
 
-// The functions of a PgVectorStore, as SQL. A change to them raises `SCHEMA_VERSION`.
+// The functions of a store of vectors, as SQL. A change to them raises `SCHEMA_VERSION`.
 
 const { MAX_TTL_MS, RAISED, declared } = require('./schema.js');
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Makes the tables, the functions and the index of a PgVectorStore, and those of an older version into today's.
+// Makes and checks the tables, the functions and the index of a store.
 
 const vectors = require('./functions.js');
 const schema = require('./schema.js');
@@ -17,16 +17,13 @@ const traces = require('./traces-sql.js');
 const { SCHEMA_VERSION, quoted } = schema;
 
 /**
- * @import { PgClient, PgPool } from '../../../pgvector.js'
+ * @import { PgClient, PgPool } from '../../../postgres.js'
  * @import { Names } from './schema.js'
- * @import { Settings } from './store.js'
+ * @import { Settings } from './table.js'
  */
 
 /** The longest delay of a timer, 24 days: a migration has no time limit of its own. */
 const NO_TIME_LIMIT_MS = 2 ** 31 - 1;
-
-/** The version before, which {@link upgrade} makes into this one. */
-const OLDER_VERSION = 2;
 
 /** Columns that the tables of every version have. A table without them belongs to another application. */
 const OWN_COLUMNS = {
@@ -41,21 +38,6 @@ const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY }
 
 /** The lock of `migrate`: one for a database, because an extension is the database's. */
 const MIGRATE_LOCK = '7741340157230116965';
-
-/**
- * Makes the tables of the version before into those of this one, of which the method is not known. Its functions had other
- * parameters, so that those of this version would stand beside them. Who still uses them rejects with ERR_STORE_SCHEMA.
- *
- * @param {Names} names
- */
-const upgrade = ({ meta, add, nearest }) => `
-ALTER TABLE ${meta} ADD COLUMN method text;
-UPDATE ${meta} SET version = ${SCHEMA_VERSION} WHERE id = 1;
-DROP FUNCTION IF EXISTS ${add}(
-  integer, bigint, double precision, text, text, uuid, text[], text[], integer[], integer, double precision
-);
-DROP FUNCTION IF EXISTS ${nearest}(integer, bigint, double precision, text, text, text, integer, integer);
-`;
 
 /**
  * Makes what a store needs, as far as it is not there.
@@ -153,19 +135,17 @@ class Migration {
     await this.#refuseForeign(namespace, 'meta');
     const meta = quoted(namespace, table + schema.SUFFIXES.meta);
     const [[version] = [null]] = await this.#query(`SELECT version FROM ${meta} WHERE id = 1`);
-    const isOlder = Number(version) === OLDER_VERSION;
-    if (!isOlder && Number(version) !== SCHEMA_VERSION) {
+    if (Number(version) !== SCHEMA_VERSION) {
       throw schemaError(
         `the tables of ${table} are of version ${version ?? 'unknown'}, and this package knows ${SCHEMA_VERSION}; ` +
           'install the version of the package that made them, or name another table',
       );
     }
-    await this.#checkMethod(meta, isOlder);
+    await this.#checkMethod(meta);
     for (const part of /** @type {const} */ (['table', ...this.#parts.tables])) {
       if (found.has(part)) await this.#refuseForeign(namespace, part);
     }
     await this.#checkLimits(meta);
-    if (isOlder) return false;
     const { tables, indexes, functions } = this.#parts;
     const [[number]] = await this.#query(
       'SELECT count(DISTINCT proname) FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname = ANY($2)',
@@ -186,11 +166,10 @@ class Migration {
    * Refuses the tables of another method: those of vectors differ from those of traces, whose method is known from the beginning.
    *
    * @param {string} meta
-   * @param {boolean} isOlder
    */
-  async #checkMethod(meta, isOlder) {
+  async #checkMethod(meta) {
     const { novelty } = this.#settings;
-    const [[method] = [null]] = isOlder ? [] : await this.#query(`SELECT method FROM ${meta} WHERE id = 1`);
+    const [[method] = [null]] = await this.#query(`SELECT method FROM ${meta} WHERE id = 1`);
     const isOfTraces = schema.TRACE_METHODS.includes(method);
     if (novelty === 'prefix' ? isOfTraces : method !== novelty) {
       throw otherMethod(
@@ -328,8 +307,6 @@ class Migration {
     const kind = isOfTraces ? traces : { tables: schema.tables, functions: vectors.functions };
     await this.#query(schema.metaTable(names));
     await this.#query(kind.tables(names));
-    const [[version] = []] = await this.#query(`SELECT version FROM ${names.meta} WHERE id = 1`);
-    if (Number(version) === OLDER_VERSION) await this.#query(upgrade(names));
     await this.#query(schema.metaRow(names), [
       limits.maxElements ?? DEFAULT_LIMITS.maxElements,
       limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,

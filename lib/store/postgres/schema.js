@@ -1,6 +1,6 @@
 'use strict';
 
-// The tables of a PgVectorStore as SQL, and the names of all that is made for it. Names come in quoted; everything else is a
+// The tables of a store of vectors as SQL, and the names of all that is made for it. Names come in quoted; everything else is a
 // parameter.
 //
 // Whoever may create in a schema of the search path can plant functions, operators and types there, which run with the rights of whoever

@@ -8,7 +8,7 @@ const { RAISED } = require('./schema.js');
 
 /**
  * @import { AbortSignalLike } from '../../../index.js'
- * @import { PgClient, PgPool } from '../../../pgvector.js'
+ * @import { PgClient, PgPool } from '../../../postgres.js'
  */
 
 /** @typedef {{ client: PgClient, release: (broken?: boolean) => void }} Connection */

@@ -1,23 +1,20 @@
 'use strict';
 
-// A novelty memory in PostgreSQL, shared by all who use its table. functions.js says how it compares and adds.
+// What a store of vectors and one of traces share: the pool, the table's limits, and how a statement is run.
 
 const { randomUUID } = require('node:crypto');
 
 const { isAborted, throwIfAborted } = require('../../calls/abort.js');
+const { codedError } = require('../../calls/errors.js');
 const {
   inRange,
   invalidOption,
   ofType,
-  oneOf,
   readCallOptions,
   readOptions,
   requireNumber,
 } = require('../../calls/options.js');
-const { DIMENSIONS } = require('../../embedding.js');
-const { codedError } = require('../../calls/errors.js');
-const { custom, inspectAs } = require('../../inspect.js');
-const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('../entry.js');
+const { isArray } = require('../../calls/reading.js');
 const { PARAMETERS } = require('./functions.js');
 const { migrate } = require('./migration.js');
 const schema = require('./schema.js');
@@ -26,24 +23,20 @@ const {
   MIGRATION_MESSAGES,
   isConflict,
   isLost,
-  otherMethod,
   runStatement,
   schemaError,
   stopStatement,
   storeError,
 } = require('./statement.js');
-const { isArray } = require('../../calls/reading.js');
-const { requireReceiver } = require('../../calls/receiver.js');
 
 /**
- * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore, StoredNeighbour,
- *   VectorModel } from '../../../index.js'
- * @import { PgClient, PgPool, PgVectorStoreLimits, PgVectorStoreOptions } from '../../../pgvector.js'
+ * @import { AbortSignalLike, CallOptions, NoveltyMethod } from '../../../index.js'
+ * @import { PgPool, PostgresStoreLimits } from '../../../postgres.js'
  */
 
 /** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null stands for any */
 
-/** @typedef {ReturnType<typeof readSettings>} Settings */
+/** @typedef {ReturnType<typeof readShared>['settings'] & { novelty: NoveltyMethod, index: 'exact' | 'hnsw' }} Settings */
 
 const { MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
@@ -59,9 +52,6 @@ const MIN_ANSWER_MS = 20;
 /** The shortest time limit: the server gets more of it than its answer, and a call takes some milliseconds of that. */
 const MIN_TIMEOUT_MS = 50;
 
-/** What is stored: embeddings, whose inner product is their cosine. */
-const KIND = { dimensions: DIMENSIONS, isUnit: true };
-
 /** How many rows one statement deletes at most, so that its transaction is short. */
 const SWEEP_ROWS = 10_000;
 
@@ -75,73 +65,35 @@ function patienceFor(remaining) {
   return remaining - Math.max(MIN_ANSWER_MS, remaining / 10);
 }
 
-/**
- * A novelty store in a table of PostgreSQL, which any number of processes share.
- *
- * @implements {NoveltyStore}
- */
-class PgVectorStore {
+/** A table, which any number of processes share. */
+class Table {
   #pool;
   #settings;
-  #names;
   /** The limits that the table is to have; null where any will do. */
   #limits;
   /** @type {NodeJS.Timeout | null} */
   #sweeper = null;
   #closed = false;
   #hasWarned = false;
-  /**
-   * What compares traces; undefined where vectors are compared.
-   *
-   * @type {InstanceType<typeof import('./traces.js').TraceTable> | undefined}
-   */
-  #traces;
-
-  static {
-    requireReceiver(PgVectorStore, (value) => typeof value === 'object' && value !== null && #pool in value);
-  }
 
   /**
-   * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`.
+   * Names a table; the database is not asked yet.
    *
-   * @param {PgVectorStoreOptions} options
+   * @param {Settings} settings
    */
-  constructor(options) {
-    this.#settings = readSettings(options);
-    this.#pool = this.#settings.pool;
-    this.#limits = this.#settings.limits;
-    this.#names = schema.namesOf(this.#settings);
-    const { novelty } = this.#settings;
-    if (novelty !== 'prefix') {
-      // The addon is loaded only where it is needed.
-      const { TraceTable } = require('./traces.js');
-      /** @type {import('./traces.js').Ask} */
-      const ask = (text, values, { signal, deadline, patienceFor }) =>
-        this.#run({ text, values, patienceFor, tag: newTag() }, signal, deadline);
-      this.#traces = new TraceTable(this.#names, novelty, () => this.#expected(), ask);
-    }
+  constructor(settings) {
+    this.#settings = settings;
+    this.#pool = settings.pool;
+    this.#limits = settings.limits;
+    this.names = schema.namesOf(settings);
     ignoreIdleErrors(this.#pool);
   }
 
-  /**
-   * How the scorers compare that it serves.
-   *
-   * @returns {NoveltyMethod}
-   */
-  get novelty() {
-    return this.#settings.novelty;
-  }
-
-  /**
-   * Not the pool, which may know a password.
-   *
-   * @type {import('../../inspect.js').Inspect}
-   */
-  [custom](depth, options) {
+  /** What `console.log` shows: not the pool, which may know a password. */
+  get shown() {
     const { novelty, schema: named, table, index, timeoutMs } = this.#settings;
     const kind = novelty === 'prefix' ? { index } : { novelty };
-    const fields = { schema: named, table, ...kind, ...this.#limits, timeoutMs, closed: this.#closed };
-    return inspectAs('PgVectorStore', fields, depth, options);
+    return { schema: named, table, ...kind, ...this.#limits, timeoutMs, closed: this.#closed };
   }
 
   /**
@@ -168,83 +120,6 @@ class PgVectorStore {
   }
 
   /**
-   * Compares an entry with everything stored before it, and stores it, once even if the connection is lost. Rejects with `ERR_STORE_…`.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison>}
-   */
-  async compareAndAdd(entry, options) {
-    const read = readAddOptions(options);
-    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', this.#kind)], read);
-    return comparison;
-  }
-
-  /**
-   * As one `compareAndAdd` after another, all or nothing, in one round trip.
-   *
-   * @param {readonly NoveltyEntry[]} entries
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison[]>}
-   */
-  async compareAndAddBatch(entries, options) {
-    const { signal, call } = readAddOptions(options);
-    const read = readEntries(entries, this.#kind);
-    if (read.length === 0) {
-      throwIfAborted(signal);
-      return [];
-    }
-    return this.#compareAndAdd(read, { signal, call });
-  }
-
-  /**
-   * The `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
-   *
-   * @param {Float32Array} vector
-   * @param {number} count
-   * @param {VectorModel} model
-   * @param {NearestOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
-  async nearest(vector, count, model, options) {
-    if (this.#traces !== undefined) throw otherMethod('it keeps traces, not vectors; ask nearestTraces');
-    const { signal, method } = readCallOptions(options, { method: ofType('string') });
-    const { vector: query, length } = readVector(vector, 'vector', DIMENSIONS);
-    const { model: name, dtype } = readModel(model, 'model');
-    requireNumber(count, 'count', { from: 0, whole: true });
-    const { efSearch } = this.#settings;
-    const values = [
-      ...[...this.#expected(), name, dtype, readMethod(method, 'options.method', 'ERR_INVALID_OPTION')],
-      ...[schema.vectorLiteral(query), Math.min(count, MAX_SQL_INTEGER)],
-      efSearch && Math.max(efSearch, Math.min(count, MAX_EF_SEARCH)),
-    ];
-    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#names.nearest, PARAMETERS.nearest)}`;
-    const rows = await this.#ask(text, values, signal);
-    // A vector of length 0 has similarity 0 to everything.
-    return rows.map(([similarity, label]) => ({
-      label: /** @type {string | null} */ (label),
-      similarity: length === 0 ? 0 : Number(similarity) / length,
-    }));
-  }
-
-  /**
-   * The `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {number} count
-   * @param {CallOptions} [options]
-   * @returns {Promise<StoredNeighbour[]>}
-   */
-  async nearestTraces(entry, count, options) {
-    if (this.#traces === undefined) throw otherMethod('it keeps vectors, not traces; ask nearest');
-    const { signal } = readCallOptions(options);
-    const read = readEntry(entry, 'entry', this.#kind);
-    requireNumber(count, 'count', { from: 0, whole: true });
-    const amount = Math.min(count, MAX_SQL_INTEGER);
-    return this.#traces.nearest(read, amount, { signal, deadline: this.#deadline });
-  }
-
-  /**
    * How many vectors or traces count.
    *
    * @param {CallOptions} [options]
@@ -252,8 +127,8 @@ class PgVectorStore {
    */
   async size(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${schema.called(this.#names.size, PARAMETERS.size)}`;
-    const [[size]] = await this.#ask(text, this.#expected(), signal);
+    const text = `SELECT ${schema.called(this.names.size, PARAMETERS.size)}`;
+    const [[size]] = await this.ask(text, this.expected(), signal);
     return Number(size);
   }
 
@@ -265,9 +140,9 @@ class PgVectorStore {
    */
   async sweep(options) {
     const { signal } = readCallOptions(options);
-    const text = `SELECT ${schema.called(this.#names.sweep, PARAMETERS.sweep)}`;
+    const text = `SELECT ${schema.called(this.names.sweep, PARAMETERS.sweep)}`;
     for (let total = 0; ; ) {
-      const [[deleted]] = await this.#ask(text, [...this.#expected(), SWEEP_ROWS], signal);
+      const [[deleted]] = await this.ask(text, [...this.expected(), SWEEP_ROWS], signal);
       // Null: another process is at it.
       total += Number(deleted);
       if (Number(deleted) < SWEEP_ROWS) return total;
@@ -277,14 +152,14 @@ class PgVectorStore {
   /**
    * Changes the limits of the table, for all who share it, and returns all of them.
    *
-   * @param {Partial<PgVectorStoreLimits>} limits
+   * @param {Partial<PostgresStoreLimits>} limits
    * @param {CallOptions} [options]
-   * @returns {Promise<PgVectorStoreLimits>}
+   * @returns {Promise<PostgresStoreLimits>}
    */
   async setLimits(limits, options) {
     const { signal } = readCallOptions(options);
     const { maxElements = null, ttlMs = null } = readOptions(limits, LIMITS, 'limits');
-    const rows = await this.#ask(schema.setLimits(this.#names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
+    const rows = await this.ask(schema.setLimits(this.names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
     // A store that expects certain limits expects these from now on.
@@ -305,65 +180,13 @@ class PgVectorStore {
     this.#sweeper = null;
   }
 
-  /**
-   * @param {NoveltyEntry[]} entries
-   * @param {ReturnType<typeof readAddOptions>} options
-   */
-  async #compareAndAdd(entries, { signal, call = randomUUID() }) {
-    if (this.#traces !== undefined) {
-      const storing = entries.map((entry) => ({ ...entry, id: storable(entry.id) }));
-      const times = { deadline: this.#deadline, patienceFor };
-      const nearest = await this.#traces.compareAndAdd(storing, { call, signal, ...times });
-      this.#scheduleSweep();
-      return nearest.map((neighbour) => [neighbour]);
-    }
-    const { method, ...origin } = originOf(entries);
-    // Vectors are always of a model.
-    const identity = /** @type {VectorModel} */ (origin.model);
-    /** @type {string[]} */
-    const vectors = [];
-    /** @type {Array<string | null>} */
-    const labels = [];
-    /** @type {number[]} */
-    const befores = [];
-    for (const entry of entries) {
-      const label = storable(entry.id);
-      const before = vectors.length;
-      for (const vector of entry.vectors) {
-        vectors.push(schema.vectorLiteral(vector));
-        labels.push(label);
-        befores.push(before);
-      }
-    }
-    const { efSearch } = this.#settings;
-    const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#names.add, PARAMETERS.add)}`;
-    const values = [
-      ...[...this.#expected(), identity.model, identity.dtype, method, call, vectors, labels, befores],
-      efSearch,
-    ];
-    const rows = await this.#run({ text, values, patienceFor, tag: newTag() }, signal);
-    this.#scheduleSweep();
-    const found = rows.map(([similarity, label]) =>
-      similarity === null
-        ? null
-        : { label: /** @type {string | null} */ (label), similarity: Number(similarity) },
-    );
-    return entries.map((entry) => found.splice(0, entry.vectors.length));
-  }
-
-  /** @returns {import('../entry.js').Kind} */
-  get #kind() {
-    const { novelty } = this.#settings;
-    return novelty === 'prefix' ? KIND : { ...KIND, method: novelty };
-  }
-
   /** When a call that begins now has to end, by `performance.now()`. */
-  get #deadline() {
+  get deadline() {
     return performance.now() + this.#settings.timeoutMs;
   }
 
   /** The first parameters of every function: the version and the limits that this store expects. */
-  #expected() {
+  expected() {
     const { maxElements, ttlMs } = this.#limits;
     return [SCHEMA_VERSION, maxElements, ttlMs];
   }
@@ -377,8 +200,8 @@ class PgVectorStore {
    * @param {unknown[]} values
    * @param {AbortSignalLike | undefined} signal
    */
-  #ask(text, values, signal) {
-    return this.#run({ text, values, tag: newTag() }, signal);
+  ask(text, values, signal) {
+    return this.run({ text, values, tag: newTag() }, signal);
   }
 
   /**
@@ -389,7 +212,7 @@ class PgVectorStore {
    * @param {AbortSignalLike | undefined} signal
    * @param {number} [deadline]
    */
-  async #run(statement, signal, deadline = this.#deadline) {
+  async run(statement, signal, deadline = this.deadline) {
     throwIfAborted(signal);
     this.#refuseClosed();
     let lost = 0;
@@ -418,7 +241,7 @@ class PgVectorStore {
   }
 
   /** Sweeps at intervals while something is added. They vary at random, so that processes which start together do not sweep together. */
-  #scheduleSweep() {
+  scheduleSweep() {
     const { sweepIntervalMs } = this.#settings;
     if (this.#sweeper !== null || this.#closed || sweepIntervalMs === Number.POSITIVE_INFINITY) return;
     const delay = Math.min(sweepIntervalMs * (0.5 + Math.random()), MAX_TIMER_MS);
@@ -455,7 +278,6 @@ class PgVectorStore {
 const newTag = () => `knowledgepulse ${randomUUID()}`;
 
 const ignore = () => {};
-const MAX_EF_SEARCH = 1000;
 
 /**
  * Pools that have a listener of ours.
@@ -490,47 +312,34 @@ const LIMITS = {
   ttlMs: readTtl,
 };
 
+/** The options of every store. */
 const OPTIONS = {
   ...LIMITS,
   pool: readPool,
   table: nameOf(schema.MAX_NAME_BYTES),
   schema: nameOf(63),
-  novelty: oneOf(['prefix', 'lexical', 'full']),
-  index: oneOf(['exact', 'hnsw']),
-  efSearch: inRange({ from: 1, to: MAX_EF_SEARCH, whole: true }),
   timeoutMs: inRange({ from: MIN_TIMEOUT_MS, to: MAX_TIMER_MS }),
   sweepIntervalMs: inRange({ from: 1 }),
 };
 
-/** @param {unknown} options */
-function readSettings(options) {
+/**
+ * Reads the options of a store: those that every store has as settings, and those that only `readers` know.
+ *
+ * @template {Record<string, import('../../calls/options.js').OptionReader<any>>} Readers
+ * @param {unknown} options
+ * @param {Readers} readers
+ */
+function readShared(options, readers) {
   if (options === null || typeof options !== 'object' || isArray(options)) {
     throw invalidOption(TypeError, 'options must be an object with a pool');
   }
-  const given = readOptions(options, OPTIONS);
-  const { pool = readPool(undefined, 'options.pool'), novelty = 'prefix' } = given;
-  for (const name of /** @type {const} */ (['index', 'efSearch'])) {
-    if (novelty === 'prefix' || given[name] === undefined) continue;
-    throw invalidOption(
-      TypeError,
-      `options.${name} is for novelty 'prefix': '${novelty}' has an index of its own`,
-    );
-  }
-  const { index = 'exact', efSearch = 100 } = given;
+  const given = readOptions(options, { ...OPTIONS, ...readers });
+  const { pool = readPool(undefined, 'options.pool'), schema: named } = given;
   const { table = 'knowledgepulse_novelty', maxElements = null, ttlMs = null } = given;
   const { timeoutMs = 5000, sweepIntervalMs = 60_000 } = given;
-  return {
-    pool,
-    novelty,
-    index,
-    table,
-    schema: given.schema,
-    /** @type {Limits} */
-    limits: { maxElements, ttlMs },
-    efSearch: index === 'hnsw' ? efSearch : null,
-    timeoutMs,
-    sweepIntervalMs,
-  };
+  /** @type {Limits} */
+  const limits = { maxElements, ttlMs };
+  return { given, settings: { pool, table, schema: named, limits, timeoutMs, sweepIntervalMs } };
 }
 
 /**
@@ -601,4 +410,4 @@ function nameOf(maxBytes) {
   };
 }
 
-module.exports = { PgVectorStore };
+module.exports = { MAX_SQL_INTEGER, Table, newTag, patienceFor, readAddOptions, readShared, storable };
