@@ -23,8 +23,12 @@ pub struct Object {
 impl Object {
     /// An object without fields.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self {
+            fields: Vec::new(),
+            places: None,
+            integers: 0,
+        }
     }
 
     /// The number of fields.

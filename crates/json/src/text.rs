@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt, hash, ops::Deref};
 
 use compact_str::CompactString;
 
+use crate::{ParseError, Value, parse_str};
+
 /// A JavaScript string: UTF-8, or WTF-8 where it has lone surrogates. Up to 24 bytes of UTF-8 need no memory of their own.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text(Inner);
@@ -112,6 +114,24 @@ impl Text {
             start.extend_from_slice(&encoded(self.units().nth(units - 1).unwrap_or_default()));
         }
         Self::from_wtf8(start)
+    }
+
+    /// Reads the value that this text is in JSON, as [`parse`](crate::parse()) does.
+    ///
+    /// # Errors
+    /// If it is not JSON, or nested too deeply.
+    pub fn parse(&self) -> Result<Value, ParseError> {
+        match self.as_str() {
+            Some(text) => parse_str(text),
+            // Lone surrogates mean the same when they are escaped.
+            None => {
+                let escaped = char::decode_utf16(self.units()).map(|unit| match unit {
+                    Ok(character) => character.to_string(),
+                    Err(lone) => format!("\\u{:04x}", lone.unpaired_surrogate()),
+                });
+                parse_str(&escaped.collect::<String>())
+            }
+        }
     }
 
     /// Appends UTF-8.
