@@ -1,6 +1,6 @@
 //! Writes JSON as `JSON.stringify` does.
 
-use crate::{Text, Value};
+use crate::{Object, Text, Value};
 
 impl Value {
     /// Appends the value as `JSON.stringify` writes it.
@@ -24,18 +24,7 @@ impl Value {
                 }
                 out.push(b']');
             }
-            Self::Object(object) => {
-                out.push(b'{');
-                for (at, (name, value)) in object.iter().enumerate() {
-                    if at > 0 {
-                        out.push(b',');
-                    }
-                    write_string(name, out);
-                    out.push(b':');
-                    value.write(out);
-                }
-                out.push(b'}');
-            }
+            Self::Object(object) => object.write(out),
         }
     }
 
@@ -46,6 +35,22 @@ impl Value {
         self.write(&mut json);
         // Lone surrogates are escaped, so that all of it is UTF-8.
         String::from_utf8(json).unwrap_or_default()
+    }
+}
+
+impl Object {
+    /// Appends the object as `JSON.stringify` writes it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (at, (name, value)) in self.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            write_string(name, out);
+            out.push(b':');
+            value.write(out);
+        }
+        out.push(b'}');
     }
 }
 
