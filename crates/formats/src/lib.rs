@@ -3,17 +3,28 @@
 //! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and what a format
 //! finds becomes the steps of a trace by rules that all share ([`mapping`]).
 
+mod atif;
 mod claude_code;
 pub mod conversation;
 mod date;
+pub mod encoding;
 pub mod mapping;
 mod messages;
 mod open_traces;
+mod openai_chat;
 mod otel;
 mod parts;
+pub mod reader;
+pub mod records;
+mod swe_agent;
 mod values;
 
-use std::{fmt, path::PathBuf};
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use knowledgepulse_json::{Object, Text, Value};
 
@@ -133,6 +144,15 @@ impl Wrong {
         Self::Malformed(reason.into())
     }
 
+    /// The same with the place in the record.
+    #[must_use]
+    pub(crate) fn within(self, place: &str) -> Self {
+        match self {
+            Self::Malformed(reason) => Self::Malformed(values::joined([place.into(), reason], ": ")),
+            Self::TooDeep => Self::TooDeep,
+        }
+    }
+
     /// What is wrong, in words.
     #[must_use]
     pub fn reason(self) -> Text {
@@ -167,6 +187,32 @@ pub struct Context {
     pub files: Files,
 }
 
-/// Files by their real paths that were read, and whether another one refers to them or they were named.
+/// Files by their real paths that were read, because they were named or because another one refers to them.
 #[derive(Debug, Clone, Default)]
-pub struct Files(std::sync::Arc<std::sync::Mutex<std::collections::HashMap<PathBuf, bool>>>);
+pub struct Files(Arc<Mutex<HashMap<PathBuf, Reading>>>);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reading {
+    Named,
+    Followed,
+}
+
+impl Files {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Reading>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a file that is named; returns whether it is to be read: no file that refers to it was read before.
+    fn name(&self, path: &Path) -> bool {
+        *self.lock().entry(path.to_owned()).or_insert(Reading::Named) == Reading::Named
+    }
+
+    /// Notes a file that another one refers to.
+    fn follow(&self, path: &Path) {
+        self.lock().insert(path.to_owned(), Reading::Followed);
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.lock().contains_key(path)
+    }
+}

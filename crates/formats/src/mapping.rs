@@ -395,6 +395,13 @@ impl TraceBuilder {
         }
     }
 
+    /// Takes the time of something that was found, in milliseconds since 1970; the first one is that of the trace.
+    pub fn at_number(&mut self, milliseconds: f64) {
+        if self.created_at.is_none() {
+            self.created_at = date::from_number(milliseconds).map(date::to_iso);
+        }
+    }
+
     /// Takes how long the last call with this id took, in milliseconds.
     pub fn took(&mut self, id: Option<&Text>, milliseconds: f64) {
         let id = id.cloned().unwrap_or_default();
