@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Text, Value};
 
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
