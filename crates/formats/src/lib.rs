@@ -4,6 +4,7 @@
 //! finds becomes the steps of a trace by rules that all share ([`mapping`]).
 
 mod claude_code;
+mod conversation;
 mod date;
 pub mod mapping;
 mod messages;
