@@ -3,6 +3,7 @@
 //! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and what a format
 //! finds becomes the steps of a trace by rules that all share ([`mapping`]).
 
+mod chat_record;
 mod claude_code;
 mod conversation;
 mod date;
