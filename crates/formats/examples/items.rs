@@ -57,7 +57,10 @@ fn print(items: Vec<Item>, out: &mut impl Write) -> std::io::Result<()> {
         object.insert("line", number(item.line));
         object.insert("index", number(item.index));
         object.insert("size", number(Some(item.size)));
-        object.insert("format", item.format.map_or(Value::Null, |format| format.name().into()));
+        object.insert(
+            "format",
+            item.format.map_or(Value::Null, |format| format.name().into()),
+        );
         match item.content {
             Content::Converted(value, known) => {
                 object.insert("value", value);

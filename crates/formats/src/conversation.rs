@@ -4,313 +4,312 @@
 //! Messages are taken apart into items: a turn of the user, a thought, a call, a result. An item that is there already is not added
 //! again.
 
-use std::{
-    cell::OnceCell,
-    collections::{HashMap, HashSet},
-};
+use std::{cell::OnceCell, collections::HashMap, rc::Rc, sync::Arc};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 use crate::{
-    Wrong,
     mapping::{Call, Outcome, Sink, TraceBuilder},
     messages::{add_message, is_message},
     values::joined,
 };
 
-/// What a [`TraceBuilder`] does with a text.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a span of a tool tells.
+#[derive(Debug, Clone, Default)]
+pub struct ToolSpan {
+    /// The id of the call.
+    pub id: Option<Text>,
+    /// The name of the tool.
+    pub name: Option<Text>,
+    /// Whether something stands where the name is.
+    pub is_named: bool,
+    /// The arguments.
+    pub args: Object,
+    /// The content of the result.
+    pub content: Option<Value>,
+    /// Whether the call failed.
+    pub failed: Option<bool>,
+    /// How long the call took.
+    pub milliseconds: Option<f64>,
+}
+
+/// What a message says or does.
+struct Item {
+    found: Found,
+    /// What two items have in common that are the same. It is written when they are compared, which most traces of one span never are.
+    key: OnceCell<Key>,
+}
+
+type Key = Rc<[u8]>;
+
+enum Found {
+    Said(Kind, Text),
+    LeftOut(Text),
+    Call(Call),
+    Result(Outcome),
+}
+
+/// What a builder does with a text.
+#[derive(Clone, Copy)]
 enum Kind {
     User,
     Message,
     Reasoning,
     Event,
     System,
-    LeaveOut,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Message => "message",
-            Self::Reasoning => "reasoning",
-            Self::Event => "event",
-            Self::System => "system",
-            Self::LeaveOut => "leaveOut",
-        }
-    }
-}
-
-/// What a message says or does.
-#[derive(Debug, Clone)]
-enum What {
-    Text(Kind, Text),
-    Call(Call),
-    Result(Outcome),
-}
-
-#[derive(Debug, Clone)]
-struct Item {
-    what: What,
-    key: OnceCell<Text>,
 }
 
 impl Item {
-    fn new(what: What) -> Self {
-        Self {
-            what,
-            key: OnceCell::new(),
-        }
+    fn new(found: Found) -> Rc<Self> {
+        let key = OnceCell::new();
+        Rc::new(Self { found, key })
     }
 
-    /// What two items have in common that are the same. It is written when they are compared, which most traces of one span never
-    /// are.
-    fn key(&self) -> &Text {
-        self.key.get_or_init(|| match &self.what {
-            What::Text(kind, text) => joined([kind.name().into(), text.clone()], "\n"),
-            What::Result(result) => joined(["result".into(), result.content.clone()], "\n"),
-            What::Call(call) => joined(
-                [
-                    "call".into(),
-                    spelled(&call.id),
-                    spelled(&call.name),
-                    args_of(call),
-                ],
-                "\n",
-            ),
+    fn key(&self) -> &Key {
+        self.key.get_or_init(|| {
+            let (kind, text) = match &self.found {
+                Found::Call(call) => (
+                    "call",
+                    call_key(&[&id_key(call.id.as_ref()), &name_key(call), &args_key(call)]),
+                ),
+                Found::Said(kind, text) => (kind_key(*kind), text.clone()),
+                Found::LeftOut(text) => ("leaveOut", text.clone()),
+                Found::Result(result) => ("result", result.content.clone()),
+            };
+            call_key(&[&kind.into(), &text]).as_bytes().into()
         })
     }
+
+    fn as_call(&self) -> Option<&Call> {
+        match &self.found {
+            Found::Call(call) => Some(call),
+            _ => None,
+        }
+    }
 }
 
-/// A name in a key, which may be missing.
-fn spelled(name: &Option<Text>) -> Text {
-    name.clone().unwrap_or_else(|| "undefined".into())
+const fn kind_key(kind: Kind) -> &'static str {
+    match kind {
+        Kind::User => "user",
+        Kind::Message => "message",
+        Kind::Reasoning => "reasoning",
+        Kind::Event => "event",
+        Kind::System => "system",
+    }
 }
 
-fn args_of(call: &Call) -> Text {
-    let mut json = Vec::new();
-    call.args.write(&mut json);
-    String::from_utf8(json).unwrap_or_default().into()
+fn call_key(parts: &[&Text]) -> Text {
+    joined(parts.iter().copied().cloned(), "\n")
 }
 
-/// Takes a message apart: notes what [`add_message`] finds, instead of making steps of it.
-#[derive(Debug, Default)]
-struct Recorder {
-    items: Vec<Item>,
+fn id_key(id: Option<&Text>) -> Text {
+    id.cloned().unwrap_or_else(|| "undefined".into())
 }
+
+fn name_key(call: &Call) -> Text {
+    id_key(call.name.as_ref())
+}
+
+fn args_key(call: &Call) -> Text {
+    Value::from(call.args.clone()).to_json().into()
+}
+
+/// Takes a message apart: notes what `add_message` finds, instead of making steps of it.
+#[derive(Default)]
+struct Recorder(Vec<Rc<Item>>);
 
 impl Recorder {
-    fn note(&mut self, kind: Kind, text: Text) {
-        self.items.push(Item::new(What::Text(kind, text)));
-    }
-
-    /// The items of a message.
-    fn items_of(message: &Value) -> Result<Vec<Item>, Wrong> {
-        let mut recorder = Self::default();
-        let added = if is_message(message) {
-            add_message(&mut recorder, message)
-        } else {
-            Err(Wrong::new("it is no message"))
-        };
-        match added {
-            Ok(()) => Ok(recorder.items),
-            Err(Wrong::TooDeep) => Err(Wrong::TooDeep),
-            Err(Wrong::Malformed(_)) => {
-                let item = Item::new(What::Text(Kind::LeaveOut, "malformed message".into()));
-                let key = joined(["malformed".into(), message.to_json().into()], "\n");
-                Ok(vec![Item {
-                    key: key.into(),
-                    ..item
-                }])
-            }
-        }
+    fn note(&mut self, found: Found) {
+        self.0.push(Item::new(found));
     }
 }
 
 impl Sink for Recorder {
     fn leave_out(&mut self, what: impl Into<Text>) {
-        self.note(Kind::LeaveOut, what.into());
+        self.note(Found::LeftOut(what.into()));
     }
 
     fn at(&mut self, _time: Option<&Value>) {}
 
     fn system(&mut self, content: Option<&Value>) {
         let text = self.text_of(content);
-        self.note(Kind::System, text);
+        self.note(Found::Said(Kind::System, text));
     }
 
     fn user(&mut self, text: Text) {
-        self.note(Kind::User, text);
+        self.note(Found::Said(Kind::User, text));
     }
 
     fn event(&mut self, text: Text) {
-        self.note(Kind::Event, text);
+        self.note(Found::Said(Kind::Event, text));
     }
 
     fn reasoning(&mut self, text: Text) {
-        self.note(Kind::Reasoning, text);
+        self.note(Found::Said(Kind::Reasoning, text));
     }
 
     fn message(&mut self, text: Text) {
-        self.note(Kind::Message, text);
+        self.note(Found::Said(Kind::Message, text));
     }
 
     fn call(&mut self, call: Call) {
-        self.items.push(Item::new(What::Call(call)));
+        self.note(Found::Call(call));
     }
 
     fn result(&mut self, result: Outcome) {
-        self.items.push(Item::new(What::Result(result)));
+        self.note(Found::Result(result));
     }
 }
 
-/// A node of a [`Conversation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct NodeId(usize);
+/// The items of a message; of one that is malformed, what is counted of it.
+fn items_of(message: &Value) -> Vec<Rc<Item>> {
+    let mut recorder = Recorder::default();
+    if is_message(message) && add_message(&mut recorder, message).is_ok() {
+        return recorder.0;
+    }
+    let item = Item::new(Found::LeftOut("malformed message".into()));
+    let _ = item
+        .key
+        .set(format!("malformed\n{}", message.to_json()).as_bytes().into());
+    vec![item]
+}
 
-/// A list of messages of a [`Conversation`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ListId(usize);
-
-/// An item in its place in the conversation.
-#[derive(Debug)]
+/// An item in its place in the conversation. Other nodes are named by their numbers.
 struct Node {
-    item: Item,
-    before: Option<NodeId>,
-    after: Option<NodeId>,
-    /// The call of a result.
-    call: Option<NodeId>,
-    /// The result of a call.
-    result: Option<NodeId>,
+    item: Rc<Item>,
+    before: Option<usize>,
+    after: Option<usize>,
+    /// Of a result.
+    call: Option<usize>,
+    /// Of a call.
+    result: Option<usize>,
     /// Whether a message has this call.
     is_spoken: bool,
     /// Whether a span of a tool has it.
     is_traced: bool,
-    /// How long the call took.
     milliseconds: Option<f64>,
-    /// The number by which the result refers to its call.
+    /// By which its result refers to it.
     number: Option<Text>,
 }
 
-/// An item of a list of messages: whether the conversation has it for the first time, and whether that is a call of which it had
-/// only the span of the tool.
-#[derive(Debug, Clone, Copy)]
+/// An item of a list of messages: whether the conversation has it for the first time, and whether that is a call of which it had only
+/// the span of the tool.
 struct Place {
-    node: NodeId,
+    node: usize,
     is_new: bool,
     is_half: bool,
 }
 
 /// Calls that only a message has so far, or only a span, in their order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Queue {
-    calls: Vec<NodeId>,
+    calls: Vec<usize>,
     next: usize,
 }
 
-/// Such calls of all tools, by the tool, and by its ids and arguments.
-#[derive(Debug, Default)]
-struct Halves(HashMap<Text, Queue>);
-
-impl Halves {
-    fn add(&mut self, node: NodeId, call: &Call) {
-        let (name, id, args) = (spelled(&call.name), spelled(&call.id), args_of(call));
-        for key in [
-            name.clone(),
-            joined([name.clone(), id.clone()], "\n"),
-            joined([name.clone(), Text::default(), args.clone()], "\n"),
-            joined([name, id, args], "\n"),
-        ] {
-            self.0.entry(key).or_default().calls.push(node);
+impl Queue {
+    /// The first call that is still without its other half.
+    fn first(&mut self, nodes: &[Node]) -> Option<usize> {
+        let is_whole = |at: usize| nodes[at].is_spoken && nodes[at].is_traced;
+        while self.calls.get(self.next).is_some_and(|&at| is_whole(at)) {
+            self.next += 1;
         }
-    }
-
-    /// The other half of a call: the one with its id, or else the first of which one has no id, those with the same arguments before
-    /// others.
-    fn find(&mut self, call: &Call, nodes: &[Node]) -> Option<NodeId> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let (name, none) = (spelled(&call.name), Text::from("undefined"));
-        let keys = match &call.id {
-            None => vec![joined([name.clone(), Text::default(), args_of(call)], "\n"), name],
-            Some(id) => vec![
-                joined([name.clone(), id.clone()], "\n"),
-                joined([name.clone(), none.clone(), args_of(call)], "\n"),
-                joined([name, none], "\n"),
-            ],
-        };
-        let last = keys.len() - 1;
-        for (at, key) in keys.iter().enumerate() {
-            let Some(queue) = self.0.get_mut(key) else {
-                continue;
-            };
-            let is_whole = |node: &NodeId| nodes[node.0].is_spoken && nodes[node.0].is_traced;
-            while queue.calls.get(queue.next).is_some_and(is_whole) {
-                queue.next += 1;
-            }
-            let Some(&node) = queue.calls.get(queue.next) else {
-                continue;
-            };
-            let What::Call(other) = &nodes[node.0].item.what else {
-                continue;
-            };
-            if at < last || !are_two(&call.args, &other.args) {
-                return Some(node);
-            }
-        }
-        None
+        self.calls.get(self.next).copied()
     }
 }
 
 /// Whether two calls are two because they have other values for the same names. Under other names, a span may have the same arguments
 /// in other words, as with those that the tool adds itself.
-fn are_two(args: &Object, others: &Object) -> bool {
-    let names_of = |args: &Object| {
-        let mut names: Vec<Text> = args.keys().cloned().collect();
-        names.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+fn are_two(call: &Call, other: &Call) -> bool {
+    let names = |call: &Call| {
+        let mut names: Vec<Text> = call.args.keys().cloned().collect();
+        names.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
         joined(names, ",")
     };
-    let names = names_of(args);
-    names == names_of(others) && names != "arguments" && !names.is_empty()
+    let (names, others) = (names(call), names(other));
+    names == others && names != "arguments" && !names.is_empty()
 }
 
-/// The calls of one id, and how many of them have results.
-#[derive(Debug, Default)]
-struct Calls {
-    calls: Vec<NodeId>,
+/// Such calls of all tools, by the tool, and by its ids and arguments, as far as they are asked for.
+#[derive(Default)]
+struct Halves(HashMap<Text, Queue>);
+
+impl Halves {
+    fn add(&mut self, at: usize, call: &Call) {
+        let (name, id, args) = (name_key(call), id_key(call.id.as_ref()), args_key(call));
+        let keys = [
+            name.clone(),
+            call_key(&[&name, &id]),
+            call_key(&[&name, &Text::default(), &args]),
+            call_key(&[&name, &id, &args]),
+        ];
+        for key in keys {
+            self.0.entry(key).or_default().calls.push(at);
+        }
+    }
+
+    /// The other half of a call: the one with its id, or else the first of which one has no id, those with the same arguments before
+    /// others.
+    fn find(&mut self, call: &Call, nodes: &[Node]) -> Option<usize> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (name, args, none) = (name_key(call), args_key(call), id_key(None));
+        let keys = match &call.id {
+            None => vec![call_key(&[&name, &Text::default(), &args]), name],
+            Some(id) => vec![
+                call_key(&[&name, id]),
+                call_key(&[&name, &none, &args]),
+                call_key(&[&name, &none]),
+            ],
+        };
+        let last = keys.len() - 1;
+        keys.iter().enumerate().find_map(|(at, key)| {
+            let half = self.0.get_mut(key)?.first(nodes)?;
+            let is_other = at == last
+                && nodes[half]
+                    .item
+                    .as_call()
+                    .is_some_and(|other| are_two(call, other));
+            (!is_other).then_some(half)
+        })
+    }
+}
+
+#[derive(Default)]
+struct Answers {
+    calls: Vec<usize>,
     answered: usize,
 }
 
 /// A list of messages: how often each item is in it, and its calls, which its results are of.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct List {
-    first: Option<Text>,
+    first: Option<Rc<Item>>,
     /// Whether the conversation ends with it: then all that follows is new.
     is_last: bool,
-    counts: HashMap<Text, usize>,
-    by_id: HashMap<Option<Text>, Calls>,
-    all: Vec<NodeId>,
-    answered: HashSet<NodeId>,
+    counts: HashMap<Key, usize>,
+    by_id: HashMap<Option<Text>, Answers>,
+    all: Vec<usize>,
+    answered: std::collections::HashSet<usize>,
     next: usize,
 }
 
 impl List {
     /// How often an item was there before this time.
-    fn count(&mut self, key: &Text) -> usize {
-        let count = self.counts.entry(key.clone()).or_default();
+    fn count(&mut self, key: &Key) -> usize {
+        let count = self.counts.entry(Rc::clone(key)).or_default();
         *count += 1;
         *count - 1
     }
 
-    fn add(&mut self, id: Option<Text>, call: NodeId) {
+    fn add(&mut self, id: Option<Text>, call: usize) {
         self.all.push(call);
         self.by_id.entry(id).or_default().calls.push(call);
     }
 
-    /// The next call with this id, or without one the first that has no result in this list.
-    fn answer(&mut self, id: &Option<Text>) -> Option<NodeId> {
+    /// The next call with this id, or else the first that has no result in this list.
+    fn answer(&mut self, id: &Option<Text>) -> Option<usize> {
         let call = if id.is_some() {
             self.by_id.get_mut(id).and_then(|calls| {
                 calls.answered += 1;
@@ -326,26 +325,31 @@ impl List {
             }
             self.all.get(self.next)
         };
-        let call = call.copied();
         self.answered.extend(call);
-        call
+        call.copied()
     }
 }
 
+/// A list of messages that later ones may go on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListId(usize);
+
 /// The items of a trace in their order.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Conversation {
     nodes: Vec<Node>,
+    first: Option<usize>,
+    last: Option<usize>,
     lists: Vec<List>,
-    first: Option<NodeId>,
-    last: Option<NodeId>,
     /// The list that all items are of, until there is another one.
     only: Option<ListId>,
+    /// Of each message, by its address, because several spans hold the same one.
+    items: HashMap<usize, (Arc<Value>, Rc<[Rc<Item>]>)>,
     is_comparing: bool,
-    by_key: HashMap<Text, Vec<NodeId>>,
+    by_key: HashMap<Key, Vec<usize>>,
     /// The last call with each id.
-    by_id: HashMap<Option<Text>, NodeId>,
-    calls: Vec<NodeId>,
+    by_id: HashMap<Option<Text>, usize>,
+    calls: Vec<usize>,
     first_unanswered: usize,
     has_user: bool,
     /// Calls that no span of a tool has had yet.
@@ -355,38 +359,26 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Adds what is new in messages that follow each other. What is said twice in them is there twice. `list` is the one that they
-    /// go on with: what the model was given, where these are what it returned.
-    ///
-    /// # Errors
-    /// If a message is nested too deeply.
-    pub fn add<'a>(
-        &mut self,
-        messages: impl IntoIterator<Item = &'a Value>,
-        list: Option<ListId>,
-    ) -> Result<ListId, Wrong> {
+    /// Adds what is new in messages that follow each other, and go on with `list` where there is one: what the model was given, where
+    /// these are what it returned. What is said twice in them is there twice.
+    pub fn add(&mut self, messages: &[Arc<Value>], list: Option<ListId>) -> ListId {
+        let mut list = list.unwrap_or_else(|| self.new_list());
         let mut items = Vec::new();
         for message in messages {
-            items.extend(Recorder::items_of(message)?);
+            items.extend(self.items_of(message).iter().cloned());
         }
-        Ok(self.add_items(items, list))
-    }
-
-    fn add_items(&mut self, items: Vec<Item>, list: Option<ListId>) -> ListId {
-        let begins_again = |list: &ListId| {
-            let first = self.lists[list.0].first.as_ref();
-            first.is_some() && first == items.first().map(Item::key)
-        };
-        // An agent may return the whole conversation.
-        let list = list.filter(|list| !begins_again(list)).unwrap_or_else(|| {
-            self.lists.push(List::default());
-            ListId(self.lists.len() - 1)
-        });
         let Some(first) = items.first() else {
             return list;
         };
-        let first = first.key().clone();
-        self.lists[list.0].first.get_or_insert(first);
+        // An agent may return the whole conversation.
+        if self.lists[list.0]
+            .first
+            .as_ref()
+            .is_some_and(|other| other.key() == first.key())
+        {
+            list = self.new_list();
+        }
+        self.lists[list.0].first.get_or_insert_with(|| Rc::clone(first));
         if self.first.is_none() {
             self.only = Some(list);
         } else if self.only != Some(list) {
@@ -398,172 +390,201 @@ impl Conversation {
         list
     }
 
+    /// Lets go of a list that nothing goes on with.
+    pub fn end(&mut self, list: ListId) {
+        if self.is_comparing {
+            self.lists[list.0] = List::default();
+        }
+    }
+
+    fn new_list(&mut self) -> ListId {
+        self.lists.push(List::default());
+        ListId(self.lists.len() - 1)
+    }
+
     /// Makes the items comparable, when there is something to compare with those of the first list.
     fn compare(&mut self) {
-        if self.is_comparing {
+        if std::mem::replace(&mut self.is_comparing, true) {
             return;
         }
-        self.is_comparing = true;
         let mut next = self.first;
-        while let Some(node) = next {
-            let item = &self.nodes[node.0].item;
+        while let Some(at) = next {
+            let item = Rc::clone(&self.nodes[at].item);
             if let Some(only) = self.only {
                 self.lists[only.0].count(item.key());
             }
-            if let What::Call(call) = &item.what {
-                self.untraced.add(node, call);
+            self.remember(at);
+            if let Some(call) = item.as_call() {
+                self.untraced.add(at, call);
             }
-            self.remember(node);
-            next = self.nodes[node.0].after;
+            next = self.nodes[at].after;
         }
     }
 
-    /// Adds the call that a span of a tool tells, if no message has it, and how long it took.
-    pub fn add_call(&mut self, call: Call, milliseconds: Option<f64>) -> NodeId {
-        self.compare();
-        let node = self.untraced.find(&call, &self.nodes).unwrap_or_else(|| {
-            let node = self.new_call(Item::new(What::Call(call.clone())));
-            self.unspoken.add(node, &call);
-            self.link(node, None);
-            node
-        });
-        self.nodes[node.0].is_traced = true;
-        self.nodes[node.0].milliseconds = milliseconds;
-        node
+    fn items_of(&mut self, message: &Arc<Value>) -> Rc<[Rc<Item>]> {
+        let address = Arc::as_ptr(message) as usize;
+        let make = || (Arc::clone(message), items_of(message).into());
+        Rc::clone(&self.items.entry(address).or_insert_with(make).1)
     }
 
-    /// Adds the result of a call that [`add_call`](Self::add_call) has returned, if no message has it.
-    pub fn add_result(&mut self, call: NodeId, content: Option<&Value>, failed: Option<bool>) {
-        if content.is_none() || self.nodes[call.0].result.is_some() {
+    /// Adds the call of a tool, if no message has it; returns its node.
+    pub fn add_call(&mut self, span: &ToolSpan) -> usize {
+        self.compare();
+        let call = Call {
+            id: span.id.clone(),
+            name: span.name.clone(),
+            args: span.args.clone(),
+            server: None,
+        };
+        let half = self.untraced.find(&call, &self.nodes);
+        let at = half.unwrap_or_else(|| {
+            let item = Item::new(Found::Call(call.clone()));
+            let at = self.add_call_node(item, call.id.clone());
+            self.unspoken.add(at, &call);
+            self.link(at, None);
+            at
+        });
+        self.nodes[at].is_traced = true;
+        self.nodes[at].milliseconds = span.milliseconds;
+        at
+    }
+
+    /// Adds the result of a call that `add_call` has returned, if no message has it.
+    pub fn add_result(&mut self, call: usize, span: &ToolSpan) {
+        if span.content.is_none() || self.nodes[call].result.is_some() {
             return;
         }
-        let content = Recorder::default().text_of(content);
-        let result = Outcome {
+        let outcome = Outcome {
             id: None,
-            content,
-            failed,
+            content: Recorder::default().text_of(span.content.as_ref()),
+            failed: span.failed,
         };
-        let node = self.new_result(Item::new(What::Result(result)), Some(call));
-        self.link(node, None);
+        let item = Item::new(Found::Result(outcome));
+        let at = self.add_result_node(item, Some(call));
+        self.link(at, None);
     }
 
     /// Makes steps of all items.
     pub fn tell(mut self, builder: &mut TraceBuilder) {
-        let mut count = 0;
+        let mut count = 0_usize;
         let mut next = self.first;
-        while let Some(NodeId(at)) = next {
+        while let Some(at) = next {
             next = self.nodes[at].after;
-            let empty = What::Text(Kind::System, Text::default());
-            match std::mem::replace(&mut self.nodes[at].item.what, empty) {
-                What::Call(call) => {
+            match &self.nodes[at].item.found {
+                Found::Call(call) => {
                     // Results are of their calls whatever the ids are: some have none, or use one again.
                     let number = Some(Text::from(count.to_string()));
                     count += 1;
-                    let id = number.clone();
-                    builder.call(Call { id, ..call });
+                    builder.call(Call {
+                        id: number.clone(),
+                        ..call.clone()
+                    });
                     if let Some(milliseconds) = self.nodes[at].milliseconds {
                         builder.took(number.as_ref(), milliseconds);
                     }
                     self.nodes[at].number = number;
                 }
-                What::Result(result) => {
+                Found::Result(result) => {
                     let number = self.nodes[at]
                         .call
-                        .and_then(|call| self.nodes[call.0].number.clone());
-                    let id = Some(number.unwrap_or_else(|| "no call".into()));
-                    builder.result(Outcome { id, ..result });
+                        .and_then(|call| self.nodes[call].number.clone());
+                    builder.result(Outcome {
+                        id: Some(number.unwrap_or_else(|| "no call".into())),
+                        ..result.clone()
+                    });
                 }
-                What::Text(kind, text) => match kind {
-                    Kind::User => builder.user(text),
-                    Kind::Message => builder.message(text),
-                    Kind::Reasoning => builder.reasoning(text),
-                    Kind::Event => builder.event(text),
-                    Kind::System => builder.system(None),
-                    Kind::LeaveOut => builder.leave_out(text),
-                },
+                Found::Said(kind, text) => {
+                    let text = text.clone();
+                    match kind {
+                        Kind::User => builder.user(text),
+                        Kind::Message => builder.message(text),
+                        Kind::Reasoning => builder.reasoning(text),
+                        Kind::Event => builder.event(text),
+                        Kind::System => builder.system(None),
+                    }
+                }
+                Found::LeftOut(what) => builder.leave_out(what.clone()),
             }
         }
     }
 
     /// The node of an item, which is new unless the conversation has it.
-    fn place_of(&mut self, item: Item, list: ListId) -> Place {
+    fn place_of(&mut self, item: Rc<Item>, list: ListId) -> Place {
         let same = self.same_as(&item, list);
-        match &item.what {
-            What::Call(call) => {
-                let call = call.clone();
-                let half = match same {
-                    None => self.unspoken.find(&call, &self.nodes),
-                    Some(_) => None,
-                };
-                let node = match same.or(half) {
-                    None => self.new_call(item),
-                    Some(node) => {
-                        // The model's own words, which a span may have in other ones.
-                        if half.is_some() {
-                            self.nodes[node.0].item = item;
-                        }
-                        node
+        let mut is_half = false;
+        let node = match &item.found {
+            Found::Call(call) => {
+                let id = call.id.clone();
+                let node = match same {
+                    Some(node) => node,
+                    None => {
+                        let half = self.unspoken.find(call, &self.nodes);
+                        is_half = half.is_some();
+                        self.add_spoken(Rc::clone(&item), call, half)
                     }
                 };
-                if same.is_none() {
-                    self.nodes[node.0].is_spoken = true;
-                    self.remember(node);
-                    if half.is_some() {
-                        self.by_id.insert(call.id.clone(), node);
-                    } else if self.is_comparing {
-                        self.untraced.add(node, &call);
-                    }
-                }
-                self.lists[list.0].add(call.id, node);
-                Place {
+                self.lists[list.0].add(id, node);
+                return Place {
                     node,
-                    is_new: same.is_none() && half.is_none(),
-                    is_half: half.is_some(),
-                }
+                    is_new: same.is_none() && !is_half,
+                    is_half,
+                };
             }
-            What::Result(result) => {
+            Found::Result(result) => {
                 let call = self.call_of(&result.id, list);
                 let known = match call {
                     None => same,
-                    Some(call) => self.nodes[call.0].result,
+                    Some(call) => self.nodes[call].result,
                 };
-                Place {
-                    node: known.unwrap_or_else(|| self.new_result(item, call)),
-                    is_new: known.is_none(),
-                    is_half: false,
-                }
+                known.map_or_else(|| Err(self.add_result_node(Rc::clone(&item), call)), Ok)
             }
-            What::Text(..) => {
-                let node = same.unwrap_or_else(|| {
-                    let node = self.new_node(item, None);
-                    self.remember(node);
-                    node
-                });
-                Place {
-                    node,
-                    is_new: same.is_none(),
-                    is_half: false,
-                }
-            }
+            Found::Said(..) | Found::LeftOut(_) => same.map_or_else(
+                || {
+                    let at = self.add_node(Rc::clone(&item));
+                    self.remember(at);
+                    Err(at)
+                },
+                Ok,
+            ),
+        };
+        let is_new = node.is_err();
+        let (Ok(node) | Err(node)) = node;
+        Place {
+            node,
+            is_new,
+            is_half,
         }
+    }
+
+    /// The node of a call in a message: that of its span, or a new one.
+    fn add_spoken(&mut self, item: Rc<Item>, call: &Call, half: Option<usize>) -> usize {
+        let at = half.unwrap_or_else(|| self.add_call_node(Rc::clone(&item), call.id.clone()));
+        self.nodes[at].is_spoken = true;
+        // The model's own words, which a span may have in other ones.
+        self.nodes[at].item = item;
+        self.remember(at);
+        if half.is_some() {
+            self.by_id.insert(call.id.clone(), at);
+        } else if self.is_comparing {
+            self.untraced.add(at, call);
+        }
+        at
     }
 
     /// The node of the same item, if it was there as often as it is in the list; `None` where all is new.
-    fn same_as(&mut self, item: &Item, list: ListId) -> Option<NodeId> {
+    fn same_as(&mut self, item: &Item, list: ListId) -> Option<usize> {
         if !self.is_comparing {
             return None;
         }
-        let key = item.key();
         let list = &mut self.lists[list.0];
-        let count = list.count(key);
-        if list.is_last {
-            return None;
-        }
-        self.by_key.get(key)?.get(count).copied()
+        let count = list.count(item.key());
+        let is_last = list.is_last;
+        let nodes = self.by_key.get(item.key()).filter(|_| !is_last)?;
+        nodes.get(count).copied()
     }
 
     /// The call that a result in a list is of.
-    fn call_of(&mut self, id: &Option<Text>, list: ListId) -> Option<NodeId> {
+    fn call_of(&mut self, id: &Option<Text>, list: ListId) -> Option<usize> {
         let list = &mut self.lists[list.0];
         let call = list.answer(id);
         if call.is_some() || list.by_id.contains_key(id) {
@@ -572,64 +593,62 @@ impl Conversation {
         if id.is_some() {
             return self.by_id.get(id).copied();
         }
-        let has_result = |call: &NodeId| self.nodes[call.0].result.is_some();
-        while self.calls.get(self.first_unanswered).is_some_and(has_result) {
+        let is_answered = |call: &usize| self.nodes[*call].result.is_some();
+        while self.calls.get(self.first_unanswered).is_some_and(is_answered) {
             self.first_unanswered += 1;
         }
         self.calls.get(self.first_unanswered).copied()
     }
 
-    fn new_node(&mut self, item: Item, call: Option<NodeId>) -> NodeId {
+    fn add_node(&mut self, item: Rc<Item>) -> usize {
         self.nodes.push(Node {
             item,
             before: None,
             after: None,
-            call,
+            call: None,
             result: None,
             is_spoken: false,
             is_traced: false,
             milliseconds: None,
             number: None,
         });
-        NodeId(self.nodes.len() - 1)
+        self.nodes.len() - 1
     }
 
-    fn new_call(&mut self, item: Item) -> NodeId {
-        let id = match &item.what {
-            What::Call(call) => call.id.clone(),
-            _ => None,
-        };
-        let node = self.new_node(item, None);
-        self.calls.push(node);
-        self.by_id.insert(id, node);
-        node
+    fn add_call_node(&mut self, item: Rc<Item>, id: Option<Text>) -> usize {
+        let at = self.add_node(item);
+        self.calls.push(at);
+        self.by_id.insert(id, at);
+        at
     }
 
-    fn new_result(&mut self, item: Item, call: Option<NodeId>) -> NodeId {
-        let node = self.new_node(item, call);
+    fn add_result_node(&mut self, item: Rc<Item>, call: Option<usize>) -> usize {
+        let at = self.add_node(item);
+        self.nodes[at].call = call;
         if let Some(call) = call {
-            self.nodes[call.0].result = Some(node);
+            self.nodes[call].result = Some(at);
         }
-        self.remember(node);
-        node
+        self.remember(at);
+        at
     }
 
     /// Makes a node be found by what is in it.
-    fn remember(&mut self, node: NodeId) {
+    fn remember(&mut self, at: usize) {
         if self.is_comparing {
-            let key = self.nodes[node.0].item.key().clone();
-            self.by_key.entry(key).or_default().push(node);
+            let key = Rc::clone(self.nodes[at].item.key());
+            self.by_key.entry(key).or_default().push(at);
         }
     }
 
     /// Puts new items before the known one that follows them in their list, and at the end if none does. What begins a list is put
-    /// before a known item only if no message has told how the conversation began: there was no turn of a user, or that item is a
-    /// call that only a span had.
+    /// before a known item only if no message has told how the conversation began: there was no turn of a user, or that item is a call
+    /// that only a span had.
     fn insert(&mut self, places: &[Place]) {
         let known = places.iter().position(|place| !place.is_new);
-        let begin = known
-            .filter(|&at| !places[at].is_half && self.has_user)
-            .unwrap_or(0);
+        let begin = match known {
+            Some(known) if self.has_user && !places[known].is_half => known,
+            _ => 0,
+        };
         for place in &places[..begin] {
             self.link(place.node, None);
         }
@@ -640,21 +659,22 @@ impl Conversation {
             }
             next = Some(place.node);
         }
-        let is_user = |place: &Place| matches!(self.nodes[place.node.0].item.what, What::Text(Kind::User, _));
+        let is_user = |place: &Place| matches!(self.nodes[place.node].item.found, Found::Said(Kind::User, _));
         self.has_user = self.has_user || places.iter().any(is_user);
     }
 
-    /// Puts a node before another one, or at the end.
-    fn link(&mut self, node: NodeId, after: Option<NodeId>) {
-        let before = match after {
-            None => self.last.replace(node),
-            Some(after) => self.nodes[after.0].before.replace(node),
-        };
+    /// Puts a node before another one; at the end without one.
+    fn link(&mut self, at: usize, after: Option<usize>) {
+        let before = after.map_or(self.last, |after| self.nodes[after].before);
+        self.nodes[at].before = before;
+        self.nodes[at].after = after;
         match before {
-            None => self.first = Some(node),
-            Some(before) => self.nodes[before.0].after = Some(node),
+            Some(before) => self.nodes[before].after = Some(at),
+            None => self.first = Some(at),
         }
-        self.nodes[node.0].before = before;
-        self.nodes[node.0].after = after;
+        match after {
+            Some(after) => self.nodes[after].before = Some(at),
+            None => self.last = Some(at),
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 mod atif;
 mod claude_code;
-pub mod conversation;
+mod conversation;
 mod date;
 pub mod encoding;
 pub mod mapping;
