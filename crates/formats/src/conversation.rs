@@ -334,6 +334,9 @@ impl List {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListId(usize);
 
+/// A message that was taken apart, and its items.
+type Known = (Arc<Value>, Rc<[Rc<Item>]>);
+
 /// The items of a trace in their order.
 #[derive(Default)]
 pub struct Conversation {
@@ -344,7 +347,7 @@ pub struct Conversation {
     /// The list that all items are of, until there is another one.
     only: Option<ListId>,
     /// Of each message, by its address, because several spans hold the same one.
-    items: HashMap<usize, (Arc<Value>, Rc<[Rc<Item>]>)>,
+    items: HashMap<usize, Known>,
     is_comparing: bool,
     by_key: HashMap<Key, Vec<usize>>,
     /// The last call with each id.
