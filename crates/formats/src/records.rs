@@ -830,3 +830,93 @@ impl Parts {
         (!self.are_too_many()).then_some(self.bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The records of an input that comes in chunks of this size, each as its line, its index and its value or error.
+    fn read(input: &[u8], size: usize, limit: u64) -> Vec<String> {
+        let mut records = Records::new(limit);
+        let mut found = Vec::new();
+        for chunk in input.chunks(size) {
+            records.push(chunk).unwrap();
+            found.extend(&mut records);
+        }
+        records.finish().unwrap();
+        found.extend(records);
+        let told = found.into_iter().map(|record| {
+            let content = match record.content {
+                Ok((value, _)) => value.to_json(),
+                Err(error) => error,
+            };
+            let index = record.index.map(|index| format!("[{index}]")).unwrap_or_default();
+            format!("{}{index} {content}", record.line.unwrap_or_default())
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn records_are_found_in_any_mix() {
+        for (input, records) in [
+            (
+                "{\"a\":1}\n\n{\"b\":2} {\"c\":3}",
+                vec!["1 {\"a\":1}", "3 {\"b\":2}", "3 {\"c\":3}"],
+            ),
+            ("[1,\n{\"a\":\n2}]\r3", vec!["1[0] 1", "2[1] {\"a\":2}", "4 3"]),
+            (
+                "{\"a\":\n1\n{\"b\":2}",
+                vec![
+                    "1 not JSON: it is cut off or broken before the end of line 3",
+                    "3 {\"b\":2}",
+                ],
+            ),
+            (
+                "[{\"a\":1}\n{\"b\":2}",
+                vec![
+                    "1[0] {\"a\":1}",
+                    "1[1] not JSON: the array that begins in line 1 is cut off",
+                    "2 {\"b\":2}",
+                ],
+            ),
+            ("{\"a\":NaN}\n{}", vec!["1 not JSON: no value at byte 5", "2 {}"]),
+            ("{\"a\":\n", vec!["1 not JSON: it is cut off"]),
+        ] {
+            for size in 1..=input.len() {
+                assert_eq!(
+                    read(input.as_bytes(), size, DEFAULT_LIMIT),
+                    records,
+                    "{input:?} by {size}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_too_long_are_left_out() {
+        let long = format!("{{\"a\":\"{}\"}}\n{{}}", "x".repeat(2_000_000));
+        for size in [1000, 10_000_000] {
+            assert_eq!(
+                read(long.as_bytes(), size, 1 << 20),
+                ["1 longer than 1 MB", "2 {}"]
+            );
+        }
+    }
+
+    #[test]
+    fn hostile_inputs_take_linear_time() {
+        for input in ["[", "{", "{\"a\":\n", "[{\n", "{\"a\":[\n{\n", "]}\n"] {
+            let input = input.repeat(10_000);
+            read(input.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_change_nothing(input in "([\\[\\]{},:\"\\\\ \n\r1a]|\\{\"a\":1\\}|\n){0,40}", size in 1_usize..20) {
+            let whole = read(input.as_bytes(), usize::MAX, DEFAULT_LIMIT);
+            prop_assert_eq!(read(input.as_bytes(), size, DEFAULT_LIMIT), whole);
+        }
+    }
+}
