@@ -42,6 +42,8 @@ struct Item {
 
 type Key = Rc<[u8]>;
 
+type Items = Rc<[Rc<Item>]>;
+
 enum Found {
     Said(Kind, Text),
     LeftOut(Text),
@@ -334,9 +336,6 @@ impl List {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListId(usize);
 
-/// A message that was taken apart, and its items.
-type Known = (Arc<Value>, Rc<[Rc<Item>]>);
-
 /// The items of a trace in their order.
 #[derive(Default)]
 pub struct Conversation {
@@ -347,7 +346,7 @@ pub struct Conversation {
     /// The list that all items are of, until there is another one.
     only: Option<ListId>,
     /// Of each message, by its address, because several spans hold the same one.
-    items: HashMap<usize, Known>,
+    items: HashMap<usize, (Arc<Value>, Items)>,
     is_comparing: bool,
     by_key: HashMap<Key, Vec<usize>>,
     /// The last call with each id.
@@ -424,7 +423,7 @@ impl Conversation {
         }
     }
 
-    fn items_of(&mut self, message: &Arc<Value>) -> Rc<[Rc<Item>]> {
+    fn items_of(&mut self, message: &Arc<Value>) -> Items {
         let address = Arc::as_ptr(message) as usize;
         let make = || (Arc::clone(message), items_of(message).into());
         Rc::clone(&self.items.entry(address).or_insert_with(make).1)
