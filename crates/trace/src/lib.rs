@@ -5,6 +5,7 @@ pub mod digest;
 pub mod features;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixtures;
+pub mod json;
 pub mod label;
 pub mod text;
 pub mod words;

@@ -1,0 +1,439 @@
+//! The Agent Trajectory Interchange Format of Harbor, versions 1.0 to 1.8, one trajectory in a record:
+//! <https://github.com/harbor-framework/harbor/blob/main/rfcs/0001-trajectory-format.md>
+//!
+//! | trajectory                                        | trace                                                                       |
+//! | ------------------------------------------------- | --------------------------------------------------------------------------- |
+//! | first step of `source` `user`                     | `task.objective`                                                            |
+//! | later steps of `source` `user`                    | `observation`                                                               |
+//! | steps of `source` `system`                        | none; counted. Their `observation` is one                                   |
+//! | `reasoning_content`, then `message`               | a `thought` each                                                            |
+//! | `tool_calls`                                      | `tool_call` each                                                            |
+//! | `observation.results`                             | `observation` or `error_recovery` each                                      |
+//! | steps with `is_copied_context`                    | none; counted: they are of the trajectory that is continued. Their first    |
+//! |                                                   | user is the objective where no other step has one                           |
+//! | `subagent_trajectories`                           | a trace each, whose success is not known                                    |
+//! | `trajectory_path` of a `subagent_trajectory_ref`  | the same, of a file in the folder of the one that is read, or below         |
+//! | `subagent_trajectory_ref` without content         | an `observation` that names it                                              |
+//! | `agent.name`, first `timestamp`                   | `metadata.framework`, `metadata.created_at`                                 |
+//! | `result.json` beside it, or up to three folders up | success and confidence by `verifier_result`, or failure by `exception_info` |
+//! | version, ids, model, metrics, notes, `extra`      | `metadata.imported`                                                         |
+
+use std::{
+    borrow::Cow,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+use knowledgepulse_json::{Object, Text, Value, parse};
+
+use crate::{
+    Context, DEFAULT_LIMIT, Entry, Files, FormatName, FormatReader, Found, Wrong,
+    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, with_end},
+    values::{
+        first_of, id_of, input_of, is_given, joined, list_of, numeric_of, object_of, or, spelled, string_of,
+        truth_of,
+    },
+};
+
+#[rustfmt::skip]
+fn is_root_field(name: &str) -> bool {
+    matches!(
+        name,
+        "schema_version" | "session_id" | "trajectory_id" | "agent" | "steps" | "notes" | "final_metrics" | "extra"
+            | "continued_trajectory_ref" | "subagent_trajectories"
+    )
+}
+
+#[rustfmt::skip]
+fn is_step_field(name: &str) -> bool {
+    matches!(
+        name,
+        "step_id" | "timestamp" | "source" | "model_name" | "reasoning_effort" | "message" | "reasoning_content"
+            | "tool_calls" | "observation" | "metrics" | "llm_call_count" | "is_copied_context"
+    )
+}
+
+/// Harbor keeps a trajectory in `TRIAL/agent/`, and one of several steps in `TRIAL/steps/NAME/agent/`.
+const FOLDERS_UP: usize = 4;
+const RESULT_FILE: &str = "result.json";
+/// The result is that of these files; others beside the first are of sub-agents.
+const MAIN_FILE: &str = "trajectory.json";
+/// A result is some kilobytes long.
+const MAX_RESULT_SIZE: u64 = 16 * 1024 * 1024;
+
+/// Whether a file goes on with [`MAIN_FILE`].
+fn is_continuation(name: &str) -> bool {
+    let number = name
+        .strip_prefix("trajectory.cont-")
+        .and_then(|name| name.strip_suffix(".json"));
+    number.is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+pub fn recognises(value: &Value) -> bool {
+    let version = value.get("schema_version").and_then(Value::as_str);
+    version
+        .and_then(|version| version.strip_prefix("ATIF-v1."))
+        .is_some_and(is_number)
+}
+
+/// A trajectory that is to be read: here, with the folder of the file that it is in, or from a file, with what the trajectory that
+/// refers to it calls the file.
+enum Waiting<'a> {
+    Here(Cow<'a, Value>, Option<PathBuf>),
+    File(PathBuf, Text),
+}
+
+pub struct Reader {
+    file: Option<PathBuf>,
+    files: Files,
+    /// A trajectory that refers to the input was read before.
+    is_followed: bool,
+    root: Option<PathBuf>,
+    /// Read once, however many trajectories the file has.
+    result: Option<Option<Object>>,
+}
+
+impl Reader {
+    pub fn new(context: &Context) -> Self {
+        let path = context.file.as_deref().and_then(real_path_of);
+        let is_followed = path.as_ref().is_some_and(|path| !context.files.name(path));
+        Self {
+            file: context.file.clone(),
+            files: context.files.clone(),
+            is_followed,
+            root: path.as_deref().and_then(Path::parent).map(Path::to_owned),
+            result: None,
+        }
+    }
+
+    /// The sub-agent that is to be read next, if it is one; returns it and adds those that it refers to.
+    fn read_subagent<'a>(
+        &self,
+        next: Waiting<'a>,
+        entry: &Entry,
+        waiting: &mut Vec<Waiting<'a>>,
+    ) -> Result<Option<TraceBuilder>, Wrong> {
+        let (value, folder, name) = match next {
+            Waiting::Here(value, folder) => (value, folder, None),
+            Waiting::File(file, name) => {
+                let Some((value, folder)) = read_file(&file, self.root.as_deref(), &self.files)? else {
+                    return Ok(None);
+                };
+                (Cow::Owned(value), Some(folder), Some(name))
+            }
+        };
+        match &value {
+            Cow::Borrowed(value) => waiting.extend(subagents_of(value, folder.as_deref())),
+            Cow::Owned(value) => waiting.extend(
+                subagents_of(value, folder.as_deref())
+                    .into_iter()
+                    .map(Waiting::owned),
+            ),
+        }
+        let mut subagent = build(object_of(Some(&value)), entry)?;
+        subagent.details.insert("is_subagent", true);
+        if let Some(name) = name {
+            subagent.details.insert("trajectory_path", name);
+        }
+        Ok(Some(subagent))
+    }
+}
+
+impl Waiting<'_> {
+    fn owned<'b>(self) -> Waiting<'b> {
+        match self {
+            Self::Here(value, folder) => Waiting::Here(Cow::Owned(value.into_owned()), folder),
+            Self::File(file, name) => Waiting::File(file, name),
+        }
+    }
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if !recognises(entry.value) {
+            return Err(Wrong::new(
+                r#"it has no schema_version of ATIF, such as "ATIF-v1.6""#,
+            ));
+        }
+        if self.is_followed {
+            return Ok(());
+        }
+        let file = self.file.as_deref();
+        let result = self.result.get_or_insert_with(|| file.and_then(read_result));
+        let mut builder = build(object_of(Some(entry.value)), entry)?;
+        builder.size = entry.size;
+        if let Some(result) = result {
+            add_outcome(&mut builder, result);
+        }
+        found.push(Ok(builder));
+        // Not recursive: a file may nest them more deeply than the stack is.
+        let mut waiting = subagents_of(entry.value, self.root.as_deref());
+        while let Some(next) = waiting.pop() {
+            let which = match &next {
+                Waiting::Here(..) => "a sub-agent".into(),
+                Waiting::File(_, name) => joined(["the sub-agent in ".into(), name.clone()], ""),
+            };
+            match self.read_subagent(next, entry, &mut waiting) {
+                Ok(subagent) => found.extend(subagent.map(Ok)),
+                Err(wrong) => found.push(Err(Wrong::Malformed(joined([which, wrong.reason()], ": ")))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sub-agents of a trajectory, the first one last: those that it has, and then those that it refers to. `folder` is that of its
+/// file, if that is known.
+fn subagents_of<'a>(trajectory: &'a Value, folder: Option<&Path>) -> Vec<Waiting<'a>> {
+    let trajectory = object_of(Some(trajectory));
+    let embedded = list_of(trajectory.get("subagent_trajectories"));
+    let here = |value| Waiting::Here(Cow::Borrowed(value), folder.map(Path::to_owned));
+    let mut found: Vec<_> = embedded.iter().map(here).collect();
+    if let Some(folder) = folder {
+        let ids: std::collections::HashSet<&Text> = embedded
+            .iter()
+            .filter_map(|each| each.get("trajectory_id")?.as_text())
+            .collect();
+        for reference in references_in(trajectory) {
+            let id = reference.get("trajectory_id").and_then(Value::as_text);
+            let Some(name) = string_of(reference.get("trajectory_path")) else {
+                continue;
+            };
+            if id.is_none_or(|id| !ids.contains(id)) {
+                found.push(Waiting::File(
+                    resolved(folder, &name.to_string_lossy()),
+                    name.clone(),
+                ));
+            }
+        }
+    }
+    found.reverse();
+    found
+}
+
+/// A path from a folder, without `.` and `..`.
+fn resolved(folder: &Path, name: &str) -> PathBuf {
+    let mut path = PathBuf::new();
+    for component in folder.join(name).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            component => path.push(component),
+        }
+    }
+    path
+}
+
+/// The references to sub-agents.
+fn references_in(trajectory: &Object) -> impl Iterator<Item = &Object> {
+    let steps = list_of(trajectory.get("steps")).iter();
+    let results =
+        steps.flat_map(|step| list_of(fields_of(object_of(Some(step)), "observation").get("results")));
+    let references = results.flat_map(|result| list_of(result.get("subagent_trajectory_ref")));
+    references.map(|reference| object_of(Some(reference)))
+}
+
+/// The trajectory in a file that another one refers to, and its folder. `None` if it was read already, if it is not there, as where
+/// only the other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say which files of a machine
+/// are read.
+fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(Value, PathBuf)>, Wrong> {
+    let (Some(path), Some(root)) = (real_path_of(file), root) else {
+        return Ok(None);
+    };
+    let Some(folder) = path.parent().filter(|_| path != root && path.starts_with(root)) else {
+        return Ok(None);
+    };
+    if files.has(&path) {
+        return Ok(None);
+    }
+    let unreadable = |_| Wrong::new("it cannot be read");
+    let stat = fs::metadata(&path).map_err(unreadable)?;
+    if !stat.is_file() {
+        return Ok(None);
+    }
+    files.follow(&path);
+    if stat.len() > DEFAULT_LIMIT {
+        return Err(Wrong::new(format!(
+            "longer than {} MB",
+            DEFAULT_LIMIT / 1024 / 1024
+        )));
+    }
+    let bytes = fs::read(&path).map_err(unreadable)?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let value = parse(text).map_err(|_| Wrong::new("not JSON in UTF-8"))?;
+    if !recognises(&value) {
+        return Err(Wrong::new("it has no schema_version of ATIF"));
+    }
+    Ok(Some((value, folder.to_owned())))
+}
+
+/// The path of a file, links followed; `None` if there is none.
+fn real_path_of(file: &Path) -> Option<PathBuf> {
+    fs::canonicalize(file).ok()
+}
+
+fn build(trajectory: &Object, entry: &Entry) -> Result<TraceBuilder, Wrong> {
+    let mut builder = TraceBuilder::new(FormatName::Atif, entry);
+    let Some(Value::Array(steps)) = trajectory.get("steps") else {
+        return Err(Wrong::new("steps must be an array"));
+    };
+    let agent = fields_of(trajectory, "agent");
+    let ids = ["trajectory_id", "session_id"].into_iter();
+    builder.ids = ids
+        .filter_map(|name| trajectory.get(name)?.as_text().cloned())
+        .collect();
+    builder.framework = string_of(agent.get("name")).cloned();
+    builder.keep("version", trajectory.get("schema_version"));
+    builder.keep("session_id", trajectory.get("session_id"));
+    builder.keep("trajectory_id", trajectory.get("trajectory_id"));
+    builder.keep("agent_version", agent.get("version"));
+    builder.keep("model", agent.get("model_name"));
+    for name in ["notes", "final_metrics", "continued_trajectory_ref", "extra"] {
+        builder.keep(name, trajectory.get(name));
+    }
+    builder.count_unknown(trajectory, is_root_field);
+    for (at, step) in steps.iter().enumerate() {
+        let Value::Object(step) = step else {
+            return Err(Wrong::new(format!("steps[{at}] must be an object")));
+        };
+        add_step(&mut builder, step, at)?;
+    }
+    Ok(builder)
+}
+
+fn add_step(builder: &mut TraceBuilder, step: &Object, at: usize) -> Result<(), Wrong> {
+    let source = step.get("source").and_then(Value::as_str);
+    let message = step.get("message");
+    if step.get("is_copied_context") == Some(&Value::Bool(true)) {
+        if source == Some("user") {
+            builder.user_before(message);
+        }
+        builder.leave_out("copied step");
+        return Ok(());
+    }
+    builder.count_unknown(step, is_step_field);
+    builder.at(step.get("timestamp"));
+    match source {
+        Some("system") => builder.system(message),
+        Some("user") => {
+            let text = builder.text_of(message);
+            builder.user(text);
+        }
+        Some("agent") => {
+            if let Some(reasoning) = first_of(step, &["reasoning_content"]) {
+                let text = builder.text_of(Some(reasoning));
+                builder.reasoning(text);
+            }
+            let text = builder.text_of(message);
+            builder.message(text);
+        }
+        _ => {
+            return Err(Wrong::new(format!(
+                "steps[{at}].source must be system, user or agent"
+            )));
+        }
+    }
+    let calls = list_of(step.get("tool_calls"))
+        .iter()
+        .map(|call| object_of(Some(call)));
+    let calls: Vec<&Object> = calls.collect();
+    for call in &calls {
+        builder.call(Call {
+            id: id_of(call.get("tool_call_id")),
+            name: string_of(call.get("function_name")).cloned(),
+            args: input_of(call.get("arguments")),
+            server: None,
+        });
+    }
+    let results = list_of(fields_of(step, "observation").get("results")).iter();
+    let results: Vec<&Object> = results.map(|result| object_of(Some(result))).collect();
+    // Some agents do not say which result is of which call.
+    let is_paired = results.len() == calls.len()
+        && results
+            .iter()
+            .all(|result| !is_given(result.get("source_call_id")));
+    for (place, result) in results.iter().enumerate() {
+        let id = if is_paired {
+            calls[place].get("tool_call_id")
+        } else {
+            result.get("source_call_id")
+        };
+        add_result(builder, result, id);
+    }
+    Ok(())
+}
+
+fn add_result(builder: &mut TraceBuilder, result: &Object, id: Option<&Value>) {
+    let references = list_of(result.get("subagent_trajectory_ref")).iter();
+    let names = references.map(|reference| {
+        let names = ["trajectory_id", "trajectory_path", "session_id"];
+        first_of(object_of(Some(reference)), &names).map_or("unnamed".into(), spelled)
+    });
+    let names: Vec<Text> = names.collect();
+    let content = match first_of(result, &["content"]) {
+        Some(content) => builder.text_of(Some(content)),
+        None if names.is_empty() => Text::default(),
+        None => with_end(&joined(["[sub-agent ".into(), joined(names, ", ")], ""), "]"),
+    };
+    let extra = fields_of(result, "extra");
+    let code = numeric_of(or(extra.get("exit_code"), extra.get("returncode")));
+    let is_error = truth_of(or(extra.get("is_error"), extra.get("tool_result_is_error")));
+    if is_given(id) {
+        builder.result(Outcome {
+            id: id_of(id),
+            content,
+            failed: is_error.or(code.map(|code| code != 0.0)),
+        });
+    } else {
+        builder.event(content);
+    }
+}
+
+/// Success and confidence of the trial that a trajectory is of, by the file `result.json` of Harbor.
+fn add_outcome(builder: &mut TraceBuilder, result: &Object) {
+    builder.keep("trial", result.get("trial_name"));
+    builder.keep("task", result.get("task_name"));
+    let exception = fields_of(result, "exception_info").get("exception_type");
+    builder.keep("exception", exception);
+    let rewards = fields_of(fields_of(result, "verifier_result"), "rewards");
+    // By the name that Harbor gives to the only one.
+    let only = rewards.values().next().filter(|_| rewards.len() == 1);
+    let reward = or(rewards.get("reward"), only);
+    if reward.is_some() {
+        builder.reward(reward);
+    } else if exception.is_some() {
+        builder.success = Some(false);
+    }
+}
+
+/// The result of the trial; `None` without one, or if it belongs to another file. That of a job, which is further up, has neither
+/// of these fields.
+fn read_result(file: &Path) -> Option<Object> {
+    let path = std::path::absolute(file).ok()?;
+    let name = file.file_name()?.to_string_lossy();
+    let mut folder = path.parent()?;
+    if name != MAIN_FILE && !is_continuation(&name) && folder.join(MAIN_FILE).exists() {
+        return None;
+    }
+    for _ in 0..FOLDERS_UP {
+        let name = folder.join(RESULT_FILE);
+        let is_small = |stat: &fs::Metadata| stat.is_file() && stat.len() <= MAX_RESULT_SIZE;
+        let bytes = fs::metadata(&name)
+            .ok()
+            .filter(is_small)
+            .and_then(|_| fs::read(&name).ok());
+        if let Some(Ok(Value::Object(result))) = bytes.map(|bytes| parse(&bytes))
+            && (result.contains("verifier_result") || result.contains("exception_info"))
+        {
+            return Some(result);
+        }
+        folder = folder.parent().unwrap_or(folder);
+    }
+    None
+}

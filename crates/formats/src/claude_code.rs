@@ -1,0 +1,258 @@
+//! Sessions of Claude Code, an event a line: the files in `~/.claude/projects/`, and what `--output-format stream-json` prints. They
+//! are not documented; Harbor reads them too (`claude_code.py`).
+//!
+//! | event                                                   | trace                                                            |
+//! | ------------------------------------------------------- | ---------------------------------------------------------------- |
+//! | all with one `sessionId` or `session_id`                | a trace                                                          |
+//! | with `isSidechain`: of one `agentId`, or of one chain of `parentUuid`; with one `parent_tool_use_id` | a trace, whose success is not known |
+//! | `type` `user` and `assistant`: `message`                | as a message of Anthropic in `openai-chat`                       |
+//! | a `tool_result` of a `toolUseResult` that is `interrupted`, or that a user refused | `observation`: the tool did not fail |
+//! | calls without a result, as of a session that was killed | `tool_call`                                                      |
+//! | `isCompactSummary`                                      | none; counted: it repeats what was                               |
+//! | an event whose `uuid` was there before, as in a session that was continued | none; counted                                 |
+//! | `isMeta`, `isApiErrorMessage`                           | none; counted: the program speaks, not the user nor the agent    |
+//! | commands that the program carries out, as `/clear`, and what they print | none; counted                                    |
+//! | commands that the user runs in a shell, and what they print | `observation`                                                |
+//! | `type` `result`                                         | success, by `is_error` and by a `subtype` that begins with `error` |
+//! | `type` `system`, `summary`, `file-history-snapshot`, …  | none; counted                                                    |
+//! | `timestamp`, `version`, `cwd`, `gitBranch`, `message.model` | `metadata.created_at`, `metadata.imported`                   |
+//! |                                                         | `metadata.framework` is `claude-code`, `task_domain` is `code`   |
+
+use std::collections::HashMap;
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    mapping::{Sink, TraceBuilder, fields_of, object},
+    messages::add_message,
+    open_traces::{Limits, OpenTraces},
+    values::{joined, list_of, object_of, spelled, str_of, string_of},
+};
+
+/// How many events are remembered of all open traces, to tell those that come again and the chains that they are of.
+const MAX_EVENTS: usize = 1_000_000;
+
+/// How results begin that say that the user has stopped the tool.
+const INTERRUPTED: [&str; 3] = [
+    "[Request interrupted by user",
+    "The user doesn't want to proceed with this",
+    "The user doesn't want to take this",
+];
+
+/// How turns of a user begin that are for the program. A command that becomes a prompt begins with its message, not with its name.
+const OF_PROGRAM: [&str; 2] = ["<command-name>/", "<local-command-"];
+
+/// How turns of a user begin that are the commands of a shell, or what it has printed.
+const OF_SHELL: [&str; 3] = ["<bash-input>", "<bash-stdout>", "<bash-stderr>"];
+
+fn session_of(event: &Object) -> Option<&Text> {
+    let id = |name| string_of(event.get(name));
+    id("sessionId").or_else(|| id("session_id"))
+}
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let event = object_of(Some(value));
+    let Some(Value::String(kind)) = event.get("type").filter(|_| !event.contains("role")) else {
+        return false;
+    };
+    // There are more types of events without a message, which are recognised by their session.
+    let is_other = || {
+        matches!(
+            kind.as_str(),
+            Some("summary" | "file-history-snapshot" | "queue-operation")
+        )
+    };
+    let fields = ["leafUuid", "messageId", "operation"];
+    session_of(event).is_some() || (is_other() && fields.iter().any(|name| event.contains(name)))
+}
+
+/// Reads the events of an input.
+pub struct Reader {
+    open: OpenTraces<TraceBuilder>,
+    /// By the id of an event, the key of the trace that it is of.
+    events: HashMap<Text, Text>,
+}
+
+impl Reader {
+    /// Reads one input.
+    pub fn new() -> Self {
+        Self {
+            open: OpenTraces::new(Limits::default()),
+            events: HashMap::new(),
+        }
+    }
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if !recognises(entry.value) {
+            return Err(Wrong::new("it is no event of a session"));
+        }
+        let event = object_of(Some(entry.value));
+        let Some(session) = session_of(event) else {
+            return Ok(());
+        };
+        let id = string_of(event.get("uuid"));
+        let known = id.and_then(|id| self.events.get(id)).cloned();
+        let is_known = known.is_some();
+        let key = known.unwrap_or_else(|| self.key_of(event, session));
+        if let Some(id) = id.filter(|_| !is_known) {
+            if self.events.len() >= MAX_EVENTS {
+                self.events.clear();
+            }
+            self.events.insert(id.clone(), key.clone());
+        }
+        let begin = || begin(entry, event, session, &key);
+        let builder = self.open.add(&key, entry.size, begin)?;
+        builder.size += entry.size;
+        if is_known {
+            builder.leave_out("repeated event");
+        } else {
+            add_event(builder, event)?;
+        }
+        found.extend(self.open.overflow().into_iter().map(Ok));
+        Ok(())
+    }
+
+    fn end(&mut self, found: &mut Vec<Found>) {
+        found.extend(self.open.take_all().into_iter().map(Ok));
+    }
+}
+
+impl Reader {
+    /// What the events of a trace have in common.
+    fn key_of(&self, event: &Object, session: &Text) -> Text {
+        let within = |part: Text| joined([session.clone(), part], " ");
+        if event.get("isSidechain") != Some(&Value::Bool(true)) {
+            let task = string_of(event.get("parent_tool_use_id"));
+            return task.map_or_else(|| session.clone(), |task| within(task.clone()));
+        }
+        if let Some(agent) = string_of(event.get("agentId")) {
+            return within(agent.clone());
+        }
+        let parent = string_of(event.get("parentUuid")).and_then(|id| self.events.get(id));
+        // The first of a chain has no parent, or one of the session itself.
+        parent
+            .filter(|parent| *parent != session)
+            .cloned()
+            .unwrap_or_else(|| {
+                let id = event.get("uuid").filter(|id| !id.is_null());
+                within(id.map_or_else(|| "sidechain".into(), spelled))
+            })
+    }
+}
+
+fn begin(entry: &Entry, event: &Object, session: &Text, key: &Text) -> TraceBuilder {
+    let mut builder = TraceBuilder::new(FormatName::ClaudeCode, entry);
+    builder.ids = vec![key.clone()];
+    builder.framework = Some("claude-code".into());
+    builder.domain = "code";
+    builder.agent_id = string_of(event.get("agentId")).cloned();
+    builder.details.insert("session_id", session.clone());
+    if key != session {
+        builder.details.insert("is_subagent", true);
+    }
+    // Until a message was read.
+    builder.is_conversation = false;
+    builder
+}
+
+fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
+    let is = |name: &str, truth: bool| event.get(name) == Some(&Value::Bool(truth));
+    for name in ["version", "cwd", "gitBranch"] {
+        keep_first(builder, name, event.get(name));
+    }
+    let kind = event
+        .get("type")
+        .and_then(Value::as_text)
+        .cloned()
+        .unwrap_or_default();
+    if kind == "result" {
+        // A run that had no turns left says so there alone in some versions.
+        let begins = |subtype: &Text| subtype.as_bytes().starts_with(b"error");
+        let is_error = is("is_error", true) || string_of(event.get("subtype")).is_some_and(begins);
+        if is_error || is("is_error", false) {
+            builder.success = Some(!is_error);
+        }
+        builder.is_conversation = true;
+        builder.leave_out("event result");
+        for name in ["num_turns", "total_cost_usd", "duration_ms", "subtype"] {
+            builder.keep(name, event.get(name));
+        }
+        return Ok(());
+    }
+    let is_user = kind == "user";
+    let Some(Value::Object(message)) = event.get("message").filter(|_| is_user || kind == "assistant") else {
+        builder.leave_out(joined(["event".into(), kind], " "));
+        return Ok(());
+    };
+    builder.at(event.get("timestamp"));
+    for (name, what) in [
+        ("isCompactSummary", "summary of a compaction"),
+        ("isMeta", "meta message"),
+        ("isApiErrorMessage", "error of the API"),
+    ] {
+        if is(name, true) {
+            builder.leave_out(what);
+            return Ok(());
+        }
+    }
+    if string_of(message.get("model")).is_some() {
+        keep_first(builder, "model", message.get("model"));
+    }
+    let mut content = message.get("content").cloned();
+    if is_user {
+        if begins_with(content.as_ref(), &OF_PROGRAM) {
+            builder.leave_out("command of the program");
+            return Ok(());
+        }
+        if begins_with(content.as_ref(), &OF_SHELL) {
+            let text = builder.text_of(content.as_ref());
+            builder.event(text);
+            return Ok(());
+        }
+        if let Some(Value::Array(parts)) = &mut content {
+            forgive(parts, event);
+        }
+    }
+    let role = string_of(message.get("role")).cloned().unwrap_or(kind);
+    let message = object([("role", role.into()), ("content", content.unwrap_or_default())]);
+    add_message(builder, &message)?;
+    builder.is_conversation = true;
+    Ok(())
+}
+
+/// Keeps a value of which none was kept.
+fn keep_first(builder: &mut TraceBuilder, name: &str, value: Option<&Value>) {
+    if !builder.details.contains(name) {
+        builder.keep(name, value);
+    }
+}
+
+/// Says of tools that the user has stopped that they did not fail.
+fn forgive(parts: &mut [Value], event: &Object) {
+    let is_interrupted = fields_of(event, "toolUseResult").get("interrupted") == Some(&Value::Bool(true));
+    for part in parts {
+        let Value::Object(fields) = part else {
+            continue;
+        };
+        let is_result = str_of(fields.get("type")) == Some("tool_result");
+        if is_result && (is_interrupted || begins_with(fields.get("content"), &INTERRUPTED)) {
+            fields.insert("is_error", false);
+        }
+    }
+}
+
+/// Whether a text, or that of the first part, begins with one of these.
+fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
+    let first = || string_of(list_of(content).first()?.get("text"));
+    let text = content.and_then(Value::as_text).or_else(first);
+    let begins = |text: &Text| {
+        beginnings
+            .iter()
+            .any(|start| text.as_bytes().starts_with(start.as_bytes()))
+    };
+    text.is_some_and(begins)
+}

@@ -1,0 +1,122 @@
+//! The text of an input in UTF-8. Other inputs are recognised by how they begin.
+
+use std::borrow::Cow;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How UTF-16 begins as PowerShell writes it, and without a byte order mark; the mark is no text.
+const UTF_16_MARK: &[u8] = b"\xff\xfe";
+const UTF_16: [&[u8]; 3] = [UTF_16_MARK, b"{\0", b"[\0"];
+
+/// How inputs begin that are no text that can be read.
+const FOREIGN: [(&[u8], Foreign); 8] = [
+    (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
+    (
+        b"\x28\xb5\x2f\xfd",
+        Foreign::new("compressed with zstd", "zstd -dc"),
+    ),
+    (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
+    (b"BZh", Foreign::new("compressed with bzip2", "bzip2 -dc")),
+    (b"PK\x03\x04", Foreign::new("a ZIP archive", "unzip -p")),
+    (b"\xfe\xff", UTF_16_BE),
+    (b"\0{", UTF_16_BE),
+    (b"\0[", UTF_16_BE),
+];
+const UTF_16_BE: Foreign = Foreign::new("text in UTF-16 BE", "iconv -f UTF-16BE -t UTF-8");
+
+/// The longest of all these, in bytes.
+const BEGINNING_LENGTH: usize = 6;
+
+/// An input that is no text that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: make text in UTF-8 of it first, as {program} does")]
+pub struct Foreign {
+    /// What it is.
+    pub what: &'static str,
+    /// The program that makes text of it.
+    pub program: &'static str,
+}
+
+impl Foreign {
+    const fn new(what: &'static str, program: &'static str) -> Self {
+        Self { what, program }
+    }
+}
+
+/// Makes UTF-8 without a byte order mark of an input, chunk by chunk.
+pub struct Decoder {
+    /// What the input begins with, until it is known how to read the rest.
+    beginning: Option<Vec<u8>>,
+    /// The bytes of UTF-16 that make no character yet, if it is UTF-16.
+    utf_16: Option<Vec<u8>>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self {
+            beginning: Some(Vec::new()),
+            utf_16: None,
+        }
+    }
+}
+
+impl Decoder {
+    /// The text of the next bytes.
+    ///
+    /// # Errors
+    /// If the input is no text that can be read.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Foreign> {
+        let Some(beginning) = &mut self.beginning else {
+            return Ok(self.decode(bytes));
+        };
+        beginning.extend_from_slice(bytes);
+        if beginning.len() < BEGINNING_LENGTH {
+            return Ok(Vec::new());
+        }
+        self.finish()
+    }
+
+    /// The text of what was kept back.
+    ///
+    /// # Errors
+    /// If the input is no text that can be read.
+    pub fn finish(&mut self) -> Result<Vec<u8>, Foreign> {
+        let Some(beginning) = self.beginning.take() else {
+            return Ok(Vec::new());
+        };
+        if let Some((_, foreign)) = FOREIGN
+            .into_iter()
+            .find(|(start, _)| beginning.starts_with(start))
+        {
+            return Err(foreign);
+        }
+        if UTF_16.iter().any(|start| beginning.starts_with(start)) {
+            self.utf_16 = Some(Vec::new());
+            let text = beginning.strip_prefix(UTF_16_MARK).unwrap_or(&beginning);
+            return Ok(self.decode(text));
+        }
+        match beginning.strip_prefix(BYTE_ORDER_MARK) {
+            Some(text) => Ok(text.to_vec()),
+            None => Ok(beginning),
+        }
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let Some(left) = &mut self.utf_16 else {
+            return bytes.to_vec();
+        };
+        let bytes = if left.is_empty() {
+            Cow::Borrowed(bytes)
+        } else {
+            Cow::Owned([left, bytes].concat())
+        };
+        let (pairs, rest) = bytes.as_chunks::<2>();
+        let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
+        *left = rest.to_vec();
+        // The other half of a character may come next.
+        if let Some(half) = units.pop_if(|unit| (0xd800..0xdc00).contains(unit)) {
+            *left = [&half.to_le_bytes(), rest].concat();
+        }
+        String::from_utf16_lossy(&units).into_bytes()
+    }
+}

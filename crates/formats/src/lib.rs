@@ -1,0 +1,218 @@
+//! What agents write, read as traces.
+//!
+//! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and what a format
+//! finds becomes the steps of a trace by rules that all share ([`mapping`]).
+
+mod atif;
+mod claude_code;
+mod conversation;
+mod date;
+pub mod encoding;
+pub mod mapping;
+mod messages;
+mod open_traces;
+mod openai_chat;
+mod otel;
+mod parts;
+pub mod reader;
+pub mod records;
+mod swe_agent;
+mod values;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use knowledgepulse_json::{Text, Value};
+
+/// A value of more bytes is not read.
+pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
+
+/// A format that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FormatName {
+    /// Traces of this package, which need no reader.
+    Trace,
+    /// The Agent Trajectory Interchange Format of Harbor.
+    Atif,
+    /// SWE-agent and mini-SWE-agent.
+    SweAgent,
+    /// Conversations of chat APIs.
+    OpenaiChat,
+    /// Session files of Claude Code.
+    ClaudeCode,
+    /// Spans of OpenTelemetry.
+    Otel,
+}
+
+impl FormatName {
+    /// Every format; those but the first in the order in which they are asked whether a record is theirs.
+    pub const ALL: [Self; 6] = [
+        Self::Trace,
+        Self::Atif,
+        Self::SweAgent,
+        Self::OpenaiChat,
+        Self::ClaudeCode,
+        Self::Otel,
+    ];
+
+    /// What options and outputs call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Atif => "atif",
+            Self::SweAgent => "swe-agent",
+            Self::OpenaiChat => "openai-chat",
+            Self::ClaudeCode => "claude-code",
+            Self::Otel => "otel",
+        }
+    }
+
+    /// The format of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+impl fmt::Display for FormatName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// What the caller says of the traces; it goes before what the format says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Given {
+    /// Whether the agents succeeded.
+    pub success: Option<bool>,
+    /// How sure the agents are of their results, 0 to 1.
+    pub confidence: Option<f64>,
+    /// `metadata.task_domain`
+    pub domain: Option<String>,
+}
+
+/// What of a trace's outcome is known, from the format or the caller. What is not has a default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Whether the success is known.
+    pub success: bool,
+    /// Whether the confidence is known.
+    pub confidence: bool,
+}
+
+impl Known {
+    /// The object of JavaScript.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        mapping::object([
+            ("success", self.success.into()),
+            ("confidence", self.confidence.into()),
+        ])
+    }
+}
+
+/// A JSON value, its size in the input in bytes, and where it is from.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// The value.
+    pub value: &'a Value,
+    /// The line on which it begins, from 1.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+    /// Its size in the input, in bytes.
+    pub size: u64,
+}
+
+/// What is wrong with a record.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wrong {
+    /// It is not of its format, for this reason.
+    Malformed(Text),
+    /// It is nested too deeply.
+    TooDeep,
+}
+
+impl Wrong {
+    /// Something that is not of its format.
+    pub fn new(reason: impl Into<Text>) -> Self {
+        Self::Malformed(reason.into())
+    }
+
+    /// The same with the place in the record.
+    #[must_use]
+    pub(crate) fn within(self, place: &str) -> Self {
+        match self {
+            Self::Malformed(reason) => Self::Malformed(values::joined([place.into(), reason], ": ")),
+            Self::TooDeep => Self::TooDeep,
+        }
+    }
+
+    /// What is wrong, in words.
+    #[must_use]
+    pub fn reason(self) -> Text {
+        match self {
+            Self::Malformed(reason) => reason,
+            Self::TooDeep => "it is nested too deeply".into(),
+        }
+    }
+}
+
+/// A trace, or what is wrong with a part of a record.
+pub(crate) type Found = Result<mapping::TraceBuilder, Wrong>;
+
+/// Reads one input of a format.
+pub(crate) trait FormatReader: Send {
+    /// Appends the traces that this record ends, and what is wrong with parts of it.
+    ///
+    /// # Errors
+    /// If all of it is wrong.
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
+
+    /// Appends the traces that the end of the input ends.
+    fn end(&mut self, _found: &mut Vec<Found>) {}
+}
+
+/// What the readers of one input know of it.
+#[derive(Debug, Clone, Default)]
+pub struct Context {
+    /// The path of the input.
+    pub file: Option<PathBuf>,
+    /// The files of all inputs that belong together, none of which is read twice.
+    pub files: Files,
+}
+
+/// Files by their real paths that were read, because they were named or because another one refers to them.
+#[derive(Debug, Clone, Default)]
+pub struct Files(Arc<Mutex<HashMap<PathBuf, Reading>>>);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Reading {
+    Named,
+    Followed,
+}
+
+impl Files {
+    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Reading>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a file that is named; returns whether it is to be read: no file that refers to it was read before.
+    fn name(&self, path: &Path) -> bool {
+        *self.lock().entry(path.to_owned()).or_insert(Reading::Named) == Reading::Named
+    }
+
+    /// Notes a file that another one refers to.
+    fn follow(&self, path: &Path) {
+        self.lock().insert(path.to_owned(), Reading::Followed);
+    }
+
+    fn has(&self, path: &Path) -> bool {
+        self.lock().contains_key(path)
+    }
+}

@@ -1,0 +1,750 @@
+//! How what an agent did becomes the steps of a trace: the rules that all formats share, written once. A reader only says what it
+//! has found, in order: a user's turn, a thought, a call, a result.
+//!
+//! | found                                                   | becomes                                                              |
+//! | ------------------------------------------------------- | -------------------------------------------------------------------- |
+//! | the first message of a user that has text               | `task.objective`                                                     |
+//! | every later one                                         | `observation`                                                        |
+//! | reasoning, or a message of the agent                    | `thought`, one for each                                              |
+//! | a call of a tool                                        | `tool_call`: `tool.name`, the arguments in `input`, and in `content` |
+//! | its result                                              | `observation`                                                        |
+//! | a result that says that the call failed                 | `error_recovery`                                                     |
+//! | the tool's first successful call after that             | `error_recovery`, with its `tool`, `input` and `content`             |
+//! | the last message of the agent                           | `outcome.result_summary`                                             |
+//! | system prompts, images, empty messages                  | no step; counted in `metadata.imported.left_out`                     |
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use knowledgepulse_json::{Object, Text, Value};
+use regex::Regex;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    Entry, FormatName, Given, Known, date,
+    values::{is_blank, is_given, is_truthy, json_of, numeric_of, object_of, str_of, string_of, truth_of},
+};
+
+/// The success of a trace where neither the trace nor the caller states one: none was seen.
+pub const DEFAULT_SUCCESS: bool = false;
+/// The confidence of such a trace.
+pub const DEFAULT_CONFIDENCE: f64 = 0.5;
+
+/// How many names of unknown fields are told apart: files decide which names there are.
+const MAX_COUNTED: usize = 50;
+
+/// How many of the things that were left out are named in an error.
+const MAX_NAMED: usize = 3;
+
+/// A name of a field that has more code units is cut.
+pub const NAME_LENGTH: usize = 100;
+
+/// How a result begins that says that its call failed, where its format says nothing of it: the words of shells, of Python and
+/// JavaScript, and of the tools of benchmarks, such as mini-SWE-agent. A return code of 0 is told apart below.
+static FAILURE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        r"^[\t-\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}]{0,64}",
+        r"(?i-u:error\b|traceback \(most recent call last\)|(?:[\w.]{1,100})?(?:error|exception):|<exception>|<returncode>)",
+    ))
+});
+
+/// Only so many code units of a result are looked at, because a result may be megabytes long.
+const FAILURE_LENGTH: usize = 256;
+
+/// A result that is JSON is searched for a failure if it has at most this many code units.
+const JSON_LENGTH: usize = 64 * 1024;
+
+/// Names of fields, one of which a result has that says in JSON whether its call failed.
+static FAILURE_FIELD: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#""(?:error|isError|is_error|exit_code|exitCode|returncode|exception_info)""#));
+
+/// How agents call the tools of a server: by its name and theirs.
+static MCP_TOOL: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"^mcp__([^\n\r\u{2028}\u{2029}]+?)__[^\n\r\u{2028}\u{2029}]"));
+
+/// Compiles an expression that is written in this crate.
+pub fn regex(expression: &str) -> Regex {
+    #[allow(clippy::expect_used)] // The tests compile every expression.
+    Regex::new(expression).expect("the expression is valid")
+}
+
+/// Whether a result says itself that its call failed.
+fn says_failure(text: &Text) -> bool {
+    let beginning = text.cut(FAILURE_LENGTH);
+    let beginning = beginning.to_string_lossy();
+    if let Some(found) = FAILURE.find(&beginning) {
+        let is_code =
+            found.as_str().ends_with(['>']) && !found.as_str().to_ascii_lowercase().ends_with("exception>");
+        if !is_code || !beginning[found.end()..].starts_with("0<") {
+            return true;
+        }
+    }
+    if !text.as_bytes().starts_with(b"{") || text.len_units() > JSON_LENGTH {
+        return false;
+    }
+    // Most results have no such field, and searching for its name costs less than parsing.
+    if !FAILURE_FIELD.is_match(&text.to_string_lossy()) {
+        return false;
+    }
+    let Ok(value) = text.parse() else {
+        return false;
+    };
+    let has = |name| value.get(name) == Some(&Value::Bool(true));
+    let is_code = |name| numeric_of(value.get(name)).is_some_and(|code| code != 0.0);
+    has("isError")
+        || has("is_error")
+        || is_truthy(value.get("error"))
+        || is_truthy(value.get("exception_info"))
+        || ["exit_code", "exitCode", "returncode"].into_iter().any(is_code)
+}
+
+/// What is found of a call.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Call {
+    /// The id that its result refers to.
+    pub id: Option<Text>,
+    /// The name of the tool, with something in it.
+    pub name: Option<Text>,
+    /// The arguments, which [`input_of`](crate::values::input_of) reads.
+    pub args: Object,
+    /// The server of the Model Context Protocol that has the tool.
+    pub server: Option<Text>,
+}
+
+/// What is found of a result.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// The id of its call; without one it belongs to the first call that has no result yet.
+    pub id: Option<Text>,
+    /// What it says.
+    pub content: Text,
+    /// What the format says of the success; `None` if it says nothing, and the text decides.
+    pub failed: Option<bool>,
+}
+
+/// Takes what is found of a run, in order. [`text_of`](Self::text_of) makes the texts.
+pub trait Sink {
+    /// Counts something that becomes no step.
+    fn leave_out(&mut self, what: impl Into<Text>);
+    /// Takes the time of something that was found.
+    fn at(&mut self, time: Option<&Value>);
+    /// Takes a system prompt, which is not what the agent did.
+    fn system(&mut self, content: Option<&Value>);
+    /// Takes a turn of a user.
+    fn user(&mut self, text: Text);
+    /// Takes what the environment says without having been called.
+    fn event(&mut self, text: Text);
+    /// Takes what the agent thinks.
+    fn reasoning(&mut self, text: Text);
+    /// Takes what the agent says.
+    fn message(&mut self, text: Text);
+    /// Takes a call of a tool.
+    fn call(&mut self, call: Call);
+    /// Takes the result of a call.
+    fn result(&mut self, result: Outcome);
+
+    /// Counts the fields of an object that its format does not have, or that are newer than this reader.
+    fn count_unknown(&mut self, object: &Object, is_known: fn(&str) -> bool) {
+        for name in object.keys() {
+            if !name.as_str().is_some_and(is_known) {
+                let mut what = Text::from("field ");
+                what.push_text(name);
+                self.leave_out(what);
+            }
+        }
+    }
+
+    /// The text of a message or a result: a string, or parts with text. A part without text is counted and named by its type in
+    /// brackets, so that a step that has nothing else is not lost.
+    fn text_of(&mut self, content: Option<&Value>) -> Text {
+        match content {
+            None | Some(Value::Null) => Text::default(),
+            Some(Value::Array(parts)) => self.text_of_parts(parts),
+            Some(content) => text_of_part(content)
+                .cloned()
+                .unwrap_or_else(|| content.to_json().into()),
+        }
+    }
+
+    /// The same of a list of parts.
+    fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
+        let mut texts = Vec::new();
+        for part in parts {
+            let text = match (text_of_part(part), string_of(part.get("type"))) {
+                (Some(text), _) => text.clone(),
+                (None, None) => part.to_json().into(),
+                (None, Some(kind)) => {
+                    self.leave_out(with_end(kind, " part"));
+                    let mut named = Text::from("[");
+                    named.push_text(&kind.cut(NAME_LENGTH));
+                    with_end(&named, "]")
+                }
+            };
+            if !text.is_empty() {
+                texts.push(text);
+            }
+        }
+        crate::values::joined(texts, "\n")
+    }
+}
+
+/// A text with an end.
+pub fn with_end(text: &Text, end: &str) -> Text {
+    [text, &end.into()].into_iter().collect()
+}
+
+/// The text of a part of a message; `None` if it holds none. It is in one of a few fields, whatever the type of the part.
+pub fn text_of_part(part: &Value) -> Option<&Text> {
+    let field = |name| part.get(name).and_then(Value::as_text);
+    let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
+    part.as_text().or_else(fields)
+}
+
+/// A call as text, which is what novelty compares: the tool, then a line for each argument, `name: value`. Strings stay as they
+/// are, everything else is JSON.
+fn render_call(name: &Text, input: &Object) -> Text {
+    let mut parts = vec![name.clone()];
+    for (key, value) in input {
+        parts.extend(["\n".into(), key.clone(), ": ".into(), json_of(value)]);
+    }
+    parts.iter().collect()
+}
+
+/// The server that a tool belongs to by its name.
+fn server_of(tool: &Text) -> Option<Text> {
+    if !tool.as_bytes().starts_with(b"mcp__") {
+        return None;
+    }
+    let tool = tool.to_string_lossy();
+    MCP_TOOL.captures(&tool).map(|found| found[1].into())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Thought,
+    ToolCall,
+    Observation,
+    ErrorRecovery,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Thought => "thought",
+            Self::ToolCall => "tool_call",
+            Self::Observation => "observation",
+            Self::ErrorRecovery => "error_recovery",
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Step {
+    kind: Kind,
+    content: Text,
+    call: Option<StepCall>,
+    milliseconds: Option<f64>,
+}
+
+#[derive(Debug)]
+struct StepCall {
+    tool: Text,
+    server: Option<Text>,
+    input: Object,
+}
+
+/// The steps of the calls with one id, several where ids are used again, and how many of them have their results.
+#[derive(Debug, Default)]
+struct Calls {
+    steps: Vec<usize>,
+    answered: usize,
+}
+
+/// Puts a trace together.
+#[derive(Debug)]
+pub struct TraceBuilder {
+    format: FormatName,
+    steps: Vec<Step>,
+    objective: Option<Text>,
+    objective_before: Option<Text>,
+    summary: Text,
+    /// What was left out and how often, in the order in which it came first.
+    left_out: Vec<(Text, u64)>,
+    left_out_places: HashMap<Text, usize>,
+    calls: HashMap<Text, Calls>,
+    call_count: usize,
+    /// The steps of calls that have a result.
+    answered: HashSet<usize>,
+    first_unanswered: usize,
+    /// By the name of a tool, the number of steps there were when a call of it had failed.
+    failed: HashMap<Text, usize>,
+
+    /// The line on which it begins, from 1.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+    /// The size of the input that it was read from, in bytes.
+    pub size: u64,
+    /// What the format calls it, from the most particular to the most general; its id is made of these.
+    pub ids: Vec<Text>,
+    /// What is kept in `metadata.imported`.
+    pub details: Object,
+    /// When it began, in ISO 8601.
+    pub created_at: Option<String>,
+    /// `metadata.framework`
+    pub framework: Option<Text>,
+    /// `metadata.agent_id`
+    pub agent_id: Option<Text>,
+    /// `metadata.task_domain`
+    pub domain: &'static str,
+    /// Whether the run succeeded, if that is known.
+    pub success: Option<bool>,
+    /// The confidence, if it is known.
+    pub confidence: Option<f64>,
+    /// Whether it is part of a conversation at all. Spans of other programs are not, nor are sessions of commands alone.
+    pub is_conversation: bool,
+}
+
+impl TraceBuilder {
+    /// A trace that begins where `entry` is.
+    #[must_use]
+    pub fn new(format: FormatName, entry: &Entry) -> Self {
+        Self {
+            format,
+            steps: Vec::new(),
+            objective: None,
+            objective_before: None,
+            summary: Text::default(),
+            left_out: Vec::new(),
+            left_out_places: HashMap::new(),
+            calls: HashMap::new(),
+            call_count: 0,
+            answered: HashSet::new(),
+            first_unanswered: 0,
+            failed: HashMap::new(),
+            line: entry.line,
+            index: entry.index,
+            size: 0,
+            ids: Vec::new(),
+            details: Object::new(),
+            created_at: None,
+            framework: None,
+            agent_id: None,
+            domain: "default",
+            success: None,
+            confidence: None,
+            is_conversation: true,
+        }
+    }
+
+    /// Whether nothing was found that belongs to a trace.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objective.is_none() && self.steps.is_empty()
+    }
+
+    /// What is wrong with it if it is empty. It names what was left out, the most frequent first; not the unknown fields, which may
+    /// be many.
+    #[must_use]
+    pub fn empty_reason(&self) -> Text {
+        let is_field = |name: &Text| name.as_bytes().starts_with(b"field ");
+        let mut counts: Vec<_> = self.left_out.iter().filter(|(name, _)| !is_field(name)).collect();
+        counts.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+        let named = counts.iter().take(MAX_NAMED);
+        let named = named.map(|(name, times)| with_end(name, &format!(" ({times})")));
+        let named = crate::values::joined(named, ", ");
+        let mut reason = Text::from(format!("{} without a turn of a user or a step", self.format));
+        if !named.is_empty() {
+            reason.push_str("; left out: ");
+            reason.push_text(&named);
+        }
+        reason
+    }
+
+    /// Counts something that becomes no step, several times.
+    pub fn leave_out_times(&mut self, what: impl Into<Text>, times: u64) {
+        let mut name = what.into();
+        if name.as_bytes().len() > NAME_LENGTH && name.len_units() > NAME_LENGTH {
+            name = with_end(&name.cut(NAME_LENGTH), "…");
+        }
+        if self.left_out.len() >= MAX_COUNTED && !self.left_out_places.contains_key(&name) {
+            name = "others".into();
+        }
+        if let Some(&at) = self.left_out_places.get(&name) {
+            self.left_out[at].1 += times;
+        } else {
+            self.left_out_places.insert(name.clone(), self.left_out.len());
+            self.left_out.push((name, times));
+        }
+    }
+
+    /// Keeps a value in `metadata.imported`, if there is one.
+    pub fn keep(&mut self, name: &str, value: Option<&Value>) {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            self.details.insert(name, value.clone());
+        }
+    }
+
+    /// Takes a turn of a user in a trace that this one goes on with: the objective, where none of its own turns is.
+    pub fn user_before(&mut self, content: Option<&Value>) {
+        let text = self.text_of(content);
+        if !is_blank(&text) {
+            self.objective_before.get_or_insert(text);
+        }
+    }
+
+    /// Takes the time of something that was found, in milliseconds since 1970; the first one is that of the trace.
+    pub fn at_number(&mut self, milliseconds: f64) {
+        if self.created_at.is_none() {
+            self.created_at = date::from_number(milliseconds).map(date::to_iso);
+        }
+    }
+
+    /// Takes how long the last call with this id took, in milliseconds.
+    pub fn took(&mut self, id: Option<&Text>, milliseconds: f64) {
+        let id = id.cloned().unwrap_or_default();
+        let at = self.calls.get(&id).and_then(|calls| calls.steps.last());
+        if let Some(&at) = at
+            && milliseconds >= 0.0
+        {
+            self.steps[at].milliseconds = Some(milliseconds);
+        }
+    }
+
+    /// The step of the call that a result belongs to.
+    fn call_of(&mut self, id: Option<&Text>) -> Option<usize> {
+        if let Some(id) = id {
+            let calls = self.calls.get_mut(id)?;
+            calls.answered += 1;
+            return calls.steps.get(calls.answered - 1).copied();
+        }
+        while let Some(step) = self.steps.get(self.first_unanswered) {
+            if step.call.is_some() && !self.answered.contains(&self.first_unanswered) {
+                return Some(self.first_unanswered);
+            }
+            self.first_unanswered += 1;
+        }
+        None
+    }
+
+    /// Adds a step; returns its place.
+    fn add(&mut self, kind: Kind, content: Text, call: Option<StepCall>) -> usize {
+        self.steps.push(Step {
+            kind,
+            content,
+            call,
+            milliseconds: None,
+        });
+        self.steps.len() - 1
+    }
+
+    /// Takes what a verifier says of the outcome: a reward above 0 is a success, as Harbor counts them, and the confidence is the
+    /// reward, kept within 0 and 1, because it says how far the result is right.
+    pub fn reward(&mut self, reward: Option<&Value>) {
+        let value = match reward {
+            Some(Value::Bool(is_true)) => Some(f64::from(u8::from(*is_true))),
+            reward => {
+                let value = numeric_of(reward);
+                self.readable("reward", reward, value.is_some());
+                value
+            }
+        };
+        if let Some(value) = value {
+            self.success = Some(value > 0.0);
+            self.confidence = Some(value.clamp(0.0, 1.0));
+            self.details.insert("reward", value);
+        }
+    }
+
+    /// Takes what a format says of the success and of the confidence, in the fields of these names.
+    pub fn outcome(&mut self, fields: &Object) {
+        let (success, confidence) = (fields.get("success"), fields.get("confidence"));
+        let truth = truth_of(success);
+        self.readable("success", success, truth.is_some());
+        self.success = truth.or(self.success);
+        let number = numeric_of(confidence).filter(|number| (0.0..=1.0).contains(number));
+        self.readable("confidence", confidence, number.is_some());
+        self.confidence = number.or(self.confidence);
+    }
+
+    /// Counts a field with something in it that could not be read.
+    fn readable(&mut self, name: &str, value: Option<&Value>, is_read: bool) {
+        if !is_read && is_given(value) {
+            self.leave_out(format!("unreadable {name}"));
+        }
+    }
+
+    /// The trace, and what of its outcome is known. What the caller says goes before the format.
+    #[must_use]
+    pub fn finish(mut self, given: &Given) -> (Value, Known) {
+        let success = given.success.or(self.success);
+        let confidence = given.confidence.or(self.confidence);
+        let known = Known {
+            success: success.is_some(),
+            confidence: confidence.is_some(),
+        };
+        let unanswered = self.call_count - self.answered.len();
+        if unanswered > 0 {
+            self.leave_out_times("call without a result", unanswered as u64);
+        }
+        let objective = self.objective.take().or(self.objective_before.take());
+        let objective = objective.unwrap_or_default();
+        let id = format!("kp:trace:{}", self.uuid(&objective));
+        let metadata = self.metadata(given, success.unwrap_or(DEFAULT_SUCCESS), known);
+        let steps = self.steps.into_iter().enumerate();
+        let steps: Vec<Value> = steps.map(|(at, step)| step.into_value(at)).collect();
+        let trace = object([
+            ("@context", "https://openknowledgepulse.org/schema/v1".into()),
+            ("@type", "ReasoningTrace".into()),
+            ("id", id.into()),
+            ("metadata", metadata),
+            ("task", object([("objective", objective.into())])),
+            ("steps", steps.into()),
+            (
+                "outcome",
+                object([
+                    ("result_summary", self.summary.into()),
+                    ("confidence", confidence.unwrap_or(DEFAULT_CONFIDENCE).into()),
+                ]),
+            ),
+        ]);
+        (trace, known)
+    }
+
+    fn metadata(&mut self, given: &Given, success: bool, known: Known) -> Value {
+        let mut imported = Object::new();
+        imported.insert("format", self.format.name());
+        imported.insert("known", known.into_value());
+        for (name, value) in std::mem::take(&mut self.details) {
+            imported.insert(name, value);
+        }
+        if !self.left_out.is_empty() {
+            #[allow(clippy::cast_precision_loss)] // Nothing is left out so often.
+            let counts = self
+                .left_out
+                .drain(..)
+                .map(|(name, times)| (name, (times as f64).into()));
+            imported.insert("left_out", counts.collect::<Object>());
+        }
+        let mut metadata = Object::new();
+        let created_at = self.created_at.take().unwrap_or_else(date::now);
+        metadata.insert("created_at", created_at);
+        for (name, value) in [
+            ("agent_id", self.agent_id.take()),
+            ("framework", self.framework.take()),
+        ] {
+            if let Some(value) = value {
+                metadata.insert(name, value);
+            }
+        }
+        metadata.insert("task_domain", given.domain.as_deref().unwrap_or(self.domain));
+        metadata.insert("success", success);
+        metadata.insert("quality_score", 0.0);
+        metadata.insert("visibility", "private");
+        metadata.insert("privacy_level", "aggregated");
+        metadata.insert("imported", imported);
+        metadata.into()
+    }
+
+    /// The same for the same trace, so that reading it again is recognised: made of what the format calls it, or else of all it has.
+    fn uuid(&self, objective: &Text) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &Text| {
+            hash.update(format!("{}:", part.len_units()));
+            hash.update(part.to_string_lossy().as_bytes());
+        };
+        add(&self.format.name().into());
+        self.ids.iter().for_each(&mut add);
+        add(&self.steps.len().to_string().into());
+        add(objective);
+        if self.ids.is_empty() {
+            self.steps.iter().for_each(|step| add(&step.content));
+        }
+        let hash = hash.finalize();
+        let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        // Version 8 of RFC 9562: made in a way of our own.
+        let variant = char::from(b"89ab"[usize::from(hash[8] >> 4 & 3)]);
+        let (time, node) = (&hex[..8], &hex[20..]);
+        format!(
+            "{time}-{}-8{}-{variant}{}-{node}",
+            &hex[8..12],
+            &hex[13..16],
+            &hex[17..20]
+        )
+    }
+}
+
+impl Sink for TraceBuilder {
+    fn leave_out(&mut self, what: impl Into<Text>) {
+        self.leave_out_times(what, 1);
+    }
+
+    /// The first time is that of the trace.
+    fn at(&mut self, time: Option<&Value>) {
+        if self.created_at.is_none()
+            && let Some(time) = str_of(time)
+            && time.len() <= 64 * 3
+        {
+            self.created_at = date::parse(time).map(date::to_iso);
+        }
+    }
+
+    fn system(&mut self, _content: Option<&Value>) {
+        self.leave_out("system message");
+    }
+
+    fn user(&mut self, text: Text) {
+        if is_blank(&text) {
+            self.leave_out("empty message");
+        } else if self.objective.is_none() {
+            self.objective = Some(text);
+        } else {
+            self.add(Kind::Observation, text, None);
+        }
+    }
+
+    fn event(&mut self, text: Text) {
+        if is_blank(&text) {
+            self.leave_out("empty message");
+        } else {
+            self.add(Kind::Observation, text, None);
+        }
+    }
+
+    fn reasoning(&mut self, text: Text) {
+        if is_blank(&text) {
+            self.leave_out("empty reasoning");
+        } else {
+            self.add(Kind::Thought, text, None);
+        }
+    }
+
+    fn message(&mut self, text: Text) {
+        // Most messages that call tools have no text, which is not worth counting.
+        if !is_blank(&text) {
+            self.summary = text.clone();
+            self.add(Kind::Thought, text, None);
+        }
+    }
+
+    fn call(&mut self, call: Call) {
+        let tool = call.name.unwrap_or_else(|| "unknown".into());
+        let content = render_call(&tool, &call.args);
+        let step = StepCall {
+            server: server_of(&tool).or(call.server),
+            tool,
+            input: call.args,
+        };
+        let at = self.add(Kind::ToolCall, content, Some(step));
+        self.call_count += 1;
+        let calls = self.calls.entry(call.id.unwrap_or_default()).or_default();
+        calls.steps.push(at);
+    }
+
+    fn result(&mut self, result: Outcome) {
+        let is_failed = result.failed.unwrap_or_else(|| says_failure(&result.content));
+        let at = self.call_of(result.id.as_ref());
+        let kind = if is_failed {
+            Kind::ErrorRecovery
+        } else {
+            Kind::Observation
+        };
+        self.add(kind, result.content, None);
+        let Some(at) = at else {
+            return;
+        };
+        self.answered.insert(at);
+        let count = self.steps.len();
+        let step = &mut self.steps[at];
+        let name = step
+            .call
+            .as_ref()
+            .map(|call| call.tool.clone())
+            .unwrap_or_default();
+        if is_failed {
+            self.failed.entry(name).or_insert(count);
+            return;
+        }
+        // A call that was made before the other one had failed repairs nothing.
+        if self.failed.get(&name).is_some_and(|&failed_at| at >= failed_at) {
+            step.kind = Kind::ErrorRecovery;
+            self.failed.remove(&name);
+        }
+    }
+}
+
+impl Step {
+    fn into_value(self, at: usize) -> Value {
+        let mut step = Object::new();
+        #[allow(clippy::cast_precision_loss)] // No trace has so many steps.
+        step.insert("step_id", at as f64);
+        step.insert("type", self.kind.name());
+        step.insert("content", self.content);
+        if let Some(call) = self.call {
+            let mut tool = Object::new();
+            tool.insert("name", call.tool);
+            if let Some(server) = call.server {
+                tool.insert("mcp_server", server);
+            }
+            step.insert("tool", tool);
+            step.insert("input", call.input);
+        }
+        if let Some(milliseconds) = self.milliseconds {
+            step.insert("latency_ms", milliseconds);
+        }
+        step.into()
+    }
+}
+
+/// An object of these fields.
+pub fn object<const FIELDS: usize>(fields: [(&str, Value); FIELDS]) -> Value {
+    let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
+    Value::Object(fields.collect())
+}
+
+/// The fields of a value that a field of a record holds, if it is an object.
+pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
+    object_of(record.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_say_whether_their_call_failed() {
+        for text in [
+            "Error: no such file",
+            " \u{feff}ERROR",
+            "Traceback (most recent call last):\n",
+            "json.decoder.JSONDecodeError: Expecting value",
+            "<returncode>1</returncode>",
+            "<returncode>",
+            "<exception>x",
+            r#"{"error":"x"}"#,
+            r#"{"exit_code":"2"}"#,
+            r#"{"isError":true}"#,
+        ] {
+            assert!(says_failure(&text.into()), "{text}");
+        }
+        for text in [
+            "errors: 0",
+            "<returncode>0</returncode>",
+            "no error",
+            r#"{"error":null,"exit_code":0}"#,
+            r#"{"is_error":1}"#,
+            r#"{"error":"#,
+        ] {
+            assert!(!says_failure(&text.into()), "{text}");
+        }
+    }
+
+    #[test]
+    fn tools_of_servers_name_their_server() {
+        assert_eq!(server_of(&"mcp__git__hub__log".into()), Some("git".into()));
+        assert_eq!(server_of(&"mcp____log__x".into()), Some("__log".into()));
+        assert_eq!(server_of(&"mcp__git__".into()), None);
+    }
+}

@@ -1,0 +1,345 @@
+//! Messages of chat APIs, which several formats hold: those of OpenAI's Chat Completions and of Anthropic's Messages, the items of
+//! OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them. `parts` has what
+//! other APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel.
+
+use std::borrow::Cow;
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Wrong,
+    mapping::{Call, Outcome, Sink, object, text_of_part, with_end},
+    parts::translated,
+    values::{
+        first_of, id_of, input_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of, string_of,
+        truth_of,
+    },
+};
+
+/// Fields of messages that have been used, or say nothing of what the agent did.
+#[rustfmt::skip]
+fn is_known(name: &str) -> bool {
+    matches!(
+        name,
+        "role" | "content" | "name" | "tool_calls" | "tool_call_id" | "function_call" | "refusal" | "reasoning_content"
+            | "reasoning" | "thinking" | "reasoning_details" | "audio" | "annotations" | "id" | "type" | "status" | "model"
+            | "stop_reason" | "stop_sequence" | "usage" | "parts" | "finish_reason" | "is_error" | "phase"
+            | "context_management"
+            // Of the AI SDK.
+            | "createdAt" | "metadata" | "toolInvocations" | "experimental_attachments" | "providerOptions" | "revisionId"
+    )
+}
+
+/// Whether parts and items of this type call a tool.
+fn is_call(kind: &str) -> bool {
+    matches!(
+        kind,
+        "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "function_call" | "custom_tool_call"
+    )
+}
+
+/// Whether they are the result of a call; Anthropic's server tools have a kind each, as `web_search_tool_result`.
+fn is_result(kind: &str) -> bool {
+    kind == "tool_call_response" || kind.ends_with("tool_result") || kind.ends_with("_call_output")
+}
+
+/// Whether they call a tool that OpenAI runs itself, each named after its tool; some come with the result.
+fn is_hosted_call(kind: &str) -> bool {
+    matches!(
+        kind,
+        "web_search_call"
+            | "file_search_call"
+            | "computer_call"
+            | "code_interpreter_call"
+            | "mcp_call"
+            | "image_generation_call"
+            | "local_shell_call"
+            | "shell_call"
+            | "apply_patch_call"
+    )
+}
+
+/// Whether a field of a hosted call is no argument of it.
+fn is_no_argument(name: &str) -> bool {
+    matches!(
+        name,
+        "id" | "call_id" | "type" | "status" | "output" | "outputs" | "results" | "result" | "error"
+    )
+}
+
+fn is_item(kind: &str) -> bool {
+    kind == "message" || kind == "reasoning" || is_call(kind) || is_result(kind) || is_hosted_call(kind)
+}
+
+/// Whether a part is more than text.
+fn is_act(kind: &str) -> bool {
+    kind == "thinking" || kind == "redacted_thinking" || (kind != "message" && is_item(kind))
+}
+
+/// Whether a value is a message or an item that [`add_message`] takes.
+pub fn is_message(value: &Value) -> bool {
+    let Some(fields) = value.as_object() else {
+        return false;
+    };
+    if let Some(Value::String(_)) = fields.get("role") {
+        return ["content", "tool_calls", "parts", "function_call"]
+            .iter()
+            .any(|name| fields.contains(name));
+    }
+    fields.get("type").and_then(Value::as_str).is_some_and(is_item)
+}
+
+/// Adds a message, whichever kind it is of.
+///
+/// | found                                                              | taken for              |
+/// | ------------------------------------------------------------------ | ---------------------- |
+/// | `role` `system` or `developer`                                     | a system prompt        |
+/// | `role` `user`, text parts                                          | a user's turn          |
+/// | `role` `assistant` or `model`, text parts, `refusal`               | a message of the agent |
+/// | `reasoning_content`, `reasoning`, `thinking` parts                 | reasoning              |
+/// | `tool_calls`, `function_call`, `tool_use` parts                    | calls                  |
+/// | `role` `tool` or `function`, `tool_result` parts                   | results                |
+/// | items `function_call`, `custom_tool_call`, `…_call`                | calls                  |
+/// | items `…_call_output`; `output` of an `mcp_call`                   | results                |
+/// | `is_error`, `status` `failed` or `error`, `error` of an `mcp_call` | that the call failed   |
+///
+/// # Errors
+/// If it is no message.
+pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {
+    let Some(message) = value.as_object() else {
+        return Err(Wrong::new("a message must be an object"));
+    };
+    if let Some(role) = string_of(message.get("role")) {
+        return add_of_role(sink, message, role.as_str().unwrap_or_default());
+    }
+    match str_of(message.get("type")) {
+        // Its role is not one.
+        Some("message") if message.contains("role") => Err(Wrong::TooDeep),
+        Some("message") => add_of_role(sink, message, "assistant"),
+        Some(kind) if is_item(kind) => {
+            add_item(sink, message, kind);
+            Ok(())
+        }
+        _ => Err(Wrong::new("a message must have a role, or a type that is known")),
+    }
+}
+
+fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<(), Wrong> {
+    sink.count_unknown(message, is_known);
+    sink.at(message.get("createdAt"));
+    // Messages of a UI may have their text in both; their tools are in the parts.
+    let parts = message.get("parts");
+    let own = message.get("content");
+    let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
+    let content = if is_in_parts { parts } else { own };
+    match role {
+        "system" | "developer" => {
+            sink.system(content);
+            return Ok(());
+        }
+        "user" | "human" => {
+            add_parts(sink, content, S::user);
+            return Ok(());
+        }
+        "tool" | "function" => {
+            add_results(sink, message, content);
+            return Ok(());
+        }
+        "assistant" | "model" | "ai" => {}
+        _ => return Err(Wrong::new("a message has a role that is not known")),
+    }
+    if let Some(reasoning) = first_of(message, &["reasoning_content", "reasoning", "thinking"]) {
+        let text = sink.text_of(Some(reasoning));
+        sink.reasoning(text);
+    }
+    add_parts(sink, content, S::message);
+    if let Some(Value::String(refusal)) = message.get("refusal") {
+        sink.message(refusal.clone());
+    }
+    let is_same = !matches!(content, Some(Value::Array(_) | Value::Object(_))) && content == parts;
+    if !is_in_parts && !is_same {
+        let tools = list_of(message.get("toolInvocations")).iter();
+        let tools = tools.map(|tool| {
+            object([
+                ("type", "tool-invocation".into()),
+                ("toolInvocation", tool.clone()),
+            ])
+        });
+        add_parts(sink, Some(&tools.collect::<Vec<_>>().into()), S::message);
+    }
+    for call in list_of(message.get("tool_calls")) {
+        let call = object_of(Some(call));
+        let inner = object_of(first_of(call, &["function", "custom"]));
+        let has_inner = first_of(call, &["function", "custom"]).is_some();
+        add_chat_call(sink, call.get("id"), if has_inner { inner } else { call });
+    }
+    if let Some(Value::Object(call)) = message.get("function_call") {
+        add_chat_call(sink, None, call);
+    }
+    Ok(())
+}
+
+/// The message of a tool. Several APIs have more than one result in it.
+fn add_results<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>) {
+    let is_result_part = |part: &Value| str_of(part.get("type")).is_some_and(is_result);
+    let has_results = list_of(content).iter().any(|part| match translated(part) {
+        Some(others) => others.iter().any(is_result_part),
+        None => is_result_part(part),
+    });
+    if has_results {
+        return add_parts(sink, content, S::event);
+    }
+    let content = sink.text_of(content);
+    sink.result(Outcome {
+        id: id_of(message.get("tool_call_id")),
+        content,
+        failed: failure_of(message),
+    });
+}
+
+/// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves.
+fn add_chat_call<S: Sink>(sink: &mut S, id: Option<&Value>, inner: &Object) {
+    sink.call(Call {
+        id: id_of(id),
+        name: string_of(inner.get("name")).cloned(),
+        args: input_of(first_of(inner, &["arguments", "input", "args"])),
+        server: None,
+    });
+}
+
+/// The content of a message in the order of its parts; text that follows text is one message.
+fn add_parts<S: Sink>(sink: &mut S, content: Option<&Value>, add_text: fn(&mut S, Text)) {
+    let Some(Value::Array(parts)) = content else {
+        if is_given(content) {
+            let text = sink.text_of(content);
+            add_text(sink, text);
+        }
+        return;
+    };
+    let mut text = Vec::new();
+    for part in parts {
+        match translated(part) {
+            None => add_part(sink, Cow::Borrowed(part), &mut text, add_text),
+            Some(others) if others.is_empty() => {
+                let fields = object_of(Some(part));
+                let kind = first_of(fields, &["type"]).map(spelled);
+                let name = kind.or_else(|| fields.keys().next().cloned()).unwrap_or_default();
+                sink.leave_out(with_end(&name, " part"));
+            }
+            Some(others) => {
+                for other in others {
+                    add_part(sink, Cow::Owned(other), &mut text, add_text);
+                }
+            }
+        }
+    }
+    flush(sink, &mut text, add_text);
+}
+
+fn add_part<'a, S: Sink>(
+    sink: &mut S,
+    part: Cow<'a, Value>,
+    text: &mut Vec<Cow<'a, Value>>,
+    add_text: fn(&mut S, Text),
+) {
+    let fields = object_of(Some(&part));
+    let kind = string_of(fields.get("type"));
+    if let Some(kind) = kind.and_then(Text::as_str).filter(|kind| is_act(kind)) {
+        flush(sink, text, add_text);
+        return add_item(sink, fields, kind);
+    }
+    if kind.is_none() && text_of_part(&part).is_none() {
+        sink.leave_out("part of an unknown kind");
+    }
+    text.push(part);
+}
+
+/// Adds the text that has come together.
+fn flush<S: Sink>(sink: &mut S, text: &mut Vec<Cow<'_, Value>>, add_text: fn(&mut S, Text)) {
+    if !text.is_empty() {
+        let joined = sink.text_of_parts(text.iter().map(AsRef::as_ref));
+        add_text(sink, joined);
+        text.clear();
+    }
+}
+
+/// A part or an item that is more than text, and no message.
+fn add_item<S: Sink>(sink: &mut S, item: &Object, kind: &str) {
+    if kind == "redacted_thinking" {
+        return sink.leave_out("encrypted reasoning");
+    }
+    if kind == "thinking" || kind == "reasoning" {
+        return add_reasoning(sink, item);
+    }
+    let id = id_of(or(first_of(item, &["call_id", "tool_use_id"]), item.get("id")));
+    if is_result(kind) {
+        let content = sink.text_of(first_of(item, &["content", "output", "response", "result"]));
+        let failed = failure_of(item);
+        return sink.result(Outcome { id, content, failed });
+    }
+    if is_call(kind) {
+        return sink.call(Call {
+            id,
+            name: string_of(item.get("name")).cloned(),
+            args: input_of(first_of(item, &["input", "arguments"])),
+            server: string_of(item.get("server_name")).cloned(),
+        });
+    }
+    add_hosted_call(sink, item, kind, id);
+}
+
+/// Whether the call failed, if the format says so; that it did not is not said of the text.
+fn failure_of(item: &Object) -> Option<bool> {
+    let says_so = || {
+        let status = item.get("status").and_then(Value::as_str);
+        let is_failed =
+            matches!(status, Some("failed" | "error" | "incomplete")) || is_truthy(item.get("error"));
+        is_failed.then_some(true)
+    };
+    truth_of(item.get("is_error")).or_else(says_so)
+}
+
+fn add_reasoning<S: Sink>(sink: &mut S, item: &Object) {
+    let content = item.get("content");
+    let parts = list_of(item.get("summary")).iter().chain(list_of(content));
+    let mut text: Vec<&Value> = parts.collect();
+    let single = first_of(item, &["thinking", "text", "reasoning"]);
+    text.extend(single.or(content.filter(|content| content.as_text().is_some())));
+    if text.is_empty() {
+        return sink.leave_out("encrypted reasoning");
+    }
+    let text = sink.text_of_parts(text);
+    sink.reasoning(text);
+}
+
+/// A call of a tool that the API runs itself, and its result where it is there.
+fn add_hosted_call<S: Sink>(sink: &mut S, item: &Object, kind: &str, id: Option<Text>) {
+    let is_mcp = kind == "mcp_call";
+    sink.call(if is_mcp {
+        Call {
+            id: id.clone(),
+            name: string_of(item.get("name")).cloned(),
+            args: input_of(item.get("arguments")),
+            server: string_of(item.get("server_label")).cloned(),
+        }
+    } else {
+        let fields = item
+            .iter()
+            .filter(|(name, _)| !name.as_str().is_some_and(is_no_argument));
+        Call {
+            id: id.clone(),
+            name: kind.strip_suffix("_call").map(Text::from),
+            args: fields
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            server: None,
+        }
+    });
+    let failed = failure_of(item);
+    let error = item.get("error").filter(|_| failed == Some(true));
+    let content = first_of(item, &["output", "outputs", "results", "result"]).or(error);
+    if is_given(content) {
+        let content = sink.text_of(content);
+        sink.result(Outcome { id, content, failed });
+    }
+}

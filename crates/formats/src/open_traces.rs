@@ -1,0 +1,141 @@
+//! Traces whose records are spread over an input: a bounded number of them is open at a time, and a bounded part of the input.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use knowledgepulse_json::Text;
+
+use crate::{DEFAULT_LIMIT, Wrong};
+
+/// How much may be open.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How many traces are open at a time.
+    pub open: usize,
+    /// How many bytes of the input the open traces may hold, all together.
+    pub bytes: u64,
+    /// How many bytes of the input one trace may hold.
+    pub trace_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            open: 1024,
+            bytes: 4 * DEFAULT_LIMIT,
+            trace_bytes: DEFAULT_LIMIT,
+        }
+    }
+}
+
+/// How many keys of finished traces are remembered, to tell records that come too late.
+const MAX_FINISHED: usize = 100_000;
+
+struct Open<T> {
+    value: T,
+    bytes: u64,
+    /// When it began, and when something was last added, on the clock of additions.
+    begun: u64,
+    used: u64,
+}
+
+/// The traces that are open, by what their records have in common.
+pub struct OpenTraces<T> {
+    limits: Limits,
+    open: HashMap<Text, Open<T>>,
+    /// The keys in the order in which something was last added.
+    used: BTreeMap<u64, Text>,
+    clock: u64,
+    bytes: u64,
+    finished: HashSet<Text>,
+}
+
+impl<T> OpenTraces<T> {
+    /// No trace is open.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            open: HashMap::new(),
+            used: BTreeMap::new(),
+            clock: 0,
+            bytes: 0,
+            finished: HashSet::new(),
+        }
+    }
+
+    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    ///
+    /// # Errors
+    /// If the trace is finished, or becomes too long; what it had until then stays.
+    pub fn add(&mut self, key: &Text, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
+        let Limits {
+            open, trace_bytes, ..
+        } = self.limits;
+        let bytes = self.open.get(key).map(|trace| trace.bytes);
+        if bytes.is_none() && self.finished.contains(key) {
+            return Err(Wrong::new(format!(
+                "it comes too late for its trace, which was finished because {open} others were open, or 256 MB of them"
+            )));
+        }
+        if bytes.unwrap_or(0) + size > trace_bytes {
+            let megabytes = trace_bytes / 1024 / 1024;
+            return Err(Wrong::new(format!(
+                "its trace would be longer than {megabytes} MB, and goes on without it"
+            )));
+        }
+        self.clock += 1;
+        self.bytes += size;
+        let now = self.clock;
+        let trace = self.open.entry(key.clone()).or_insert_with(|| Open {
+            value: make(),
+            bytes: 0,
+            begun: now,
+            used: now,
+        });
+        self.used.remove(&trace.used);
+        self.used.insert(now, key.clone());
+        trace.used = now;
+        trace.bytes += size;
+        Ok(&mut trace.value)
+    }
+
+    /// A trace that is open.
+    pub fn get(&mut self, key: &Text) -> Option<&mut T> {
+        self.open.get_mut(key).map(|trace| &mut trace.value)
+    }
+
+    /// Takes out the traces that are too many, those first to which nothing was added for longest.
+    pub fn overflow(&mut self) -> Vec<T> {
+        let mut taken = Vec::new();
+        while self.open.len() > self.limits.open || self.bytes > self.limits.bytes {
+            let Some(key) = self.used.values().next().cloned() else {
+                break;
+            };
+            taken.extend(self.take(&key));
+        }
+        taken
+    }
+
+    /// Takes out a trace, if it is open.
+    pub fn take(&mut self, key: &Text) -> Option<T> {
+        let trace = self.open.remove(key)?;
+        self.used.remove(&trace.used);
+        self.bytes -= trace.bytes;
+        if self.finished.len() >= MAX_FINISHED {
+            self.finished.clear();
+        }
+        self.finished.insert(key.clone());
+        Some(trace.value)
+    }
+
+    /// Takes out all, in the order in which they began.
+    pub fn take_all(&mut self) -> Vec<T> {
+        let mut keys: Vec<_> = self
+            .open
+            .iter()
+            .map(|(key, trace)| (trace.begun, key.clone()))
+            .collect();
+        keys.sort_by_key(|(begun, _)| *begun);
+        keys.iter().filter_map(|(_, key)| self.take(key)).collect()
+    }
+}

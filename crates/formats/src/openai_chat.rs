@@ -1,0 +1,308 @@
+//! Conversations with a model, as chat APIs take and return them: OpenAI's Chat Completions and Responses, Anthropic's Messages,
+//! Bedrock's Converse, Gemini, and the AI SDK of Vercel. `messages` has how a message or an item becomes steps.
+//!
+//! | record                                                                     | trace                                            |
+//! | -------------------------------------------------------------------------- | ------------------------------------------------ |
+//! | `messages`, `contents` of Gemini, or `traj`                                | its messages; a trace each                       |
+//! | `choices[0].message`, in the record or in its `response`                   | the last message                                 |
+//! | `output.message` of Converse, `candidates[0].content` of Gemini            | the last message, in the same places             |
+//! | `input` and `output` of Responses                                          | its items; a string as `input` is a user's turn  |
+//! | `content` of a reply of Anthropic, with `type` `message`                   | the last message                                 |
+//! | `body`, `request`: requests of batches and of logs                         | as if what is in it were in the record           |
+//! | `input.inputBodyJson`, `output.outputBodyJson` of Bedrock's invocation log | the same                                         |
+//! | an array of messages; a whole input that is one                            | a trace                                          |
+//! | messages that stand alone, one a line                                      | a trace, of all of them                          |
+//! | `system`, `instructions`, messages of `system`, `developer`                | none; counted                                    |
+//! | `reward`, `success`, `confidence`                                          | success and confidence                           |
+//! | `id`, `custom_id`, `task_id`, `conversation_id`, `session_id`              | makes `id`; kept in `metadata.imported`          |
+//! | `created`, `created_at`, `timestamp`, `model`                              | `metadata.created_at`, `metadata.imported.model` |
+//! | `metadata`                                                                 | `metadata.imported.metadata`                     |
+
+use std::borrow::Cow;
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    mapping::{Sink, TraceBuilder, fields_of, object, with_end},
+    messages::{add_message, is_message},
+    open_traces::{Limits, OpenTraces},
+    values::{list_of, number_of, object_of, spelled, string_of},
+};
+
+const IDS: [&str; 8] = [
+    "id",
+    "custom_id",
+    "task_id",
+    "conversation_id",
+    "session_id",
+    "trial",
+    "requestId",
+    "responseId",
+];
+
+#[rustfmt::skip]
+fn is_known(name: &str) -> bool {
+    IDS.contains(&name) || matches!(
+        name,
+        "messages" | "traj" | "choices" | "response" | "request" | "body" | "input" | "output" | "content" | "role"
+            | "type" | "system" | "instructions" | "reward" | "success" | "confidence" | "created" | "created_at"
+            | "timestamp"
+            // What the model was asked for, not what the agent did.
+            | "model" | "metadata" | "object" | "usage" | "tools" | "tool_choice" | "parallel_tool_calls" | "temperature"
+            | "top_p" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stream" | "status" | "method"
+            | "url" | "service_tier" | "system_fingerprint" | "stop_reason" | "stop_sequence" | "reasoning" | "text"
+            | "truncation" | "store" | "user" | "error" | "previous_response_id" | "incomplete_details" | "thinking"
+            | "stop" | "n" | "seed" | "response_format" | "functions"
+            // Of Converse, and of the invocation log of Bedrock.
+            | "modelId" | "inferenceConfig" | "toolConfig" | "guardrailConfig" | "additionalModelRequestFields" | "trace"
+            | "additionalModelResponseFieldPaths" | "additionalModelResponseFields" | "promptVariables" | "outputConfig"
+            | "requestMetadata" | "performanceConfig" | "serviceTier" | "stopReason" | "metrics" | "schemaType"
+            | "schemaVersion" | "accountId" | "identity" | "region" | "operation"
+            // Of Gemini.
+            | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
+            | "modelVersion" | "createTime" | "config"
+    )
+}
+
+/// A number of seconds since 1970 is less, one of milliseconds is more.
+const SECONDS: f64 = 1e11;
+
+type Messages<'a> = Vec<Cow<'a, Value>>;
+
+pub fn recognises(value: &Value) -> bool {
+    match value {
+        Value::Array(elements) => elements.first().is_some_and(is_message),
+        Value::Object(record) => is_message(value) || messages_of(record).is_some(),
+        _ => false,
+    }
+}
+
+fn is_message_at(value: Option<&Value>) -> bool {
+    value.is_some_and(is_message)
+}
+
+/// The messages of a record that is a conversation, in order; `None` for any other record.
+pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
+    let response = fields_of(record, "response");
+    for name in ["messages", "contents", "traj"] {
+        if let Some(Value::Array(list)) = record.get(name)
+            && list.first().is_none_or(is_message)
+        {
+            return Some([borrowed(list), reply_of(record), reply_of(response)].concat());
+        }
+    }
+    let body_of_log = fields_of(record, "input").get("inputBodyJson");
+    for inner in [record.get("request"), record.get("body"), body_of_log] {
+        let asked = inner.and_then(Value::as_object).and_then(messages_of);
+        if let Some(asked) = asked {
+            return Some([asked, reply_of(record), reply_of(response)].concat());
+        }
+    }
+    let output = list_of(record.get("output"));
+    let is_response = record.get("object").and_then(Value::as_str) == Some("response");
+    if is_message_at(output.first()) || is_response {
+        return Some([input_of(record.get("input")), borrowed(output)].concat());
+    }
+    let input = list_of(record.get("input"));
+    if is_message_at(input.first()) {
+        return Some([borrowed(input), reply_of(response)].concat());
+    }
+    // A reply alone, as in the output of a batch.
+    for reply in [record, response] {
+        let body = reply.get("body").and_then(Value::as_object);
+        if let Some(message) = message_of(body.unwrap_or(reply)) {
+            return Some(vec![Cow::Borrowed(message)]);
+        }
+    }
+    // The request with a text only, and its reply in another field.
+    let reply = reply_of(response);
+    let is_text = matches!(record.get("input"), Some(Value::String(_)));
+    (is_text && !reply.is_empty()).then(|| [input_of(record.get("input")), reply].concat())
+}
+
+fn borrowed(list: &[Value]) -> Messages<'_> {
+    list.iter().map(Cow::Borrowed).collect()
+}
+
+fn input_of(input: Option<&Value>) -> Messages<'_> {
+    match input {
+        Some(text @ Value::String(_)) => {
+            vec![Cow::Owned(object([
+                ("role", "user".into()),
+                ("content", text.clone()),
+            ]))]
+        }
+        input => borrowed(list_of(input)),
+    }
+}
+
+/// What the model replied: the message of the reply, a message of Anthropic, or items; nothing without any of these.
+fn reply_of(reply: &Object) -> Messages<'_> {
+    let inner = [
+        reply.get("body"),
+        fields_of(reply, "output").get("outputBodyJson"),
+    ];
+    if let Some(inner) = inner.into_iter().flatten().find_map(Value::as_object) {
+        return reply_of(inner);
+    }
+    if let Some(message) = message_of(reply) {
+        return vec![Cow::Borrowed(message)];
+    }
+    let is = |name, word| reply.get(name).and_then(Value::as_str) == Some(word);
+    if is("type", "message") && is("role", "assistant") {
+        return vec![Cow::Owned(reply.clone().into())];
+    }
+    borrowed(list_of(reply.get("output")))
+}
+
+/// The message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None` without one.
+fn message_of(reply: &Object) -> Option<&Value> {
+    let first = |name| object_of(list_of(reply.get(name)).first());
+    let message = first("choices").get("message");
+    if let Some(message @ Value::Object(_)) = message {
+        return Some(message);
+    }
+    let others = [
+        fields_of(reply, "output").get("message"),
+        first("candidates").get("content"),
+    ];
+    others.into_iter().flatten().find(|message| is_message(message))
+}
+
+/// A whole reply of Anthropic looks like a message, and says more.
+fn is_reply(value: &Object) -> bool {
+    value.get("type").and_then(Value::as_str) == Some("message")
+        && matches!(value.get("usage"), Some(Value::Object(_)))
+        && matches!(value.get("model"), Some(Value::String(_)))
+}
+
+/// What the record before was.
+#[derive(Clone, Copy, PartialEq)]
+enum Last {
+    /// None, or a record that is a trace.
+    Whole,
+    /// A message that stood alone, on a line of its own or in an array.
+    Message(Option<u64>),
+}
+
+pub struct Reader {
+    open: OpenTraces<TraceBuilder>,
+    conversation: u64,
+    last: Last,
+}
+
+impl Reader {
+    pub fn new() -> Self {
+        Self {
+            open: OpenTraces::new(Limits::default()),
+            conversation: 0,
+            last: Last::Whole,
+        }
+    }
+
+    fn key(&self) -> Text {
+        self.conversation.to_string().into()
+    }
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        let stands_alone = is_message(entry.value) && !is_reply(object_of(Some(entry.value)));
+        // The elements of one array follow each other, and so do lines.
+        let goes_on = stands_alone
+            && match (self.last, entry.index) {
+                (Last::Message(None), None) => true,
+                (Last::Message(Some(last)), Some(index)) => index == last + 1,
+                _ => false,
+            };
+        if !goes_on {
+            found.extend(self.open.take(&self.key()).map(Ok));
+            self.conversation += 1;
+        }
+        if !stands_alone {
+            self.last = Last::Whole;
+            found.push(Ok(read(entry)?));
+            return Ok(());
+        }
+        self.last = Last::Message(entry.index);
+        let make = || TraceBuilder::new(FormatName::OpenaiChat, entry);
+        let key = self.key();
+        let builder = self.open.add(&key, entry.size, make)?;
+        builder.size += entry.size;
+        // A message that cannot be read is named already.
+        builder.is_conversation = false;
+        add_message(builder, entry.value)?;
+        builder.is_conversation = true;
+        Ok(())
+    }
+
+    fn end(&mut self, found: &mut Vec<Found>) {
+        found.extend(self.open.take_all().into_iter().map(Ok));
+    }
+}
+
+fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
+    let mut builder = TraceBuilder::new(FormatName::OpenaiChat, entry);
+    builder.size = entry.size;
+    let record = object_of(Some(entry.value));
+    let messages = match entry.value {
+        Value::Array(list) => list.first().is_none_or(is_message).then(|| borrowed(list)),
+        value if is_reply(record) => Some(vec![Cow::Borrowed(value)]),
+        _ => messages_of(record),
+    };
+    let messages = messages.ok_or_else(|| Wrong::new("it has no messages, and no items"))?;
+    let input = fields_of(record, "input");
+    let output = fields_of(record, "output");
+    for details in [
+        record,
+        fields_of(record, "body"),
+        fields_of(record, "request"),
+        fields_of(record, "response"),
+        fields_of(input, "inputBodyJson"),
+        fields_of(output, "outputBodyJson"),
+    ] {
+        add_details(&mut builder, details);
+    }
+    for (at, message) in messages.iter().enumerate() {
+        add_message(&mut builder, message).map_err(|wrong| wrong.within(&format!("messages[{at}]")))?;
+    }
+    Ok(builder)
+}
+
+fn add_details(builder: &mut TraceBuilder, record: &Object) {
+    for name in IDS {
+        if let Some(id @ (Value::String(_) | Value::Number(_))) = record.get(name) {
+            let mut named = with_end(&name.into(), " ");
+            named.push_text(&spelled(id));
+            builder.ids.push(named);
+            builder.keep(name, Some(id));
+        }
+    }
+    for name in ["created_at", "created", "timestamp"] {
+        let time = record.get(name);
+        match number_of(time) {
+            None => builder.at(time),
+            Some(number) if number > 0.0 && number < SECONDS => builder.at_number(number * 1000.0),
+            Some(number) if number > 0.0 && number < SECONDS * 1000.0 => builder.at_number(number),
+            Some(_) => {}
+        }
+    }
+    let model = ["model", "modelId", "modelVersion"];
+    let model = model.into_iter().find_map(|name| string_of(record.get(name)));
+    if let Some(model) = model {
+        builder.details.insert("model", model.clone());
+    }
+    builder.keep("metadata", record.get("metadata"));
+    for name in ["system", "systemInstruction"] {
+        if let Some(prompt) = record.get(name) {
+            builder.system(Some(prompt));
+        }
+    }
+    if let Some(instructions @ Value::String(_)) = record.get("instructions") {
+        builder.system(Some(instructions));
+    }
+    builder.reward(record.get("reward"));
+    builder.outcome(record);
+    builder.count_unknown(record, is_known);
+}

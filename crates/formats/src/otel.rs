@@ -1,0 +1,522 @@
+//! Spans of OpenTelemetry in OTLP JSON, as the Collector's file exporter and Grafana Tempo write them, with the attributes of the GenAI
+//! conventions (https://opentelemetry.io/docs/specs/semconv/gen-ai/), of OpenInference
+//! (https://arize-ai.github.io/openinference/spec/) or of Vercel's AI SDK (https://ai-sdk.dev/docs/ai-sdk-core/telemetry).
+//!
+//! | spans                                                         | trace                                                       |
+//! | ------------------------------------------------------------- | ----------------------------------------------------------- |
+//! | all with one `traceId`, by their start                        | a trace                                                     |
+//! | `gen_ai.input.messages`, `gen_ai.output.messages`             | messages, as in `openai-chat`                               |
+//! | `llm.input_messages.N.message.…`, `llm.output_messages.N.…`   | messages                                                    |
+//! | `gen_ai.prompt`, `gen_ai.completion`; both with `.N.…`        | messages, of older instrumentations                         |
+//! | events `gen_ai.user.message`, `gen_ai.choice`, …              | messages, of older instrumentations                         |
+//! | `ai.prompt`, `ai.prompt.messages`, `ai.response.…`            | messages of the AI SDK                                      |
+//! | `input.value`, `output.value` of a call of a model            | its messages, where no other attribute has them             |
+//! | a message that another span of the trace has too              | none: every call of a model repeats what was before         |
+//! | the output of a span that has others with messages within it  | messages after theirs, as far as they are new               |
+//! | `gen_ai.operation.name` `execute_tool`, kind `TOOL`, `ai.toolCall.name` | a call and its result, where no message has them  |
+//! | such a span without the name of its tool, beside messages     | none; counted: a handoff, which the messages call by a name |
+//! | `status` of such a span                                       | whether the call failed                                     |
+//! | duration of such a span                                       | `latency_ms` of the call                                    |
+//! | `input.value`, `output.value` of the first span, without messages | `task.objective`, and a message of the agent            |
+//! | `status` of the span that has no parent: ok, or error         | success                                                     |
+//! | `gen_ai.agent.name`, `service.name`, `gen_ai.request.model`   | `metadata.agent_id`, `framework`, `imported.model`          |
+//! | spans of anything else                                        | none; counted                                               |
+
+use std::collections::{HashMap, HashSet};
+
+use knowledgepulse_json::{Object, Text, Value};
+
+mod attributes;
+mod said;
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    conversation::{Conversation, ListId, ToolSpan},
+    date,
+    mapping::{Sink, TraceBuilder, fields_of},
+    open_traces::{Limits, OpenTraces},
+    values::{input_of, list_of, object_of, spelled, str_of, string_of},
+};
+use attributes::{Attributes, scopes_of, time_of};
+use said::{INPUTS, MessageList, Messages, Said, messages_in, said_in};
+
+/// What is kept of a span until its trace is complete.
+struct Span {
+    id: Option<Text>,
+    parent: Option<Text>,
+    /// In nanoseconds.
+    start: i128,
+    /// 0 if it is not known, or before the start.
+    end: i128,
+    /// Whether it is of an agent or a model by its attributes, not of any other program.
+    is_of_agent: bool,
+    /// Whether it succeeded, if it says so.
+    is_ok: Option<bool>,
+    model: Option<Value>,
+    agent: Option<Text>,
+    /// If it is the span of a tool.
+    tool: Option<ToolSpan>,
+    said: Said,
+    /// Whether it is what the AI SDK puts around its calls of a model.
+    is_outer: bool,
+    /// Input and output that are read where no span of the trace has messages.
+    values: Option<[Option<Value>; 2]>,
+}
+
+/// A trace whose spans are still coming.
+struct OpenTrace {
+    id: Text,
+    line: Option<u64>,
+    index: Option<u64>,
+    spans: Vec<Span>,
+    /// What the model was given in the span that came last, if it was JSON.
+    given: Option<MessageList>,
+    framework: Option<Text>,
+    size: u64,
+}
+
+/// The spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
+/// API (`result`), or in `data`.
+fn resources_of(value: &Value) -> Option<&[Value]> {
+    let record = value.as_object()?;
+    let inner = ["trace", "result", "data"].map(|name| fields_of(record, name));
+    [record].into_iter().chain(inner).find_map(|holder| {
+        if let Some(Value::Array(resources)) = holder.get("resourceSpans") {
+            return Some(&resources[..]);
+        }
+        let batches = list_of(holder.get("batches"));
+        let has_scopes = |batch: &Value| scopes_of(object_of(Some(batch))).is_some();
+        batches.iter().any(has_scopes).then_some(batches)
+    })
+}
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    resources_of(value).is_some()
+}
+
+/// Reads the spans of an input.
+pub struct Reader {
+    open: OpenTraces<OpenTrace>,
+}
+
+impl Reader {
+    /// Reads one input.
+    pub fn new() -> Self {
+        let open = OpenTraces::new(Limits::default());
+        Self { open }
+    }
+
+    /// Adds a span to its trace.
+    fn add(&mut self, span: &Object, service: Option<Text>, entry: &Entry, size: u64) -> Result<(), Wrong> {
+        let id = trace_id_of(span.get("traceId")).ok_or_else(|| Wrong::new("a span has no traceId"))?;
+        let before = self.open.get(&id).and_then(|trace| trace.given.as_ref());
+        let (span, given) = read(span, before)?;
+        let trace = self.open.add(&id, size, || OpenTrace {
+            id: id.clone(),
+            line: entry.line,
+            index: entry.index,
+            spans: Vec::new(),
+            given: None,
+            framework: None,
+            size: 0,
+        })?;
+        trace.size += size;
+        if trace.framework.is_none() {
+            trace.framework = service;
+        }
+        if given.is_some() {
+            trace.given = given;
+        }
+        trace.spans.push(span);
+        Ok(())
+    }
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        let resources = resources_of(entry.value);
+        let resources = resources.ok_or_else(|| Wrong::new("it has no resourceSpans and no batches"))?;
+        let spans = spans_of(resources)?;
+        // Of each span its share.
+        let size = entry.size.div_ceil(spans.len().max(1) as u64);
+        // What was wrong first; the other spans are read.
+        let mut outcome = Ok(());
+        for (span, service) in spans {
+            let added = self.add(span, service, entry, size);
+            outcome = outcome.and(added);
+        }
+        found.extend(self.open.overflow().into_iter().map(|trace| Ok(assemble(trace))));
+        outcome
+    }
+
+    fn end(&mut self, found: &mut Vec<Found>) {
+        found.extend(self.open.take_all().into_iter().map(|trace| Ok(assemble(trace))));
+    }
+}
+
+/// The spans of resources, each with the name of its service.
+fn spans_of(resources: &[Value]) -> Result<Vec<(&Object, Option<Text>)>, Wrong> {
+    let mut found = Vec::new();
+    for resource in resources.iter().map(|resource| object_of(Some(resource))) {
+        let attributes = Attributes::of(fields_of(resource, "resource").get("attributes"))?;
+        let service = string_of(attributes.get("service.name"));
+        for scope in list_of(scopes_of(resource)) {
+            let spans = list_of(scope.get("spans")).iter();
+            found.extend(spans.map(|span| (object_of(Some(span)), service.cloned())));
+        }
+    }
+    Ok(found)
+}
+
+/// The id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in base64.
+fn trace_id_of(id: Option<&Value>) -> Option<Text> {
+    let text = string_of(id)?;
+    let Some(id) = text.as_str() else {
+        return Some(text.clone());
+    };
+    if let Some(digits) = id.strip_suffix("==").filter(|digits| digits.len() == 22)
+        && let Some(hex) = hex_of_base64(digits.as_bytes())
+    {
+        return Some(hex.into());
+    }
+    Some(if text.len_units() == 32 {
+        id.to_lowercase().into()
+    } else {
+        text.clone()
+    })
+}
+
+/// The 16 bytes of 22 digits of base64, in hexadecimal.
+fn hex_of_base64(digits: &[u8]) -> Option<String> {
+    let mut number = 0_u128;
+    for (at, digit) in digits.iter().enumerate() {
+        let bits = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        // The last digit has two bits of the id.
+        let bits = u128::from(bits);
+        number = if at == 21 {
+            number << 2 | bits >> 4
+        } else {
+            number << 6 | bits
+        };
+    }
+    Some(format!("{number:032x}"))
+}
+
+/// Reads a span; also returns what the model was given, if it was JSON. `before` is what it was given in an earlier span of the trace.
+fn read(span: &Object, before: Option<&MessageList>) -> Result<(Span, Option<MessageList>), Wrong> {
+    let all = Attributes::of(span.get("attributes"))?;
+    let mut lists = [None, None];
+    let mut given: Option<MessageList> = None;
+    for (name, list) in INPUTS.iter().zip(&mut lists) {
+        *list = MessageList::read(all.get(name), given.as_ref().or(before));
+        if given.is_none() {
+            given.clone_from(list);
+        }
+    }
+    let start = time_of(span.get("startTimeUnixNano"));
+    let end = time_of(span.get("endTimeUnixNano"));
+    let status = fields_of(span, "status");
+    let is_ok = success_of(status.get("code"));
+    #[allow(clippy::cast_precision_loss)] // As JavaScript's `Number` does.
+    let milliseconds = (end >= start && start > 0).then(|| (end - start) as f64 / 1e6);
+    let tool = is_tool(&all).then(|| ToolSpan {
+        milliseconds,
+        ..tool_of(&all, is_ok, string_of(status.get("message")))
+    });
+    let said = match tool {
+        Some(_) => Said::default(),
+        None => said_in(&all, &lists, span.get("events"))?,
+    };
+    let is_silent = tool.is_none() && said.is_empty() && all.has("input.value");
+    let models = [
+        "gen_ai.response.model",
+        "gen_ai.request.model",
+        "llm.model_name",
+        "ai.model.id",
+    ];
+    let agents = ["gen_ai.agent.name", "ai.telemetry.functionId"];
+    let span = Span {
+        id: string_of(span.get("spanId")).cloned(),
+        parent: string_of(span.get("parentSpanId")).cloned(),
+        start,
+        end,
+        is_of_agent: is_of_agent(&all),
+        is_ok,
+        model: all.first_given(&models).cloned(),
+        agent: agents.iter().find_map(|name| string_of(all.get(name))).cloned(),
+        tool,
+        said,
+        is_outer: all.has("ai.prompt"),
+        values: is_silent.then(|| ["input.value", "output.value"].map(|name| all.get(name).cloned())),
+    };
+    Ok((span, given))
+}
+
+/// Whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
+fn is_of_agent(attributes: &Attributes) -> bool {
+    let kinds = [
+        "gen_ai.operation.name",
+        "openinference.span.kind",
+        "ai.operationId",
+    ];
+    let is_search = |name: &&str| {
+        let kind = attributes.get(name).map(spelled);
+        match kind.as_ref().and_then(Text::as_str) {
+            Some("embeddings" | "EMBEDDING" | "RETRIEVER" | "RERANKER") => true,
+            Some(kind) => {
+                let is_one_line = !kind.contains(['\n', '\r', '\u{2028}', '\u{2029}']);
+                is_one_line && (kind.starts_with("ai.embed") || kind.starts_with("ai.rerank"))
+            }
+            None => false,
+        }
+    };
+    !kinds.iter().any(is_search) && attributes.names().any(is_name_of_agents)
+}
+
+/// Whether an attribute is one of agents and models, by the beginning of its name.
+fn is_name_of_agents(name: &[u8]) -> bool {
+    let beginning = name.iter().position(|&byte| byte == b'.').map(|dot| &name[..dot]);
+    let beginning = beginning.and_then(|beginning| std::str::from_utf8(beginning).ok());
+    let is_beginning = matches!(
+        beginning,
+        Some("gen_ai" | "llm" | "ai" | "openinference" | "traceloop" | "langfuse" | "langsmith" | "mlflow")
+    );
+    is_beginning || name == b"input.value" || name == b"output.value"
+}
+
+/// What the code of a status says of the success.
+fn success_of(code: Option<&Value>) -> Option<bool> {
+    match (code?.as_number(), code?.as_str()) {
+        (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
+        (Some(2.0), _) | (_, Some("STATUS_CODE_ERROR")) => Some(false),
+        _ => None,
+    }
+}
+
+fn is_tool(attributes: &Attributes) -> bool {
+    str_of(attributes.get("gen_ai.operation.name")) == Some("execute_tool")
+        || str_of(attributes.get("openinference.span.kind")) == Some("TOOL")
+        || attributes.has("ai.toolCall.name")
+}
+
+fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>) -> ToolSpan {
+    let name = attributes.first(&["gen_ai.tool.name", "ai.toolCall.name", "tool.name"]);
+    let id = attributes.first(&["gen_ai.tool.call.id", "ai.toolCall.id", "tool_call.id"]);
+    let content = attributes.first(&["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"]);
+    let failed = is_ok.map(|is_ok| !is_ok);
+    let failure = || message.cloned().unwrap_or_else(|| "error".into()).into();
+    // OpenInference has what the tool takes in `tool.parameters`, and what it was given in `input.value`.
+    let args = attributes.first(&[
+        "gen_ai.tool.call.arguments",
+        "ai.toolCall.args",
+        "input.value",
+        "tool.parameters",
+    ]);
+    ToolSpan {
+        id: string_of(id).cloned(),
+        name: string_of(name).cloned(),
+        is_named: name.is_some(),
+        args: input_of(args),
+        content: content
+            .map(text_in)
+            .or_else(|| (failed == Some(true)).then(failure)),
+        failed,
+        milliseconds: None,
+    }
+}
+
+/// The text in a string of JSON, or the value that is something else.
+fn text_in(value: &Value) -> Value {
+    let quoted = value.as_text().filter(|text| text.as_bytes().starts_with(b"\""));
+    match quoted.map(Text::parse) {
+        Some(Ok(text @ Value::String(_))) => text,
+        _ => value.clone(),
+    }
+}
+
+/// What a span adds to the conversation.
+enum Deed {
+    Call,
+    Result,
+    Input,
+    Output {
+        /// Whether it repeats some of the messages within its span.
+        repeats: bool,
+    },
+}
+
+/// When a span adds something to the conversation.
+struct Act {
+    at: i128,
+    is_end: bool,
+    span: usize,
+    deed: Deed,
+}
+
+/// The end of a span that is around all others, or around others with its own end not known.
+const LATEST: i128 = 1 << 64;
+
+fn assemble(trace: OpenTrace) -> TraceBuilder {
+    let mut spans = trace.spans;
+    let place = Entry {
+        value: &Value::Null,
+        line: trace.line,
+        index: trace.index,
+        size: trace.size,
+    };
+    let mut builder = TraceBuilder::new(FormatName::Otel, &place);
+    builder.size = trace.size;
+    builder.ids = vec![trace.id.clone()];
+    builder.framework = trace.framework;
+    builder.details.insert("trace_id", trace.id);
+    builder.details.insert("spans", spans.len() as f64);
+    builder.is_conversation = spans.iter().any(|span| span.is_of_agent);
+    spans.sort_by_key(|span| span.start);
+    if let Some(first) = spans.first().filter(|first| first.start > 0) {
+        builder.created_at = date::from_number((first.start / 1_000_000) as f64).map(date::to_iso);
+    }
+    let has_messages = spans.iter().any(|span| !span.said.is_empty());
+    if !has_messages {
+        read_outer_values(&mut spans);
+    }
+    let around_tools = spans_around(&spans, |span| span.tool.is_some());
+    let around_messages = spans_around(&spans, |span| !span.said.is_empty());
+    let is_in = |ids: &HashSet<Text>, id: &Option<Text>| id.as_ref().is_some_and(|id| ids.contains(id));
+    let mut acts = Vec::new();
+    for (at, span) in spans.iter_mut().enumerate() {
+        if builder.agent_id.is_none() {
+            builder.agent_id = span.agent.take();
+        }
+        if !builder.details.contains("model") {
+            builder.keep("model", span.model.as_ref());
+        }
+        if span.parent.is_none() && span.is_ok.is_some() {
+            builder.success = span.is_ok;
+        }
+        let repeats = is_in(&around_messages, &span.id) || span.end == LATEST;
+        let is_around = repeats || is_in(&around_tools, &span.id);
+        match &span.tool {
+            Some(tool) if has_messages && !tool.is_named => builder.leave_out("tool span without a name"),
+            Some(_) => acts.extend(acts_of(at, span, is_around, [Deed::Call, Deed::Result])),
+            None if span.said.is_empty() => builder.leave_out("span without messages"),
+            None => {
+                // The AI SDK puts the texts of all calls together in the span around them.
+                if span.is_outer && repeats {
+                    span.said.output = Vec::new();
+                }
+                // Nothing comes between what a model was given and what it returned, but for what is within its span.
+                if !is_around {
+                    span.end = span.start;
+                }
+                acts.extend(acts_of(
+                    at,
+                    span,
+                    is_around,
+                    [Deed::Input, Deed::Output { repeats }],
+                ));
+            }
+        }
+    }
+    // What begins when another ends comes after it.
+    acts.sort_by_key(|act| (act.at, !act.is_end));
+    converse(&spans, acts).tell(&mut builder);
+    builder
+}
+
+/// The acts of a span: one at its start, and one at its end if that is known or the span has others within it.
+fn acts_of(at: usize, span: &Span, is_around: bool, [begin, end]: [Deed; 2]) -> [Act; 2] {
+    let is_later = span.end > span.start;
+    let last = match (is_later, is_around) {
+        (true, _) => span.end,
+        (false, true) => LATEST,
+        (false, false) => span.start,
+    };
+    let act = |time, is_end, deed| Act {
+        at: time,
+        is_end,
+        span: at,
+        deed,
+    };
+    [
+        act(span.start, false, begin),
+        act(last, is_around || is_later, end),
+    ]
+}
+
+/// Carries the acts out. Where there are spans of tools within that of a model, the model has returned after them; where there are
+/// messages in them, as within the span of an agent, its output repeats some of these.
+fn converse(spans: &[Span], acts: Vec<Act>) -> Conversation {
+    let mut conversation = Conversation::default();
+    let mut calls: HashMap<usize, usize> = HashMap::new();
+    let mut lists: HashMap<usize, ListId> = HashMap::new();
+    for Act { span: at, deed, .. } in acts {
+        let span = &spans[at];
+        match (deed, &span.tool) {
+            (Deed::Call, Some(tool)) => {
+                calls.insert(at, conversation.add_call(tool));
+            }
+            (Deed::Result, Some(tool)) => {
+                if let Some(call) = calls.remove(&at) {
+                    conversation.add_result(call, tool);
+                }
+            }
+            (Deed::Output { repeats }, _) => {
+                let list = lists.remove(&at);
+                let new = conversation.add(&span.said.output, list.filter(|_| !repeats));
+                list.into_iter()
+                    .chain([new])
+                    .for_each(|list| conversation.end(list));
+            }
+            _ => {
+                lists.insert(at, conversation.add(&span.said.input, None));
+            }
+        }
+    }
+    conversation
+}
+
+/// Reads the values of the first span that has any. Where no span has messages, it is around the others.
+fn read_outer_values(spans: &mut [Span]) {
+    let outer = spans.iter_mut().find(|span| span.values.is_some());
+    let Some(Span {
+        values: Some([input, output]),
+        said,
+        end,
+        ..
+    }) = outer
+    else {
+        return;
+    };
+    let messages = |value: &Option<Value>, role| -> Messages {
+        let messages = messages_in(value.as_ref(), role);
+        messages.into_iter().map(Into::into).collect()
+    };
+    said.input = messages(input, "user");
+    said.output = messages(output, "assistant");
+    *end = LATEST;
+}
+
+/// The ids of the spans that others are in of which something holds.
+fn spans_around(spans: &[Span], holds: impl Fn(&Span) -> bool) -> HashSet<Text> {
+    let ids = spans
+        .iter()
+        .filter_map(|span| Some((span.id.as_ref()?, span.parent.as_ref())));
+    let parents: HashMap<&Text, Option<&Text>> = ids.collect();
+    let mut around = HashSet::new();
+    for span in spans.iter().filter(|span| holds(span)) {
+        let mut next = span.parent.as_ref();
+        while let Some(id) = next.filter(|id| !around.contains(*id)) {
+            around.insert(id.clone());
+            next = parents.get(id).copied().flatten();
+        }
+    }
+    around
+}

@@ -1,0 +1,276 @@
+//! Attributes of OTLP, and times.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use knowledgepulse_json::{Object, Value, trim};
+
+use crate::{
+    Wrong,
+    mapping::fields_of,
+    values::{is_given, list_of, object_of, or, spelled},
+};
+
+const MAX_DEPTH: usize = 64;
+
+/// Attributes by their names, in the order in which they came first. A value of no type that is known is not there, but its name is.
+#[derive(Default)]
+pub struct Attributes<'a> {
+    list: Vec<(&'a [u8], Option<Cow<'a, Value>>)>,
+    places: HashMap<&'a [u8], usize>,
+}
+
+impl<'a> Attributes<'a> {
+    /// The attributes of a list of OTLP.
+    pub fn of(list: Option<&'a Value>) -> Result<Self, Wrong> {
+        let mut attributes = Self::default();
+        for attribute in list_of(list) {
+            if let Some(Value::String(name)) = attribute.get("key") {
+                attributes.set(name.as_bytes(), unwrap(attribute.get("value"), 0)?);
+            }
+        }
+        Ok(attributes)
+    }
+
+    fn set(&mut self, name: &'a [u8], value: Option<Cow<'a, Value>>) {
+        let at = *self.places.entry(name).or_insert(self.list.len());
+        if at < self.list.len() {
+            self.list[at].1 = value;
+        } else {
+            self.list.push((name, value));
+        }
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.places.contains_key(name.as_bytes())
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.list[*self.places.get(name.as_bytes())?].1.as_deref()
+    }
+
+    /// The first of these that is there, be it `null`.
+    pub fn first(&self, names: &[&str]) -> Option<&Value> {
+        names.iter().find_map(|name| self.get(name))
+    }
+
+    /// The first of these that is there and not `null`.
+    pub fn first_given(&self, names: &[&str]) -> Option<&Value> {
+        names
+            .iter()
+            .map(|name| self.get(name))
+            .find(|value| is_given(*value))?
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.list.iter().map(|(name, _)| *name)
+    }
+
+    /// The attributes with names without this beginning.
+    pub fn without(&self, beginning: &str) -> Attributes<'_> {
+        let mut attributes = Attributes::default();
+        for (name, value) in &self.list {
+            let name = name.strip_prefix(beginning.as_bytes()).unwrap_or(name);
+            attributes.set(name, value.as_deref().map(Cow::Borrowed));
+        }
+        attributes
+    }
+
+    /// A list whose members are attributes, as `PREFIX.0.message.role`.
+    pub fn unflattened(&self, prefix: &str) -> Vec<Attributes<'_>> {
+        let mut places = HashMap::new();
+        let mut list: Vec<(u32, Attributes)> = Vec::new();
+        for (name, value) in &self.list {
+            let rest = name.strip_prefix(prefix.as_bytes());
+            let Some(rest) = rest.and_then(|rest| rest.strip_prefix(b".")) else {
+                continue;
+            };
+            let Some(dot) = rest.iter().position(|&byte| byte == b'.') else {
+                continue;
+            };
+            let digits = &rest[..dot];
+            if !(1..=9).contains(&dot) || !digits.iter().all(u8::is_ascii_digit) {
+                continue;
+            }
+            let number = digits
+                .iter()
+                .fold(0, |number, digit| number * 10 + u32::from(digit - b'0'));
+            let at = *places.entry(digits).or_insert(list.len());
+            if at == list.len() {
+                list.push((number, Attributes::default()));
+            }
+            list[at]
+                .1
+                .set(&rest[dot + 1..], value.as_deref().map(Cow::Borrowed));
+        }
+        list.sort_by_key(|(number, _)| *number);
+        list.into_iter().map(|(_, member)| member).collect()
+    }
+}
+
+/// The value of an attribute, which OTLP wraps by its type.
+fn unwrap(wrapped: Option<&Value>, depth: usize) -> Result<Option<Cow<'_, Value>>, Wrong> {
+    if depth > MAX_DEPTH {
+        return Err(Wrong::TooDeep);
+    }
+    let wrapped = object_of(wrapped);
+    for name in ["stringValue", "boolValue"] {
+        if let Some(value) = wrapped.get(name) {
+            return Ok(Some(Cow::Borrowed(value)));
+        }
+    }
+    for name in ["intValue", "doubleValue"] {
+        if let Some(value) = wrapped.get(name) {
+            return Ok(Some(Cow::Owned(Value::Number(to_number(value)))));
+        }
+    }
+    let inner = |value| unwrap(value, depth + 1).map(|value| value.map(Cow::into_owned));
+    if wrapped.contains("arrayValue") {
+        let values = list_of(fields_of(wrapped, "arrayValue").get("values"));
+        let values = values
+            .iter()
+            .map(|value| inner(Some(value)).map(Option::unwrap_or_default));
+        return Ok(Some(Cow::Owned(Value::Array(values.collect::<Result<_, _>>()?))));
+    }
+    if !wrapped.contains("kvlistValue") {
+        return Ok(None);
+    }
+    let mut members = Vec::new();
+    for member in list_of(fields_of(wrapped, "kvlistValue").get("values")) {
+        let name = member.get("key").map_or_else(|| "undefined".into(), spelled);
+        members.extend(inner(member.get("value"))?.map(|value| (name, value)));
+    }
+    Ok(Some(Cow::Owned(members.into_iter().collect::<Object>().into())))
+}
+
+/// The number that JavaScript's `Number` makes of a value.
+fn to_number(value: &Value) -> f64 {
+    match value {
+        Value::Null => 0.0,
+        Value::Bool(is_true) => f64::from(u8::from(*is_true)),
+        Value::Number(number) => *number,
+        Value::Object(_) => f64::NAN,
+        Value::String(_) | Value::Array(_) => spelled(value).as_str().map_or(f64::NAN, number_in),
+    }
+}
+
+fn number_in(text: &str) -> f64 {
+    let text = trim(text);
+    if text.is_empty() {
+        return 0.0;
+    }
+    if let Some((digits, radix)) = radix_of(text) {
+        let digits = digits.chars().map(|digit| digit.to_digit(radix).map(f64::from));
+        return digits
+            .reduce(|sum, digit| Some(sum? * f64::from(radix) + digit?))
+            .flatten()
+            .unwrap_or(f64::NAN);
+    }
+    let is_decimal = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
+    };
+    let is_infinity = text.trim_start_matches(['+', '-']) == "Infinity";
+    if is_decimal(text) || is_infinity {
+        text.parse().unwrap_or(f64::NAN)
+    } else {
+        f64::NAN
+    }
+}
+
+/// The digits of a number that names its radix, and the radix.
+fn radix_of(text: &str) -> Option<(&str, u32)> {
+    let (radix, digits) = text.split_at_checked(2)?;
+    match radix {
+        "0x" | "0X" => Some((digits, 16)),
+        "0o" | "0O" => Some((digits, 8)),
+        "0b" | "0B" => Some((digits, 2)),
+        _ => None,
+    }
+}
+
+/// How many characters a time can have that has 64 bits.
+const TIME_LENGTH: usize = 20;
+
+/// A time in nanoseconds since 1970, as JavaScript's `BigInt` reads it; 0 if it is none.
+pub fn time_of(time: Option<&Value>) -> i128 {
+    match time {
+        Some(Value::Bool(is_true)) => i128::from(*is_true),
+        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
+        Some(Value::Number(number)) if number.fract() == 0.0 => *number as i128,
+        Some(Value::String(text)) if text.len_units() > TIME_LENGTH => 0,
+        Some(time @ (Value::String(_) | Value::Array(_))) => {
+            spelled(time).as_str().map_or(0, |text| integer_in(trim(text)))
+        }
+        _ => 0,
+    }
+}
+
+fn integer_in(text: &str) -> i128 {
+    let (digits, radix) = radix_of(text).unwrap_or((text, 10));
+    let is_signed = radix != 10 && digits.starts_with(['+', '-']);
+    if is_signed {
+        return 0;
+    }
+    i128::from_str_radix(digits, radix).unwrap_or(0)
+}
+
+/// JSON in a string, or the value that is no JSON.
+pub fn parsed(value: Option<&Value>) -> Option<Cow<'_, Value>> {
+    let json = value?.as_text().and_then(|text| text.parse().ok());
+    json.map(Cow::Owned).or_else(|| value.map(Cow::Borrowed))
+}
+
+/// The spans of a resource by their instrumentations, which were called libraries once.
+pub fn scopes_of(resource: &Object) -> Option<&Value> {
+    or(
+        resource.get("scopeSpans"),
+        resource.get("instrumentationLibrarySpans"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knowledgepulse_json::parse_str;
+
+    #[test]
+    fn times_are_read_as_integers_of_javascript() {
+        for (json, time) in [
+            (r#""1700000000000000001""#, 1_700_000_000_000_000_001),
+            (r#"" -5 ""#, -5),
+            (r#""0x10""#, 16),
+            (r#""-0x10""#, 0),
+            (r#""0x-1""#, 0),
+            (r#""1.5""#, 0),
+            (r#""1e3""#, 0),
+            (r#""111111111111111111111""#, 0),
+            ("1e18", 1_000_000_000_000_000_000),
+            ("1.5", 0),
+            ("true", 1),
+            ("[7]", 7),
+            ("null", 0),
+            ("{}", 0),
+        ] {
+            assert_eq!(time_of(parse_str(json).ok().as_ref()), time, "{json}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_those_of_javascript() {
+        for (json, number) in [
+            (r#""""#, 0.0),
+            (r#"" 12 ""#, 12.0),
+            (r#""0b11""#, 3.0),
+            (r#""-Infinity""#, f64::NEG_INFINITY),
+            (r#""1e999""#, f64::INFINITY),
+            (r#""inf""#, f64::NAN),
+            (r#""0x""#, f64::NAN),
+            (r#"[5]"#, 5.0),
+            ("null", 0.0),
+            ("{}", f64::NAN),
+        ] {
+            let read = to_number(&parse_str(json).unwrap());
+            assert!(read == number || read.is_nan() && number.is_nan(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Parts of messages that other APIs write, in the terms of Anthropic and OpenAI, which `messages` takes.
+//!
+//! | API                        | part                                                | becomes                          |
+//! | -------------------------- | --------------------------------------------------- | -------------------------------- |
+//! | Converse of Bedrock        | `toolUse`                                           | call                             |
+//! |                            | `toolResult`, by `status` failed or not             | result                           |
+//! |                            | `reasoningContent`                                  | reasoning                        |
+//! |                            | `citationsContent`, `guardContent`, `searchResult`  | their text                       |
+//! |                            | `cachePoint`, `toolAddition`, `toolRemoval`         | none; counted                    |
+//! | AI SDK, messages of a UI   | `tool-NAME`, `dynamic-tool`, `tool-invocation`      | call, and the result that it has |
+//! |                            | `state` `output-error`                              | the call failed                  |
+//! |                            | `state` `output-denied`: the user refused the call  | a result that is no failure      |
+//! |                            | `step-start`, `source…`, `data-…`                   | none; counted                    |
+//! | AI SDK, messages of models | `tool-call`                                         | call                             |
+//! |                            | `tool-result`, by `output.type` or `isError` failed | result                           |
+//! |                            | `tool-approval-…`                                   | none; counted                    |
+//! | Gemini                     | `functionCall`                                      | call                             |
+//! |                            | `functionResponse`                                  | result                           |
+//! |                            | `text` with `thought`                               | reasoning                        |
+//!
+//! The shapes are those of @aws-sdk/client-bedrock-runtime 3, of ai 4 and 6, and of @google/genai 2.
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    mapping::{fields_of, object},
+    values::{first_of, json_of, list_of, string_of},
+};
+
+/// The parts that this one stands for, none if it is no step; `None` if it is one that needs no translation.
+pub fn translated(part: &Value) -> Option<Vec<Value>> {
+    let part = part.as_object()?;
+    if let Some(kind) = part.get("type").and_then(Value::as_text) {
+        return of_ai_sdk(part, kind);
+    }
+    if let Some(text @ Value::String(_)) = part.get("text") {
+        let is_thought = part.get("thought") == Some(&Value::Bool(true));
+        return is_thought.then(|| vec![thinking(text)]);
+    }
+    part.iter()
+        .find_map(|(name, value)| of_block(name.as_str()?, value))
+}
+
+/// What a block stands for, which is named by its only field.
+fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
+    if name == "json" {
+        return Some(vec![object([
+            ("type", "text".into()),
+            ("text", json_of(value).into()),
+        ])]);
+    }
+    let fields = value.as_object()?;
+    let get = |name| fields.get(name);
+    Some(match name {
+        "toolUse" => vec![call_of(get("toolUseId"), get("name"), get("input"))],
+        "toolResult" => {
+            let failed = match get("status").and_then(Value::as_str) {
+                Some("error") => Some(true),
+                Some("success") => Some(false),
+                _ => None,
+            };
+            vec![result_of(
+                get("toolUseId"),
+                get("content").map(content_of),
+                failed,
+            )]
+        }
+        "reasoningContent" => vec![match get("reasoningText") {
+            Some(text @ Value::String(_)) => thinking(text),
+            Some(Value::Object(inner)) if matches!(inner.get("text"), Some(Value::String(_))) => {
+                thinking(inner.get("text").unwrap_or(&Value::Null))
+            }
+            _ => object([("type", "redacted_thinking".into())]),
+        }],
+        "citationsContent" | "searchResult" => list_of(get("content")).to_vec(),
+        "guardContent" => match get("text") {
+            Some(text @ Value::Object(_)) => vec![text.clone()],
+            _ => vec![object([("type", "image".into())])],
+        },
+        "image" | "document" | "video" | "audio" | "inlineData" | "fileData" => {
+            vec![object([("type", name.into())])]
+        }
+        "cachePoint" | "toolAddition" | "toolRemoval" => Vec::new(),
+        "functionCall" => vec![call_of(get("id"), get("name"), get("args"))],
+        "functionResponse" => vec![result_of(get("id"), get("response").map(text_of), None)],
+        _ => return None,
+    })
+}
+
+fn of_ai_sdk(part: &Object, kind: &Text) -> Option<Vec<Value>> {
+    let is_for_the_page = matches!(
+        kind.as_str(),
+        Some(
+            "step-start"
+                | "source"
+                | "source-url"
+                | "source-document"
+                | "tool-approval-request"
+                | "tool-approval-response"
+        )
+    );
+    let bytes = kind.as_bytes();
+    if is_for_the_page || bytes.starts_with(b"data-") {
+        return Some(Vec::new());
+    }
+    // Every other one has a hyphen.
+    if !bytes.contains(&b'-') {
+        return None;
+    }
+    let name = part.get("toolName");
+    let is_dynamic = *kind == "dynamic-tool";
+    if let Some(Value::String(state)) = part.get("state")
+        && (is_dynamic || bytes.starts_with(b"tool-"))
+    {
+        let units: Vec<u16> = kind.units().skip("tool-".len()).collect();
+        let own = Value::String(Text::from_units(&units));
+        let name = if is_dynamic { name } else { Some(&own) };
+        return Some(of_tool(part, state, name));
+    }
+    match kind.as_str()? {
+        "tool-invocation" => Some(of_invocation(fields_of(part, "toolInvocation"))),
+        "tool-call" => {
+            let args = first_or_last(part, "input", "args");
+            Some(vec![call_of(part.get("toolCallId"), name, args)])
+        }
+        "tool-result" => Some(vec![of_tool_result(part)]),
+        _ => None,
+    }
+}
+
+/// The first field, or where it is missing or `null` the other one, whatever that is.
+fn first_or_last<'a>(part: &'a Object, name: &str, other: &str) -> Option<&'a Value> {
+    first_of(part, &[name]).or_else(|| part.get(other))
+}
+
+/// A tool in a message of a UI: its call, and the result where it is there.
+fn of_tool(part: &Object, state: &Text, name: Option<&Value>) -> Vec<Value> {
+    let id = part.get("toolCallId");
+    let mut parts = vec![call_of(id, name, first_or_last(part, "input", "rawInput"))];
+    match state.as_str() {
+        Some("output-available") => parts.push(result_of(id, part.get("output").map(text_of), None)),
+        Some("output-error") => parts.push(result_of(id, part.get("errorText").cloned(), Some(true))),
+        Some("output-denied") => {
+            let reason = fields_of(part, "approval").get("reason");
+            parts.push(result_of(id, Some(denied_of(reason)), Some(false)));
+        }
+        _ => {}
+    }
+    parts
+}
+
+/// The same in a message of version 4 and before.
+fn of_invocation(invocation: &Object) -> Vec<Value> {
+    let get = |name| invocation.get(name);
+    let mut parts = vec![call_of(get("toolCallId"), get("toolName"), get("args"))];
+    if get("state").and_then(Value::as_str) == Some("result") {
+        parts.push(result_of(get("toolCallId"), get("result").map(text_of), None));
+    }
+    parts
+}
+
+fn of_tool_result(part: &Object) -> Value {
+    let id = part.get("toolCallId");
+    let Some(Value::Object(output)) = part.get("output") else {
+        let failed = (part.get("isError") == Some(&Value::Bool(true))).then_some(true);
+        return result_of(id, first_or_last(part, "result", "output").map(text_of), failed);
+    };
+    let value = output.get("value");
+    match output.get("type").and_then(Value::as_str) {
+        Some("execution-denied") => result_of(id, Some(denied_of(output.get("reason"))), Some(false)),
+        Some("error-text" | "error-json") => result_of(id, value.map(text_of), Some(true)),
+        Some("content") => result_of(id, value.cloned(), None),
+        _ => result_of(id, value.map(text_of), None),
+    }
+}
+
+fn denied_of(reason: Option<&Value>) -> Value {
+    let mut text = Text::from("denied by the user");
+    if let Some(reason) = string_of(reason) {
+        text.push_str(": ");
+        text.push_text(reason);
+    }
+    text.into()
+}
+
+/// The content of a result, each of its blocks translated.
+fn content_of(content: &Value) -> Value {
+    match content {
+        Value::Array(blocks) => blocks
+            .iter()
+            .flat_map(|block| translated(block).unwrap_or_else(|| vec![block.clone()]))
+            .collect::<Vec<_>>()
+            .into(),
+        content => content.clone(),
+    }
+}
+
+fn text_of(value: &Value) -> Value {
+    json_of(value).into()
+}
+
+fn thinking(text: &Value) -> Value {
+    object([("type", "thinking".into()), ("thinking", text.clone())])
+}
+
+/// An object of the fields that are there.
+fn some_object<const FIELDS: usize>(fields: [(&str, Option<Value>); FIELDS]) -> Value {
+    let fields = fields
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.into(), value?)));
+    Value::Object(fields.collect())
+}
+
+fn call_of(id: Option<&Value>, name: Option<&Value>, input: Option<&Value>) -> Value {
+    some_object([
+        ("type", Some("tool_use".into())),
+        ("id", id.cloned()),
+        ("name", name.cloned()),
+        ("input", input.cloned()),
+    ])
+}
+
+fn result_of(id: Option<&Value>, content: Option<Value>, failed: Option<bool>) -> Value {
+    some_object([
+        ("type", Some("tool_result".into())),
+        ("tool_use_id", id.cloned()),
+        ("content", content),
+        ("is_error", failed.map(Value::Bool)),
+    ])
+}

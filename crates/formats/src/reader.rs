@@ -1,0 +1,221 @@
+//! Turns what agents write into traces, by the module of each format.
+
+use knowledgepulse_json::{Text, Value};
+
+use crate::{
+    Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code,
+    mapping::with_end, openai_chat, otel, records::Record, swe_agent,
+};
+
+/// What is known of an input.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The format of every record; without it, each is recognised by what is in it.
+    pub format: Option<FormatName>,
+    /// What the caller says of the traces.
+    pub given: Given,
+    /// Where the input is from.
+    pub context: Context,
+}
+
+/// What a record came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// The line on which it begins, from 1.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+    /// Its size in the input, in bytes.
+    pub size: u64,
+    /// The format; `None` if no format recognises the value.
+    pub format: Option<FormatName>,
+    /// The trace, or why there is none.
+    pub content: Content,
+}
+
+/// The trace of a record, or why there is none.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// A trace that was converted, and what of its outcome is known.
+    Converted(Value, Known),
+    /// A value that is a trace already, or that no format recognises, and the text that it was read from.
+    Plain(Value, Option<String>),
+    /// What is wrong.
+    Wrong(Text),
+    /// Why there is no trace: the records are not of a conversation.
+    Skipped(Text),
+}
+
+/// Whether a value says that it is a trace of this package.
+#[must_use]
+pub fn is_trace(value: &Value) -> bool {
+    value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
+}
+
+/// Whether a record is of a format that is converted.
+fn recognises(format: FormatName, value: &Value) -> bool {
+    match format {
+        FormatName::Trace => false,
+        FormatName::Atif => atif::recognises(value),
+        FormatName::SweAgent => swe_agent::recognises(value),
+        FormatName::OpenaiChat => openai_chat::recognises(value),
+        FormatName::ClaudeCode => claude_code::recognises(value),
+        FormatName::Otel => otel::recognises(value),
+    }
+}
+
+/// The format that a record is of by what is in it; `None` for a record of no format.
+fn recognised_format(value: &Value) -> Option<FormatName> {
+    if is_trace(value) {
+        return Some(FormatName::Trace);
+    }
+    FormatName::ALL
+        .into_iter()
+        .find(|format| recognises(*format, value))
+}
+
+/// Reads one input, record by record.
+pub struct TraceReader {
+    settings: Settings,
+    readers: Vec<(FormatName, Box<dyn FormatReader>)>,
+}
+
+/// Where a record is.
+#[derive(Clone, Copy)]
+struct Place {
+    line: Option<u64>,
+    index: Option<u64>,
+    size: u64,
+}
+
+impl Place {
+    fn item(self, format: Option<FormatName>, content: Content) -> Item {
+        Item {
+            line: self.line,
+            index: self.index,
+            size: self.size,
+            format,
+            content,
+        }
+    }
+}
+
+impl TraceReader {
+    /// A reader of one input.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            readers: Vec::new(),
+        }
+    }
+
+    /// What a record comes to: nothing, if its trace goes on, or several traces.
+    pub fn read(&mut self, record: Record) -> Vec<Item> {
+        let Record {
+            line,
+            index,
+            size,
+            content,
+        } = record;
+        let place = Place { line, index, size };
+        let (value, text) = match content {
+            Ok(content) => content,
+            Err(error) => return vec![place.item(None, Content::Wrong(error.into()))],
+        };
+        let format = match self.settings.format.or_else(|| recognised_format(&value)) {
+            None | Some(FormatName::Trace) => {
+                let is_native = is_trace(&value) || self.settings.format.is_some();
+                let format = is_native.then_some(FormatName::Trace);
+                return vec![place.item(format, Content::Plain(value, text))];
+            }
+            Some(format) => format,
+        };
+        let entry = Entry {
+            value: &value,
+            line,
+            index,
+            size,
+        };
+        let mut found = Vec::new();
+        let read = self.reader_of(format).read(&entry, &mut found);
+        let mut items = self.take(format, place, found);
+        if let Err(wrong) = read {
+            let mut reason = wrong_of(format, wrong);
+            let other = recognised_format(&value).filter(|&other| other != format);
+            if let Some(other) = other.filter(|_| self.settings.format.is_some()) {
+                reason.push_str(&format!("; it looks like {other}"));
+            }
+            items.push(place.item(Some(format), Content::Wrong(reason)));
+        }
+        items
+    }
+
+    /// The traces that the end of the input ends.
+    pub fn end(&mut self) -> Vec<Item> {
+        let place = Place {
+            line: None,
+            index: None,
+            size: 0,
+        };
+        let mut items = Vec::new();
+        for (format, mut reader) in std::mem::take(&mut self.readers) {
+            let mut found = Vec::new();
+            reader.end(&mut found);
+            items.extend(self.take(format, place, found));
+        }
+        items
+    }
+
+    fn reader_of(&mut self, format: FormatName) -> &mut dyn FormatReader {
+        let at = self.readers.iter().position(|(other, _)| *other == format);
+        let at = at.unwrap_or_else(|| {
+            let context = &self.settings.context;
+            let reader: Box<dyn FormatReader> = match format {
+                FormatName::Atif => Box::new(atif::Reader::new(context)),
+                FormatName::SweAgent => Box::new(swe_agent::Reader),
+                FormatName::Trace | FormatName::OpenaiChat => Box::new(openai_chat::Reader::new()),
+                FormatName::ClaudeCode => Box::new(claude_code::Reader::new()),
+                FormatName::Otel => Box::new(otel::Reader::new()),
+            };
+            self.readers.push((format, reader));
+            self.readers.len() - 1
+        });
+        &mut *self.readers[at].1
+    }
+
+    /// The traces that are put together, and what went wrong.
+    fn take(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Item> {
+        let items = found.into_iter().map(|found| match found {
+            Err(wrong) => {
+                let place = Place { size: 0, ..place };
+                place.item(Some(format), Content::Wrong(wrong_of(format, wrong)))
+            }
+            Ok(builder) => {
+                let place = Place {
+                    line: builder.line,
+                    index: builder.index,
+                    size: builder.size,
+                };
+                let content = match (builder.is_empty(), builder.is_conversation) {
+                    (true, true) => Content::Wrong(builder.empty_reason()),
+                    (true, false) => Content::Skipped(builder.empty_reason()),
+                    (false, _) => {
+                        let (trace, known) = builder.finish(&self.settings.given);
+                        Content::Converted(trace, known)
+                    }
+                };
+                place.item(Some(format), content)
+            }
+        });
+        items.collect()
+    }
+}
+
+/// What is wrong with a record of a format.
+fn wrong_of(format: FormatName, wrong: Wrong) -> Text {
+    let mut text = with_end(&"not ".into(), format.name());
+    text.push_str(": ");
+    text.push_text(&wrong.reason());
+    text
+}

@@ -1,0 +1,922 @@
+//! Finds the JSON values of an input, one at a time: JSON Lines, arrays, values that span lines, and any mix of them.
+//!
+//! Not a parser: it only finds where a value ends, and leaves the rest to `json`. A streaming parser would end at the first syntax
+//! error (a NaN from Python is one), where this one loses a value; and it would forget how numbers were written.
+
+use std::{
+    collections::VecDeque,
+    future::{Future, poll_fn},
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
+};
+
+use knowledgepulse_json::{Value, parse_str, trim};
+use memchr::{memchr, memchr_iter};
+
+use crate::{
+    DEFAULT_LIMIT,
+    encoding::{Decoder, Foreign},
+};
+
+/// So much of an input may be read again after values over several lines were broken, in bytes, where a line costs as much as
+/// some more of them. After that a line is a value: hostile input takes linear time too.
+const RESCAN_LIMIT: u64 = 4 * DEFAULT_LIMIT;
+const LINE_COST: u64 = 256;
+
+/// One value of an input, or why it could not be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The line on which it begins, from 1; `None` where the input is no text.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+    /// Its size in the input, in bytes.
+    pub size: u64,
+    /// The value and the text that it was read from, or what is wrong.
+    pub content: Result<(Value, Option<String>), String>,
+}
+
+/// The values of an input whose bytes are pushed as they come. It holds one value at a time, of at most `limit` bytes, and the bytes
+/// that were pushed and not read yet. Lines end in LF, CRLF or CR.
+///
+/// A value that begins with `[` is an array, whose elements are the values. An object ends where its brackets are closed: others
+/// may follow it on the line. Anything else is a value to the end of its line. Blank lines are skipped. After an object that its
+/// line breaks, reading goes on with the next line; after one over several lines, with the next line that begins with a bracket,
+/// in an array with the next that is indented no further than the broken element.
+pub struct Records {
+    shared: Arc<Shared>,
+    decoder: Decoder,
+    /// Reads what was pushed; waits where it needs more, and after each record until that is taken.
+    reading: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+#[derive(Default)]
+struct Shared(Mutex<Exchange>);
+
+#[derive(Default)]
+struct Exchange {
+    chunks: VecDeque<Vec<u8>>,
+    is_over: bool,
+    record: Option<Record>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Exchange> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Records {
+    fn default() -> Self {
+        Self::new(DEFAULT_LIMIT)
+    }
+}
+
+impl Records {
+    /// An input of values of at most `limit` bytes.
+    #[must_use]
+    pub fn new(limit: u64) -> Self {
+        let shared = Arc::<Shared>::default();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let reading = read_records(Reader::new(Arc::clone(&shared)), limit);
+        Self {
+            shared,
+            decoder: Decoder::default(),
+            reading: Some(Box::pin(reading)),
+        }
+    }
+
+    /// Takes the next bytes of the input.
+    ///
+    /// # Errors
+    /// If the input is no text that can be read.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Foreign> {
+        let text = self.decoder.push(bytes)?;
+        self.shared.lock().chunks.push_back(text);
+        Ok(())
+    }
+
+    /// Ends the input.
+    ///
+    /// # Errors
+    /// If the input is no text that can be read.
+    pub fn finish(&mut self) -> Result<(), Foreign> {
+        let rest = self.decoder.finish()?;
+        let mut exchange = self.shared.lock();
+        exchange.chunks.push_back(rest);
+        exchange.is_over = true;
+        Ok(())
+    }
+}
+
+/// Yields the values that are there so far; more may come after more was pushed.
+impl Iterator for Records {
+    type Item = Record;
+
+    fn next(&mut self) -> Option<Record> {
+        let reading = self.reading.as_mut()?;
+        let mut context = std::task::Context::from_waker(Waker::noop());
+        if reading.as_mut().poll(&mut context).is_ready() {
+            self.reading = None;
+        }
+        self.shared.lock().record.take()
+    }
+}
+
+const NEWLINE: u8 = b'\n';
+
+fn is_blank_byte(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// What was found of a value, before it is known where it is.
+struct Parsed {
+    size: u64,
+    content: Result<(Value, Option<String>), String>,
+}
+
+impl Parsed {
+    fn at(self, line: u64, index: Option<u64>) -> Record {
+        Record {
+            line: Some(line),
+            index,
+            size: self.size,
+            content: self.content,
+        }
+    }
+
+    fn is_wrong(&self) -> bool {
+        self.content.is_err()
+    }
+}
+
+fn wrong(line: u64, index: Option<u64>, size: u64, error: String) -> Record {
+    let content = Err(error);
+    Parsed { size, content }.at(line, index)
+}
+
+/// The text and value of these bytes, which are `None` if there were too many, or what is wrong with them.
+fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
+    let Some(bytes) = bytes else {
+        let content = Err(too_long(limit));
+        return Parsed {
+            size: limit as u64,
+            content,
+        };
+    };
+    let size = bytes.len() as u64;
+    let content = match std::str::from_utf8(bytes) {
+        Err(_) => Err("not UTF-8".into()),
+        Ok(text) => {
+            let text = trim(text);
+            match parse_str(text) {
+                Ok(value) => Ok((value, Some(text.to_owned()))),
+                Err(error) if error.is_too_deep() => Err("it is nested too deeply".into()),
+                Err(error) => Err(format!("not JSON: {error}")),
+            }
+        }
+    };
+    Parsed { size, content }
+}
+
+const CUT_OFF: &str = "not JSON: it is cut off";
+
+fn broken_before(line: u64) -> String {
+    format!("not JSON: it is cut off or broken before the end of line {line}")
+}
+
+fn too_long(limit: usize) -> String {
+    #[allow(clippy::cast_precision_loss)] // For a message.
+    let megabytes = limit as f64 / 1024.0 / 1024.0;
+    format!("longer than {} MB", knowledgepulse_json::number(megabytes))
+}
+
+async fn read_records(mut reader: Reader, limit: usize) {
+    // The line whose rest says nothing new: something in it was bad already.
+    let mut bad_line = None;
+    while let Some(byte) = reader.skip_blank().await {
+        if byte == b'[' {
+            read_elements(&mut reader, limit).await;
+            continue;
+        }
+        if let Some(record) = reader.whole_line(limit) {
+            reader.emit(record).await;
+            continue;
+        }
+        let line = reader.line;
+        let record = if byte == b'{' {
+            read_object(&mut reader, limit).await
+        } else {
+            read_rest(&mut reader, limit).await
+        };
+        if record.content.is_ok() {
+            reader.emit(record).await;
+            continue;
+        }
+        if byte == b'{' || Some(line) != bad_line {
+            reader.emit(record).await;
+        }
+        bad_line = reader.is_in_line.then_some(reader.line);
+    }
+}
+
+/// What is on the line, all of it; beside an object, up to the next one.
+async fn read_rest(reader: &mut Reader, limit: usize) -> Record {
+    let line = reader.line;
+    let bytes = if reader.is_in_line {
+        reader.read_between(limit).await
+    } else {
+        reader.read_line(limit).await
+    };
+    parse(bytes.as_deref(), limit).at(line, None)
+}
+
+/// The object that the reader is at.
+async fn read_object(reader: &mut Reader, limit: usize) -> Record {
+    let line = reader.line;
+    let mut nesting = Nesting::default();
+    let first = reader.read_object(limit, &mut nesting).await;
+    let first = match first {
+        Next::Bytes(first) if nesting.is_open() && reader.may_read_again() => first,
+        Next::Bytes(first) => return parse(Some(&first), limit).at(line, None),
+        Next::TooLong | Next::Nothing => return parse(None, limit).at(line, None),
+    };
+    let size = first.len();
+    let open = read_open_object(reader, first, &mut nesting, limit).await;
+    let error = match open.error {
+        Some(error) => error,
+        None => {
+            let complete = parse(Some(&open.bytes), limit);
+            match complete.content {
+                Ok(_) => return complete.at(line, None),
+                Err(error) => error,
+            }
+        }
+    };
+    // It was broken, and the bracket that closed it may be that of a later object.
+    reader.unread(open.bytes.get(size..).unwrap_or_default(), 0);
+    reader.skip_to_bracket(0).await;
+    wrong(line, None, size as u64, error)
+}
+
+/// The lines of an object, and what is wrong if its brackets are not closed.
+struct OpenObject {
+    bytes: Vec<u8>,
+    error: Option<String>,
+}
+
+/// Reads the lines after `first` until they close its brackets, or cannot any more.
+async fn read_open_object(
+    reader: &mut Reader,
+    first: Vec<u8>,
+    nesting: &mut Nesting,
+    limit: usize,
+) -> OpenObject {
+    let mut bytes = first;
+    loop {
+        let line = reader.line;
+        let error = match reader
+            .read_object(limit.saturating_sub(bytes.len()), nesting)
+            .await
+        {
+            Next::TooLong => {
+                // A part of it is gone already, so that none is read again.
+                bytes.clear();
+                Some(too_long(limit))
+            }
+            Next::Nothing => Some(CUT_OFF.into()),
+            Next::Bytes(next) => {
+                bytes.extend_from_slice(&next);
+                if nesting.is_open() {
+                    continue;
+                }
+                (!nesting.is_closed()).then(|| broken_before(line))
+            }
+        };
+        return OpenObject { bytes, error };
+    }
+}
+
+/// The elements of the array that the reader is at. Something may have been cut off, of an element or of the array itself; then
+/// what follows is in the array if a comma or the bracket comes after it, and otherwise stands for itself.
+async fn read_elements(reader: &mut Reader, limit: usize) {
+    let array_line = reader.line;
+    let cut_off = |line, index| {
+        let error = format!("not JSON: the array that begins in line {array_line} is cut off");
+        wrong(line, Some(index), 0, error)
+    };
+    reader.skip_byte();
+    let mut is_whole = true;
+    for index in 0.. {
+        let mut separator_line = reader.line;
+        let mut byte = reader.skip_blank().await;
+        while byte == Some(b',') {
+            reader.skip_byte();
+            separator_line = reader.line;
+            byte = reader.skip_blank().await;
+        }
+        if byte == Some(b']') {
+            return reader.skip_byte();
+        }
+        let (line, indentation) = (reader.line, reader.indentation);
+        if byte.is_none() {
+            if is_whole {
+                reader.emit(cut_off(separator_line, index)).await;
+            }
+            return;
+        }
+        // In a broken array, `[` begins no element, because no trace is an array, but perhaps the next array.
+        if byte == Some(b'[') && !is_whole {
+            return;
+        }
+
+        let (bytes, end) = reader.read_element(limit, indentation).await;
+        let element = parse(bytes.as_deref(), limit);
+        let is_wrong = element.is_wrong();
+        let place = is_whole.then_some(index);
+        // A bracket may have closed it that is part of what broke it, with whole values in between.
+        let swallows = |bytes: &Vec<u8>| has_value_line(bytes, indentation);
+        let is_swallowing = is_wrong && bytes.as_ref().is_some_and(swallows) && reader.may_read_again();
+        if end == End::Separator && !is_swallowing {
+            reader.emit(element.at(line, Some(index))).await;
+            is_whole |= !is_wrong;
+        } else if is_wrong {
+            is_whole = false;
+            let all = bytes.as_deref().unwrap_or_default();
+            let size = memchr(NEWLINE, all).map_or(all.len(), |at| at + 1);
+            let rest = &all[size..];
+            if end == End::Line && rest.iter().all(|&byte| is_blank_byte(byte)) {
+                reader.emit(element.at(line, place)).await;
+                continue;
+            }
+            let last_line = if end == End::Separator {
+                reader.line
+            } else {
+                reader.line - 1
+            };
+            if bytes.is_none() {
+                reader.emit(element.at(line, place)).await;
+            } else {
+                let error = if end == End::Input {
+                    CUT_OFF.into()
+                } else {
+                    broken_before(last_line)
+                };
+                reader.emit(wrong(line, place, size as u64, error)).await;
+            }
+            reader.unread(rest, 0);
+            reader.skip_to_bracket(indentation).await;
+        } else {
+            // The element is whole, and the array was cut off before it or after it.
+            let begins_line = line > separator_line;
+            if is_whole && begins_line {
+                reader.emit(cut_off(separator_line, index)).await;
+            }
+            match bytes {
+                Some(bytes) if begins_line && byte == Some(b'[') => reader.unread(&bytes, indentation),
+                _ => {
+                    let place = place.filter(|_| !begins_line);
+                    reader.emit(element.at(line, place)).await;
+                }
+            }
+            if is_whole && !begins_line {
+                reader.emit(cut_off(line, index + 1)).await;
+            }
+            return;
+        }
+    }
+}
+
+/// Whether a line after the first begins with a bracket and is indented no further, as where a value begins that is not part of this
+/// one.
+fn has_value_line(bytes: &[u8], indentation: usize) -> bool {
+    memchr_iter(NEWLINE, bytes).any(|newline| {
+        let line = &bytes[newline + 1..];
+        let line = &line[..line.len().min(indentation + 1)];
+        let last = line.len().saturating_sub(1);
+        let blanks = line[..last]
+            .iter()
+            .take_while(|&&byte| byte == b' ' || byte == b'\t')
+            .count();
+        matches!(line.get(blanks), Some(b'{' | b'['))
+    })
+}
+
+/// Whether a value may begin after this byte, be it in an array or in an object.
+fn may_begin(before: u8) -> bool {
+    matches!(before, b':' | b',' | b'{' | b'[')
+}
+
+/// Follows the brackets of an object from line to line.
+struct Nesting {
+    depth: usize,
+    before: u8,
+    in_string: bool,
+    is_escaped: bool,
+    is_broken: bool,
+}
+
+impl Default for Nesting {
+    fn default() -> Self {
+        Self {
+            depth: 0,
+            before: b':',
+            in_string: false,
+            is_escaped: false,
+            is_broken: false,
+        }
+    }
+}
+
+impl Nesting {
+    /// Whether brackets are open, and what has been read can still become JSON.
+    fn is_open(&self) -> bool {
+        self.depth > 0 && !self.is_broken
+    }
+
+    fn is_closed(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// Follows the bytes; returns where the object ends there, or the line, or else the chunk.
+    fn follow(&mut self, chunk: &[u8]) -> usize {
+        for (at, &byte) in chunk.iter().enumerate() {
+            if byte == NEWLINE {
+                // No string goes on in the next line.
+                self.is_broken |= self.in_string;
+                return at + 1;
+            }
+            if self.is_broken {
+                return memchr(NEWLINE, chunk).map_or(chunk.len(), |at| at + 1);
+            }
+            if self.in_string {
+                match byte {
+                    _ if self.is_escaped => self.is_escaped = false,
+                    b'\\' => self.is_escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b' ' | b'\t' | b'\r' => continue,
+                b'{' | b'[' | b'"' if !may_begin(self.before) => {
+                    self.is_broken = true;
+                    return memchr(NEWLINE, &chunk[at..]).map_or(chunk.len(), |end| at + end + 1);
+                }
+                b'"' => self.in_string = true,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return at + 1;
+                    }
+                }
+                _ => {}
+            }
+            self.before = byte;
+        }
+        chunk.len()
+    }
+}
+
+/// What an element ends at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// A comma, a bracket or the next object on its line.
+    Separator,
+    /// A line that begins with something else.
+    Line,
+    /// The end of the input.
+    Input,
+    /// Nothing sound.
+    Broken,
+}
+
+/// What comes next, if it is not longer than a limit.
+enum Next {
+    Bytes(Vec<u8>),
+    TooLong,
+    Nothing,
+}
+
+/// Where the input has been read to.
+struct Reader {
+    shared: Arc<Shared>,
+    /// The line that the next byte is in, from 1.
+    line: u64,
+    /// How many blanks that line begins with, as far as it has been read.
+    indentation: usize,
+    /// Whether something else than blanks has been read of it.
+    is_in_line: bool,
+    chunk: Vec<u8>,
+    at: usize,
+    /// Whether the chunk ended in a return, which may be one with the line feed that comes next.
+    ended_in_return: bool,
+    read_again: u64,
+}
+
+impl Reader {
+    fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            line: 1,
+            indentation: 0,
+            is_in_line: false,
+            chunk: Vec::new(),
+            at: 0,
+            ended_in_return: false,
+            read_again: 0,
+        }
+    }
+
+    /// Hands over a record, and waits until it is taken.
+    async fn emit(&mut self, record: Record) {
+        self.shared.lock().record = Some(record);
+        poll_fn(|_| match self.shared.lock().record {
+            None => Poll::Ready(()),
+            Some(_) => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Whether there is another byte. Waits for one.
+    async fn more(&mut self) -> bool {
+        while self.at == self.chunk.len() {
+            let chunk = poll_fn(|_| {
+                let mut exchange = self.shared.lock();
+                match exchange.chunks.pop_front() {
+                    None if !exchange.is_over => Poll::Pending,
+                    chunk => Poll::Ready(chunk),
+                }
+            });
+            let Some(mut chunk) = chunk.await else {
+                return false;
+            };
+            self.at = self.make_line_feeds(&mut chunk);
+            self.chunk = chunk;
+        }
+        true
+    }
+
+    /// Has every line of a chunk end in a line feed; returns where the chunk begins then. No valid JSON has a return but between
+    /// values.
+    fn make_line_feeds(&mut self, chunk: &mut [u8]) -> usize {
+        if chunk.is_empty() {
+            return 0;
+        }
+        let start = usize::from(self.ended_in_return && chunk.first() == Some(&NEWLINE));
+        self.ended_in_return = chunk[start..].last() == Some(&b'\r');
+        let mut from = start;
+        while let Some(at) = memchr(b'\r', &chunk[from..]) {
+            let at = from + at;
+            if chunk.get(at + 1) != Some(&NEWLINE) {
+                chunk[at] = NEWLINE;
+            }
+            from = at + 1;
+        }
+        start
+    }
+
+    fn begin_line(&mut self) {
+        self.line += 1;
+        self.indentation = 0;
+        self.is_in_line = false;
+    }
+
+    /// Skips a byte that is not blank.
+    fn skip_byte(&mut self) {
+        self.at += 1;
+        self.is_in_line = true;
+    }
+
+    /// Skips white space; returns the byte after it, which is still to be read, or `None` at the end.
+    async fn skip_blank(&mut self) -> Option<u8> {
+        loop {
+            while let Some(&byte) = self.chunk.get(self.at) {
+                match byte {
+                    NEWLINE => self.begin_line(),
+                    b' ' | b'\t' | b'\r' => self.indentation += usize::from(!self.is_in_line),
+                    _ => return Some(byte),
+                }
+                self.at += 1;
+            }
+            if !self.more().await {
+                return None;
+            }
+        }
+    }
+
+    /// The object that takes up the whole line, as most do, if all of the line is there: its end need not be searched for.
+    fn whole_line(&mut self, limit: usize) -> Option<Record> {
+        let rest = &self.chunk[self.at..];
+        if self.is_in_line || rest.first() != Some(&b'{') {
+            return None;
+        }
+        let length = memchr(NEWLINE, rest)? + 1;
+        if length > limit {
+            return None;
+        }
+        let text = trim(std::str::from_utf8(&rest[..length]).ok()?);
+        let content = Ok((parse_str(text).ok()?, Some(text.to_owned())));
+        let size = length as u64;
+        let record = Parsed { size, content }.at(self.line, None);
+        self.at += length;
+        self.begin_line();
+        Some(record)
+    }
+
+    /// The rest of the line with its end; `None` if it is longer than `limit`.
+    async fn read_line(&mut self, limit: usize) -> Option<Vec<u8>> {
+        let mut parts = Parts::new(limit);
+        while self.more().await {
+            let newline = memchr(NEWLINE, &self.chunk[self.at..]);
+            let end = newline.map_or(self.chunk.len(), |at| self.at + at + 1);
+            parts.push(&self.chunk[self.at..end]);
+            self.at = end;
+            if newline.is_some() {
+                self.begin_line();
+                break;
+            }
+        }
+        parts.join()
+    }
+
+    /// What is on the line before the next object; `None` if it is longer than `limit`.
+    async fn read_between(&mut self, limit: usize) -> Option<Vec<u8>> {
+        let mut parts = Parts::new(limit);
+        while self.more().await {
+            let rest = &self.chunk[self.at..];
+            let end = memchr::memchr2(b'{', NEWLINE, rest);
+            let length = end.unwrap_or(rest.len());
+            parts.push(&rest[..length]);
+            self.at += length;
+            if end.is_some() {
+                break;
+            }
+        }
+        parts.join()
+    }
+
+    /// What comes next of the object that `nesting` follows, up to its end or that of the line, to which a broken one goes on.
+    async fn read_object(&mut self, limit: usize, nesting: &mut Nesting) -> Next {
+        let mut parts = Parts::new(limit);
+        let mut is_empty = true;
+        while self.more().await {
+            is_empty = false;
+            let end = self.at + nesting.follow(&self.chunk[self.at..]);
+            parts.push(&self.chunk[self.at..end]);
+            self.at = end;
+            self.is_in_line = true;
+            if nesting.is_closed() {
+                break;
+            }
+            if self.chunk[..end].last() == Some(&NEWLINE) {
+                self.begin_line();
+                break;
+            }
+        }
+        match parts.join() {
+            _ if is_empty => Next::Nothing,
+            Some(bytes) => Next::Bytes(bytes),
+            None => Next::TooLong,
+        }
+    }
+
+    /// The element that the reader is at, up to what it ends at; its bytes are `None` if they are more than `limit`. A line that is
+    /// indented no further than `indentation` tells where one that is too long may be over.
+    async fn read_element(&mut self, limit: usize, indentation: usize) -> (Option<Vec<u8>>, End) {
+        let mut parts = Parts::new(limit);
+        let mut depth = 0_usize;
+        let mut in_string = false;
+        let mut is_escaped = false;
+        let mut before = b',';
+        let mut end = None;
+        self.is_in_line = true;
+        while end.is_none() && self.more().await {
+            let start = self.at;
+            let mut at = start;
+            while let Some(&byte) = self.chunk.get(at) {
+                if byte == NEWLINE {
+                    self.begin_line();
+                    at += 1;
+                    // No string goes on in the next line.
+                    if !in_string && (depth == 0 || self.may_read_again()) {
+                        continue;
+                    }
+                    end = Some(End::Broken);
+                    break;
+                }
+                if in_string {
+                    match byte {
+                        _ if is_escaped => is_escaped = false,
+                        b'\\' => is_escaped = true,
+                        b'"' => in_string = false,
+                        _ => {}
+                    }
+                    at += 1;
+                    continue;
+                }
+                if matches!(byte, b' ' | b'\t' | b'\r') {
+                    self.indentation += usize::from(!self.is_in_line);
+                    at += 1;
+                    continue;
+                }
+                if depth == 0 {
+                    // Without a comma they are still two.
+                    let is_next = byte == b'{' && before == b'}';
+                    end = match byte {
+                        b',' | b']' => Some(End::Separator),
+                        _ if !self.is_in_line => Some(End::Line),
+                        _ => is_next.then_some(End::Separator),
+                    };
+                    if end.is_some() {
+                        break;
+                    }
+                }
+                match byte {
+                    b'"' => in_string = true,
+                    b'{' | b'[' => {
+                        let is_over = if parts.are_too_many() {
+                            self.indentation <= indentation
+                        } else {
+                            !may_begin(before)
+                        };
+                        if !self.is_in_line && is_over {
+                            end = Some(End::Broken);
+                            break;
+                        }
+                        depth += 1;
+                    }
+                    b'}' | b']' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                before = byte;
+                self.is_in_line = true;
+                at += 1;
+            }
+            parts.push(&self.chunk[start..at]);
+            self.at = at;
+        }
+        (parts.join(), end.unwrap_or(End::Input))
+    }
+
+    /// Puts what was read last back, whole lines, or all that follows the `indentation` of the first one.
+    fn unread(&mut self, bytes: &[u8], indentation: usize) {
+        if bytes.is_empty() {
+            return;
+        }
+        // Copying what may be a large chunk for each of many broken values would take long.
+        if self.chunk[..self.at].ends_with(bytes) {
+            self.at -= bytes.len();
+        } else {
+            self.chunk = [bytes, &self.chunk[self.at..]].concat();
+            self.at = 0;
+        }
+        let lines = memchr_iter(NEWLINE, bytes).count() as u64;
+        self.line -= lines;
+        self.indentation = indentation;
+        self.is_in_line = false;
+        self.read_again += bytes.len() as u64 + lines * LINE_COST;
+    }
+
+    /// Whether a broken value may still cost reading its lines again.
+    fn may_read_again(&self) -> bool {
+        self.read_again <= RESCAN_LIMIT
+    }
+
+    /// Skips lines up to one that begins with a bracket and is indented no further.
+    async fn skip_to_bracket(&mut self, indentation: usize) {
+        while let Some(byte) = self.skip_blank().await {
+            if matches!(byte, b'{' | b'[') && self.indentation <= indentation {
+                return;
+            }
+            self.read_line(0).await;
+        }
+    }
+}
+
+/// Bytes that are put together, unless they become too many.
+struct Parts {
+    bytes: Vec<u8>,
+    length: usize,
+    limit: usize,
+}
+
+impl Parts {
+    fn new(limit: usize) -> Self {
+        Self {
+            bytes: Vec::new(),
+            length: 0,
+            limit,
+        }
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        self.length = self.length.saturating_add(part.len());
+        if self.are_too_many() {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(part);
+        }
+    }
+
+    fn are_too_many(&self) -> bool {
+        self.length > self.limit
+    }
+
+    fn join(self) -> Option<Vec<u8>> {
+        (!self.are_too_many()).then_some(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The records of an input that comes in chunks of this size, each as its line, its index and its value or error.
+    fn read(input: &[u8], size: usize, limit: u64) -> Vec<String> {
+        let mut records = Records::new(limit);
+        let mut found = Vec::new();
+        for chunk in input.chunks(size) {
+            records.push(chunk).unwrap();
+            found.extend(&mut records);
+        }
+        records.finish().unwrap();
+        found.extend(records);
+        let told = found.into_iter().map(|record| {
+            let content = match record.content {
+                Ok((value, _)) => value.to_json(),
+                Err(error) => error,
+            };
+            let index = record.index.map(|index| format!("[{index}]")).unwrap_or_default();
+            format!("{}{index} {content}", record.line.unwrap_or_default())
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn records_are_found_in_any_mix() {
+        for (input, records) in [
+            (
+                "{\"a\":1}\n\n{\"b\":2} {\"c\":3}",
+                vec!["1 {\"a\":1}", "3 {\"b\":2}", "3 {\"c\":3}"],
+            ),
+            ("[1,\n{\"a\":\n2}]\r3", vec!["1[0] 1", "2[1] {\"a\":2}", "4 3"]),
+            (
+                "{\"a\":\n1\n{\"b\":2}",
+                vec![
+                    "1 not JSON: it is cut off or broken before the end of line 3",
+                    "3 {\"b\":2}",
+                ],
+            ),
+            (
+                "[{\"a\":1}\n{\"b\":2}",
+                vec![
+                    "1[0] {\"a\":1}",
+                    "1[1] not JSON: the array that begins in line 1 is cut off",
+                    "2 {\"b\":2}",
+                ],
+            ),
+            ("{\"a\":NaN}\n{}", vec!["1 not JSON: no value at byte 5", "2 {}"]),
+            ("{\"a\":\n", vec!["1 not JSON: it is cut off"]),
+        ] {
+            for size in 1..=input.len() {
+                assert_eq!(
+                    read(input.as_bytes(), size, DEFAULT_LIMIT),
+                    records,
+                    "{input:?} by {size}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_too_long_are_left_out() {
+        let long = format!("{{\"a\":\"{}\"}}\n{{}}", "x".repeat(2_000_000));
+        for size in [1000, 10_000_000] {
+            assert_eq!(
+                read(long.as_bytes(), size, 1 << 20),
+                ["1 longer than 1 MB", "2 {}"]
+            );
+        }
+    }
+
+    #[test]
+    fn hostile_inputs_take_linear_time() {
+        for input in ["[", "{", "{\"a\":\n", "[{\n", "{\"a\":[\n{\n", "]}\n"] {
+            let input = input.repeat(10_000);
+            read(input.as_bytes(), 64 * 1024, DEFAULT_LIMIT);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_change_nothing(input in "([\\[\\]{},:\"\\\\ \n\r1a]|\\{\"a\":1\\}|\n){0,40}", size in 1_usize..20) {
+            let whole = read(input.as_bytes(), usize::MAX, DEFAULT_LIMIT);
+            prop_assert_eq!(read(input.as_bytes(), size, DEFAULT_LIMIT), whole);
+        }
+    }
+}

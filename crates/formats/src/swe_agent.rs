@@ -1,0 +1,382 @@
+//! The `.traj` files of SWE-agent, of versions 0 and 1, and those of mini-SWE-agent:
+//! <https://swe-agent.com/latest/usage/trajectories/>
+//!
+//! | file                                                            | trace                                                        |
+//! | --------------------------------------------------------------- | ------------------------------------------------------------ |
+//! | first user message of `history` that is no demonstration        | `task.objective`                                             |
+//! | `thought` of each of `trajectory`; `response` without one       | `thought`                                                    |
+//! | `action`                                                        | `tool_call`; its first word is the tool, `input.command` all |
+//! | `observation`                                                   | `observation` or `error_recovery`, by its text               |
+//! | `history`, where there is no `trajectory`, as in demonstrations | `thought`, `action` and the message after it, as above       |
+//! | `execution_time`, in seconds                                    | `latency_ms` of the call                                     |
+//! | `messages` of mini-SWE-agent                                    | as in `openai-chat`; a command in a code block is a call     |
+//! | `extra.returncode`, `extra.exception_info` of its results       | whether the command failed                                   |
+//! | `info.exit_status`                                              | success: it is `submitted`, and nothing more                 |
+//! | `info` without the `submission`, `environment`                  | `metadata.imported`; the patch is only counted               |
+//! |                                                                 | `metadata.task_domain` is `code`                             |
+
+use std::sync::LazyLock;
+
+use knowledgepulse_json::{Object, Text, Value, is_white_space};
+use regex::Regex;
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, object, regex},
+    messages::add_message,
+    values::{is_given, list_of, number_of, object_of, string_of, trimmed},
+};
+
+#[rustfmt::skip]
+fn is_root_field(name: &str) -> bool {
+    matches!(
+        name,
+        "trajectory" | "history" | "info" | "environment" | "replay_config" | "attempts" | "instance_id" | "messages"
+            | "trajectory_format"
+    )
+}
+
+#[rustfmt::skip]
+fn is_turn_field(name: &str) -> bool {
+    matches!(
+        name,
+        "action" | "observation" | "response" | "thought" | "execution_time" | "state"
+            // What the model was shown, which is in the turns before.
+            | "query" | "messages" | "extra_info"
+    )
+}
+
+/// How mini-SWE-agent has a command in a message. It runs none where there are several.
+static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
+    regex(concat!(
+        r"(?s)```(?:bash|mswea_bash_command)",
+        r"[\t\x0b\x0c\r \u{a0}\u{1680}\u{2000}-\u{200a}\u{2028}\u{2029}\u{202f}\u{205f}\u{3000}\u{feff}]*",
+        r"\n(.*?)\n?```",
+    ))
+});
+
+/// What the two agents put before and after a command that was stopped.
+const STOPPED: [(&str, &str); 2] = [
+    ("The command '", "' was cancelled because it took more than "),
+    (
+        "The last command <command>",
+        "</command> timed out and has been killed",
+    ),
+];
+
+/// What SWE-agent puts before the message of a command that it could not parse.
+const NOT_RUN: &str = "Your bash command contained syntax errors and was NOT executed";
+
+/// How the output of a command that was stopped ends in SWE-agent 0, with white space after it.
+const TIMED_OUT: [&str; 2] = [
+    "EXECUTION TIMED OUT",
+    "EXECUTION TIMED OUT AND INTERRUPT FAILED. RESTARTING PROCESS.",
+];
+const TIMED_OUT_LENGTH: usize = 100;
+
+fn is_mini(record: &Object) -> bool {
+    let format = record.get("trajectory_format").and_then(Value::as_text);
+    format.is_some_and(|format| format.as_bytes().starts_with(b"mini-swe-agent"))
+}
+
+fn has_word(fields: &Object, name: &str, word: &str) -> bool {
+    fields.get(name).and_then(Value::as_str) == Some(word)
+}
+
+fn is_demonstration(message: &Object) -> bool {
+    message.get("is_demo") == Some(&Value::Bool(true)) || has_word(message, "message_type", "demonstration")
+}
+
+/// Whether a history is all there is of a run, as of demonstrations: messages that say of which agent or kind they are.
+fn is_history(record: &Object) -> bool {
+    let Some(Value::Array(history)) = record.get("history") else {
+        return false;
+    };
+    let first = object_of(history.first());
+    !record.contains("trajectory")
+        && matches!(first.get("role"), Some(Value::String(_)))
+        && ["agent", "message_type", "is_demo"]
+            .iter()
+            .any(|name| first.contains(name))
+}
+
+pub fn recognises(value: &Value) -> bool {
+    let Value::Object(record) = value else {
+        return false;
+    };
+    if is_mini(record) || is_history(record) {
+        return true;
+    }
+    match record.get("trajectory") {
+        Some(Value::Array(turns)) => match turns.first() {
+            Some(Value::Object(first)) => first.contains("action") && first.contains("observation"),
+            Some(_) => false,
+            None => {
+                matches!(record.get("history"), Some(Value::Array(_)))
+                    && matches!(record.get("info"), Some(Value::Object(_)))
+            }
+        },
+        _ => false,
+    }
+}
+
+pub struct Reader;
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        if !recognises(entry.value) {
+            return Err(Wrong::new("it has no trajectory of actions and observations"));
+        }
+        found.push(Ok(read(entry)?));
+        Ok(())
+    }
+}
+
+fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
+    let record = object_of(Some(entry.value));
+    let mut builder = TraceBuilder::new(FormatName::SweAgent, entry);
+    builder.size = entry.size;
+    builder.framework = Some(
+        if is_mini(record) {
+            "mini-swe-agent"
+        } else {
+            "swe-agent"
+        }
+        .into(),
+    );
+    builder.domain = "code";
+    builder.count_unknown(record, is_root_field);
+    let info = fields_of(record, "info");
+    let exit_status = info.get("exit_status");
+    builder.keep("environment", record.get("environment"));
+    builder.keep("instance_id", record.get("instance_id"));
+    builder.keep("version", record.get("trajectory_format"));
+    builder.keep("exit_status", exit_status);
+    let is_rest = |name: &Text| *name != "exit_status" && *name != "submission";
+    let rest = info.iter().filter(|(name, _)| is_rest(name));
+    let rest: Object = rest.map(|(name, value)| (name.clone(), value.clone())).collect();
+    if !rest.is_empty() {
+        builder.details.insert("info", rest);
+    }
+    if is_given(info.get("submission")) {
+        builder.leave_out("submission");
+    }
+    if let Some(Value::String(status)) = exit_status {
+        builder.success = Some(status.to_string_lossy().to_lowercase() == "submitted");
+    }
+    if is_mini(record) {
+        add_messages(&mut builder, list_of(record.get("messages")))?;
+    } else if !list_of(record.get("trajectory")).is_empty() {
+        add_turns(&mut builder, record)?;
+    } else {
+        add_history(&mut builder, list_of(record.get("history")))?;
+    }
+    Ok(builder)
+}
+
+fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {
+    for message in list_of(record.get("history")) {
+        let message = object_of(Some(message));
+        let content = message.get("content");
+        if is_demonstration(message) {
+            builder.leave_out("demonstration");
+        } else if has_word(message, "role", "system") {
+            builder.system(content);
+        } else if has_word(message, "role", "user") {
+            let text = builder.text_of(content);
+            builder.user(text);
+            // The messages after it are the turns once more.
+            break;
+        }
+    }
+    for (at, turn) in list_of(record.get("trajectory")).iter().enumerate() {
+        let Value::Object(turn) = turn else {
+            return Err(Wrong::new(format!("trajectory[{at}] must be an object")));
+        };
+        builder.count_unknown(turn, is_turn_field);
+        let thought = thought_of(builder, turn, "response");
+        builder.message(thought);
+        let action = builder.text_of(turn.get("action"));
+        let command = trimmed(&action);
+        let observation = turn.get("observation");
+        if command.is_empty() {
+            if let Some(text) = string_of(observation) {
+                builder.event(text.clone());
+            }
+            continue;
+        }
+        add_command(builder, command);
+        if let Some(seconds) = number_of(turn.get("execution_time")) {
+            builder.took(None, seconds * 1000.0);
+        }
+        if is_given(observation) {
+            add_result(builder, observation, None);
+        }
+    }
+    Ok(())
+}
+
+/// The thought of a turn or a message, or without one what another field has.
+fn thought_of(builder: &mut TraceBuilder, fields: &Object, other: &str) -> Text {
+    match string_of(fields.get("thought")) {
+        Some(thought) => thought.clone(),
+        None => builder.text_of(fields.get(other)),
+    }
+}
+
+/// The messages of a run without a trajectory. Where all are a demonstration, that is the run.
+fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wrong> {
+    let messages = || history.iter().map(|message| object_of(Some(message)));
+    let is_run = messages().any(|message| !has_word(message, "role", "system") && !is_demonstration(message));
+    let mut is_waiting = false;
+    for (at, message) in messages().enumerate() {
+        let role = message.get("role").and_then(Value::as_str);
+        let content = message.get("content");
+        match role {
+            _ if is_run && is_demonstration(message) => builder.leave_out("demonstration"),
+            Some("system") => builder.system(content),
+            Some("assistant") => {
+                let thought = thought_of(builder, message, "content");
+                builder.message(thought);
+                let action = builder.text_of(message.get("action"));
+                let command = trimmed(&action);
+                is_waiting = !command.is_empty();
+                if is_waiting {
+                    add_command(builder, command);
+                }
+            }
+            Some("user" | "tool") => {
+                if is_waiting {
+                    add_result(builder, content, None);
+                } else {
+                    let text = builder.text_of(content);
+                    if role == Some("tool") {
+                        builder.event(text);
+                    } else {
+                        builder.user(text);
+                    }
+                }
+                is_waiting = false;
+            }
+            _ => return Err(Wrong::new(format!("history[{at}] has a role that is not known"))),
+        }
+    }
+    Ok(())
+}
+
+fn add_command(builder: &mut TraceBuilder, command: Text) {
+    let units: Vec<u16> = command.units().collect();
+    let is_blank = |unit: &u16| char::from_u32((*unit).into()).is_some_and(is_white_space);
+    let name = units.split(is_blank).next().unwrap_or_default();
+    builder.call(Call {
+        id: None,
+        name: Some(Text::from_units(name)).filter(|name| !name.is_empty()),
+        args: object_of(Some(&object([("command", command.into())]))).clone(),
+        server: None,
+    });
+}
+
+/// The result of the command before. `failed` is what the agent says of it; without it the text decides.
+fn add_result(builder: &mut TraceBuilder, content: Option<&Value>, failed: Option<bool>) {
+    let text = builder.text_of(content);
+    let plain = text.to_string_lossy();
+    let is_stopped = STOPPED
+        .iter()
+        .any(|(before, after)| plain.starts_with(before) && plain.contains(after));
+    let is_over = is_stopped || plain.starts_with(NOT_RUN) || is_timed_out(&plain);
+    drop(plain);
+    builder.result(Outcome {
+        id: None,
+        content: text,
+        failed: failed.or(is_over.then_some(true)),
+    });
+}
+
+/// Whether the last of a text says on a line of its own that the command was stopped.
+fn is_timed_out(text: &str) -> bool {
+    let mut length = 0;
+    let is_far = |(_, character): &(usize, char)| {
+        length += character.len_utf16();
+        length > TIMED_OUT_LENGTH
+    };
+    let far = text.char_indices().rev().find(is_far);
+    let end = far.map_or(text, |(at, character)| &text[at + character.len_utf8()..]);
+    let end = end.trim_end_matches(is_white_space);
+    TIMED_OUT.iter().any(|words| {
+        let before = end.strip_suffix(words);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('\n'))
+    })
+}
+
+/// Whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
+fn failure_of(extra: &Object) -> Option<bool> {
+    if string_of(extra.get("exception_info")).is_some() {
+        return Some(true);
+    }
+    number_of(extra.get("returncode")).map(|code| code != 0.0)
+}
+
+/// The command that a message of the agent has in its text; `None` without one. `actions` is what was run, which version 1 does not
+/// say.
+fn command_of(builder: &mut TraceBuilder, message: &Object, actions: Option<&Value>) -> Option<Text> {
+    if !has_word(message, "role", "assistant") || !list_of(message.get("tool_calls")).is_empty() {
+        return None;
+    }
+    let command = if let Some(Value::Array(actions)) = actions {
+        let [action] = actions.as_slice() else {
+            return None;
+        };
+        builder.text_of(action.get("command"))
+    } else {
+        let text = builder.text_of(message.get("content"));
+        let text = text.to_string_lossy();
+        let mut commands = COMMAND.captures_iter(&text);
+        let (first, None) = (commands.next()?, commands.next()) else {
+            return None;
+        };
+        first[1].into()
+    };
+    Some(trimmed(&command)).filter(|command| !command.is_empty())
+}
+
+fn add_messages(builder: &mut TraceBuilder, messages: &[Value]) -> Result<(), Wrong> {
+    let mut is_waiting = false;
+    for value in messages {
+        let mut message = object_of(Some(value)).clone();
+        let extra = message.remove("extra");
+        let extra = object_of(extra.as_ref());
+        let failed = failure_of(extra);
+        if let Some(seconds) = number_of(extra.get("timestamp")) {
+            builder.at_number(seconds * 1000.0);
+        }
+        let command =
+            |builder: &mut TraceBuilder, message: &Object| command_of(builder, message, extra.get("actions"));
+        let found;
+        // How it ended, which `info` says too.
+        if has_word(&message, "role", "exit") {
+            builder.leave_out("exit message");
+            found = command(builder, &message);
+        } else if is_waiting && has_word(&message, "role", "user") {
+            add_result(builder, message.get("content"), failed);
+            found = command(builder, &message);
+        } else if has_word(&message, "object", "response") {
+            // A reply of the Responses API.
+            for item in list_of(message.get("output")) {
+                add_message(builder, item)?;
+            }
+            found = command(builder, &message);
+        } else {
+            if let Some(failed) = failed {
+                message.insert("is_error", failed);
+            }
+            let message = Value::Object(message);
+            add_message(builder, &message)?;
+            found = command(builder, object_of(Some(&message)));
+        }
+        is_waiting = found.is_some();
+        if let Some(command) = found {
+            add_command(builder, command);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! What is looked for in the fields of a record. `None` stands for a field that is not there.
+
+use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
+
+static NO_FIELDS: Object = Object::new();
+
+/// Whether a value is there, and not `null`.
+pub fn is_given(value: Option<&Value>) -> bool {
+    value.is_some_and(|value| !value.is_null())
+}
+
+/// The first value, or the second where the first is missing or `null`: JavaScript's `??`.
+pub fn or<'a>(value: Option<&'a Value>, other: Option<&'a Value>) -> Option<&'a Value> {
+    if is_given(value) { value } else { other }
+}
+
+/// The first of these fields that is there and not `null`.
+pub fn first_of<'a>(object: &'a Object, names: &[&str]) -> Option<&'a Value> {
+    names
+        .iter()
+        .map(|name| object.get(name))
+        .find(|value| is_given(*value))?
+}
+
+/// The value if it is an object, otherwise an empty object.
+pub fn object_of(value: Option<&Value>) -> &Object {
+    value.and_then(Value::as_object).unwrap_or(&NO_FIELDS)
+}
+
+/// The value if it is a list, otherwise an empty list.
+pub fn list_of(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).unwrap_or_default()
+}
+
+/// A string with something in it.
+pub fn string_of(value: Option<&Value>) -> Option<&Text> {
+    value.and_then(Value::as_text).filter(|text| !text.is_empty())
+}
+
+/// The UTF-8 of a string with something in it; texts with lone surrogates are no names that are known.
+pub fn str_of(value: Option<&Value>) -> Option<&str> {
+    string_of(value).and_then(Text::as_str)
+}
+
+/// A finite number.
+pub fn number_of(value: Option<&Value>) -> Option<f64> {
+    value
+        .and_then(Value::as_number)
+        .filter(|number| number.is_finite())
+}
+
+/// A finite number, which may be written as text.
+pub fn numeric_of(value: Option<&Value>) -> Option<f64> {
+    match value {
+        Some(Value::String(text)) => text.as_str().and_then(number_in),
+        _ => number_of(value),
+    }
+}
+
+/// The finite number that JavaScript's `Number` makes of a text that is not blank.
+fn number_in(text: &str) -> Option<f64> {
+    let text = trim(text);
+    let radix = match text.get(..2) {
+        Some("0x" | "0X") => 16,
+        Some("0o" | "0O") => 8,
+        Some("0b" | "0B") => 2,
+        _ => return text.parse().ok().filter(|number: &f64| number.is_finite()),
+    };
+    let digits = text.get(2..).filter(|digits| !digits.is_empty())?;
+    let mut digits = digits.chars().map(|digit| digit.to_digit(radix));
+    digits
+        .try_fold(0.0, |sum, digit| Some(sum * f64::from(radix) + f64::from(digit?)))
+        .filter(|number: &f64| number.is_finite())
+}
+
+/// A yes or no, which may be written as a number or as text.
+pub fn truth_of(value: Option<&Value>) -> Option<bool> {
+    if let Some(Value::Bool(is_true)) = value {
+        return Some(*is_true);
+    }
+    if let Some(number) = numeric_of(value).filter(|&number| number == 0.0 || number == 1.0) {
+        return Some(number == 1.0);
+    }
+    match trim(value?.as_str()?).to_lowercase().as_str() {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a condition takes a value for true in JavaScript.
+pub fn is_truthy(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(is_true)) => *is_true,
+        Some(Value::Number(number)) => *number != 0.0 && !number.is_nan(),
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(_) | Value::Object(_)) => true,
+    }
+}
+
+/// An id, which may be a number.
+pub fn id_of(value: Option<&Value>) -> Option<Text> {
+    match value {
+        Some(Value::Number(id)) => Some(number(*id).into()),
+        _ => string_of(value).cloned(),
+    }
+}
+
+/// A value as JavaScript's `String` makes text of it.
+pub fn spelled(value: &Value) -> Text {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(value) => number(*value).into(),
+        Value::Object(_) => "[object Object]".into(),
+        Value::Array(elements) => {
+            let texts = elements.iter().map(|element| match element {
+                Value::Null => Text::default(),
+                element => spelled(element),
+            });
+            joined(texts, ",")
+        }
+        Value::Null | Value::Bool(_) => value.to_json().into(),
+    }
+}
+
+/// Texts with something between each two.
+pub fn joined(texts: impl IntoIterator<Item = Text>, between: &str) -> Text {
+    let between = Text::from(between);
+    let mut parts = Vec::new();
+    for text in texts {
+        if !parts.is_empty() {
+            parts.push(between.clone());
+        }
+        parts.push(text);
+    }
+    match <[Text; 1]>::try_from(parts) {
+        Ok([text]) => text,
+        Err(parts) => parts.iter().collect(),
+    }
+}
+
+/// A value as text: strings as they are, everything else as JSON.
+pub fn json_of(value: &Value) -> Text {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_json().into(),
+    }
+}
+
+/// The arguments of a call as an object. Text that is not JSON is kept as it is: a model may have written it wrongly.
+pub fn input_of(args: Option<&Value>) -> Object {
+    let (args, text) = match args {
+        None | Some(Value::Null) => return Object::new(),
+        Some(Value::Object(input)) => return input.clone(),
+        Some(args) => (args, args.as_text()),
+    };
+    if text.is_some_and(Text::is_empty) {
+        return Object::new();
+    }
+    let opens = |text: &&Text| {
+        text.to_string_lossy()
+            .trim_start_matches(is_white_space)
+            .starts_with('{')
+    };
+    if let Some(Ok(Value::Object(input))) = text.filter(opens).map(Text::parse) {
+        return input;
+    }
+    [("arguments".into(), args.clone())].into_iter().collect()
+}
+
+/// Whether a text is empty or only white space.
+pub fn is_blank(text: &Text) -> bool {
+    text.as_str().is_some_and(|text| text.chars().all(is_white_space))
+}
+
+/// The text without white space around it.
+pub fn trimmed(text: &Text) -> Text {
+    match text.as_str() {
+        Some(text) => trim(text).into(),
+        None => {
+            let units: Vec<u16> = text.units().collect();
+            let is_blank = |unit: &u16| char::from_u32((*unit).into()).is_some_and(is_white_space);
+            let start = units.iter().take_while(|unit| is_blank(unit)).count();
+            let end = units.iter().rev().take_while(|unit| is_blank(unit)).count();
+            Text::from_units(&units[start..units.len() - end])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numeric_of_text_is_the_number_of_javascript() {
+        for (text, number) in [
+            (" 1e3 ", Some(1000.0)),
+            (".5", Some(0.5)),
+            ("5.", Some(5.0)),
+            ("+7", Some(7.0)),
+            ("0x1F", Some(31.0)),
+            ("", None),
+            ("0x", None),
+            ("1_0", None),
+            ("Infinity", None),
+            ("nan", None),
+            ("inf", None),
+        ] {
+            assert_eq!(numeric_of(Some(&text.into())), number, "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_become_an_object() {
+        let input =
+            |json: &str| Value::from(input_of(knowledgepulse_json::parse_str(json).ok().as_ref())).to_json();
+        for (args, object) in [
+            ("null", "{}"),
+            (r#""""#, "{}"),
+            (r#"" {\"a\":1}""#, r#"{"a":1}"#),
+            (r#""{\"a\":""#, r#"{"arguments":"{\"a\":"}"#),
+            ("[1]", r#"{"arguments":[1]}"#),
+            ("5", r#"{"arguments":5}"#),
+        ] {
+            assert_eq!(input(args), object, "{args}");
+        }
+    }
+}

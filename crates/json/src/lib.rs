@@ -1,0 +1,138 @@
+//! JSON values as JavaScript reads, orders and writes them: lone surrogates survive, integer keys come first, and numbers are
+//! written as `JSON.stringify` writes them.
+
+mod object;
+mod parse;
+mod text;
+mod write;
+
+pub use knowledgepulse_error::javascript_number as number;
+pub use object::Object;
+pub use parse::{MAX_DEPTH, ParseError, parse, parse_str};
+pub use text::{Text, is_white_space, trim};
+pub use write::write_string;
+
+/// A JSON value. Its nesting is at most [`MAX_DEPTH`] where it comes from [`parse`]; whoever puts values together keeps to that too.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Value {
+    /// `null`
+    #[default]
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// A number. Those that are not finite are written as `null`.
+    Number(f64),
+    /// A string.
+    String(Text),
+    /// A list.
+    Array(Vec<Value>),
+    /// An object.
+    Object(Object),
+}
+
+impl Value {
+    /// Returns the text of a string; `None` for other values.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&Text> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of a string without lone surrogates; `None` for other values.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.as_text().and_then(Text::as_str)
+    }
+
+    /// Returns a number; `None` for other values.
+    #[must_use]
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Returns a boolean; `None` for other values.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(is_true) => Some(*is_true),
+            _ => None,
+        }
+    }
+
+    /// Returns the elements of a list; `None` for other values.
+    #[must_use]
+    pub fn as_array(&self) -> Option<&[Value]> {
+        match self {
+            Self::Array(elements) => Some(elements),
+            _ => None,
+        }
+    }
+
+    /// Returns an object; `None` for other values.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Returns a field of an object; `None` where it is missing or the value is no object.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.as_object().and_then(|object| object.get(name))
+    }
+
+    /// Whether this is `null`.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(is_true: bool) -> Self {
+        Self::Bool(is_true)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<Text> for Value {
+    fn from(text: Text) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(elements: Vec<Value>) -> Self {
+        Self::Array(elements)
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Self {
+        Self::Object(object)
+    }
+}

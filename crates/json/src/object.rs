@@ -1,0 +1,270 @@
+//! Objects with the key order of JavaScript.
+
+use std::collections::HashMap;
+
+use crate::{Text, Value};
+
+/// An object of more fields than this has a table of its names.
+const MOST_SEARCHED: usize = 16;
+
+type Places = HashMap<Text, usize>;
+
+/// A JSON object in JavaScript's key order: integer keys first and ascending, then the others as they were inserted.
+#[derive(Clone, Default)]
+#[allow(clippy::box_collection, reason = "few objects have it, and values stay small")]
+pub struct Object {
+    fields: Vec<(Text, Value)>,
+    /// Where each name is, of an object with many fields.
+    places: Option<Box<Places>>,
+    /// How many fields are integers, which come first.
+    integers: usize,
+}
+
+impl Object {
+    /// An object without fields.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            fields: Vec::new(),
+            places: None,
+            integers: 0,
+        }
+    }
+
+    /// The number of fields.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether it has no fields.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Returns the value of a field.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.place(name.as_bytes()).map(|at| &self.fields[at].1)
+    }
+
+    /// Returns the value of a field to be changed.
+    #[must_use]
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.place(name.as_bytes()).map(|at| &mut self.fields[at].1)
+    }
+
+    /// Whether it has a field of this name.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.place(name.as_bytes()).is_some()
+    }
+
+    /// Returns the fields in their order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&Text, &Value)> + ExactSizeIterator {
+        self.fields.iter().map(|(name, value)| (name, value))
+    }
+
+    /// Returns the fields in their order, with values to be changed.
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&Text, &mut Value)> + ExactSizeIterator {
+        self.fields.iter_mut().map(|(name, value)| (&*name, value))
+    }
+
+    /// Returns the names in their order.
+    pub fn keys(&self) -> impl DoubleEndedIterator<Item = &Text> + ExactSizeIterator {
+        self.fields.iter().map(|(name, _)| name)
+    }
+
+    /// Returns the values in their order.
+    pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
+        self.fields.iter().map(|(_, value)| value)
+    }
+
+    /// Sets a field: the value of one that is there is replaced in its place. A new integer key moves those after it, so that many of
+    /// them are better collected.
+    pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
+        let (name, value) = (name.into(), value.into());
+        if let Some(at) = self.place(name.as_bytes()) {
+            self.fields[at].1 = value;
+            return;
+        }
+        match integer(&name) {
+            None => self.push(name, value),
+            Some(number) => {
+                let integers = &self.fields[..self.integers];
+                let at = integers.partition_point(|(other, _)| integer(other) < Some(number));
+                self.fields.insert(at, (name, value));
+                self.integers += 1;
+                self.find_places();
+            }
+        }
+    }
+
+    /// Removes a field; returns its value.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let at = self.place(name.as_bytes())?;
+        let (_, value) = self.fields.remove(at);
+        self.integers -= usize::from(at < self.integers);
+        self.find_places();
+        Some(value)
+    }
+
+    /// Sets a field; a new one is put last until [`collected`](Self::collected) puts it where it belongs.
+    pub(crate) fn collect_field(&mut self, name: Text, value: Value) {
+        match self.place(name.as_bytes()) {
+            Some(at) => self.fields[at].1 = value,
+            None => {
+                self.integers += usize::from(integer(&name).is_some());
+                self.push(name, value);
+            }
+        }
+    }
+
+    /// The object with its fields in order.
+    pub(crate) fn collected(mut self) -> Self {
+        if self.integers > 0 {
+            self.fields
+                .sort_by_cached_key(|(name, _)| integer(name).unwrap_or(u32::MAX));
+            self.find_places();
+        }
+        self
+    }
+
+    /// Appends a field that is not there, wherever it belongs.
+    fn push(&mut self, name: Text, value: Value) {
+        if let Some(places) = &mut self.places {
+            places.insert(name.clone(), self.fields.len());
+        }
+        self.fields.push((name, value));
+        if self.places.is_none() && self.fields.len() > MOST_SEARCHED {
+            self.find_places();
+        }
+    }
+
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        match &self.places {
+            Some(places) => places.get(name).copied(),
+            None => self.fields.iter().position(|(other, _)| other.as_bytes() == name),
+        }
+    }
+
+    fn find_places(&mut self) {
+        self.places = (self.fields.len() > MOST_SEARCHED).then(|| {
+            let names = self.keys().cloned();
+            Box::new(names.zip(0..).collect())
+        });
+    }
+}
+
+/// The integer that a name is, if JavaScript takes it for the index of an array: in its shortest form, below 2³² - 1.
+fn integer(name: &Text) -> Option<u32> {
+    let text = name.as_bytes();
+    let is_short = matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 10;
+    let number = if is_short {
+        name.as_str()?.parse().ok()?
+    } else {
+        return None;
+    };
+    (number < u32::MAX).then_some(number)
+}
+
+/// Takes the last value of fields that are there twice, in the place of the first one. Takes time in proportion to the fields.
+impl FromIterator<(Text, Value)> for Object {
+    fn from_iter<I: IntoIterator<Item = (Text, Value)>>(fields: I) -> Self {
+        let mut object = Self::new();
+        for (name, value) in fields {
+            object.collect_field(name, value);
+        }
+        object.collected()
+    }
+}
+
+impl IntoIterator for Object {
+    type Item = (Text, Value);
+    type IntoIter = std::vec::IntoIter<(Text, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Object {
+    type Item = &'a (Text, Value);
+    type IntoIter = std::slice::Iter<'a, (Text, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.fields.iter()
+    }
+}
+
+/// Compares the order of the fields too.
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.fields == other.fields
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn names(object: &Object) -> Vec<String> {
+        object.keys().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn integers_come_first_and_the_rest_as_inserted() {
+        let mut object = Object::new();
+        for name in [
+            "b",
+            "10",
+            "01",
+            "4294967294",
+            "4294967295",
+            "a",
+            "9",
+            "-1",
+            "b",
+            "0",
+        ] {
+            object.insert(name, name);
+        }
+        let order = ["0", "9", "10", "4294967294", "b", "01", "4294967295", "a", "-1"];
+        assert_eq!(names(&object), order);
+        object.remove("10");
+        object.insert("11", true);
+        assert_eq!(names(&object)[1..3], ["9", "11"]);
+    }
+
+    proptest! {
+        #[test]
+        fn collected_inserted_and_removed_are_the_same(
+            fields in prop::collection::vec(("[a-h0-3]{1,2}", any::<bool>()), 0..80),
+            gone in prop::collection::vec("[a-h0-3]{1,2}", 0..20),
+        ) {
+            let mut inserted = Object::new();
+            for (name, value) in &fields {
+                inserted.insert(name.as_str(), *value);
+            }
+            let pairs = fields.iter().map(|(name, value)| (name.as_str().into(), (*value).into()));
+            let mut object: Object = pairs.collect();
+            prop_assert_eq!(&object, &inserted);
+            for name in &gone {
+                let last = fields.iter().rev().find(|(other, _)| other == name);
+                let is_first = object.contains(name);
+                prop_assert_eq!(object.remove(name), last.filter(|_| is_first).map(|(_, value)| (*value).into()));
+            }
+            for (at, name) in names(&object).iter().enumerate() {
+                prop_assert_eq!(object.place(name.as_bytes()), Some(at));
+            }
+        }
+    }
+}

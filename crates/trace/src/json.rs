@@ -1,0 +1,338 @@
+//! From JSON to a [`Trace`], by the rules, in the order and with the messages of the addon's reader of JavaScript objects.
+
+use std::fmt;
+
+use knowledgepulse_error::{Error, Result};
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Metadata, Outcome, Step, StepKind, Task, Tool, Trace,
+    contents::Contents,
+    label::{Label, MAX_LABEL_BYTES},
+    text::MOST_UNITS,
+};
+
+/// How much of a trace's text is read.
+pub enum Texts<'a> {
+    /// None, because nothing is compared. Such a trace gets no label.
+    None,
+    /// As much as a function asks for, which gets the UTF-16 code units of each text in turn, and returns how many of them are needed.
+    Needed(&'a mut dyn FnMut(&[u16]) -> usize),
+    /// All, up to [`MOST_UNITS`].
+    Whole,
+}
+
+/// Reads a trace.
+///
+/// # Errors
+/// [`Error::TraceType`] or [`Error::TraceOutOfRange`], with the path of the first field that is wrong.
+pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
+    let trace = object(Some(trace), At::trace("trace"))?;
+    let id = match texts {
+        Texts::None => None,
+        _ => id_of(trace),
+    };
+    let mut reader = Reader {
+        texts,
+        units_left: Some(MOST_UNITS),
+        contents: id.as_deref().map(begun),
+    };
+
+    let task = object(trace.get("task"), At::trace("trace.task"))?;
+    let objective = reader.text(task.get("objective"), At::trace("trace.task.objective"))?;
+    let steps = reader.steps(trace.get("steps"))?;
+
+    let metadata = object(trace.get("metadata"), At::trace("trace.metadata"))?;
+    let success = match metadata.get("success") {
+        Some(Value::Bool(success)) => *success,
+        other => return Err(wrong(other, "a boolean", At::trace("trace.metadata.success"))),
+    };
+    let task_domain = metadata.get("task_domain");
+    reader.fingerprint(|contents| {
+        contents.presence(success);
+        contents.presence(task_domain.is_some());
+    });
+    let at = At::trace("trace.metadata.task_domain");
+    let task_domain = task_domain
+        .map(|domain| reader.string(Some(domain), at))
+        .transpose()?;
+
+    let outcome = object(trace.get("outcome"), At::trace("trace.outcome"))?;
+    let confidence = match outcome.get("confidence") {
+        Some(Value::Number(confidence)) => *confidence,
+        other => return Err(wrong(other, "a number", At::trace("trace.outcome.confidence"))),
+    };
+    reader.fingerprint(|contents| contents.number(confidence));
+    let fingerprint = reader.contents.map(|contents| contents.fingerprint());
+    Ok(Trace {
+        task: Task { objective },
+        steps,
+        metadata: Metadata { success, task_domain },
+        outcome: Outcome::new(confidence)?,
+        label: id
+            .zip(fingerprint)
+            .map(|(id, fingerprint)| Label::of_trace(&id, fingerprint)),
+        text_cut: reader.units_left.is_none(),
+    })
+}
+
+/// The path of a value, which is written out only if something is wrong with the value.
+#[derive(Clone, Copy)]
+struct At {
+    /// The index of the step to which the field is relative, if any.
+    step: Option<usize>,
+    field: &'static str,
+}
+
+impl At {
+    fn trace(field: &'static str) -> Self {
+        Self { step: None, field }
+    }
+
+    fn step(index: usize, field: &'static str) -> Self {
+        let step = Some(index);
+        Self { step, field }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(index) = self.step {
+            write!(formatter, "trace.steps[{index}]")?;
+        }
+        formatter.write_str(self.field)
+    }
+}
+
+fn wrong(value: Option<&Value>, expected: &'static str, at: At) -> Error {
+    Error::TraceType {
+        path: at.to_string(),
+        expected,
+        found: match value {
+            None => "undefined",
+            Some(Value::Null) => "null",
+            Some(Value::Bool(_)) => "boolean",
+            Some(Value::Number(_)) => "number",
+            Some(Value::String(_)) => "string",
+            Some(Value::Array(_)) => "array",
+            Some(Value::Object(_)) => "object",
+        },
+    }
+}
+
+fn object(value: Option<&Value>, at: At) -> Result<&Object> {
+    let object = value.and_then(Value::as_object);
+    object.ok_or_else(|| wrong(value, "an object", at))
+}
+
+fn text_at(value: Option<&Value>, at: At) -> Result<&Text> {
+    let text = value.and_then(Value::as_text);
+    text.ok_or_else(|| wrong(value, "a string", at))
+}
+
+/// The `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is ignored
+/// instead of refused.
+fn id_of(trace: &Object) -> Option<String> {
+    let id = trace.get("id")?.as_text()?.to_string_lossy();
+    (id.len() <= MAX_LABEL_BYTES).then(|| id.into_owned())
+}
+
+/// The fingerprint of the trace with this id, to which its fields are added.
+fn begun(id: &str) -> Contents {
+    let units: Vec<u16> = id.encode_utf16().collect();
+    let mut contents = Contents::default();
+    contents.text(units.len(), &units);
+    contents
+}
+
+/// The state of reading one trace.
+struct Reader<'a> {
+    texts: Texts<'a>,
+    /// How many units of the whole text may still be read; `None` once some had to be left out.
+    units_left: Option<usize>,
+    /// The fingerprint so far, of a trace with an id.
+    contents: Option<Contents>,
+}
+
+impl Reader<'_> {
+    fn fingerprint(&mut self, add: impl FnOnce(&mut Contents)) {
+        if let Some(contents) = &mut self.contents {
+            add(contents);
+        }
+    }
+
+    fn steps(&mut self, steps: Option<&Value>) -> Result<Vec<Step>> {
+        let Some(Value::Array(steps)) = steps else {
+            return Err(wrong(steps, "an array", At::trace("trace.steps")));
+        };
+        #[allow(clippy::cast_precision_loss)] // No list has so many elements.
+        self.fingerprint(|contents| contents.number(steps.len() as f64));
+        let steps = steps.iter().enumerate();
+        steps.map(|(index, step)| self.step(step, index)).collect()
+    }
+
+    fn step(&mut self, step: &Value, index: usize) -> Result<Step> {
+        let step = object(Some(step), At::step(index, ""))?;
+        let kind = self.string(step.get("type"), At::step(index, ".type"))?;
+        let given = |name| step.get(name).filter(|value| !value.is_null());
+        let content = given("content");
+        self.fingerprint(|contents| contents.presence(content.is_some()));
+        let at = At::step(index, ".content");
+        let content = content.map(|content| self.text(Some(content), at)).transpose()?;
+        let tool = given("tool");
+        self.fingerprint(|contents| contents.presence(tool.is_some()));
+        let tool = match tool {
+            None => None,
+            tool => {
+                let tool = object(tool, At::step(index, ".tool"))?;
+                let name = self.string(tool.get("name"), At::step(index, ".tool.name"))?;
+                Some(Tool { name })
+            }
+        };
+        Ok(Step {
+            kind: StepKind::from(kind),
+            content,
+            tool,
+        })
+    }
+
+    /// Reads a string. Lone surrogates become U+FFFD.
+    fn string(&mut self, value: Option<&Value>, at: At) -> Result<String> {
+        let text = text_at(value, at)?;
+        if self.contents.is_some() {
+            let units: Vec<u16> = text.units().collect();
+            self.fingerprint(|contents| contents.text(units.len(), &units));
+        }
+        Ok(text.to_string_lossy().into_owned())
+    }
+
+    /// Reads a part of the text that is compared. The fingerprint has all of it, up to [`MOST_UNITS`].
+    fn text(&mut self, value: Option<&Value>, at: At) -> Result<String> {
+        let text = text_at(value, at)?;
+        if self.contents.is_some() {
+            let units: Vec<u16> = text.units().take(MOST_UNITS).collect();
+            self.fingerprint(|contents| contents.text(text.len_units(), &units));
+        }
+        let cut = |units| text.cut(units).to_string_lossy().into_owned();
+        Ok(match &mut self.texts {
+            Texts::None => String::new(),
+            Texts::Needed(needed) => {
+                let units: Vec<u16> = text.units().collect();
+                cut(needed(&units))
+            }
+            Texts::Whole => match self.units_left {
+                None => String::new(),
+                Some(left) => {
+                    self.units_left = left.checked_sub(text.len_units());
+                    cut(left)
+                }
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TRACE: &str = r#"{"id":"a","task":{"objective":"o\ud800"},"steps":[{"type":"thought","content":null},
+        {"type":"new","content":"c","tool":{"name":"t"}}],"metadata":{"success":true},"outcome":{"confidence":0.5}}"#;
+
+    fn parsed(json: &str) -> Value {
+        knowledgepulse_json::parse(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn read_takes_the_fields_of_a_trace() {
+        let trace = read(&parsed(TRACE), Texts::Whole).unwrap();
+        assert_eq!(trace.task.objective, "o\u{fffd}");
+        assert_eq!(trace.steps[0].content, None);
+        assert_eq!(trace.steps[1].kind, StepKind::Other("new".into()));
+        assert_eq!(trace.steps[1].tool, Some(Tool { name: "t".into() }));
+        assert!(trace.label.is_some() && !trace.text_cut);
+        let other = TRACE.replace("\"type\":\"new\",", "\"x\":1,\"type\":\"new\",");
+        assert_eq!(read(&parsed(&other), Texts::Whole).unwrap().label, trace.label);
+        let other = TRACE.replace("\"c\"", "\"d\"");
+        assert_ne!(read(&parsed(&other), Texts::Whole).unwrap().label, trace.label);
+        let without_text = read(&parsed(TRACE), Texts::None).unwrap();
+        assert_eq!(
+            (without_text.label, without_text.task.objective),
+            (None, String::new())
+        );
+        let mut one = |_: &[u16]| 1;
+        assert_eq!(
+            read(&parsed(TRACE), Texts::Needed(&mut one))
+                .unwrap()
+                .task
+                .objective,
+            "o"
+        );
+    }
+
+    #[test]
+    fn read_cuts_the_whole_text_after_its_limit() {
+        let long = TRACE.replace("\"c\"", &format!("\"{}\"", "x".repeat(MOST_UNITS)));
+        let trace = read(&parsed(&long), Texts::Whole).unwrap();
+        assert!(trace.text_cut);
+        assert_eq!(
+            trace.steps[1].content.as_ref().map(String::len),
+            Some(MOST_UNITS - 2)
+        );
+    }
+
+    #[test]
+    fn errors_name_the_first_field_that_is_wrong() {
+        for (from, to, message) in [
+            (
+                "{\"objective\":\"o\\ud800\"}",
+                "null",
+                "trace.task must be an object, got null",
+            ),
+            (
+                "\"o\\ud800\"",
+                "[]",
+                "trace.task.objective must be a string, got array",
+            ),
+            (
+                "\"thought\"",
+                "1",
+                "trace.steps[0].type must be a string, got number",
+            ),
+            (
+                "\"c\"",
+                "{}",
+                "trace.steps[1].content must be a string, got object",
+            ),
+            (
+                "{\"name\":\"t\"}",
+                "{}",
+                "trace.steps[1].tool.name must be a string, got undefined",
+            ),
+            (
+                "\"success\":true",
+                "\"success\":0",
+                "trace.metadata.success must be a boolean, got number",
+            ),
+            (
+                "true",
+                "true,\"task_domain\":null",
+                "trace.metadata.task_domain must be a string, got null",
+            ),
+            (
+                "0.5",
+                "\"1\"",
+                "trace.outcome.confidence must be a number, got string",
+            ),
+            (
+                "0.5",
+                "1e400",
+                "trace.outcome.confidence must be a finite number in [0, 1], got Infinity",
+            ),
+        ] {
+            let error = read(&parsed(&TRACE.replace(from, to)), Texts::None).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+        let error = read(&parsed("[]"), Texts::None).unwrap_err();
+        assert_eq!(error.to_string(), "trace must be an object, got array");
+    }
+}
