@@ -362,6 +362,16 @@ describe('cleanTrace', () => {
     expect(trace.bomb[0]).toBe(trace.bomb[1]);
   });
 
+  test('keeps what JSON does not have: undefined, NaN, infinities and the sign of zero', async () => {
+    const input = {
+      numbers: [-0, 0, Number.NaN, -Infinity, undefined],
+      missing: undefined,
+      '\ud800': '\udc00',
+    };
+    const { trace } = await cleanTrace({ input });
+    expect(trace.input).toStrictEqual(input);
+  });
+
   const cyclic = { steps: [{ input: { a: {} } }] };
   cyclic.steps[0].input.a.b = cyclic.steps[0].input;
   const whole = makeTrace();

@@ -252,11 +252,17 @@ export declare class NativeVectorCache {
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeVectorCache>
 }
 
-/** Cleans texts, away from the event loop. Rejects with `ERR_ABORTED` if the call was cancelled. */
-export declare function cleanAll(texts: Array<string>, identifiers: boolean, strict: boolean, call?: NativeCall | undefined | null): Promise<NativeCleanedTexts>
-
 /** Cleans a text; null if there is nothing to replace. */
 export declare function cleanPii(text: string, identifiers: boolean, strict: boolean): NativeCleaned | null
+
+/** Cleans a text, away from the event loop; null if there is nothing to replace. Rejects with `ERR_ABORTED` if the call was cancelled. */
+export declare function cleanPiiAsync(text: string, identifiers: boolean, strict: boolean, call?: NativeCall | undefined | null): Promise<NativeCleaned | null>
+
+/**
+ * Cleans a trace, away from the event loop: its nodes in JSON, as `lib/calls/nodes.js` makes them. Rejects with `ERR_ABORTED` if
+ * the call was cancelled.
+ */
+export declare function cleanTrace(nodes: string, identifiers: boolean, strict: boolean, call?: NativeCall | undefined | null): Promise<NativeCleanedTrace>
 
 /**
  * Compares each of `entries` with the `known` traces that `candidates` names by their indexes, and with at most `most_before` of the entries
@@ -299,12 +305,6 @@ export declare function embedderStatus(): Promise<NativeEmbedderStatus>
 
 /** Whether `configure` was called in this process. */
 export declare function isConfigured(): boolean
-
-/** Whether this value, standing under this name, is a secret. */
-export declare function isSecret(name: string, value: string): boolean
-
-/** Whether what stands under this name can be a secret. */
-export declare function isSecretName(name: string): boolean
 
 /** The novelty memory of the default scorer: the live one, not a copy. */
 export declare function localCache(): NativeVectorCache
@@ -353,13 +353,11 @@ export interface NativeCleaned {
   redactions: Array<NativeRedaction>
 }
 
-/** Texts of which some were changed. */
-export interface NativeCleanedTexts {
-  /** The indexes of those that were. */
-  indexes: Array<number>
-  /** These, cleaned. */
-  texts: Array<string>
-  /** What was replaced in all of them. */
+/** A clean trace. */
+export interface NativeCleanedTrace {
+  /** The nodes of the trace, in JSON. */
+  nodes: string
+  /** What was replaced. */
   redactions: Array<NativeRedaction>
 }
 

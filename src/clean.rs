@@ -8,12 +8,14 @@ use napi::{
 };
 use napi_derive::napi;
 
-use knowledgepulse_clean::{self as clean, CleanedTexts, Options, Redactions};
+use knowledgepulse_clean::{self as clean, Options, Redactions};
 use knowledgepulse_error::{self as error, Call, guarded};
+use knowledgepulse_json::Value;
 
 use crate::{
     call::NativeCall,
     error::{Result, rejection},
+    json,
 };
 
 /// A text in which something was replaced.
@@ -35,86 +37,107 @@ pub struct NativeRedaction {
     pub count: f64,
 }
 
-/// Texts of which some were changed.
+/// A clean trace.
 #[napi(object)]
-pub struct NativeCleanedTexts {
-    /// The indexes of those that were.
-    pub indexes: Vec<f64>,
-    /// These, cleaned.
-    pub texts: Vec<Utf16String>,
-    /// What was replaced in all of them.
+pub struct NativeCleanedTrace {
+    /// The nodes of the trace, in JSON.
+    pub nodes: String,
+    /// What was replaced.
     pub redactions: Vec<NativeRedaction>,
 }
 
 /// Cleans a text; null if there is nothing to replace.
 #[napi(catch_unwind, ts_return_type = "NativeCleaned | null")]
 pub fn clean_pii(text: Utf16String, identifiers: bool, strict: bool) -> Option<NativeCleaned> {
-    let (cleaned, redactions) = clean::clean_pii(&text, Options { identifiers, strict });
-    Some(NativeCleaned {
-        cleaned: cleaned?.into(),
-        redactions: listed(&redactions),
-    })
+    cleaned(clean::clean_pii(&text, Options { identifiers, strict }))
 }
 
-/// Cleans texts, away from the event loop. Rejects with `ERR_ABORTED` if the call was cancelled.
-#[napi(catch_unwind, ts_return_type = "Promise<NativeCleanedTexts>")]
-pub fn clean_all(
-    texts: Vec<Utf16String>,
+/// Cleans a text, away from the event loop; null if there is nothing to replace. Rejects with `ERR_ABORTED` if the call was cancelled.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeCleaned | null>")]
+pub fn clean_pii_async(
+    text: Utf16String,
     identifiers: bool,
     strict: bool,
     call: Option<&NativeCall>,
-) -> AsyncTask<Clean> {
-    AsyncTask::new(Clean {
-        texts,
+) -> AsyncTask<CleanText> {
+    AsyncTask::new(CleanText {
+        text,
         options: Options { identifiers, strict },
         call: call.map(NativeCall::share).unwrap_or_default(),
     })
 }
 
-/// Whether what stands under this name can be a secret.
-#[napi(catch_unwind)]
-pub fn is_secret_name(name: String) -> bool {
-    clean::is_secret_name(&name)
+/// Cleans a trace, away from the event loop: its nodes in JSON, as `lib/calls/nodes.js` makes them. Rejects with `ERR_ABORTED` if
+/// the call was cancelled.
+#[napi(catch_unwind, ts_return_type = "Promise<NativeCleanedTrace>")]
+pub fn clean_trace(
+    nodes: String,
+    identifiers: bool,
+    strict: bool,
+    call: Option<&NativeCall>,
+) -> AsyncTask<CleanTrace> {
+    AsyncTask::new(CleanTrace {
+        nodes,
+        options: Options { identifiers, strict },
+        call: call.map(NativeCall::share).unwrap_or_default(),
+    })
 }
 
-/// Whether this value, standing under this name, is a secret.
-#[napi(catch_unwind)]
-pub fn is_secret(name: String, value: String) -> bool {
-    clean::is_secret(&name, &value)
-}
-
-/// Cleaning texts, away from the event loop.
-pub struct Clean {
-    texts: Vec<Utf16String>,
+/// Cleaning a text, away from the event loop.
+pub struct CleanText {
+    text: Utf16String,
     options: Options,
     call: Arc<Call>,
 }
 
-impl Task for Clean {
-    type Output = error::Result<CleanedTexts>;
-    type JsValue = NativeCleanedTexts;
+impl Task for CleanText {
+    type Output = error::Result<(Option<Vec<u16>>, Redactions)>;
+    type JsValue = Option<NativeCleaned>;
 
     fn compute(&mut self) -> Result<Self::Output> {
         Ok(guarded(|| {
-            clean::clean_all(&self.texts, self.options, &self.call)
+            clean::clean_text(&self.text, self.options, &self.call)
         }))
     }
 
-    #[allow(clippy::cast_precision_loss)] // No array has 2^53 elements.
-    fn resolve(&mut self, env: Env, cleaned: Self::Output) -> Result<NativeCleanedTexts> {
-        let cleaned = cleaned.map_err(|error| rejection(env, &error))?;
-        let redactions = listed(&cleaned.redactions);
-        let (indexes, texts) = cleaned
-            .changed
-            .into_iter()
-            .map(|(index, text)| (index as f64, text.into()))
-            .unzip();
-        Ok(NativeCleanedTexts {
-            indexes,
-            texts,
-            redactions,
+    fn resolve(&mut self, env: Env, found: Self::Output) -> Result<Self::JsValue> {
+        found.map(cleaned).map_err(|error| rejection(env, &error))
+    }
+}
+
+/// Cleaning a trace, away from the event loop.
+pub struct CleanTrace {
+    nodes: String,
+    options: Options,
+    call: Arc<Call>,
+}
+
+impl Task for CleanTrace {
+    type Output = error::Result<(String, Redactions)>;
+    type JsValue = NativeCleanedTrace;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            let nodes = json::nodes(&self.nodes)?;
+            let (nodes, redactions) = clean::clean_nodes(&nodes, self.options, &self.call)?;
+            Ok((Value::Array(nodes).to_json(), redactions))
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, cleaned: Self::Output) -> Result<Self::JsValue> {
+        let (nodes, redactions) = cleaned.map_err(|error| rejection(env, &error))?;
+        Ok(NativeCleanedTrace {
+            nodes,
+            redactions: listed(&redactions),
         })
     }
+}
+
+fn cleaned((text, redactions): (Option<Vec<u16>>, Redactions)) -> Option<NativeCleaned> {
+    Some(NativeCleaned {
+        cleaned: text?.into(),
+        redactions: listed(&redactions),
+    })
 }
 
 #[allow(clippy::cast_precision_loss)] // No text has 2^53 matches.

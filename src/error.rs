@@ -64,6 +64,7 @@ fn class(error: &Error) -> Class {
     match error {
         Error::TraceType { .. } | Error::TraceUnreadable { .. } => Class::Type,
         Error::TraceOutOfRange { .. }
+        | Error::TraceTooLarge { .. }
         | Error::Weights { .. }
         | Error::Dimensions { .. }
         | Error::NotFinite { .. }

@@ -7,6 +7,7 @@ mod embedder;
 mod engine;
 mod error;
 mod file_lock;
+mod json;
 mod known_traces;
 mod packed_traces;
 #[cfg(target_family = "wasm")]

@@ -11,6 +11,7 @@ const { readCallSettings, readSettings, refuseMore } = require('./options.js');
 /** @import { CallOptions, CleanOptions, CleanedText, PrivacyLevel, Redaction } from '../../index.js' */
 
 /** @typedef {import('./options.js').Settings} Settings */
+/** @typedef {import('../binding.js').NativeCall} NativeCall */
 
 /**
  * Replaces secrets and personal data in a text, as the SDK's function of this name does, but in linear time.
@@ -24,9 +25,10 @@ function cleanPii(text, level) {
   refuseMore(arguments);
   const { identifiers, strict } = readSettings(level);
   const checked = requireText(text);
-  const found = fromAddon(() => native.cleanPii(checked, identifiers, strict));
-  if (found === null) return { cleaned: checked, redactions: [] };
-  return { cleaned: found.cleaned, redactions: copyOf(found.redactions) };
+  return resultOf(
+    checked,
+    fromAddon(() => native.cleanPii(checked, identifiers, strict)),
+  );
 }
 
 /**
@@ -41,24 +43,33 @@ async function cleanPiiAsync(text, level) {
   refuseMore(arguments);
   const settings = readCallSettings(level);
   const checked = requireText(text);
-  const { changed, redactions } = await cleanAll([checked], settings);
-  return { cleaned: changed.get(0) ?? checked, redactions };
+  return resultOf(checked, await onAnotherThread(native.cleanPiiAsync, checked, settings));
 }
 
 /**
- * Cleans texts on another thread: those that change, by their indexes, and what is replaced in all of them.
+ * Has the addon clean on another thread, until the signal aborts.
  *
- * @param {string[]} texts
+ * @template T
+ * @param {(given: string, identifiers: boolean, strict: boolean, call?: NativeCall) => Promise<T>} clean
+ * @param {string} given
  * @param {Settings} settings
- * @returns {Promise<{ changed: Map<number, string>, redactions: Redaction[] }>}
+ * @returns {Promise<T>}
  */
-async function cleanAll(texts, { identifiers, strict, signal }) {
+async function onAnotherThread(clean, given, { identifiers, strict, signal }) {
   throwIfAborted(signal);
   const call = signal && new native.NativeCall();
-  const begin = () => fromAddon(() => native.cleanAll(texts, identifiers, strict, call));
-  const found = await cancellable(begin, call, signal);
-  const changed = new Map(found.indexes.map((index, place) => [index, found.texts[place]]));
-  return { changed, redactions: copyOf(found.redactions) };
+  return cancellable(() => fromAddon(() => clean(given, identifiers, strict, call)), call, signal);
+}
+
+/**
+ * @param {string} text
+ * @param {CleanedText | null} found null if there is nothing to replace
+ * @returns {CleanedText}
+ */
+function resultOf(text, found) {
+  return found === null
+    ? { cleaned: text, redactions: [] }
+    : { cleaned: found.cleaned, redactions: copyOf(found.redactions) };
 }
 
 /**
@@ -77,4 +88,4 @@ function requireText(text) {
   throw codedError(TypeError, 'ERR_INVALID_TEXT', `text must be a string, got ${describe(text)}`);
 }
 
-module.exports = { cleanAll, cleanPii, cleanPiiAsync };
+module.exports = { cleanPii, cleanPiiAsync, copyOf, onAnotherThread };

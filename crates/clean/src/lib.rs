@@ -14,14 +14,14 @@ mod numbers;
 mod paths;
 mod ranges;
 mod text;
+mod trace;
 mod values;
 
-pub use names::{is_secret, is_secret_name};
-
-use std::ops::Deref;
+pub use trace::{clean_nodes, clean_trace};
 
 use kinds::{KINDS, Kind};
 use knowledgepulse_error::{Call, Error, Result, fault};
+use names::{is_secret, is_secret_name};
 use text::Text;
 
 /// What is to be found.
@@ -77,35 +77,15 @@ pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redaction
     (cleaned, redactions)
 }
 
-/// Texts of which some were changed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct CleanedTexts {
-    /// The texts in which something was replaced, each with its index.
-    pub changed: Vec<(usize, Vec<u16>)>,
-    /// What was replaced in all of them.
-    pub redactions: Redactions,
-}
-
-/// Cleans many texts.
+/// Does what [`clean_pii`] does in a call that can be cancelled.
 ///
 /// # Errors
 /// [`Error::Aborted`] if the call was cancelled.
-pub fn clean_all(
-    texts: &[impl Deref<Target = [u16]>],
-    options: Options,
-    call: &Call,
-) -> Result<CleanedTexts> {
-    let mut cleaned = CleanedTexts::default();
-    for (index, text) in texts.iter().enumerate() {
-        if let Some(text) = clean(text, options, &mut cleaned.redactions, call) {
-            cleaned.changed.push((index, text));
-        }
-        if call.is_cancelled() {
-            return Err(Error::Aborted);
-        }
-    }
+pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option<Vec<u16>>, Redactions)> {
+    let mut redactions = Redactions::default();
+    let cleaned = clean(text, options, &mut redactions, call);
     if call.complete() {
-        Ok(cleaned)
+        Ok((cleaned, redactions))
     } else {
         Err(Error::Aborted)
     }
@@ -135,6 +115,7 @@ fn clean(text: &[u16], options: Options, redactions: &mut Redactions, call: &Cal
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use knowledgepulse_json as json;
 
     pub(crate) const SDK: Options = Options {
         identifiers: true,
@@ -203,20 +184,67 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn many_texts_are_those_that_changed() {
-        let texts = ["plain", "a@b.cc", "", "c@d.ee"].map(units);
-        let cleaned = clean_all(&texts, SDK, &Call::default()).unwrap();
-        let indexes: Vec<_> = cleaned.changed.iter().map(|(index, _)| *index).collect();
-        assert_eq!(indexes, [1, 3]);
-        assert_eq!(cleaned.redactions.as_slice()[0].count, 2);
-    }
-
-    #[test]
     fn a_cancelled_call_has_no_result() {
         let call = Call::default();
         call.cancel();
-        let texts = [units("a@b.cc")];
-        assert!(matches!(clean_all(&texts, SDK, &call), Err(Error::Aborted)));
-        assert!(matches!(clean_all(&texts[..0], SDK, &call), Err(Error::Aborted)));
+        let cancelled = clean_text(&units("a@b.cc"), SDK, &call);
+        assert!(matches!(cancelled, Err(Error::Aborted)));
+        let cancelled = clean_trace(json::parse(b"{}").unwrap(), SDK, &call);
+        assert!(matches!(cancelled, Err(Error::Aborted)));
+    }
+    /// Cleans a trace in JSON with `strict`.
+    fn cleaned_trace(trace: &str) -> Result<String> {
+        let strict = Options { strict: true, ..SDK };
+        let value = json::parse(trace.as_bytes()).unwrap();
+        clean_trace(value, strict, &Call::default()).map(|(trace, _)| trace.to_json())
+    }
+
+    #[test]
+    fn clean_trace_cleans_texts_names_and_what_stands_under_names() {
+        for (trace, expected) in [
+            ("[]", "[]"),
+            ("7", "7"),
+            (
+                r#"{"id":"a@b.cc","x":"a@b.cc","steps":[{"type":"a@b.cc"}]}"#,
+                r#"{"id":"a@b.cc","x":"[REDACTED:email]","steps":[{"type":"a@b.cc"}]}"#,
+            ),
+            (
+                r#"{"a@b.cc":1,"2":[[]],"c@d.ee":{"e":null}}"#,
+                r#"{"2":[[]],"[REDACTED:email]":1,"[REDACTED:email] (2)":{"e":null}}"#,
+            ),
+            (
+                r#"{"token":{"a":[123456]},"b":[["x-api-key","hunter2"]],"c":{"key":"API_KEY","value":"x1"}}"#,
+                r#"{"token":{"a":["[REDACTED:password]"]},"b":[["x-api-key","[REDACTED:password]"]],"c":{"key":"API_KEY","value":"[REDACTED:password]"}}"#,
+            ),
+        ] {
+            assert_eq!(cleaned_trace(trace).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn clean_trace_refuses_more_than_256_levels() {
+        let nested = |levels: usize| format!("{}1{}", r#"{"a b":"#.repeat(levels), "}".repeat(levels));
+        assert_eq!(cleaned_trace(&nested(256)).unwrap(), nested(256));
+        let error = cleaned_trace(&nested(257)).unwrap_err().to_string();
+        let path = r#"["a b"]"#.repeat(256);
+        assert_eq!(
+            error,
+            format!("trace is nested deeper than 256 levels, at trace{path}")
+        );
+    }
+
+    #[test]
+    fn clean_nodes_cleans_a_shared_node_once_for_each_set_of_secret_names() {
+        let nodes = br#"[{"a":[1],"b":[1],"token":[1],"c":[],"secret":["NaN"]},{"value":"hunter2"}]"#;
+        let json::Value::Array(nodes) = json::parse(nodes).unwrap() else {
+            unreachable!("the text is a list");
+        };
+        let strict = Options { strict: true, ..SDK };
+        let (nodes, redactions) = clean_nodes(&nodes, strict, &Call::default()).unwrap();
+        assert_eq!(
+            json::Value::Array(nodes).to_json(),
+            r#"[{"a":[1],"b":[1],"token":[2],"c":[],"secret":"[REDACTED:password]"},{"value":"hunter2"},{"value":"[REDACTED:password]"}]"#
+        );
+        assert_eq!(redactions.as_slice()[0].count, 2);
     }
 }

@@ -41,6 +41,12 @@ pub enum Error {
         /// Where, as in `trace.steps[3].content`.
         path: String,
     },
+    /// A trace is nested too deeply or has too many values.
+    #[error("trace {problem}")]
+    TraceTooLarge {
+        /// The limit, and where it was reached.
+        problem: String,
+    },
 
     /// A weight of a profile is negative or not finite, or its weights do not add up.
     #[error("{} {problem}", place_of(profile, *.dimension))]
@@ -250,9 +256,10 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::TraceType { .. } | Self::TraceOutOfRange { .. } | Self::TraceUnreadable { .. } => {
-                "ERR_INVALID_TRACE"
-            }
+            Self::TraceType { .. }
+            | Self::TraceOutOfRange { .. }
+            | Self::TraceUnreadable { .. }
+            | Self::TraceTooLarge { .. } => "ERR_INVALID_TRACE",
             Self::Dimensions { .. } | Self::NotFinite { .. } => "ERR_INVALID_VECTOR",
             Self::LabelTooLong { .. } => "ERR_INVALID_LABEL",
             Self::MemoryOtherModel { .. } => "ERR_MEMORY_OTHER_MODEL",

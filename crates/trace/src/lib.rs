@@ -127,6 +127,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn step_kind_of_each_name() {
+        for (name, kind) in [
+            ("thought", StepKind::Thought),
+            ("tool_call", StepKind::ToolCall),
+            ("observation", StepKind::Observation),
+            ("error_recovery", StepKind::ErrorRecovery),
+            ("Thought", StepKind::Other("Thought".into())),
+        ] {
+            assert_eq!(StepKind::from(name.to_owned()), kind);
+        }
+    }
+
+    #[test]
     fn confidence_must_be_in_range() {
         for confidence in [-0.1, 1.5, f64::NAN, f64::INFINITY] {
             let error = Outcome::new(confidence).unwrap_err();
