@@ -580,10 +580,12 @@ describe('configuration', () => {
     expect(result.late).toBe('ERR_ALREADY_CONFIGURED');
   });
 
-  test.each(['{ embedder: null }', "{ novelty: 'lexical' }", "{ novelty: 'full', embedder: null }"])(
-    'configureEmbedder works after calls of a Scorer with %s',
-    async (options) => {
-      const { result } = await runForResult(`
+  test.each([
+    '{ embedder: null }',
+    "{ memory: new kp.TraceMemory({ novelty: 'lexical' }) }",
+    "{ memory: new kp.TraceMemory({ novelty: 'full' }), embedder: null }",
+  ])('configureEmbedder works after calls of a Scorer with %s', async (options) => {
+    const { result } = await runForResult(`
       const scorer = new kp.Scorer(${options});
       await scorer.evaluateValue(makeTrace());
       await scorer.evaluateValues([makeTrace(), makeTrace()]);
@@ -592,9 +594,8 @@ describe('configuration', () => {
       const { available, threads } = await kp.embedderStatus();
       console.log(JSON.stringify({ available, threads, score: await scorer.evaluateValue(makeTrace()) }));
     `);
-      expect(result).toEqual({ available: true, threads: 1, score: expect.any(Number) });
-    },
-  );
+    expect(result).toEqual({ available: true, threads: 1, score: expect.any(Number) });
+  });
 
   test('the engine is that of the option, else of the variable, else what the files are for', async () => {
     const read = (body, env) =>
