@@ -198,15 +198,12 @@ impl<'a> Parser<'a> {
 
     /// Skips what a string has as it is; returns it, and the byte that it ends at.
     fn plain(&mut self) -> Result<(&'a str, u8), ParseError> {
-        let rest = &self.bytes[self.at..];
-        let words = rest.chunks_exact(8).take_while(|word| !has_special(word)).count();
-        let from = words * 8;
-        let Some(length) = rest[from..].iter().position(|&byte| is_special(byte)) else {
+        let start = self.at;
+        let Some(length) = first_special(&self.bytes[start..]) else {
             self.at = self.bytes.len();
             return Err(self.wrong("cut off"));
         };
-        let start = self.at;
-        self.at += from + length;
+        self.at += length;
         Ok((&self.text[start..self.at], self.bytes[self.at]))
     }
 
@@ -269,8 +266,18 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// Where the first byte is that cannot stand in a string as it is.
+pub(crate) fn first_special(bytes: &[u8]) -> Option<usize> {
+    let words = bytes
+        .chunks_exact(8)
+        .take_while(|word| !has_special(word))
+        .count();
+    let rest = bytes[words * 8..].iter().position(|&byte| is_special(byte));
+    rest.map(|at| words * 8 + at)
+}
+
 /// Whether a byte cannot stand in a string as it is.
-fn is_special(byte: u8) -> bool {
+pub(crate) fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 

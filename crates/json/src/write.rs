@@ -1,6 +1,9 @@
 //! Writes JSON as `JSON.stringify` does.
 
-use crate::{Object, Text, Value};
+use crate::{
+    Object, Text, Value,
+    parse::{first_special, is_special},
+};
 
 impl Value {
     /// Appends the value as `JSON.stringify` writes it.
@@ -56,26 +59,29 @@ impl Object {
 
 /// Appends a string in quotes, with the escapes of `JSON.stringify`.
 pub fn write_string(text: &Text, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
     out.push(b'"');
-    let mut written = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        let length = match bytes[at] {
-            b'"' | b'\\' | 0..0x20 => 1,
-            0xed if bytes.get(at + 1).is_some_and(|&byte| byte >= 0xa0) => 3,
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        out.extend_from_slice(&bytes[written..at]);
-        write_escape(&bytes[at..at + length], out);
-        at += length;
-        written = at;
+    let mut rest = text.as_bytes();
+    let is_utf8 = text.as_str().is_some();
+    while let Some((at, size)) = first_escaped(rest, is_utf8) {
+        let (plain, after) = rest.split_at(at);
+        let (character, after) = after.split_at(size);
+        out.extend_from_slice(plain);
+        write_escape(character, out);
+        rest = after;
     }
-    out.extend_from_slice(&bytes[written..]);
+    out.extend_from_slice(rest);
     out.push(b'"');
+}
+
+/// Where the first character is that must be escaped, and its size in bytes.
+fn first_escaped(bytes: &[u8], is_utf8: bool) -> Option<(usize, usize)> {
+    if is_utf8 {
+        return first_special(bytes).map(|at| (at, 1));
+    }
+    bytes.iter().enumerate().find_map(|(at, &byte)| match byte {
+        0xed if bytes.get(at + 1).is_some_and(|&byte| byte >= 0xa0) => Some((at, 3)),
+        _ => is_special(byte).then_some((at, 1)),
+    })
 }
 
 /// Appends what stands for a character that must be escaped, or for a lone surrogate.
