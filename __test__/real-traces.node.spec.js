@@ -5,7 +5,7 @@
 
 const fs = require('node:fs');
 
-const { _getLocalCache, evaluateValue, evaluateValues, Scorer } = require('..');
+const { _getLocalCache, evaluateValue, evaluateValues, Scorer, TraceMemory } = require('..');
 const { largestDifference } = require('./oracle/difference.js');
 const { OracleEmbedder } = require('./oracle/embedder.js');
 const { modelDirectory, readTraces, runtimeLibrary, sharedTraces } = require('./support/paths.js');
