@@ -10,7 +10,7 @@ const { constants, gunzipSync, gzipSync } = require('node:zlib');
 
 const fc = require('fast-check');
 
-const { Scorer } = require('..');
+const { Scorer, TraceMemory } = require('..');
 const { readOptions } = require('../cli/options.js');
 const { createFormat } = require('../cli/formats.js');
 const { Ranking } = require('../cli/ranking.js');
@@ -395,7 +395,7 @@ describe('scores', () => {
     );
     const run = (method) => results(['--novelty', method, '--explain'], { input: jsonLines(long) });
     const [prefix, full] = [await run('prefix'), await run('full')];
-    expect(breakdowns(full)).toEqual(await explained(long, { novelty: 'full' }));
+    expect(breakdowns(full)).toEqual(await explained(long, { memory: new TraceMemory({ novelty: 'full' }) }));
     expect(prefix[1].breakdown.dimensions.novelty).toBeLessThan(1e-6);
     expect(full[1].breakdown.dimensions.novelty).toBeGreaterThan(0.1);
   });
@@ -407,7 +407,7 @@ describe('scores', () => {
     );
     expect(code).toBe(0);
     const { results: found, summary } = JSON.parse(stdout);
-    expect(breakdowns(found)).toEqual(await explained(traces, { novelty: 'lexical' }));
+    expect(breakdowns(found)).toEqual(await explained(traces, { memory: new TraceMemory() }));
     expect(found.some(({ breakdown }) => breakdown.nearest !== null)).toBe(true);
     expect(summary.embedder).toEqual({ available: false, dtype: null, reason: null });
     expect(stderr).toContain('embedder  none: words alone are compared');
