@@ -9,25 +9,25 @@ use std::{
 use crate::{
     error::{Error, Result},
     kernels::{
-        ByteDense, FloatAttention, FloatDense, Kernel, Leaf, Normalize, ShortAttention, ToBytes, ToShorts,
-        attention::{Attention, HEAD, Part, Scratch},
+        ByteDense, FloatAttention, FloatDense, Isa, Kernel, Normalize, ShortAttention, ToBytes, ToShorts,
+        attention::{Attention, AttentionScratch, HEAD, Part},
         dense::{ByteRows, Epilogue},
         tile::MAX_ROWS,
     },
     model::{Dense, LAYER_NORM_EPSILON, Layer, Model, Norm, Precision},
-    team::{Team, lock},
+    thread_pool::{ThreadPool, lock},
 };
 
 /// Rows that a thread takes through a feed-forward block at a time: its inside, 1,536 numbers for each row, then stays in
 /// the processor's second cache.
-const BLOCK: usize = 48;
+const FEED_FORWARD_ROWS: usize = 48;
 
-/// The rows of a share are a multiple of this, but for the last ones: a block of queries.
-const SHARE: usize = 32;
+/// The rows of a block are a multiple of this, but for the last ones: a block of queries.
+const BLOCK_ROWS: usize = 32;
 
-/// A share has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So what has few
+/// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So what has few
 /// tokens is computed by one thread; DESIGN.md has the figures.
-const SMALLEST_SHARE: usize = MAX_ROWS;
+const SMALLEST_BLOCK: usize = MAX_ROWS;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
 const PASS: usize = 512;
@@ -47,18 +47,18 @@ pub struct Options {
 pub struct Encoder {
     model: Arc<Model>,
     kernel: Kernel,
-    leaf: Leaf,
-    team: Team,
+    isa: Isa,
+    pool: ThreadPool,
     /// What each thread works in.
-    own: Arc<[Mutex<Own>]>,
+    scratch: Arc<[Mutex<Scratch>]>,
     /// As many as a pass has had at most.
-    shares: Vec<Arc<Share>>,
+    blocks: Vec<Arc<RowBlock>>,
     watch: Option<Watch>,
 }
 
 /// Some rows of a pass, which one thread at a time takes through a step.
 #[derive(Debug, Default)]
-struct Share {
+struct RowBlock {
     /// The state of each token.
     states: Mutex<Vec<f32>>,
     /// The layers alternate between the two: while some threads still read those of a layer, another may write those of the next.
@@ -67,11 +67,11 @@ struct Share {
 
 /// What belongs to one thread.
 #[derive(Debug, Default)]
-struct Own {
+struct Scratch {
     context: Vec<f32>,
     inner: Vec<f32>,
     bytes: ByteRows,
-    scratch: Scratch,
+    attention: AttentionScratch,
     word: Vec<u8>,
 }
 
@@ -89,14 +89,14 @@ pub(crate) type Watch = Arc<dyn Fn(&Dense, &[f32]) + Send + Sync>;
 /// Texts that are computed together.
 struct Pass {
     model: Arc<Model>,
-    leaf: Leaf,
-    own: Arc<[Mutex<Own>]>,
+    isa: Isa,
+    scratch: Arc<[Mutex<Scratch>]>,
     /// The tokens of all texts, one text after another.
     tokens: Vec<u32>,
     /// Where each text lies.
     texts: Vec<Range<usize>>,
-    /// The shares, and the rows of each.
-    shares: Vec<(Range<usize>, Arc<Share>)>,
+    /// The blocks, and the rows of each.
+    blocks: Vec<(Range<usize>, Arc<RowBlock>)>,
     watch: Option<Watch>,
 }
 
@@ -115,15 +115,15 @@ impl Encoder {
             0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             threads => threads,
         };
-        let leaf = kernel.leaf().ok_or(Error::KernelUnavailable(kernel))?;
-        let team = Team::new(threads);
+        let isa = kernel.isa().ok_or(Error::KernelUnavailable(kernel))?;
+        let pool = ThreadPool::new(threads);
         Ok(Self {
             model,
             kernel,
-            leaf,
-            own: (0..team.threads()).map(|_| Mutex::default()).collect(),
-            shares: Vec::new(),
-            team,
+            isa,
+            scratch: (0..pool.threads()).map(|_| Mutex::default()).collect(),
+            blocks: Vec::new(),
+            pool,
             watch: None,
         })
     }
@@ -141,8 +141,8 @@ impl Encoder {
     }
 
     /// The functions of its kernel.
-    pub(crate) fn leaf(&self) -> Leaf {
-        self.leaf
+    pub(crate) fn isa(&self) -> Isa {
+        self.isa
     }
 
     /// Shows `watch` the inputs of every linear layer from now on.
@@ -153,7 +153,7 @@ impl Encoder {
     /// How many threads it has, the caller's included.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.team.threads()
+        self.pool.threads()
     }
 
     /// The embedding of a text that is given as its tokens, special ones included: the mean of the tokens' last states, at
@@ -206,11 +206,11 @@ impl Encoder {
     fn pass(&mut self, texts: &[impl AsRef<[u32]>]) -> Result<Vec<Vec<f32>>> {
         let mut pass = Pass {
             model: Arc::clone(&self.model),
-            leaf: self.leaf,
-            own: Arc::clone(&self.own),
+            isa: self.isa,
+            scratch: Arc::clone(&self.scratch),
             tokens: Vec::new(),
             texts: Vec::with_capacity(texts.len()),
-            shares: Vec::new(),
+            blocks: Vec::new(),
             watch: self.watch.clone(),
         };
         for text in texts {
@@ -218,16 +218,16 @@ impl Encoder {
             pass.tokens.extend_from_slice(text.as_ref());
             pass.texts.push(start..pass.tokens.len());
         }
-        let shares = shares(pass.tokens.len(), self.team.threads());
-        self.shares
-            .resize_with(self.shares.len().max(shares.len()), Arc::default);
-        pass.shares = shares.into_iter().zip(self.shares.iter().cloned()).collect();
+        let blocks = row_blocks(pass.tokens.len(), self.pool.threads());
+        self.blocks
+            .resize_with(self.blocks.len().max(blocks.len()), Arc::default);
+        pass.blocks = blocks.into_iter().zip(self.blocks.iter().cloned()).collect();
         let pass = Arc::new(pass);
-        let steps = iter::repeat_n(pass.shares.len(), self.model.layers.len() + 1);
+        let steps = iter::repeat_n(pass.blocks.len(), self.model.layers.len() + 1);
         let work = Arc::clone(&pass);
-        self.team.run(
+        self.pool.run(
             steps,
-            Box::new(move |thread, step, share| work.step(thread, step, share)),
+            Box::new(move |thread, step, block| work.step(thread, step, block)),
         )?;
         pass.texts.iter().map(|text| pass.pool(text)).collect()
     }
@@ -247,22 +247,22 @@ impl fmt::Debug for Encoder {
 }
 
 impl Pass {
-    /// What is done for a share. Only attention looks at the rows of others, so a step goes from a layer's attention to the
+    /// What is done for a block. Only attention looks at the rows of others, so a step goes from a layer's attention to the
     /// queries, keys and values of the next layer.
-    fn step(&self, thread: usize, step: usize, share: usize) -> Result<()> {
-        let own = &mut *lock(&self.own[thread]);
-        let (rows, memory) = &self.shares[share];
+    fn step(&self, thread: usize, step: usize, block: usize) -> Result<()> {
+        let scratch = &mut *lock(&self.scratch[thread]);
+        let (rows, memory) = &self.blocks[block];
         let states = &mut *lock(&memory.states);
         if let Some(layer) = step.checked_sub(1) {
-            self.attend(layer % 2, share, own);
-            self.transform(&self.model.layers[layer], states, own);
+            self.attend(layer % 2, block, scratch);
+            self.transform(&self.model.layers[layer], states, scratch);
         } else {
             states.resize(rows.len() * self.model.shape().hidden, 0.0);
-            self.embed(rows, states, &mut own.word)?;
+            self.embed(rows, states, &mut scratch.word)?;
             self.normalize(states, &self.model.norm);
         }
         if let Some(layer) = self.model.layers.get(step) {
-            self.project(&layer.attention, states, &memory.attention[step % 2], own);
+            self.project(&layer.attention, states, &memory.attention[step % 2], scratch);
         }
         Ok(())
     }
@@ -288,15 +288,15 @@ impl Pass {
     }
 
     /// Queries, keys and values of the rows of `states`.
-    fn project(&self, dense: &Dense, states: &[f32], segment: &RwLock<Segment>, own: &mut Own) {
+    fn project(&self, dense: &Dense, states: &[f32], segment: &RwLock<Segment>, scratch: &mut Scratch) {
         let segment = &mut *segment.write().unwrap_or_else(PoisonError::into_inner);
         segment.floats.resize(states.len() * 3, 0.0);
         let floats = &mut segment.floats;
-        self.dense(dense, states, Epilogue::Store, floats, &mut own.bytes);
+        self.dense(dense, states, Epilogue::Store, floats, &mut scratch.bytes);
         if self.model.precision() == Precision::Int8 {
             segment.shorts.resize(segment.floats.len(), 0);
             segment.scales.resize(segment.floats.len() / HEAD, 0.0);
-            self.leaf.run(ToShorts {
+            self.isa.run(ToShorts {
                 floats: &segment.floats,
                 shorts: &mut segment.shorts,
                 scales: &mut segment.scales,
@@ -304,18 +304,18 @@ impl Pass {
         }
     }
 
-    /// The context of the rows of a share, text by text.
-    fn attend(&self, segment: usize, share: usize, own: &mut Own) {
+    /// The context of the rows of a block, text by text.
+    fn attend(&self, segment: usize, block: usize, scratch: &mut Scratch) {
         let hidden = self.model.shape().hidden;
-        let segments = self.shares.iter().map(|(rows, share)| {
-            let segment = share.attention[segment].read();
+        let segments = self.blocks.iter().map(|(rows, block)| {
+            let segment = block.attention[segment].read();
             (rows, segment.unwrap_or_else(PoisonError::into_inner))
         });
         let segments: Vec<(&Range<usize>, RwLockReadGuard<Segment>)> = segments.collect();
-        let (share, queries) = &segments[share];
-        own.context.resize(share.len() * hidden, 0.0);
+        let (block, queries) = &segments[block];
+        scratch.context.resize(block.len() * hidden, 0.0);
         for text in &self.texts {
-            let common = overlap(text, share);
+            let common = overlap(text, block);
             if common.is_empty() {
                 continue;
             }
@@ -327,23 +327,22 @@ impl Pass {
             let parts: Vec<Part> = parts.collect();
             let attention = Attention {
                 text: &parts,
-                own: queries.part(0..share.len(), hidden),
+                own: queries.part(0..block.len(), hidden),
                 hidden,
             };
-            let queries = common.start - share.start..common.end - share.start;
-            let context = &mut own.context[queries.start * hidden..queries.end * hidden];
-            let scratch = &mut own.scratch;
+            let queries = common.start - block.start..common.end - block.start;
+            let context = &mut scratch.context[queries.start * hidden..queries.end * hidden];
             match self.model.precision() {
-                Precision::Float32 => self.leaf.run(FloatAttention {
+                Precision::Float32 => self.isa.run(FloatAttention {
                     attention,
                     queries,
-                    scratch,
+                    scratch: &mut scratch.attention,
                     context,
                 }),
-                Precision::Int8 => self.leaf.run(ShortAttention {
+                Precision::Int8 => self.isa.run(ShortAttention {
                     attention,
                     queries,
-                    scratch,
+                    scratch: &mut scratch.attention,
                     context,
                 }),
             }
@@ -351,17 +350,17 @@ impl Pass {
     }
 
     /// From the context of some rows to their states after the layer.
-    fn transform(&self, layer: &Layer, states: &mut [f32], own: &mut Own) {
+    fn transform(&self, layer: &Layer, states: &mut [f32], scratch: &mut Scratch) {
         let hidden = self.model.shape().hidden;
-        let Own {
+        let Scratch {
             context,
             inner,
             bytes,
             ..
-        } = own;
+        } = scratch;
         self.dense(&layer.output, context, Epilogue::Add, states, bytes);
         self.normalize(states, &layer.attention_norm);
-        for block in states.chunks_mut(BLOCK * hidden) {
+        for block in states.chunks_mut(FEED_FORWARD_ROWS * hidden) {
             inner.resize(block.len() / hidden * layer.up.outputs(), 0.0);
             self.dense(&layer.up, block, Epilogue::Gelu, inner, bytes);
             self.dense(&layer.down, inner, Epilogue::Add, block, bytes);
@@ -382,7 +381,7 @@ impl Pass {
         }
         let output_step = dense.outputs();
         match dense {
-            Dense::Floats(weights) => self.leaf.run(FloatDense {
+            Dense::Floats(weights) => self.isa.run(FloatDense {
                 input,
                 weights,
                 epilogue,
@@ -390,12 +389,12 @@ impl Pass {
                 output_step,
             }),
             Dense::Bytes(weights) => {
-                self.leaf.run(ToBytes {
+                self.isa.run(ToBytes {
                     input,
                     scales: &weights.input_scales,
                     rows,
                 });
-                self.leaf.run(ByteDense {
+                self.isa.run(ByteDense {
                     input: rows,
                     weights,
                     epilogue,
@@ -410,7 +409,7 @@ impl Pass {
         let (scale, shift) = (&norm.scale, &norm.shift);
         #[allow(clippy::cast_possible_truncation)] // Rounding to single precision is the intent.
         let epsilon = LAYER_NORM_EPSILON as f32;
-        self.leaf.run(Normalize {
+        self.isa.run(Normalize {
             rows,
             scale,
             shift,
@@ -423,8 +422,8 @@ impl Pass {
     fn pool(&self, text: &Range<usize>) -> Result<Vec<f32>> {
         let hidden = self.model.shape().hidden;
         let mut sums = vec![0.0_f64; hidden];
-        for (rows, share) in &self.shares {
-            let states = lock(&share.states);
+        for (rows, block) in &self.blocks {
+            let states = lock(&block.states);
             for row in overlap(text, rows) {
                 let state = (row - rows.start) * hidden;
                 for (sum, &number) in sums.iter_mut().zip(&states[state..state + hidden]) {
@@ -466,20 +465,20 @@ impl Segment {
     }
 }
 
-/// The rows of the shares of a pass: large ones first, which read the weights less often, and small ones last, so that all threads
+/// The rows of each block of a pass: large ones first, which read the weights less often, and small ones last, so that all threads
 /// finish together. Each is about what one thread would do of what is left.
-fn shares(rows: usize, threads: usize) -> Vec<Range<usize>> {
-    let mut shares = Vec::new();
+fn row_blocks(rows: usize, threads: usize) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
     let mut start = 0;
-    while threads > 1 && rows - start > SHARE * threads {
-        let size = (rows - start) / threads / SHARE * SHARE;
-        shares.push(start..start + size);
+    while threads > 1 && rows - start > BLOCK_ROWS * threads {
+        let size = (rows - start) / threads / BLOCK_ROWS * BLOCK_ROWS;
+        blocks.push(start..start + size);
         start += size;
     }
     let left = rows - start;
-    let count = (left / SMALLEST_SHARE).clamp(1, threads);
-    shares.extend((0..count).map(|share| start + left * share / count..start + left * (share + 1) / count));
-    shares
+    let count = (left / SMALLEST_BLOCK).clamp(1, threads);
+    blocks.extend((0..count).map(|block| start + left * block / count..start + left * (block + 1) / count));
+    blocks
 }
 
 /// The texts of each pass.
@@ -508,19 +507,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_all_rows_in_order() {
+    fn row_blocks_are_all_rows_in_order() {
         for threads in [1, 2, 3, 8, 64] {
             for rows in 1..=600 {
-                let shares = shares(rows, threads);
-                assert_eq!((shares[0].start, shares[shares.len() - 1].end), (0, rows));
-                assert!(shares.windows(2).all(|two| two[0].end == two[1].start));
-                let smallest = shares.iter().map(Range::len).min().unwrap();
-                assert!(smallest >= SMALLEST_SHARE.min(rows), "{threads} {shares:?}");
-                assert!(threads > 1 || shares.len() == 1);
+                let blocks = row_blocks(rows, threads);
+                assert_eq!((blocks[0].start, blocks[blocks.len() - 1].end), (0, rows));
+                assert!(blocks.windows(2).all(|two| two[0].end == two[1].start));
+                let smallest = blocks.iter().map(Range::len).min().unwrap();
+                assert!(smallest >= SMALLEST_BLOCK.min(rows), "{threads} {blocks:?}");
+                assert!(threads > 1 || blocks.len() == 1);
             }
         }
-        assert_eq!(shares(15, 2).len(), 1);
-        assert_eq!(shares(54, 2), [0..27, 27..54]);
-        assert_eq!(shares(512, 2), [0..256, 256..384, 384..448, 448..480, 480..512]);
+        assert_eq!(row_blocks(15, 2).len(), 1);
+        assert_eq!(row_blocks(54, 2), [0..27, 27..54]);
+        assert_eq!(
+            row_blocks(512, 2),
+            [0..256, 256..384, 384..448, 448..480, 480..512]
+        );
     }
 }

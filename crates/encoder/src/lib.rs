@@ -69,7 +69,7 @@ mod kernels;
 mod model;
 mod quantize;
 mod source;
-mod team;
+mod thread_pool;
 pub mod tokenizer;
 
 #[cfg(test)]

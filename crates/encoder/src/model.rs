@@ -21,7 +21,7 @@ use crate::{
         lanes::{Bytes, Floats, LANES},
     },
     source::Source,
-    team::lock,
+    thread_pool::lock,
 };
 
 /// The most tokens of a text that any model may take.

@@ -17,10 +17,10 @@ use crate::{
     encoder::{Encoder, Options, passes},
     error::{Error, Result},
     file::TensorFile,
-    kernels::{Gram, Leaf, lanes::LANES},
+    kernels::{Gram, Isa, lanes::LANES},
     model::{Dense, Model, Precision, load_layer},
     source::Source,
-    team::lock,
+    thread_pool::lock,
 };
 
 /// The largest byte of a weight.
@@ -355,14 +355,14 @@ impl Calibration {
         let widths: Vec<usize> = linear(model, layer).map(Dense::inputs).collect();
         let sums: Vec<Mutex<Sums>> = widths.iter().map(|_| Mutex::default()).collect();
         let passes: Vec<&[Vec<u32>]> = passes(texts).collect();
-        let leaf = Encoder::new(
+        let isa = Encoder::new(
             Arc::clone(model),
             Options {
                 threads: 1,
                 kernel: None,
             },
         )?
-        .leaf();
+        .isa();
         let workers = (0..threads().min(passes.len())).map(|_| Worker::new(model, layer));
         let workers: Vec<Worker> = workers.collect::<Result<_>>()?;
         // Each thread computes a pass, then takes linear layers and adds up what all of them saw: the sums have the same order
@@ -376,7 +376,7 @@ impl Calibration {
                 let seen = workers
                     .iter()
                     .flat_map(|worker| mem::take(&mut *lock(&worker.seen[number])));
-                lock(&sums[number]).add(&seen.collect::<Vec<_>>(), widths[number], leaf);
+                lock(&sums[number]).add(&seen.collect::<Vec<_>>(), widths[number], isa);
             });
         }
         drop(workers);
@@ -444,11 +444,11 @@ impl Worker {
 
 impl Sums {
     /// Adds rows of `width` inputs.
-    fn add(&mut self, seen: &[Vec<f32>], width: usize, leaf: Leaf) {
+    fn add(&mut self, seen: &[Vec<f32>], width: usize, isa: Isa) {
         self.sums.resize(width, 0.0);
         self.products.resize(width * width, 0.0);
         self.peaks.resize(width, 0.0);
-        leaf.run(Gram {
+        isa.run(Gram {
             parts: seen,
             width,
             sums: &mut self.products,

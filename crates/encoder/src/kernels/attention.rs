@@ -1,14 +1,14 @@
 //! Attention of sixteen queries at a time, one to a lane: maxima and sums over the keys need nothing from another lane, and no
 //! key is ever padded.
 //!
-//! The queries of a block are turned into a panel, the keys are the rows of a product with it (the scores, a row for each
-//! key), and the values, turned, are the rows of a product with the scores' powers: the scores are logarithms to the base of 2, because queries are
+//! The queries of a block are transposed into a panel, the keys are the rows of a product with it (the scores, a row for each
+//! key), and the values, transposed, are the rows of a product with the scores' powers: the scores are logarithms to the base of 2, because queries are
 //! multiplied by that of e, and so the softmax takes powers of two.
 
 use std::ops::Range;
 
 use super::{
-    functions::{TOGETHER, power_of_two},
+    functions::{TOGETHER, exp2},
     lanes::{Floats, Integers, LANES, Lanes, Shorts},
     tile::{OfFloats, OfShorts, Rows, multiply},
 };
@@ -49,7 +49,7 @@ pub struct Attention<'a> {
 
 /// Memory that attention works in.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub struct AttentionScratch {
     /// The block's queries as panels.
     queries: Vec<Floats>,
     /// Scores, then the powers of two: two panels with a block for each key.
@@ -70,9 +70,9 @@ impl Part<'_> {
     }
 }
 
-/// Sixteen by sixteen words, turned: word `j` of row `i` becomes word `i` of row `j`.
+/// Sixteen by sixteen words, transposed: word `j` of row `i` becomes word `i` of row `j`.
 #[inline(always)]
-fn turn<W: Copy>(from: &[[W; LANES]; LANES], to: &mut [[W; LANES]; LANES]) {
+fn transpose<W: Copy>(from: &[[W; LANES]; LANES], to: &mut [[W; LANES]; LANES]) {
     for (column, to) in to.iter_mut().enumerate() {
         for (word, row) in to.iter_mut().zip(from) {
             *word = row[column];
@@ -87,7 +87,7 @@ pub fn floats<L: Lanes>(
     lanes: L,
     attention: Attention,
     queries: Range<usize>,
-    scratch: &mut Scratch,
+    scratch: &mut AttentionScratch,
     context: &mut [f32],
 ) {
     let (hidden, step) = (attention.hidden, 3 * attention.hidden);
@@ -118,7 +118,7 @@ pub fn floats<L: Lanes>(
                     }
                     let start = panel * HEAD + half * LANES;
                     let panel: &mut [Floats] = &mut panel_queries[start..start + LANES];
-                    turn(&rows, square(bytemuck::cast_slice_mut(panel)));
+                    transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
                 }
             }
             for panel in (0..panels).step_by(L::PANELS) {
@@ -188,18 +188,18 @@ fn write_head<'a, L: Lanes>(
     rows: impl Iterator<Item = &'a mut [f32]>,
     head: usize,
 ) {
-    let mut turned = [[[0.0; LANES]; LANES]; HEAD / LANES];
-    for (turned, sums) in turned.iter_mut().zip(sums.chunks_exact(LANES)) {
+    let mut transposed = [[[0.0; LANES]; LANES]; HEAD / LANES];
+    for (transposed, sums) in transposed.iter_mut().zip(sums.chunks_exact(LANES)) {
         let mut components = [[0.0; LANES]; LANES];
         for (words, sum) in components.iter_mut().zip(sums) {
             lanes.store(lanes.multiply(float(sum), factor), words);
         }
-        turn(&components, turned);
+        transpose(&components, transposed);
     }
     for (lane, row) in rows.take(LANES).enumerate() {
         let parts = row[head * HEAD..][..HEAD].chunks_exact_mut(LANES);
-        for (part, turned) in parts.zip(&turned) {
-            part.copy_from_slice(&turned[lane]);
+        for (part, transposed) in parts.zip(&transposed) {
+            part.copy_from_slice(&transposed[lane]);
         }
     }
 }
@@ -245,7 +245,7 @@ pub fn shorts<L: Lanes>(
     lanes: L,
     attention: Attention,
     queries: Range<usize>,
-    scratch: &mut Scratch,
+    scratch: &mut AttentionScratch,
     context: &mut [f32],
 ) {
     let (hidden, step) = (attention.hidden, 3 * attention.hidden);
@@ -259,7 +259,7 @@ pub fn shorts<L: Lanes>(
     scratch.pairs.resize(depth * HEAD, 0);
     scratch.key_scales.resize(tokens, 0.0);
     scratch.value_scales.resize(tokens, 0.0);
-    let Scratch {
+    let AttentionScratch {
         scores,
         short_queries,
         short_scores,
@@ -304,7 +304,7 @@ pub fn shorts<L: Lanes>(
                     query.copy_from_slice(&words(attention.own.shorts)[start..start + LANES]);
                 }
                 let panel = &mut short_queries[panel * LANES..(panel + 1) * LANES];
-                turn(&rows, square(bytemuck::cast_slice_mut(panel)));
+                transpose(&rows, square(bytemuck::cast_slice_mut(panel)));
             }
             for panel in (0..panels).step_by(L::PANELS) {
                 let mut token = 0;
@@ -398,7 +398,7 @@ fn powers<L: Lanes>(lanes: L, scores: &mut [Floats], largest: L::F, mut total: L
     for (value, score) in values.iter_mut().zip(&*scores) {
         *value = lanes.subtract(lanes.load(&score.0), largest);
     }
-    for (score, value) in scores.iter_mut().zip(power_of_two(lanes, values)) {
+    for (score, value) in scores.iter_mut().zip(exp2(lanes, values)) {
         total = lanes.add(total, value);
         lanes.store(value, &mut score.0);
     }

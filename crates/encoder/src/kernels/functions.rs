@@ -46,7 +46,7 @@ fn polynomial<L: Lanes, const N: usize>(lanes: L, x: Some<L>, coefficients: [f32
 /// DESIGN.md says how it was fitted.
 #[inline(always)]
 #[allow(clippy::approx_constant)] // The last coefficient is near ln(2), but as fitted.
-pub fn power_of_two<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {
+pub fn exp2<L: Lanes>(lanes: L, x: Some<L>) -> Some<L> {
     let lowest = lanes.splat(-125.0);
     let mut wholes = [lanes.splat_integer(0); TOGETHER];
     let mut rests = x;

@@ -18,7 +18,7 @@ mod wasm32;
 
 use std::{fmt, ops::Range, str::FromStr};
 
-use attention::{Attention, Scratch};
+use attention::{Attention, AttentionScratch};
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use avx2::Avx2;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -75,7 +75,7 @@ impl Kernel {
 
     /// The kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
     pub fn available() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|kernel| kernel.leaf().is_some())
+        Self::ALL.into_iter().filter(|kernel| kernel.isa().is_some())
     }
 
     /// The fastest kernel that this processor can run.
@@ -85,23 +85,23 @@ impl Kernel {
     }
 
     /// The instructions themselves, where this processor has them.
-    pub(crate) fn leaf(self) -> Option<Leaf> {
+    pub(crate) fn isa(self) -> Option<Isa> {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx512Vnni => Avx512::detect().map(Leaf::Avx512Vnni),
+            Self::Avx512Vnni => Avx512::detect().map(Isa::Avx512Vnni),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx512 => Avx512::detect().map(Leaf::Avx512),
+            Self::Avx512 => Avx512::detect().map(Isa::Avx512),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::AvxVnni => Avx2::detect().map(Leaf::AvxVnni),
+            Self::AvxVnni => Avx2::detect().map(Isa::AvxVnni),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            Self::Avx2 => Avx2::detect().map(Leaf::Avx2),
+            Self::Avx2 => Avx2::detect().map(Isa::Avx2),
             #[cfg(any(not(target_arch = "x86_64"), miri))]
             Self::Avx512Vnni | Self::Avx512 | Self::AvxVnni | Self::Avx2 => None,
             #[cfg(target_feature = "simd128")]
-            Self::Simd128 => Some(Leaf::Simd128(Simd128)),
+            Self::Simd128 => Some(Isa::Simd128(Simd128)),
             #[cfg(not(target_feature = "simd128"))]
             Self::Simd128 => None,
-            Self::Portable => Some(Leaf::Portable(Portable)),
+            Self::Portable => Some(Isa::Portable(Portable)),
         }
     }
 }
@@ -125,7 +125,7 @@ impl FromStr for Kernel {
 
 /// A kernel that this processor has.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Leaf {
+pub(crate) enum Isa {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx512Vnni(Avx512<true>),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -139,13 +139,13 @@ pub(crate) enum Leaf {
     Portable(Portable),
 }
 
-/// Something to compute with the instructions of a leaf. `run` must be `inline(always)`, as all that it calls.
+/// Something to compute with the instructions of a isa. `run` must be `inline(always)`, as all that it calls.
 pub(crate) trait Work {
     fn run<L: Lanes>(self, lanes: L);
 }
 
-impl Leaf {
-    /// Runs `work` as it was compiled for this leaf.
+impl Isa {
+    /// Runs `work` as it was compiled for this isa.
     pub fn run(self, work: impl Work) {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -213,8 +213,8 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
     }
 
     let mut result = 0;
-    if let Some(leaf) = kernel.leaf() {
-        leaf.run(Peak {
+    if let Some(isa) = kernel.isa() {
+        isa.run(Peak {
             bytes,
             times,
             result: &mut result,
@@ -254,11 +254,11 @@ work! {
     ToShorts { floats: &'a [f32], shorts: &'a mut [i16], scales: &'a mut [f32] } = attention::quantize;
     /// Attention in single precision.
     FloatAttention {
-        attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut Scratch, context: &'a mut [f32]
+        attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut AttentionScratch, context: &'a mut [f32]
     } = attention::floats;
     /// Attention in 16 bits.
     ShortAttention {
-        attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut Scratch, context: &'a mut [f32]
+        attention: Attention<'a>, queries: Range<usize>, scratch: &'a mut AttentionScratch, context: &'a mut [f32]
     } = attention::shorts;
     /// The products of the columns of matrices with each other, added.
     Gram { parts: &'a [Vec<f32>], width: usize, sums: &'a mut [f64] } = dense::gram;

@@ -1,4 +1,4 @@
-//! Plain Rust: what runs where there is no other leaf, and what the others are held to.
+//! Plain Rust: what runs where there is no other isa, and what the others are held to.
 
 use super::lanes::{LANES, Lanes};
 

@@ -51,11 +51,11 @@ fn blocks(floats: &[f32]) -> Vec<Floats> {
 
 /// What every kernel makes of the same work. All that multiply and add at once must agree with the first to the bit; those
 /// of WebAssembly and the portable one do too where `exact`, or where it has such an instruction.
-fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Leaf, &mut [f32])) -> Vec<f32> {
+fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Isa, &mut [f32])) -> Vec<f32> {
     let mut first: Option<Vec<f32>> = None;
     for kernel in Kernel::available() {
         let mut output = vec![f32::NAN; count];
-        compute(kernel.leaf().unwrap(), &mut output);
+        compute(kernel.isa().unwrap(), &mut output);
         let fused = !matches!(kernel, Kernel::Simd128 | Kernel::Portable)
             || cfg!(any(target_arch = "aarch64", target_feature = "fma"));
         match &first {
@@ -108,9 +108,9 @@ proptest! {
         let bias = random.floats(outputs);
         let before = random.floats(rows * outputs);
         let weights = FloatWeights { panels: blocks(&panels), bias: blocks(&bias), inputs: depth };
-        let found = on_all(false, rows * outputs, |leaf, output| {
+        let found = on_all(false, rows * outputs, |isa, output| {
             output.copy_from_slice(&before);
-            leaf.run(FloatDense { input: &input, weights: &weights, epilogue, output, output_step: outputs });
+            isa.run(FloatDense { input: &input, weights: &weights, epilogue, output, output_step: outputs });
         });
         for row in 0..rows {
             for column in 0..outputs {
@@ -166,9 +166,9 @@ proptest! {
         };
         let words = input.as_chunks::<4>().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
         let input_rows = ByteRows { words, scales: vec![1.0; rows], offsets: vec![3.0; rows] };
-        let found = on_all(true, rows * outputs, |leaf, output| {
+        let found = on_all(true, rows * outputs, |isa, output| {
             let epilogue = Epilogue::Store;
-            leaf.run(ByteDense { input: &input_rows, weights: &weights, epilogue, output, output_step: outputs });
+            isa.run(ByteDense { input: &input_rows, weights: &weights, epilogue, output, output_step: outputs });
         });
         for row in 0..rows {
             for column in 0..outputs {
@@ -178,9 +178,9 @@ proptest! {
                 prop_assert_eq!(f64::from(found[row * outputs + column]), expected as f64);
             }
         }
-        let gelu = on_all(true, rows * outputs, |leaf, output| {
+        let gelu = on_all(true, rows * outputs, |isa, output| {
             let epilogue = Epilogue::Gelu;
-            leaf.run(ByteDense { input: &input_rows, weights: &weights, epilogue, output, output_step: outputs });
+            isa.run(ByteDense { input: &input_rows, weights: &weights, epilogue, output, output_step: outputs });
         });
         for (gelu, sum) in gelu.iter().zip(&found) {
             prop_assert!((f64::from(*gelu) - exact_gelu(f64::from(*sum))).abs() <= 1e-6 * f64::from(sum.abs()));
@@ -201,7 +201,7 @@ proptest! {
         let mut first: Option<ByteRows> = None;
         for kernel in Kernel::available() {
             let mut found = ByteRows::default();
-            kernel.leaf().unwrap().run(ToBytes { input: &input, scales: &scale_blocks, rows: &mut found });
+            kernel.isa().unwrap().run(ToBytes { input: &input, scales: &scale_blocks, rows: &mut found });
             let bytes: &[u8] = bytemuck::cast_slice(&found.words);
             for (index, (number, byte)) in input.iter().zip(bytes).enumerate() {
                 let (scale, offset) = (found.scales[index / width], found.offsets[index / width]);
@@ -225,9 +225,9 @@ proptest! {
         let mut random = Random(seed);
         let before = random.floats(rows * width);
         let (scale, shift) = (random.floats(width), random.floats(width));
-        let found = on_all(true, rows * width, |leaf, output| {
+        let found = on_all(true, rows * width, |isa, output| {
             output.copy_from_slice(&before);
-            leaf.run(Normalize { rows: output, scale: &scale, shift: &shift, epsilon: 1e-12 });
+            isa.run(Normalize { rows: output, scale: &scale, shift: &shift, epsilon: 1e-12 });
         });
         for (row, before) in found.chunks(width).zip(before.chunks(width)) {
             let mean = before.iter().map(|&x| f64::from(x)).sum::<f64>() / width as f64;
@@ -250,7 +250,7 @@ proptest! {
         let floats: Vec<f32> = random.floats(rows * 3 * hidden).iter().map(|x| x.clamp(-20.0, 20.0)).collect();
         let mut shorts = vec![0; floats.len()];
         let mut scales = vec![0.0; floats.len() / HEAD];
-        Kernel::best().leaf().unwrap().run(ToShorts { floats: &floats, shorts: &mut shorts, scales: &mut scales });
+        Kernel::best().isa().unwrap().run(ToShorts { floats: &floats, shorts: &mut shorts, scales: &mut scales });
         let part = |rows: Range<usize>| attention::Part {
             floats: &floats[rows.start * 3 * hidden..rows.end * 3 * hidden],
             shorts: &shorts[rows.start * 3 * hidden..rows.end * 3 * hidden],
@@ -262,25 +262,25 @@ proptest! {
             start = text.end;
             let cut = text.start + cut % length;
             for short in [false, true] {
-                let run = |leaf: Leaf, parts: &[attention::Part], queries: Range<usize>, context: &mut [f32]| {
+                let run = |isa: Isa, parts: &[attention::Part], queries: Range<usize>, context: &mut [f32]| {
                     let attention = Attention { text: parts, own: part(0..rows), hidden };
-                    let scratch = &mut Scratch::default();
+                    let scratch = &mut AttentionScratch::default();
                     if short {
-                        leaf.run(ShortAttention { attention, queries, scratch, context });
+                        isa.run(ShortAttention { attention, queries, scratch, context });
                     } else {
-                        leaf.run(FloatAttention { attention, queries, scratch, context });
+                        isa.run(FloatAttention { attention, queries, scratch, context });
                     }
                 };
-                let found = on_all(short, length * hidden, |leaf, context| {
-                    run(leaf, &[part(text.clone())], text.clone(), context);
+                let found = on_all(short, length * hidden, |isa, context| {
+                    run(isa, &[part(text.clone())], text.clone(), context);
                 });
                 // The same to the bit if two threads have computed the rows and each asks for some.
-                let again = on_all(short, length * hidden, |leaf, context| {
+                let again = on_all(short, length * hidden, |isa, context| {
                     let parts: Vec<_> = [text.start..cut, cut..text.end].into_iter()
                         .filter(|rows| !rows.is_empty()).map(part).collect();
                     let (first, second) = context.split_at_mut((cut - text.start) * hidden);
-                    run(leaf, &parts, text.start..cut, first);
-                    run(leaf, &parts, cut..text.end, second);
+                    run(isa, &parts, text.start..cut, first);
+                    run(isa, &parts, cut..text.end, second);
                 });
                 prop_assert_eq!(&found, &again);
                 let at = |row: usize, column: usize| f64::from(floats[row * 3 * hidden + column]);
@@ -320,7 +320,7 @@ impl Work for Apply<'_> {
             *vector = lanes.load(numbers);
         }
         let vectors = if self.power {
-            functions::power_of_two(lanes, vectors)
+            functions::exp2(lanes, vectors)
         } else {
             functions::gelu(lanes, vectors)
         };
@@ -343,7 +343,7 @@ fn functions_are_right_everywhere() {
             for kernel in Kernel::available() {
                 let mut numbers = [[-0.0; LANES]; 4];
                 numbers.as_flattened_mut()[..chunk.len()].copy_from_slice(chunk);
-                kernel.leaf().unwrap().run(Apply {
+                kernel.isa().unwrap().run(Apply {
                     numbers: &mut numbers,
                     power,
                 });
@@ -386,9 +386,9 @@ fn gram_adds_the_products_of_columns() {
     let mut random = Random(7);
     for (width, depths) in [(32, [1, 48]), (96, [7, 5])] {
         let parts = depths.map(|depth| random.floats(depth * width));
-        let sums = on_all(false, width * width, |leaf, output| {
+        let sums = on_all(false, width * width, |isa, output| {
             let mut sums = vec![1.0; width * width];
-            leaf.run(Gram {
+            isa.run(Gram {
                 parts: &parts,
                 width,
                 sums: &mut sums,

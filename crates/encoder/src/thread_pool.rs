@@ -26,9 +26,9 @@ const PATIENCE: Duration = Duration::from_micros(100);
 /// What is done for a part: the numbers of the thread, the step and the part. The first error ends the pass.
 pub(crate) type Work = Box<dyn Fn(usize, usize, usize) -> Result<()> + Send + Sync>;
 
-/// The thread that calls [`Team::run`] and its helpers.
+/// The thread that calls [`ThreadPool::run`] and its helpers.
 #[derive(Debug)]
-pub(crate) struct Team {
+pub(crate) struct ThreadPool {
     shared: Arc<Shared>,
     helpers: Vec<JoinHandle<()>>,
 }
@@ -48,8 +48,8 @@ struct Order {
     stop: bool,
 }
 
-impl Team {
-    /// A team of `threads`, or of fewer where the system starts no more.
+impl ThreadPool {
+    /// A pool of `threads`, or of fewer where the system starts no more.
     pub fn new(threads: usize) -> Self {
         let shared = Arc::<Shared>::default();
         let helpers = (1..threads).map_while(|number| {
@@ -92,7 +92,7 @@ impl Team {
     }
 }
 
-impl Drop for Team {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
         lock(&self.shared.order).stop = true;
         self.shared.start.notify_all();
@@ -261,8 +261,8 @@ mod tests {
     fn a_step_begins_when_all_parts_of_the_one_before_are_done() {
         const PARTS: [usize; 5] = [3, 1, 0, 7, 2];
         for threads in 1..=4 {
-            let mut team = Team::new(threads);
-            assert_eq!(team.threads(), threads);
+            let mut pool = ThreadPool::new(threads);
+            assert_eq!(pool.threads(), threads);
             for _ in 0..if cfg!(miri) { 2 } else { 200 } {
                 let done: Arc<[AtomicUsize; PARTS.len()]> = Arc::default();
                 let seen = Arc::clone(&done);
@@ -274,7 +274,7 @@ mod tests {
                     seen[step].fetch_add(1, Ordering::Relaxed);
                     Ok(())
                 });
-                team.run(PARTS, work).unwrap();
+                pool.run(PARTS, work).unwrap();
                 let done: Vec<usize> = done.iter().map(|done| done.load(Ordering::Relaxed)).collect();
                 assert_eq!(done, PARTS);
             }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_part_that_fails_or_panics_keeps_nobody_waiting() {
-        let mut team = Team::new(3);
+        let mut pool = ThreadPool::new(3);
         for bad in 0..4 {
             for panics in [false, true] {
                 let work: Work = Box::new(move |_, step, part| {
@@ -296,12 +296,12 @@ mod tests {
                     }
                     Ok(())
                 });
-                match team.run([4, 4, 4], work) {
+                match pool.run([4, 4, 4], work) {
                     Err(Error::Panicked(message)) if panics => assert_eq!(message, "as tested"),
                     Err(Error::NoTokens) if !panics => {}
                     other => panic!("{other:?}"),
                 }
-                team.run([4, 4], Box::new(|_, _, _| Ok(()))).unwrap();
+                pool.run([4, 4], Box::new(|_, _, _| Ok(()))).unwrap();
             }
         }
     }
@@ -309,7 +309,7 @@ mod tests {
     #[test]
     fn sleeping_threads_wake() {
         const NAP: Duration = PATIENCE.saturating_mul(30);
-        let mut team = Team::new(2);
+        let mut pool = ThreadPool::new(2);
         for sleeper in 0..2 {
             thread::sleep(NAP);
             // Each of the two threads does a part of the first step, and one has to wait for the other.
@@ -323,7 +323,7 @@ mod tests {
                 }
                 Ok(())
             });
-            team.run([2, 3], work).unwrap();
+            pool.run([2, 3], work).unwrap();
         }
     }
 }
