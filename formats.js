@@ -1,6 +1,6 @@
 'use strict';
 
-const { toTraces } = require('./lib/formats/reader.js');
+const { toTraces } = require('./lib/formats.js');
 
 // A literal of names: Node.js finds the named exports of an ES-module import by reading this line.
 /** @type {typeof import('./formats.js')} */

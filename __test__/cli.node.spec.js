@@ -14,7 +14,6 @@ const { Scorer, TraceMemory } = require('..');
 const { readOptions } = require('../cli/options.js');
 const { createFormat } = require('../cli/formats.js');
 const { Ranking } = require('../cli/ranking.js');
-const { Reading } = require('../cli/reading.js');
 const { renderSummary, Summary } = require('../cli/summary.js');
 const { version } = require('../package.json');
 const { makeBreakdown } = require('./support/make-breakdown.js');
@@ -134,132 +133,56 @@ describe('other formats', () => {
     expect(stderr).toContain('2 traces scored');
   });
 
-  describe('read on another thread', () => {
+  test('from a file and from standard input are the same', async () => {
     const files = ['chat.jsonl', 'runs.traj.jsonl', 'session.jsonl', 'spans.jsonl'];
     const others = files.map((name) => fs.readFileSync(path.join(folder, name), 'utf8'));
     const atif = JSON.stringify(JSON.parse(fs.readFileSync(trajectory, 'utf8')));
     const bad = ['{"messages":[{"role":"nobody","content":""}]}', '{"messages":', '7', 'NaN', '{"a":[1,2]}'];
     const input = [...others, atif, ...bad, JSON.stringify(traces[0]), `[${atif},${atif}]`].join('\n');
+    const file = write('mixed', input);
+    const runs = [[file], ['-']].map(async (source, at) => {
+      const out = path.join(scratch, `of-${at}`);
+      const args = [NO_EMBEDDER, '--format', 'jsonl', '--explain', '--out', out, ...source];
+      const { code, stdout, stderr } = await kpScore(args, { input });
+      const told = (text) => text.replaceAll(file, 'stdin').replace(/ in \d.*second|of-\d/g, '');
+      return { code, stdout: told(stdout), stderr: told(stderr), out: fs.readFileSync(out, 'utf8') };
+    });
+    const [first, second] = await Promise.all(runs);
+    const timeless = ({ out, ...rest }) => ({ ...rest, out: out.replace(/"created_at":"[^"]*"/g, '') });
+    expect(timeless(second)).toEqual(timeless(first));
+    expect(first.code).toBe(1);
+    const rows = linesOf(first.stdout).map((row) => JSON.parse(row));
+    expect(new Set(rows.map(({ format }) => format).filter(Boolean)).size).toBe(6);
+  });
 
-    async function* chunksOf(text, size) {
-      const bytes = Buffer.from(text);
-      for (let at = 0; at < bytes.length; at += size) yield Buffer.from(bytes.subarray(at, at + size));
+  test('a trajectory that others refer to counts once, in whatever order they are named', async () => {
+    const directory = fs.mkdtempSync(path.join(scratch, 'referred-'));
+    const step = (result) => ({
+      step_id: 1,
+      source: 'user',
+      message: 'Ask',
+      observation: { results: [result] },
+    });
+    const refer = (name) => step({ subagent_trajectory_ref: [{ trajectory_path: name }] });
+    const make = (name, ...steps) => {
+      const file = path.join(directory, name);
+      fs.writeFileSync(
+        file,
+        JSON.stringify({ schema_version: 'ATIF-v1.8', session_id: name, agent: {}, steps }),
+      );
+      return file;
+    };
+    const first = make('first', refer('one'));
+    const second = make('second', refer('one'), refer('two'));
+    const [one, two] = [make('one', step({})), make('two', step({}))];
+    for (const files of [
+      [first, second, one, two],
+      [two, one, second, first],
+    ]) {
+      const found = await results([NO_EMBEDDER, ...files]);
+      const counts = files.map((file) => found.filter(({ source }) => source === file).length);
+      expect(counts.reduce((sum, count) => sum + count)).toBe(4);
     }
-
-    /** The items of inputs that one run reads, with the scores of their values. */
-    async function read(inputs, isLeast, isWritten = true) {
-      const settings = { quotes: true, isWritten, excerptLength: 20 };
-      const reading = new Reading(settings, { isLeast });
-      const scorer = new Scorer({ embedder: null });
-      const found = [];
-      for (const [text, size] of inputs) {
-        for await (const items of reading.read(chunksOf(text, size), { file: trajectory, size: null })) {
-          for (const { value, text, ...item } of items) {
-            const written = text ?? (item.error === undefined ? JSON.stringify(value) : undefined);
-            const scored = await scorer.explain(value).catch(({ message }) => message);
-            const hasContents = value?.steps?.some(({ content }) => content !== undefined) ?? false;
-            found.push({ item, scored, hasContents, written: written?.replace(/"created_at":"[^"]*"/, '') });
-          }
-        }
-      }
-      await reading.close();
-      return found;
-    }
-
-    test('they are the same, but for the contents that nothing reads', async () => {
-      const inputs = [
-        ['', 1],
-        [input, 100_000],
-        [input, 1000],
-        [JSON.stringify(traces[0]), 50],
-      ];
-      const [here, beside] = [await read(inputs, false), await read(inputs, true)];
-      const same = (found) => found.map(({ hasContents, ...rest }) => rest);
-      expect(same(beside)).toEqual(same(here));
-      const converted = (found) => found.filter(({ item: { known } }) => known !== undefined);
-      expect(new Set(converted(here).map(({ item: { format } }) => format)).size).toBe(5);
-      expect(converted(here).every(({ hasContents }) => hasContents)).toBe(true);
-      expect(converted(beside).some(({ hasContents }) => hasContents)).toBe(false);
-      const unwritten = (found) => same(found).map(({ written, ...rest }) => rest);
-      expect(unwritten(await read(inputs, true, false))).toEqual(unwritten(here));
-    });
-
-    test('more than may be handed over waits to be taken', async () => {
-      const one = '{"messages":[{"role":"user","content":"Ask"}]}\n';
-      const count = 5000;
-      const settings = { quotes: true, isWritten: false, excerptLength: 20 };
-      const reading = new Reading(settings, { isLeast: true });
-      const lines = [];
-      for await (const items of reading.read(chunksOf(one.repeat(count), 2 ** 16), { size: null })) {
-        for (const { line } of items) lines.push(line);
-      }
-      await reading.close();
-      expect(lines).toEqual(Array.from({ length: count }, (_, at) => at + 1));
-    });
-
-    test('a file that a trajectory refers to counts once, wherever it is read', async () => {
-      const directory = fs.mkdtempSync(path.join(scratch, 'referred-'));
-      const step = (result) => ({
-        step_id: 1,
-        source: 'user',
-        message: 'Ask',
-        observation: { results: [result] },
-      });
-      const make = (name, ...steps) => {
-        const file = path.join(directory, name);
-        fs.writeFileSync(
-          file,
-          JSON.stringify({ schema_version: 'ATIF-v1.8', session_id: name, agent: {}, steps }),
-        );
-        return file;
-      };
-      const refer = (name) => step({ subagent_trajectory_ref: [{ trajectory_path: name }] });
-      const files = [
-        [make('first', refer('one')), 0],
-        [make('second', refer('one'), refer('two')), null],
-        [make('third', refer('two')), 0],
-        [make('one', step({})), null],
-        [make('two', step({})), 0],
-      ];
-      const reading = new Reading({ quotes: true, isWritten: false, excerptLength: 20 }, { isLeast: true });
-      const counts = [];
-      for (const [file, size] of files) {
-        let count = 0;
-        for await (const items of reading.read(chunksOf(fs.readFileSync(file), 2 ** 16), { file, size })) {
-          for (const { error } of items) if (error === undefined) count++;
-        }
-        counts.push(count);
-      }
-      await reading.close();
-      expect(counts).toEqual([2, 2, 1, 0, 0]);
-    });
-
-    test('the command writes and tells the same', async () => {
-      const file = write('mixed', input);
-      const runs = [[file], ['-']].map(async (source, at) => {
-        const out = path.join(scratch, `of-${at}`);
-        const args = [NO_EMBEDDER, '--format', 'jsonl', '--explain', '--out', out, ...source];
-        const { code, stdout, stderr } = await kpScore(args, { input });
-        const told = (text) => text.replaceAll(file, 'stdin').replace(/ in \d.*second|of-\d/g, '');
-        return { code, stdout: told(stdout), stderr: told(stderr), out: fs.readFileSync(out, 'utf8') };
-      });
-      const [here, beside] = await Promise.all(runs);
-      const timeless = ({ out, ...rest }) => ({ ...rest, out: out.replace(/"created_at":"[^"]*"/g, '') });
-      expect(timeless(beside)).toEqual(timeless(here));
-      expect(here.code).toBe(1);
-      expect(linesOf(here.stdout).length).toBeGreaterThan(10);
-    });
-
-    test('a thread that ends does not keep the run waiting', async () => {
-      const settings = { quotes: true, isWritten: false, excerptLength: 20 };
-      const reading = new Reading(settings, { isLeast: true });
-      const endless = (async function* () {
-        for (;;) yield Buffer.from(`${atif}\n`);
-      })();
-      await expect(async () => {
-        for await (const _ of reading.read(endless, { size: null })) await reading.close();
-      }).rejects.toThrow('the thread that reads has ended');
-    });
   });
 
   test('a record of no format is named as one', async () => {
@@ -580,14 +503,15 @@ describe('inputs', () => {
   });
 
   test.each([
-    ['is an object that is no text', '{"toString":1,"valueOf":1,"length":1e9}'],
-    ['is nested 5,000 deep', '['.repeat(5000) + ']'.repeat(5000)],
-    ['is nested 1,000,000 deep', '['.repeat(1e6) + ']'.repeat(1e6)],
-    ['is an object nested 100,000 deep', `${'{"a":'.repeat(1e5)}1${'}'.repeat(1e5)}`],
-  ])('a field that %s costs no other trace', async (_, hostile) => {
+    ['is an object that is no text', true, '{"toString":1,"valueOf":1,"length":1e9}'],
+    ['is nested 900 deep', true, '['.repeat(900) + ']'.repeat(900)],
+    ['is nested 5,000 deep', false, '['.repeat(5000) + ']'.repeat(5000)],
+    ['is nested 1,000,000 deep', false, '['.repeat(1e6) + ']'.repeat(1e6)],
+    ['is an object nested 100,000 deep', false, `${'{"a":'.repeat(1e5)}1${'}'.repeat(1e5)}`],
+  ])('a field that %s costs no other trace', async (_, isRead, hostile) => {
     const { metadata } = one;
     const put = (fields) => JSON.stringify({ ...one, ...fields }).replace('"HERE"', () => hostile);
-    const bad = [
+    const broken = [
       { task: { objective: 'HERE' } },
       { metadata: 'HERE' },
       { metadata: { ...metadata, success: 'HERE' } },
@@ -595,22 +519,30 @@ describe('inputs', () => {
       { steps: 'HERE' },
     ];
     // Fields that the score does not depend on may hold anything.
-    const good = [{ id: 'HERE' }, { metadata: { ...metadata, tags: 'HERE' } }, { extra: 'HERE' }];
-    const input = [...bad, ...good].map((fields) => `${put(fields)}\n${put({})}\n`).join('');
+    const harmless = [{ id: 'HERE' }, { metadata: { ...metadata, tags: 'HERE' } }, { extra: 'HERE' }];
+    const input = [...broken, ...harmless].map((fields) => `${put(fields)}\n${put({})}\n`).join('');
     const files = ['out.jsonl', 'report.html'].map((name) => path.join(scratch, name));
     const { code, stderr, stdout } = await kpScore(
       [NO_EMBEDDER, '--format', 'json', '--out', files[0], '--report', files[1]],
       { input },
     );
-    const named = linesOf(stderr).filter((line) => /^stdin:\d+: trace\./.test(line));
-    expect(named.map((line) => Number(line.split(':')[1]))).toEqual([1, 3, 5, 7, 9]);
+    const places = (pattern) =>
+      linesOf(stderr)
+        .filter((line) => pattern.test(line))
+        .map((line) => Number(line.split(':')[1]));
+    const all = Array.from({ length: 16 }, (_, at) => at + 1);
+    const odd = all.filter((line) => line % 2 === 1);
+    // A record that is nested more than 1,000 deep is not read at all.
+    const bad = isRead ? odd.slice(0, broken.length) : odd;
+    expect(places(isRead ? /^stdin:\d+: trace\./ : /^stdin:\d+: it is nested too deeply$/)).toEqual(bad);
     expect(code).toBe(1);
     const { results, summary } = JSON.parse(stdout);
-    expect(results.map(({ line }) => line)).toEqual([2, 4, 6, 8, 10, 11, 12, 13, 14, 15, 16]);
-    expect(summary).toMatchObject({ scored: 11, bad: 5 });
+    const good = all.filter((line) => !bad.includes(line));
+    expect(results.map(({ line }) => line)).toEqual(good);
+    expect(summary).toMatchObject({ scored: good.length, bad: bad.length });
     const written = linesOf(fs.readFileSync(files[0], 'utf8'));
-    expect(written).toHaveLength(11);
-    expect(written.filter((line) => line.includes(hostile))).toHaveLength(3);
+    expect(written).toHaveLength(good.length);
+    expect(written.filter((line) => line.includes(hostile))).toHaveLength(good.length - 8);
   });
 
   test('bad elements are named by their index', async () => {

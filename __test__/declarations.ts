@@ -7,7 +7,7 @@ import type * as declared from '../index.js';
 import type * as cleanText from '../lib/clean/text.js';
 import type * as cleanTrace from '../lib/clean/trace.js';
 import type * as embedder from '../lib/embedder.js';
-import type * as formats from '../lib/formats/reader.js';
+import type * as formats from '../lib/formats.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as scoring from '../lib/scoring.js';
 import type * as conformance from '../lib/store/conformance.js';

@@ -9,7 +9,6 @@ const fc = require('fast-check');
 
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
-const { TraceReader } = require('../lib/formats/reader.js');
 const { readTraces, root, sharedTraces } = require('./support/paths.js');
 
 const folder = path.join(__dirname, 'formats');
@@ -28,23 +27,6 @@ async function tracesOf(input, options) {
   return (await read(input, options)).map(({ error, trace }) => {
     if (error) throw error;
     return trace;
-  });
-}
-
-/** What scores, names and counts the traces of some values, read whole or in outline. */
-function essenceOf(values, options) {
-  const reader = new TraceReader(options);
-  const records = values.map((value, index) => ({ line: null, index, size: 10, value }));
-  const items = [...records.flatMap((record) => [...reader.read(record)]), ...reader.end()];
-  return items.map(({ value, known, ...rest }) => {
-    if (known === undefined) return rest;
-    const { id, metadata, task, steps, outcome } = value;
-    const { success, task_domain, framework, imported } = metadata;
-    return {
-      ...{ ...rest, id, known, success, task_domain, framework, imported, objective: task.objective },
-      steps: steps.map(({ step_id, type, tool }) => [step_id, type, tool]),
-      confidence: outcome.confidence,
-    };
   });
 }
 
@@ -190,27 +172,6 @@ describe('atif', () => {
       });
       // Nobody knows which folder it is in.
       expect(idsOf(await read(fs.createReadStream(file)))).toEqual(['main']);
-    });
-
-    test('counts none twice, in whatever order they are named', async () => {
-      const first = write('both/trajectory.json', trajectoryOf('main', to('sub.json')));
-      const second = write('both/sub.json', trajectoryOf('sub'));
-      write('both/result.json', { verifier_result: { rewards: { reward: 1 } } });
-      for (const order of [
-        [first, second],
-        [second, first],
-      ]) {
-        const files = new Map();
-        const items = order.flatMap((file) => {
-          const value = JSON.parse(fs.readFileSync(file, 'utf8'));
-          return [...new TraceReader({ file, files }).read({ line: 1, index: null, size: 1, value })];
-        });
-        const found = items.map(({ value, known }) => [value.metadata.imported.trajectory_id, known.success]);
-        expect(found.sort()).toEqual([
-          ['main', true],
-          ['sub', false],
-        ]);
-      }
     });
 
     test('takes one that is there already, and names one that is broken', async () => {
@@ -1180,7 +1141,7 @@ describe('otel', () => {
     expect(results.pop().trace.task.objective).toBe('Hello');
     expect(results.map(({ error }) => error.message)).toEqual(
       ['[0]', '[1]'].map(() =>
-        expect.stringMatching(/^not otel: (it is nested too deeply|a span has no traceId)$/),
+        expect.stringMatching(/^(it is nested too deeply|not otel: a span has no traceId)$/),
       ),
     );
   });
@@ -1235,8 +1196,6 @@ describe('what every format has in common', () => {
     const [first, second] = [await ids(chat('a')), await ids(chat('b'))];
     expect(await ids(chat('a'))).toEqual(first);
     expect(second).not.toEqual(first);
-    // The contents that it is made of are there in outline too.
-    expect(essenceOf([chat('a')], { isOutline: true })).toMatchObject([{ id: first[0] }]);
     expect(new Set(await ids(trajectory)).size).toBe(2);
   });
 
@@ -1332,30 +1291,7 @@ describe('what every format has in common', () => {
     ]);
   });
 
-  test('an outline has no contents, and scores the same', async () => {
-    const scorer = new Scorer({ embedder: null });
-    const event = (content, type) => ({ type, sessionId: 'a', message: { content } });
-    const values = [
-      event('Hello', 'user'),
-      event([{ type: 'tool_use', id: '1', name: 'mcp__files__read', input: { path: '/' } }], 'assistant'),
-      event([{ type: 'tool_result', tool_use_id: '1', content: 'Error: no' }], 'user'),
-      event('I stop.', 'assistant'),
-    ];
-    const [outline, whole] = [true, false].map((isOutline) => {
-      const reader = new TraceReader({ isOutline });
-      for (const value of values) reader.read({ line: 1, index: null, size: 1, value });
-      return [...reader.end()][0].value;
-    });
-    expect(outline.steps).toEqual([
-      { step_id: 0, type: 'tool_call', tool: { name: 'mcp__files__read', mcp_server: 'files' } },
-      { step_id: 1, type: 'error_recovery' },
-      { step_id: 2, type: 'thought' },
-    ]);
-    expect(await scorer.explain(outline)).toEqual(await scorer.explain(whole));
-    expect(whole.steps[0]).toMatchObject({ input: { path: '/' } });
-  });
-
-  test('whatever is changed in a record, it becomes traces that can be scored, or an error, and the same in outline', async () => {
+  test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
     const records = ['chat.jsonl', 'ai-sdk.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));
@@ -1406,7 +1342,6 @@ describe('what every format has in common', () => {
               expect(await scorer.evaluateValue(JSON.parse(JSON.stringify(trace)))).toBeGreaterThanOrEqual(0);
             }
           }
-          expect(essenceOf(values, { format, isOutline: true })).toEqual(essenceOf(values, { format }));
         },
       ),
       { numRuns: 700 },
@@ -1490,20 +1425,12 @@ describe('what every format has in common', () => {
       let deep = [];
       for (let depth = 0; depth < 50_000; depth++) deep = [deep];
       const values = [...make(deep, [], 'a'), ...make('Hello', [], 'b')];
-      expect(essenceOf(values, { isOutline: true })).toEqual(essenceOf(values, {}));
       const found = await read(values);
-      const [first, refused] = found
-        .map(({ error, trace }) => error?.message ?? trace?.task.objective)
-        .sort();
-      expect({
-        first,
-        names: refused.includes(`not ${format}: `),
-        ends: refused.endsWith('nested too deeply'),
-      }).toEqual({
-        first: 'Hello',
-        names: true,
-        ends: true,
-      });
+      const told = found.map(({ error, trace }) => error?.message ?? trace.task.objective).sort();
+      // JSON in an attribute of a span that cannot be read is text.
+      const deepest =
+        format === 'otel' ? expect.stringMatching(/^\[{"role":"user"/) : 'it is nested too deeply';
+      expect(told).toEqual(['Hello', deepest]);
       expect(found).toHaveLength(2);
     });
 

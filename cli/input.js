@@ -4,7 +4,6 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { addAbortSignal } = require('node:stream');
 
-const { readText } = require('../lib/formats/encoding.js');
 const { decompress } = require('./gzip.js');
 
 const READ_SIZE = 256 * 1024;
@@ -60,37 +59,51 @@ function isSameFile(one, other) {
 }
 
 /**
- * The text of a file or of standard input in UTF-8, decompressed where it begins as gzip does, without a byte order mark.
+ * The contents of a file or of standard input, decompressed where they begin as gzip does.
  *
  * @param {string} source a path, or `-`
  * @param {{ size: number | null, signal: AbortSignal, onRead: (bytes: number) => void }} options `size` is that of an ordinary file,
  * null of any other; `signal` ends it, without an error; `onRead` gets the numbers of bytes that are read, compressed ones too
  * @returns {AsyncGenerator<Buffer>}
- * @throws {Error} if it is a directory or no text; the message says what to do about it
+ * @throws {Error} if it is a directory; the message says what to do about it
  */
 async function* readChunks(source, { size, signal, onRead }) {
-  const file = source === STDIN ? [] : [source];
   if (statOf(source)?.isDirectory()) {
-    const files = path.join(...file, '*.jsonl');
+    const files = path.join(...namesOf(source), '*.jsonl');
     throw new Error(`it is a directory (EISDIR): name the files in it, such as ${files}`);
   }
-  const text = (/** @type {AsyncIterable<Buffer> | Iterable<Buffer>} */ stream) =>
-    readText(decompress(counted(stream, onRead)), (what, program) => {
-      const names = file.map((name) => (/\s/.test(name) ? `"${name}"` : name));
-      return new Error(`it is ${what}: use ${[program, ...names].join(' ')} | kp-score`);
-    });
+  const contents = (/** @type {AsyncIterable<Buffer> | Iterable<Buffer>} */ stream) =>
+    decompress(counted(stream, onRead));
   const isSmall = source !== STDIN && size !== null && size <= READ_SIZE;
   const small = isSmall ? readSmall(source) : undefined;
-  if (small !== undefined) return yield* text([small]);
+  if (small !== undefined) return yield* contents([small]);
   const raw = source === STDIN ? process.stdin : fs.createReadStream(source, { highWaterMark: READ_SIZE });
   addAbortSignal(signal, raw);
   try {
-    yield* text(raw);
+    yield* contents(raw);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
     raw.destroy();
   }
+}
+
+/**
+ * The path of an input, as far as it has one.
+ *
+ * @param {string} source
+ */
+const namesOf = (source) => (source === STDIN ? [] : [source]);
+
+/**
+ * What is wrong with an input that is no text, and what to do about it.
+ *
+ * @param {string} source
+ * @param {import('../lib/binding.js').NativeForeign} foreign
+ */
+function foreignInput(source, { what, program }) {
+  const names = namesOf(source).map((name) => (/\s/.test(name) ? `"${name}"` : name));
+  return new Error(`it is ${what}: use ${[program, ...names].join(' ')} | kp-score`);
 }
 
 /**
@@ -149,4 +162,4 @@ function statOf(source) {
   }
 }
 
-module.exports = { isSameFile, nameOf, readChunks, STDIN, statOf, targetOf, totalSize };
+module.exports = { foreignInput, isSameFile, nameOf, readChunks, STDIN, statOf, targetOf, totalSize };

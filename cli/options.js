@@ -5,7 +5,7 @@
 const { parseArgs } = require('node:util');
 
 const { LEVELS } = require('../lib/clean/options.js');
-const { FORMAT_NAMES, NATIVE } = require('../lib/formats/reader.js');
+const { FORMAT_NAMES, NATIVE } = require('../lib/format-names.js');
 const { CommandError, EXIT } = require('./errors.js');
 const { isSameFile, nameOf, STDIN } = require('./input.js');
 

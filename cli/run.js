@@ -16,13 +16,11 @@ const { version } = require('../package.json');
 const { BUILT_IN, closestTo } = require('./domains.js');
 const { CommandError, EXIT, reasonOf } = require('./errors.js');
 const { createFormat, place } = require('./formats.js');
-const { isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
+const { foreignInput, isSameFile, nameOf, readChunks, STDIN, statOf, totalSize } = require('./input.js');
 const { FileLock, OutputFile, requireRoomFor, StandardOutput } = require('./output.js');
 const { cut } = require('./report/text.js');
 const { KnownTraces } = require('./known.js');
-const { isObject } = require('../lib/formats/mapping.js');
-const { NATIVE } = require('../lib/formats/reader.js');
-const { DEFAULT_LIMIT } = require('../lib/formats/records.js');
+const { NATIVE } = require('../lib/format-names.js');
 const { Ranking } = require('./ranking.js');
 const { Reading } = require('./reading.js');
 const { setMetadata } = require('./splice.js');
@@ -39,7 +37,7 @@ const { InFlight } = require('./in-flight.js');
 
 /** @typedef {InstanceType<typeof OutputFile>} File */
 
-/** @typedef {import('../lib/formats/reader.js').Item} Item */
+/** @typedef {import('./reading.js').Item} Item */
 
 /** @typedef {Omit<Result, 'kept' | 'isNearDuplicate'>} Scored */
 
@@ -60,6 +58,7 @@ const ALL_KNOWN = { success: true, confidence: true };
 
 /** How many traces are in flight: enough for every core, and little memory however many there are. */
 const MAX_IN_FLIGHT = 64;
+const MOST_BYTES_IN_FLIGHT = 64 * 1024 * 1024;
 
 /** How many bad lines are named, unless all are asked for. */
 const MAX_NAMED = 20;
@@ -200,18 +199,10 @@ class Run {
     this.#threshold = threshold;
     this.#replaced =
       out !== null && sources.some((source) => isSameFile(source, out)) ? (statOf(out) ?? null) : null;
-    this.#reading = this.#createReading();
+    const { confidence, domain, from, success } = options;
+    this.#reading = new Reading({ format: from, success, confidence, domain });
     // Without files to write, the results would reach no reader.
     this.#stdout = new StandardOutput(() => this.#hasFiles || this.#stop.abort());
-  }
-
-  #createReading() {
-    const { clean, confidence, domain, dropped, embedder, from, novelty, out, success } = this.#options;
-    const isWritten = out !== null || dropped !== null;
-    const given = { format: from, success, confidence, domain };
-    const settings = { ...given, quotes: clean === null, isWritten, excerptLength: EXCERPT_LENGTH };
-    // What is compared or cleaned is all of a trace.
-    return new Reading(settings, { isLeast: embedder === null && novelty !== 'lexical' && clean === null });
   }
 
   /** The scorer; there is one as soon as the run is prepared. */
@@ -254,7 +245,6 @@ class Run {
       this.#messages.stopProgress();
       for (const file of this.#files()) await file.discard();
       await this.#ranking?.remove().catch(() => {});
-      await this.#reading.close();
       this.#lock?.release();
       await this.#connection?.close();
     }
@@ -450,7 +440,7 @@ class Run {
 
   async #score() {
     this.#summary.begin();
-    const inFlight = new InFlight({ maxPieces: MAX_IN_FLIGHT, maxBytes: DEFAULT_LIMIT });
+    const inFlight = new InFlight({ maxPieces: MAX_IN_FLIGHT, maxBytes: MOST_BYTES_IN_FLIGHT });
     for (const source of this.#options.sources) {
       if (this.#stop.signal.aborted) break;
       try {
@@ -478,8 +468,9 @@ class Run {
       failure = error;
     });
     const name = nameOf(source);
-    const input = { file: source === STDIN ? undefined : source, size };
-    for await (const items of this.#reading.read(text, input)) {
+    const file = source === STDIN ? undefined : source;
+    const read = this.#reading.read(text, file, (foreign) => foreignInput(source, foreign));
+    for await (const items of read) {
       for (const item of items) {
         // Interrupted, it may end in the middle of a trace.
         if (signal.aborted) break;
@@ -573,7 +564,7 @@ class Run {
     const domain = trace?.metadata?.task_domain ?? 'default';
     const success = trace?.metadata?.success;
     const objective = shown?.task?.objective;
-    const isForeign = format === null && isObject(trace);
+    const isForeign = format === null && trace !== null && typeof trace === 'object' && !Array.isArray(trace);
     // Anything else makes no trace, and turning it into text may fail.
     const excerpt = typeof objective === 'string' ? cut(objective, EXCERPT_LENGTH) : '';
     return async () => {

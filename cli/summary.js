@@ -2,8 +2,7 @@
 
 // The figures of a run, in bounded memory however many traces there are.
 
-const { DEFAULT_OUTCOME } = require('../lib/formats/mapping.js');
-const { NATIVE } = require('../lib/formats/reader.js');
+const { NATIVE } = require('../lib/format-names.js');
 const { SIMILARITY } = require('./report/duplicates.js');
 const { Histogram, SCORE_BINS } = require('./report/statistics.js');
 const { copyOf, cut } = require('./report/text.js');
@@ -252,14 +251,13 @@ function knownWords(number, known) {
  * @param {Figures} figures
  */
 function unknownWords({ unknownSuccess, unknownConfidence }) {
-  const { confidence } = DEFAULT_OUTCOME;
   const words = [];
   if (unknownSuccess > 0) {
     words.push(`success not known of ${count(unknownSuccess, 'trace')}, scored as failed: see --success`);
   }
   if (unknownConfidence > 0) {
     words.push(
-      `confidence not known of ${count(unknownConfidence, 'trace')}, scored as ${confidence}: see --confidence`,
+      `confidence not known of ${count(unknownConfidence, 'trace')}, scored as 0.5: see --confidence`,
     );
   }
   return words.map((text, at) => row(at === 0 ? 'outcome' : '', text));

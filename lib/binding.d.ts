@@ -73,6 +73,12 @@ export declare class NativeKnownTraces {
   find(trace: unknown): NativeLookedUp | null
 }
 
+/** Which files were read, for the readers of inputs that belong together. */
+export declare class NativeReadFiles {
+  /** None yet. */
+  constructor()
+}
+
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
   /**
@@ -174,6 +180,22 @@ export declare class NativeTraceMemory {
   snapshot(): NativeSnapshot
   /** The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled. */
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeTraceMemory>
+}
+
+/** Reads one input: bytes as they come, or values. */
+export declare class NativeTraceReader {
+  /** A reader of one input. */
+  constructor(settings: NativeReadSettings, files?: NativeReadFiles | undefined | null)
+  /** Takes the next bytes; returns what the input is if it is no text that can be read. */
+  push(bytes: Uint8Array): NativeForeign | null
+  /** Ends the bytes, as `push` does. */
+  finish(): NativeForeign | null
+  /** What some of the records came to; null if all were read that are there. */
+  next(): NativeItem[] | null
+  /** What a value came to, which is given in JSON and at this position of an array. */
+  read(json: string, index?: number | undefined | null): Array<NativeItem>
+  /** Ends the input: what is left comes from `next`. */
+  end(): void
 }
 
 /** What is known of all traces of a store together; see `cache::traces::statistics`. */
@@ -421,6 +443,42 @@ export interface NativeFindingWords {
   draws: Float64Array
 }
 
+/** An input that is no text that can be read. */
+export interface NativeForeign {
+  /** What it is. */
+  what: string
+  /** The program that makes text of it. */
+  program: string
+}
+
+/** What a record came to: a trace, or why there is none. */
+export interface NativeItem {
+  /** The line on which it begins, from 1. */
+  line: number | null
+  /** The position in the array that it is an element of, from 0. */
+  index: number | null
+  /** Its size in the input, in bytes. */
+  size: number
+  /** Null if no format recognises the record. */
+  format: import('../formats.js').FormatName | null | null
+  /** The trace in JSON; null if there is none, or the record is a value of JavaScript as it is. */
+  json: string | null
+  /** What of the outcome is known, of a trace that was converted. */
+  known: NativeKnown | null
+  /** What is wrong. */
+  error: string | null
+  /** Why there is no trace: the records are not of a conversation. */
+  skipped: string | null
+}
+
+/** What of a trace's outcome is known. */
+export interface NativeKnown {
+  /** Whether the success is known. */
+  success: boolean
+  /** Whether the confidence is known. */
+  confidence: boolean
+}
+
 /** A trace as it is looked up. */
 export interface NativeLookedUp {
   /** What the same trace has in common, in hexadecimal digits. */
@@ -495,6 +553,20 @@ export interface NativeProfile {
   toolDiversity: number
   /** Weight of the outcome. */
   outcome: number
+}
+
+/** What is known of an input. */
+export interface NativeReadSettings {
+  /** The format of every record; without it, each is recognised by what is in it. */
+  format?: string
+  /** Whether the agents succeeded. */
+  success?: boolean
+  /** How sure the agents are of their results. */
+  confidence?: number
+  /** `metadata.task_domain` */
+  domain?: string
+  /** The path of the input. */
+  file?: string
 }
 
 /** How often a type was found. */

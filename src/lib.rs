@@ -7,6 +7,7 @@ mod embedder;
 mod engine;
 mod error;
 mod file_lock;
+mod formats;
 mod json;
 mod known_traces;
 mod packed_traces;

@@ -23,7 +23,8 @@ import fc from 'fast-check';
 
 const require = createRequire(import.meta.url);
 const { VectorCache } = require('../..');
-const { FORMAT_NAMES, NATIVE, toTraces } = require('../../lib/formats/reader.js');
+const { FORMAT_NAMES, NATIVE } = require('../../lib/format-names.js');
+const { toTraces } = require('../../formats.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 

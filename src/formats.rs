@@ -1,0 +1,232 @@
+//! What agents write, read for JavaScript.
+
+use std::collections::VecDeque;
+
+use napi::{Error, bindgen_prelude::Utf16String};
+use napi_derive::napi;
+
+use knowledgepulse_formats::{
+    Context, Files, FormatName, Given,
+    encoding::Foreign,
+    reader::{Content, Item, Settings, TraceReader},
+    records::{Record, Records},
+};
+use knowledgepulse_json::{Text, parse_str};
+
+use crate::error::Result;
+
+/// So many bytes of input are read in one call, or a record.
+const BATCH_SIZE: u64 = 64 * 1024;
+
+/// What is known of an input.
+#[napi(object, object_to_js = false)]
+pub struct NativeReadSettings {
+    /// The format of every record; without it, each is recognised by what is in it.
+    pub format: Option<String>,
+    /// Whether the agents succeeded.
+    pub success: Option<bool>,
+    /// How sure the agents are of their results.
+    pub confidence: Option<f64>,
+    /// `metadata.task_domain`
+    pub domain: Option<String>,
+    /// The path of the input.
+    pub file: Option<String>,
+}
+
+/// An input that is no text that can be read.
+#[napi(object, object_from_js = false)]
+pub struct NativeForeign {
+    /// What it is.
+    pub what: String,
+    /// The program that makes text of it.
+    pub program: String,
+}
+
+/// What a record came to: a trace, or why there is none.
+#[napi(object, object_from_js = false, use_nullable = true)]
+pub struct NativeItem {
+    /// The line on which it begins, from 1.
+    pub line: Option<f64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<f64>,
+    /// Its size in the input, in bytes.
+    pub size: f64,
+    /// Null if no format recognises the record.
+    #[napi(ts_type = "import('../formats.js').FormatName | null")]
+    pub format: Option<&'static str>,
+    /// The trace in JSON; null if there is none, or the record is a value of JavaScript as it is.
+    pub json: Option<String>,
+    /// What of the outcome is known, of a trace that was converted.
+    pub known: Option<NativeKnown>,
+    /// What is wrong.
+    pub error: Option<Utf16String>,
+    /// Why there is no trace: the records are not of a conversation.
+    pub skipped: Option<Utf16String>,
+}
+
+/// What of a trace's outcome is known.
+#[napi(object, object_from_js = false)]
+pub struct NativeKnown {
+    /// Whether the success is known.
+    pub success: bool,
+    /// Whether the confidence is known.
+    pub confidence: bool,
+}
+
+/// Which files were read, for the readers of inputs that belong together.
+#[napi]
+pub struct NativeReadFiles(Files);
+
+#[napi]
+impl NativeReadFiles {
+    /// None yet.
+    #[napi(constructor, catch_unwind)]
+    #[allow(clippy::new_without_default)] // For JavaScript alone.
+    pub fn new() -> Self {
+        Self(Files::default())
+    }
+}
+
+/// Reads one input: bytes as they come, or values.
+#[napi]
+pub struct NativeTraceReader {
+    records: Records,
+    reader: TraceReader,
+    items: VecDeque<Item>,
+}
+
+#[napi]
+impl NativeTraceReader {
+    /// A reader of one input.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(settings: NativeReadSettings, files: Option<&NativeReadFiles>) -> Result<Self> {
+        let NativeReadSettings {
+            format,
+            success,
+            confidence,
+            domain,
+            file,
+        } = settings;
+        let format = format.map(|name| {
+            let format = FormatName::from_name(&name);
+            format.ok_or_else(|| Error::from_reason(format!("{name} is no format")))
+        });
+        let settings = Settings {
+            format: format.transpose()?,
+            given: Given {
+                success,
+                confidence,
+                domain,
+            },
+            context: Context {
+                file: file.map(Into::into),
+                files: files.map(|files| files.0.clone()).unwrap_or_default(),
+            },
+        };
+        Ok(Self {
+            records: Records::default(),
+            reader: TraceReader::new(settings),
+            items: VecDeque::new(),
+        })
+    }
+
+    /// Takes the next bytes; returns what the input is if it is no text that can be read.
+    #[napi(catch_unwind, ts_return_type = "NativeForeign | null")]
+    pub fn push(&mut self, bytes: &[u8]) -> Option<NativeForeign> {
+        self.records.push(bytes).err().map(foreign)
+    }
+
+    /// Ends the bytes, as `push` does.
+    #[napi(catch_unwind, ts_return_type = "NativeForeign | null")]
+    pub fn finish(&mut self) -> Option<NativeForeign> {
+        self.records.finish().err().map(foreign)
+    }
+
+    /// What some of the records came to; null if all were read that are there.
+    #[napi(catch_unwind, ts_return_type = "NativeItem[] | null")]
+    pub fn next(&mut self) -> Option<Vec<NativeItem>> {
+        let mut is_over = true;
+        if self.items.is_empty() {
+            let mut size = 0;
+            while size < BATCH_SIZE
+                && let Some(record) = self.records.next()
+            {
+                is_over = false;
+                size += record.size;
+                self.items.extend(self.reader.read(record));
+            }
+        }
+        let items = self.take();
+        (!is_over || !items.is_empty()).then_some(items)
+    }
+
+    /// What a value came to, which is given in JSON and at this position of an array.
+    #[napi(catch_unwind)]
+    pub fn read(&mut self, json: String, index: Option<f64>) -> Vec<NativeItem> {
+        let content = parse_str(&json).map(|value| (value, None));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is an index.
+        let index = index.map(|index| index as u64);
+        let record = Record {
+            line: None,
+            index,
+            size: 0,
+            content: content.map_err(|error| error.to_string()),
+        };
+        self.reader.read(record).into_iter().map(native).collect()
+    }
+
+    /// Ends the input: what is left comes from `next`.
+    #[napi(catch_unwind)]
+    pub fn end(&mut self) {
+        self.items.extend(self.reader.end());
+    }
+
+    /// Some of the items that wait.
+    fn take(&mut self) -> Vec<NativeItem> {
+        let mut size = 0;
+        let mut items = Vec::new();
+        while size < BATCH_SIZE
+            && let Some(item) = self.items.pop_front()
+        {
+            size += item.size;
+            items.push(native(item));
+        }
+        items
+    }
+}
+
+fn foreign(Foreign { what, program }: Foreign) -> NativeForeign {
+    NativeForeign {
+        what: what.to_owned(),
+        program: program.to_owned(),
+    }
+}
+
+fn native(item: Item) -> NativeItem {
+    #[allow(clippy::cast_precision_loss)] // No input has 2^53 bytes.
+    let number = |number: u64| number as f64;
+    let mut found = NativeItem {
+        line: item.line.map(number),
+        index: item.index.map(number),
+        size: number(item.size),
+        format: item.format.map(FormatName::name),
+        json: None,
+        known: None,
+        error: None,
+        skipped: None,
+    };
+    let utf_16 = |text: Text| text.units().collect::<Vec<u16>>().into();
+    match item.content {
+        Content::Converted(trace, known) => {
+            found.json = Some(trace.to_json());
+            found.known = Some(NativeKnown {
+                success: known.success,
+                confidence: known.confidence,
+            });
+        }
+        Content::Plain(_, text) => found.json = text,
+        Content::Wrong(reason) => found.error = Some(utf_16(reason)),
+        Content::Skipped(reason) => found.skipped = Some(utf_16(reason)),
+    }
+    found
+}
