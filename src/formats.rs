@@ -9,7 +9,7 @@ use knowledgepulse_formats::{
     Context, Files, FormatName, Given,
     encoding::Foreign,
     reader::{Content, Item, Settings, TraceReader},
-    records::{Record, Records},
+    records::{Record, Records, reason_of},
 };
 use knowledgepulse_json::{Text, parse_str};
 
@@ -170,7 +170,7 @@ impl NativeTraceReader {
             line: None,
             index,
             size: 0,
-            content: content.map_err(|error| error.to_string()),
+            content: content.map_err(|error| reason_of(&error)),
         };
         self.reader.read(record).into_iter().map(native).collect()
     }

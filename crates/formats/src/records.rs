@@ -11,7 +11,7 @@ use std::{
     task::{Poll, Waker},
 };
 
-use knowledgepulse_json::{Value, parse_str, trim};
+use knowledgepulse_json::{ParseError, Value, parse_str, trim};
 use memchr::{memchr, memchr_iter};
 
 use crate::{
@@ -172,12 +172,21 @@ fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
             let text = trim(text);
             match parse_str(text) {
                 Ok(value) => Ok((value, Some(text.to_owned()))),
-                Err(error) if error.is_too_deep() => Err("it is nested too deeply".into()),
-                Err(error) => Err(format!("not JSON: {error}")),
+                Err(error) => Err(reason_of(&error)),
             }
         }
     };
     Parsed { size, content }
+}
+
+/// What is wrong with a text that is not read as JSON.
+#[must_use]
+pub fn reason_of(error: &ParseError) -> String {
+    if error.is_too_deep() {
+        "it is nested too deeply".into()
+    } else {
+        format!("not JSON: {error}")
+    }
 }
 
 const CUT_OFF: &str = "not JSON: it is cut off";
