@@ -489,7 +489,8 @@ describe('--clean', () => {
     expect({ code, lines: stderr.match(/^stdin:\d+: .*/gm) }).toEqual({
       code: 1,
       lines: [
-        ...['stdin:4: not JSON', 'stdin:5: not JSON'],
+        'stdin:4: not JSON: no comma or bracket after a field at byte 23',
+        'stdin:5: not JSON: no value at byte 0',
         'stdin:6: not openai-chat: messages[0]: a message has a role that is not known',
         expect.stringMatching(
           /^stdin:7: trace is nested deeper than 256 levels, at trace\.deep\["\[REDACTED:email\]"\]\[0\]/,
