@@ -2,14 +2,8 @@
 
 use napi_derive::napi;
 
-use knowledgepulse_index::{
-    memory::{Basis, Nearest},
-    traces::explain::ExplainedWord,
-};
-use knowledgepulse_score::{
-    Breakdown,
-    overrides::{Override, Rule},
-};
+use knowledgepulse_index::{memory::Nearest, traces::explain::ExplainedWord};
+use knowledgepulse_score::{Breakdown, overrides::Override};
 
 /// A score and what it is made of; see `ScoreBreakdown` in index.d.ts.
 #[napi(object, object_from_js = false, use_nullable = true)]
@@ -144,12 +138,7 @@ impl From<Breakdown> for NativeBreakdown {
             ],
             composite,
             overrides: overrides.into_iter().map(NativeOverride::from).collect(),
-            novelty_basis: match novelty.basis {
-                Basis::Memory => "cache",
-                Basis::EmptyMemory => "empty-cache",
-                Basis::NoEmbedder => "no-embedder",
-                Basis::Given => "given",
-            },
+            novelty_basis: novelty.basis.name(),
             nearest: novelty.nearest.map(NativeNearest::from),
             tokens: reading
                 .and_then(|reading| reading.tokens)
@@ -162,12 +151,7 @@ impl From<Breakdown> for NativeBreakdown {
 impl From<Override> for NativeOverride {
     fn from(applied: Override) -> Self {
         Self {
-            rule: match applied.rule {
-                Rule::SingleThought => "single-thought",
-                Rule::RecoveryBonus => "recovery-bonus",
-                Rule::SingleToolPenalty => "single-tool-penalty",
-                Rule::Clamp => "clamp",
-            },
+            rule: applied.rule.name(),
             before: applied.before,
             after: applied.after,
         }

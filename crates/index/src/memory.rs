@@ -30,6 +30,40 @@ pub enum Basis {
     NoEmbedder,
     /// Whoever asked for the score gave the novelty.
     Given,
+    /// A comparison with a store elsewhere.
+    Store,
+    /// The store elsewhere had nothing to compare with.
+    EmptyStore,
+}
+
+impl Basis {
+    const ALL: [Self; 6] = [
+        Self::Memory,
+        Self::EmptyMemory,
+        Self::NoEmbedder,
+        Self::Given,
+        Self::Store,
+        Self::EmptyStore,
+    ];
+
+    /// Returns what a breakdown calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "cache",
+            Self::EmptyMemory => "empty-cache",
+            Self::NoEmbedder => "no-embedder",
+            Self::Given => "given",
+            Self::Store => "store",
+            Self::EmptyStore => "empty-store",
+        }
+    }
+
+    /// Returns the basis of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|basis| basis.name() == name)
+    }
 }
 
 /// The novelty of a trace, and what it rests on.

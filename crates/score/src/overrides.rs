@@ -23,6 +23,32 @@ pub enum Rule {
     Clamp,
 }
 
+impl Rule {
+    const ALL: [Self; 4] = [
+        Self::SingleThought,
+        Self::RecoveryBonus,
+        Self::SingleToolPenalty,
+        Self::Clamp,
+    ];
+
+    /// Returns what a breakdown calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SingleThought => "single-thought",
+            Self::RecoveryBonus => "recovery-bonus",
+            Self::SingleToolPenalty => "single-tool-penalty",
+            Self::Clamp => "clamp",
+        }
+    }
+
+    /// Returns the rule of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
+    }
+}
+
 /// A rule that applied, with its effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Override {

@@ -1,0 +1,273 @@
+//! A trace that was scored.
+
+use knowledgepulse_formats::{FormatName, Known};
+use knowledgepulse_json::{Text, Value};
+use knowledgepulse_score::Breakdown;
+
+use crate::{
+    breakdown::{breakdown_of, value_of},
+    values::{number, object, optional},
+};
+
+/// Where a record is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// The name of the file, or `stdin`.
+    pub source: String,
+    /// The line on which it begins, from 1.
+    pub line: u64,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}:{}", self.source, self.line)?;
+        self.index.map_or(Ok(()), |index| write!(formatter, "[{index}]"))
+    }
+}
+
+/// A trace that was scored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored {
+    /// Where it is.
+    pub place: Place,
+    /// The format that it was converted from, or [`FormatName::Trace`].
+    pub format: FormatName,
+    /// What of its outcome is known; the rest are defaults.
+    pub known: Known,
+    /// Its `id`, if that is a string.
+    pub id: Option<Text>,
+    /// The beginning of its objective, as it may be shown.
+    pub objective: Text,
+    /// Its `task_domain`, or `default`.
+    pub domain: Text,
+    /// Its `metadata.success`.
+    pub success: bool,
+    /// Its score, and the numbers from which it was computed.
+    pub breakdown: Breakdown,
+}
+
+impl Scored {
+    /// Returns it as a value that [`Scored::from_value`] reads.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        object([
+            ("source", self.place.source.as_str().into()),
+            ("line", number(self.place.line)),
+            ("index", optional(self.place.index.map(number))),
+            ("format", self.format.name().into()),
+            ("known", self.known.into_value()),
+            ("id", optional(self.id.clone())),
+            ("objective", self.objective.clone().into()),
+            ("domain", self.domain.clone().into()),
+            ("success", self.success.into()),
+            ("breakdown", value_of(&self.breakdown)),
+        ])
+    }
+
+    /// Reads what [`Scored::to_value`] returns; `None` for another value.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They were whole numbers.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        let text = |name| value.get(name).and_then(Value::as_text).cloned();
+        let count = |name| value.get(name)?.as_number().map(|count| count as u64);
+        let known = |name| value.get("known")?.get(name)?.as_bool();
+        Some(Self {
+            place: Place {
+                source: value.get("source")?.as_str()?.to_owned(),
+                line: count("line")?,
+                index: count("index"),
+            },
+            format: FormatName::from_name(value.get("format")?.as_str()?)?,
+            known: Known {
+                success: known("success")?,
+                confidence: known("confidence")?,
+            },
+            id: text("id"),
+            objective: text("objective")?,
+            domain: text("domain")?,
+            success: value.get("success")?.as_bool()?,
+            breakdown: breakdown_of(value.get("breakdown")?)?,
+        })
+    }
+}
+
+/// A scored trace, and what the run makes of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// The trace.
+    pub scored: Scored,
+    /// Whether it scores as much as the threshold, or is one of the best.
+    pub kept: bool,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use knowledgepulse_index::{
+        memory::{Basis, Nearest, Novelty, Reading},
+        similarity::Similarity,
+        traces::explain::{ExplainedWord, ExplainedWords},
+    };
+    use knowledgepulse_json::parse_str;
+    use knowledgepulse_score::{
+        dimensions::Dimensions,
+        overrides::{Override, Rule},
+        weights::{Contributions, Profile, Weights},
+    };
+    use proptest::{collection::vec, option, prelude::*};
+
+    use super::*;
+
+    fn text() -> impl Strategy<Value = Text> {
+        prop_oneof![
+            "[ -~]{0,30}".prop_map(Text::from),
+            "\\PC{0,300}".prop_map(Text::from),
+            "\\s{0,3}".prop_map(Text::from),
+            vec(any::<u16>(), 0..20).prop_map(|units| Text::from_units(&units)),
+        ]
+    }
+
+    fn unit() -> impl Strategy<Value = f64> {
+        prop_oneof![0.0..=1.0, Just(0.0), Just(1.0), Just(0.5), Just(0.75)]
+    }
+
+    fn word() -> impl Strategy<Value = ExplainedWord> {
+        ("[a-z]{1,9}", unit(), 0..1000_usize).prop_map(|(text, weight, traces)| ExplainedWord {
+            text,
+            weight,
+            traces,
+        })
+    }
+
+    fn nearest() -> impl Strategy<Value = Nearest> {
+        let parts =
+            (unit(), unit(), option::of(unit())).prop_map(|(lexical, contained, embedded)| Similarity {
+                lexical,
+                contained,
+                embedded,
+            });
+        let words =
+            (vec(word(), 0..4), vec(word(), 0..4)).prop_map(|(shared, new)| ExplainedWords { shared, new });
+        (
+            option::of("[a-z\\PC]{0,40}"),
+            prop_oneof![unit(), -1.0..1.0, 0.94..0.96],
+            option::of(parts),
+            option::of(words),
+        )
+            .prop_map(|(label, similarity, parts, words)| Nearest {
+                label: label.map(Into::into),
+                similarity,
+                parts,
+                words,
+            })
+    }
+
+    fn breakdown() -> impl Strategy<Value = Breakdown> {
+        let novelty = (
+            prop_oneof![0.0..2.0, Just(0.5), Just(-1e-9)],
+            proptest::sample::select(vec!["cache", "empty-cache", "store", "no-embedder", "given"]),
+            option::of(nearest()),
+            option::of((option::of(0..600_usize), any::<bool>())),
+        );
+        let numbers = proptest::array::uniform11(unit());
+        let rules = proptest::sample::subsequence(
+            vec![
+                Rule::SingleThought,
+                Rule::RecoveryBonus,
+                Rule::SingleToolPenalty,
+                Rule::Clamp,
+            ],
+            0..=4,
+        );
+        (numbers, novelty, rules, "[a-z]{0,12}").prop_map(
+            |(numbers, (value, basis, nearest, reading), rules, name)| {
+                let [
+                    complexity,
+                    tools,
+                    outcome,
+                    a,
+                    b,
+                    c,
+                    d,
+                    composite,
+                    score,
+                    before,
+                    after,
+                ] = numbers;
+                Breakdown {
+                    score,
+                    dimensions: Dimensions {
+                        complexity,
+                        novelty: value,
+                        tool_diversity: tools,
+                        outcome,
+                    },
+                    profile: Arc::new(Profile {
+                        name,
+                        weights: Weights {
+                            complexity: a,
+                            novelty: b,
+                            tool_diversity: c,
+                            outcome: d,
+                        },
+                    }),
+                    contributions: Contributions {
+                        complexity: a * complexity,
+                        novelty: b * value,
+                        tool_diversity: c * tools,
+                        outcome: d * outcome,
+                    },
+                    composite,
+                    overrides: rules
+                        .into_iter()
+                        .map(|rule| Override { rule, before, after })
+                        .collect(),
+                    novelty: Novelty {
+                        value,
+                        basis: Basis::from_name(basis).unwrap(),
+                        nearest,
+                        reading: reading.map(|(tokens, truncated)| Reading { tokens, truncated }),
+                    },
+                }
+            },
+        )
+    }
+
+    /// Any trace that was scored.
+    pub(crate) fn scored() -> impl Strategy<Value = Scored> {
+        (
+            ("[a-z/.]{1,60}", 1..1000_u64, option::of(0..1000_u64)),
+            (proptest::sample::select(&FormatName::ALL[..]), any::<[bool; 3]>()),
+            (option::of(text()), text(), text()),
+            breakdown(),
+        )
+            .prop_map(
+                |(
+                    (source, line, index),
+                    (format, [success, confidence, succeeded]),
+                    (id, objective, domain),
+                    breakdown,
+                )| Scored {
+                    place: Place { source, line, index },
+                    format,
+                    known: Known { success, confidence },
+                    id,
+                    objective,
+                    domain,
+                    success: succeeded,
+                    breakdown,
+                },
+            )
+    }
+
+    proptest! {
+        #[test]
+        fn from_value_reads_what_to_value_returns(scored in scored()) {
+            let json = scored.to_value().to_json();
+            prop_assert_eq!(Scored::from_value(&parse_str(&json).unwrap()), Some(scored));
+        }
+    }
+}
