@@ -1,5 +1,29 @@
 //! The command line: what it may say, what it means, and what of it makes no sense.
 
+use std::{collections::BTreeMap, io::IsTerminal};
+
+use knowledgepulse_formats::{FormatName, Given};
+use knowledgepulse_index::method::Method;
+use knowledgepulse_score::engine::EngineChoice;
+use lexopt::Arg;
+
+use crate::{
+    error::{Failure, Result},
+    file_identity::is_same_file,
+};
+
+/// The name of standard input among the files.
+pub const STDIN: &str = "-";
+
+/// Scores of at least this are kept unless `--threshold` says otherwise. Only the summary and the results tell then.
+const DEFAULT_THRESHOLD: f64 = 0.75;
+
+const MOST_THREADS: f64 = 1024.0;
+/// The largest whole number that JSON keeps exactly.
+const MOST_COUNT: f64 = 9_007_199_254_740_991.0;
+
+const NOTHING_TO_READ: &str = "there is nothing to read: name files, or pipe traces into it";
+
 /// What goes to standard output for each trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
@@ -12,6 +36,13 @@ pub enum Format {
     /// Comma-separated values with a header.
     Csv,
 }
+
+const FORMATS: [(&str, Format); 4] = [
+    ("table", Format::Table),
+    ("json", Format::Json),
+    ("jsonl", Format::JsonLines),
+    ("csv", Format::Csv),
+];
 
 /// How many traces are the best.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,6 +65,12 @@ pub enum KnownTraces {
     Again,
 }
 
+const KNOWN: [(&str, KnownTraces); 3] = [
+    ("skip", KnownTraces::Skip),
+    ("score", KnownTraces::Score),
+    ("again", KnownTraces::Again),
+];
+
 /// How personal data and secrets are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleaning {
@@ -41,4 +78,487 @@ pub struct Cleaning {
     pub level: &'static str,
     /// Whether kinds are replaced that the SDK does not know.
     pub strict: bool,
+}
+
+/// The first is the one that is taken if none is named.
+const LEVELS: [(&str, &str); 3] = [
+    ("aggregated", "aggregated"),
+    ("federated", "federated"),
+    ("private", "private"),
+];
+
+impl Cleaning {
+    /// Returns what the cleaner is to find.
+    #[must_use]
+    pub fn options(self) -> knowledgepulse_clean::Options {
+        knowledgepulse_clean::Options {
+            identifiers: self.level != "private",
+            strict: self.strict,
+        }
+    }
+}
+
+const METHODS: [(&str, Method); 3] = [
+    ("prefix", Method::Prefix),
+    ("lexical", Method::Lexical),
+    ("full", Method::Full),
+];
+const ENGINES: [(&str, EngineChoice); 3] = [
+    ("auto", EngineChoice::Auto),
+    ("builtin", EngineChoice::BuiltIn),
+    ("onnxruntime", EngineChoice::OnnxRuntime),
+];
+const DTYPES: [(&str, &str); 2] = [("fp32", "fp32"), ("q8", "q8")];
+const ANSWERS: [(&str, bool); 2] = [("yes", true), ("no", false)];
+
+/// Which embedder is wanted; `None` where the choice is left open.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EmbedderChoice {
+    /// The data type of the model's weights.
+    pub dtype: Option<&'static str>,
+    /// What computes.
+    pub engine: Option<EngineChoice>,
+    /// The directory of the model.
+    pub model_directory: Option<String>,
+    /// How many threads one inference computes on.
+    pub threads: Option<usize>,
+}
+
+/// What the arguments mean.
+#[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools)] // They are independent switches of the command line.
+pub struct Options {
+    /// The inputs: paths, or [`STDIN`].
+    pub sources: Vec<String>,
+    /// The format of the inputs; `None` where each record is recognised.
+    pub from: Option<FormatName>,
+    /// What is said of traces of other formats.
+    pub given: Given,
+    /// What goes to standard output; `None` for the summary alone.
+    pub format: Option<Format>,
+    /// Whether results say what scores are made of.
+    pub explain: bool,
+    /// The file of the traces with their scores.
+    pub out: Option<String>,
+    /// The file of the traces that are not kept.
+    pub dropped: Option<String>,
+    /// The file of the report.
+    pub report: Option<String>,
+    /// Whether `--threshold` or `--top` was given.
+    pub splits: bool,
+    /// The least score of traces that are kept, without `--top`.
+    pub threshold: f64,
+    /// How many of the best traces are kept.
+    pub top: Option<Top>,
+    /// How traces are cleaned; `None` where they are not.
+    pub clean: Option<Cleaning>,
+    /// Whether files are replaced even by an incomplete run.
+    pub keep_going: bool,
+    /// The file of the memory.
+    pub memory: Option<String>,
+    /// The bound of the memory.
+    pub memory_size: Option<usize>,
+    /// Whether the bound may be less than the file holds.
+    pub forget: bool,
+    /// What is done with traces that the memory holds.
+    pub known: KnownTraces,
+    /// The URL of a store.
+    pub store: Option<String>,
+    /// The table there.
+    pub store_table: Option<String>,
+    /// How traces are compared.
+    pub novelty: Method,
+    /// The file of the weights.
+    pub weights: Option<String>,
+    /// Whether an embedder is to be used.
+    pub embedder: bool,
+    /// Which one.
+    pub embedder_choice: EmbedderChoice,
+    /// Whether only what ends the run is told.
+    pub quiet: bool,
+    /// Whether every bad line is named.
+    pub verbose: bool,
+    /// Whether a progress bar may be shown.
+    pub progress: bool,
+}
+
+/// What the arguments ask for.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// The help.
+    Help,
+    /// The version.
+    Version,
+    /// A run.
+    Run(Box<Options>),
+}
+
+impl Options {
+    /// Returns the files that are written to, with the names of their options.
+    pub fn outputs(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        [
+            ("out", &self.out),
+            ("dropped", &self.dropped),
+            ("report", &self.report),
+            ("memory", &self.memory),
+        ]
+        .into_iter()
+        .filter_map(|(name, file)| Some((name, file.as_deref()?)))
+    }
+}
+
+/// Reads the arguments, without the name of the program.
+///
+/// # Errors
+/// With [`Exit::Usage`](crate::error::Exit::Usage), if they make no sense.
+pub fn read_options(arguments: &[String]) -> Result<Request> {
+    read(arguments).map_err(|message| Failure::usage(format!("{message}; kp-score --help tells what there is")))
+}
+
+/// What is wrong with the arguments, in words.
+type Wrong = String;
+
+/// The options that take a value, and those that take none.
+const WITH_VALUE: &[&str] = &[
+    "confidence", "domain", "dropped", "dtype", "engine", "format", "from", "known", "memory", "memory-size",
+    "model-dir", "novelty", "out", "report", "store", "store-table", "success", "threads", "threshold", "top",
+    "weights",
+];
+const FLAGS: &[&str] = &[
+    "clean-strict", "explain", "forget", "help", "keep-going", "no-embedder", "no-progress", "quiet", "verbose",
+    "version",
+];
+/// Takes a value only if the next argument is one of [`LEVELS`].
+const CLEAN: &str = "clean";
+
+/// What the options say. Of an option that is given twice, the last one counts.
+#[derive(Default)]
+struct Values {
+    values: BTreeMap<&'static str, String>,
+    sources: Vec<String>,
+}
+
+impl Values {
+    fn parse(arguments: &[String]) -> std::result::Result<Self, Wrong> {
+        let mut parser = lexopt::Parser::from_args(arguments);
+        let mut found = Self::default();
+        while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
+            let given = match argument {
+                Arg::Value(source) => {
+                    found.sources.push(text(source)?);
+                    continue;
+                }
+                Arg::Short('h') => "help".to_owned(),
+                Arg::Short(letter) => return Err(format!("Unknown option '-{letter}'")),
+                Arg::Long(name) => name.to_owned(),
+            };
+            let named = |names: &[&'static str]| names.iter().find(|name| **name == given).copied();
+            if let Some(name) = named(FLAGS) {
+                if parser.optional_value().is_some() {
+                    return Err(format!("Option '--{name}' does not take an argument"));
+                }
+                found.values.insert(name, String::new());
+            } else if let Some(name) = named(WITH_VALUE).or(named(&[CLEAN])) {
+                let value = match parser.optional_value() {
+                    Some(value) => text(value)?,
+                    None => next_value(&mut parser, name)?,
+                };
+                if value.is_empty() {
+                    return Err(format!("--{name} must not be empty"));
+                }
+                found.values.insert(name, value);
+            } else {
+                return Err(format!("Unknown option '--{given}'"));
+            }
+        }
+        Ok(found)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    fn owned(&self, name: &str) -> Option<String> {
+        self.get(name).map(str::to_owned)
+    }
+
+    /// The value among those that an option allows.
+    fn one_of<T: Copy>(&self, name: &str, allowed: &[(&str, T)]) -> std::result::Result<Option<T>, Wrong> {
+        let Some(given) = self.get(name) else { return Ok(None) };
+        match allowed.iter().find(|(allowed, _)| *allowed == given) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => Err(format!("--{name} must be {}, got '{given}'", or(allowed.iter().map(|(name, _)| *name)))),
+        }
+    }
+
+    fn number(
+        &self,
+        name: &str,
+        is_allowed: fn(f64) -> bool,
+        expected: &str,
+    ) -> std::result::Result<Option<f64>, Wrong> {
+        let Some(given) = self.get(name) else { return Ok(None) };
+        match given.trim().parse().ok().filter(|&value| is_allowed(value)) {
+            Some(value) => Ok(Some(value)),
+            None => Err(format!("--{name} must be {expected}, got '{given}'")),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a whole number.
+    fn count(
+        &self,
+        name: &str,
+        is_allowed: fn(f64) -> bool,
+        expected: &str,
+    ) -> std::result::Result<Option<usize>, Wrong> {
+        Ok(self.number(name, is_allowed, expected)?.map(|count| count as usize))
+    }
+}
+
+fn text(argument: std::ffi::OsString) -> std::result::Result<String, Wrong> {
+    let text = argument.into_string();
+    text.map_err(|argument| format!("{} is not UTF-8", argument.to_string_lossy()))
+}
+
+/// The argument behind an option that takes one.
+fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<String, Wrong> {
+    let next = parser
+        .try_raw_args()
+        .and_then(|rest| rest.as_slice().first().map(|next| next.to_string_lossy().into_owned()));
+    if name == CLEAN {
+        let level = LEVELS.iter().find(|(level, _)| Some(*level) == next.as_deref());
+        let Some((level, _)) = level else { return Ok(LEVELS[0].0.to_owned()) };
+        return parser.value().map(|_| (*level).to_owned()).map_err(|error| error.to_string());
+    }
+    match next {
+        None => Err(format!("Option '--{name} <value>' argument missing")),
+        Some(next) if next.starts_with('-') && next != STDIN => Err(format!(
+            "--{name} needs a value; one that begins with a hyphen is written --{name}=VALUE"
+        )),
+        Some(_) => parser.value().map_err(|error| error.to_string()).and_then(text),
+    }
+}
+
+/// The words with commas and an `or`.
+fn or<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    let words: Vec<_> = words.collect();
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+fn is_score(value: f64) -> bool {
+    (0.0..=1.0).contains(&value)
+}
+
+fn is_count(value: f64) -> bool {
+    value.fract() == 0.0 && (1.0..=MOST_COUNT).contains(&value)
+}
+
+fn is_thread_count(value: f64) -> bool {
+    is_count(value) && value <= MOST_THREADS
+}
+
+fn top_of(text: &str) -> std::result::Result<Top, Wrong> {
+    let (digits, is_percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits, true));
+    let is_plain = digits.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        && digits.split('.').count() <= 2;
+    match digits.parse::<f64>().ok().filter(|_| is_plain) {
+        Some(value) if is_percent && value > 0.0 && value <= 100.0 => Ok(Top::Percent(value)),
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a whole number.
+        Some(value) if !is_percent && is_count(value) => Ok(Top::Count(value as u64)),
+        _ => Err(format!(
+            "--top must be a whole number of at least 1, or a percentage up to 100%, got '{text}'"
+        )),
+    }
+}
+
+fn read(arguments: &[String]) -> std::result::Result<Request, Wrong> {
+    let values = Values::parse(arguments)?;
+    if values.has("help") {
+        return Ok(Request::Help);
+    }
+    if values.has("version") {
+        return Ok(Request::Version);
+    }
+    if values.sources.is_empty() && std::io::stdin().is_terminal() {
+        return Err(NOTHING_TO_READ.into());
+    }
+    let options = options_of(&values)?;
+    refuse_contradictions(&values, &options)?;
+    Ok(Request::Run(Box::new(options)))
+}
+
+fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
+    let formats = FormatName::ALL.map(|format| (format.name(), format));
+    let has_file = ["out", "report", "dropped"].into_iter().any(|name| values.has(name));
+    let level = values.one_of(CLEAN, &LEVELS)?;
+    let strict = values.has("clean-strict");
+    let format = values.one_of("format", &FORMATS)?;
+    let sources = if values.sources.is_empty() {
+        vec![STDIN.to_owned()]
+    } else {
+        values.sources.clone()
+    };
+    Ok(Options {
+        sources,
+        from: values.one_of("from", &formats)?,
+        given: Given {
+            success: values.one_of("success", &ANSWERS)?,
+            confidence: values.number("confidence", is_score, "a number from 0 to 1")?,
+            domain: values.owned("domain"),
+        },
+        format: format.or((!has_file).then_some(Format::Table)),
+        explain: values.has("explain"),
+        out: values.owned("out"),
+        dropped: values.owned("dropped"),
+        report: values.owned("report"),
+        splits: values.has("threshold") || values.has("top"),
+        threshold: values
+            .number("threshold", is_score, "a number from 0 to 1")?
+            .unwrap_or(DEFAULT_THRESHOLD),
+        top: values.get("top").map(top_of).transpose()?,
+        clean: (level.is_some() || strict).then_some(Cleaning {
+            level: level.unwrap_or(LEVELS[0].1),
+            strict,
+        }),
+        keep_going: values.has("keep-going"),
+        memory: values.owned("memory"),
+        memory_size: values.count("memory-size", is_count, "a whole number of at least 1")?,
+        forget: values.has("forget"),
+        known: values.one_of("known", &KNOWN)?.unwrap_or_default(),
+        store: values.owned("store"),
+        store_table: values.owned("store-table"),
+        novelty: values.one_of("novelty", &METHODS)?.unwrap_or(Method::Prefix),
+        weights: values.owned("weights"),
+        embedder: !values.has("no-embedder"),
+        embedder_choice: EmbedderChoice {
+            dtype: values.one_of("dtype", &DTYPES)?,
+            engine: values.one_of("engine", &ENGINES)?,
+            model_directory: values.owned("model-dir"),
+            threads: values.count(
+                "threads",
+                is_thread_count,
+                &format!("a whole number from 1 to {MOST_THREADS}"),
+            )?,
+        },
+        quiet: values.has("quiet"),
+        verbose: values.has("verbose"),
+        progress: !values.has("no-progress"),
+    })
+}
+
+fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
+    let wrong = |message: &str| Err(message.to_owned());
+    if options.dropped.is_some() && !options.splits {
+        return wrong("--dropped needs --threshold or --top");
+    }
+    if values.has("threshold") && values.has("top") {
+        return wrong("--threshold and --top exclude each other");
+    }
+    if options.from == Some(FormatName::Trace) {
+        let name = ["success", "confidence", "domain"].into_iter().find(|name| values.has(name));
+        if let Some(name) = name {
+            return Err(format!("--{name} is for other formats, and --from trace reads none"));
+        }
+    }
+    if options.quiet && options.verbose {
+        return wrong("--quiet and --verbose exclude each other");
+    }
+    refuse_unused_embedder(values, options)?;
+    if options.memory.is_none() && values.has("known") {
+        let reason = match options.store {
+            Some(_) => ": a store does not know the contents of earlier traces",
+            None => "",
+        };
+        return Err(format!("--known needs --memory{reason}"));
+    }
+    if options.forget && (options.memory.is_none() || options.memory_size.is_none()) {
+        return wrong("--forget needs --memory and --memory-size");
+    }
+    if options.store.is_some() && options.memory.is_some() {
+        return wrong("--store and --memory exclude each other");
+    }
+    let is_url = |store: &String| store.starts_with("postgres://") || store.starts_with("postgresql://");
+    if options.store.as_ref().is_some_and(|store| !is_url(store)) {
+        return wrong("--store must be a URL that begins with postgres://");
+    }
+    if options.store.is_none() && options.store_table.is_some() {
+        return wrong("--store-table needs --store");
+    }
+    if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {
+        return wrong("standard input can be read only once");
+    }
+    if let Some((name, _)) = options.outputs().find(|(_, file)| *file == STDIN) {
+        return Err(format!(
+            "--{name} must be a file; for results on standard output there is --format"
+        ));
+    }
+    refuse_same_file(values, options)
+}
+
+/// Refuses what is said of an embedder or a memory where there is none.
+fn refuse_unused_embedder(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
+    const OF_MODEL: [&str; 4] = ["dtype", "engine", "model-dir", "threads"];
+    const OF_COMPARISON: [&str; 4] = ["memory", "memory-size", "store", "novelty"];
+    let is_lexical = options.novelty == Method::Lexical;
+    if options.embedder && !is_lexical {
+        return Ok(());
+    }
+    let (reason, others) = if is_lexical {
+        ("--novelty lexical", &[][..])
+    } else {
+        ("--no-embedder", &OF_COMPARISON[..])
+    };
+    match OF_MODEL.iter().chain(others).find(|name| values.has(name)) {
+        Some(name) => Err(format!("--{name} and {reason} exclude each other")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses to overwrite another output or something that is read, except by `--out` an input that it loses nothing of.
+fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
+    let weights = options.weights.as_deref().map(|file| ("weights", file));
+    let files: Vec<_> = options.outputs().chain(weights).collect();
+    for (at, &(name, file)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..at].iter().find(|(_, other)| is_same_file(other, file)) {
+            return Err(format!("--{other} and --{name} must not be the same file"));
+        }
+        let source = options.sources.iter().find(|source| is_same_file(source, file));
+        if let Some(source) = source.filter(|_| name != "out") {
+            return Err(format!("--{name} must not be a file of traces: {}", name_of(source)));
+        }
+    }
+    let Some(out) = &options.out else { return Ok(()) };
+    let mut replaced = options.sources.iter().filter(|source| is_same_file(source, out));
+    let Some(source) = replaced.next().map(|source| name_of(source)) else {
+        return Ok(());
+    };
+    if replaced.next().is_some() {
+        return Err(format!(
+            "--out is read more than once, and would have its traces as often: {source}"
+        ));
+    }
+    if options.clean.is_some() {
+        return Err(format!("--out is read too, and would lose what --clean replaces: {source}"));
+    }
+    if options.splits && options.dropped.is_none() {
+        let option = if values.has("top") { "--top" } else { "--threshold" };
+        return Err(format!(
+            "--out is read too, and would lose the traces that {option} leaves out: {source}; name a file for them with \
+             --dropped, or write to another"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns what an input is called in messages.
+#[must_use]
+pub fn name_of(source: &str) -> &str {
+    if source == STDIN { "stdin" } else { source }
 }

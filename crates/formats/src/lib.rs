@@ -6,7 +6,7 @@
 mod atif;
 mod claude_code;
 mod conversation;
-mod date;
+pub mod date;
 pub mod encoding;
 pub mod mapping;
 mod messages;

@@ -88,6 +88,19 @@ impl Value {
         self.as_object().and_then(|object| object.get(name))
     }
 
+    /// Returns what messages call its type.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "boolean",
+            Self::Number(_) => "number",
+            Self::String(_) => "string",
+            Self::Array(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+
     /// Whether this is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {

@@ -108,15 +108,7 @@ fn wrong(value: Option<&Value>, expected: &'static str, at: At) -> Error {
     Error::TraceType {
         path: at.to_string(),
         expected,
-        found: match value {
-            None => "undefined",
-            Some(Value::Null) => "null",
-            Some(Value::Bool(_)) => "boolean",
-            Some(Value::Number(_)) => "number",
-            Some(Value::String(_)) => "string",
-            Some(Value::Array(_)) => "array",
-            Some(Value::Object(_)) => "object",
-        },
+        found: value.map_or("undefined", Value::kind),
     }
 }
 

@@ -1,0 +1,320 @@
+//! Decompresses inputs so that nothing before a fault in gzip is lost.
+
+use std::{
+    fmt::Display,
+    io::{self, BufRead, Read},
+    ops::ControlFlow,
+};
+
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+use ruzstd::decoding::StreamingDecoder;
+
+/// How a member of gzip begins; the third byte is deflate, the only method there is.
+const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+// RFC 1952, 2.3.
+const HEADER_LENGTH: usize = 10;
+const FLAGS_AT: usize = 3;
+const HEADER_CHECKSUM: u8 = 2;
+const EXTRA: u8 = 4;
+const NAME: u8 = 8;
+const COMMENT: u8 = 16;
+const TRAILER_LENGTH: usize = 8;
+
+const CHUNK_SIZE: usize = 64 * 1024;
+const READ_SIZE: usize = 256 * 1024;
+
+/// An input of which the next bytes can be looked at.
+pub(crate) struct Input<R> {
+    reader: R,
+    buffer: Vec<u8>,
+    /// How many bytes of the buffer were consumed.
+    at: usize,
+}
+
+impl<R: Read> Input<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        Self {
+            reader,
+            buffer: Vec::new(),
+            at: 0,
+        }
+    }
+
+    /// Whether the input goes on with these bytes.
+    fn starts_with(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        while self.buffer.len() - self.at < bytes.len() && self.read_more()? > 0 {}
+        Ok(self.buffer[self.at..].starts_with(bytes))
+    }
+
+    /// Appends to the buffer; returns how many bytes, none at the end.
+    fn read_more(&mut self) -> io::Result<usize> {
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        let held = self.buffer.len();
+        self.buffer.resize(held + READ_SIZE, 0);
+        let read = loop {
+            match self.reader.read(&mut self.buffer[held..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        self.buffer.truncate(held + *read.as_ref().unwrap_or(&0));
+        read
+    }
+}
+
+impl<R: Read> Read for Input<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let length = self.fill_buf()?.read(bytes)?;
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl<R: Read> BufRead for Input<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.at == self.buffer.len() {
+            self.read_more()?;
+        }
+        Ok(&self.buffer[self.at..])
+    }
+
+    fn consume(&mut self, length: usize) {
+        self.at += length;
+    }
+}
+
+/// Takes a piece of text; tells whether to go on.
+pub(crate) type Consumer<'c> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'c;
+
+/// Hands on the text of an input, in pieces, until the consumer has enough. If it begins as gzip or zstd does, it is decompressed, in any
+/// number of members or frames. What follows these comes as it is, on a line of its own, so that it is judged as text is; zeros, which
+/// pad files, are left out.
+///
+/// # Errors
+/// After all that could be decompressed, if a member is cut off or damaged. Of a frame of zstd that is, the last window is lost.
+pub(crate) fn read_text<R: Read>(input: &mut Input<R>, consume: &mut Consumer) -> io::Result<()> {
+    let mut tail = Tail { last: None, consume };
+    loop {
+        let flow = if input.starts_with(GZIP)? {
+            gzip_member(input, &mut tail)?
+        } else if input.starts_with(ZSTD)? {
+            zstd_frame(input, &mut tail)?
+        } else {
+            break;
+        };
+        if flow.is_break() {
+            return Ok(());
+        }
+        tail.last.get_or_insert(b'\n');
+        skip_while(input, |byte| byte == 0)?;
+    }
+    let is_over = input.fill_buf()?.is_empty();
+    if tail.last.is_some_and(|last| last != b'\n') && !is_over && tail.take(b"\n").is_break() {
+        return Ok(());
+    }
+    loop {
+        let bytes = input.fill_buf()?;
+        let length = bytes.len();
+        if length == 0 || tail.take(bytes).is_break() {
+            return Ok(());
+        }
+        input.consume(length);
+    }
+}
+
+/// A consumer, and the last byte that it has got.
+struct Tail<'c, 'f> {
+    last: Option<u8>,
+    consume: &'c mut Consumer<'f>,
+}
+
+impl Tail<'_, '_> {
+    fn take(&mut self, bytes: &[u8]) -> ControlFlow<()> {
+        self.last = bytes.last().copied().or(self.last);
+        (self.consume)(bytes)
+    }
+}
+
+fn gzip_member(input: &mut dyn BufRead, tail: &mut Tail) -> io::Result<ControlFlow<()>> {
+    skip_header(input)?;
+    let mut deflate = Decompress::new(false);
+    let mut checksum = Crc::new();
+    let mut text = vec![0; CHUNK_SIZE];
+    loop {
+        let bytes = input.fill_buf()?;
+        let is_over = bytes.is_empty();
+        let (read, written) = (deflate.total_in(), deflate.total_out());
+        let status = deflate.decompress(bytes, &mut text, FlushDecompress::None);
+        let read = usize::try_from(deflate.total_in() - read).unwrap_or(usize::MAX);
+        let written = usize::try_from(deflate.total_out() - written).unwrap_or(usize::MAX);
+        input.consume(read);
+        checksum.update(&text[..written]);
+        if written > 0 && tail.take(&text[..written]).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        match status.map_err(damaged)? {
+            Status::StreamEnd => break,
+            _ if is_over && written == 0 => return Err(cut_off()),
+            _ => {}
+        }
+    }
+    let mut trailer = [0; TRAILER_LENGTH];
+    read_exactly(input, &mut trailer)?;
+    let [a, b, c, d, length @ ..] = trailer;
+    let is_whole = u32::from_le_bytes([a, b, c, d]) == checksum.sum() && u32::from_le_bytes(length) == checksum.amount();
+    if is_whole {
+        Ok(ControlFlow::Continue(()))
+    } else {
+        Err(damaged("their checksum is wrong"))
+    }
+}
+
+fn skip_header(input: &mut dyn BufRead) -> io::Result<()> {
+    let mut header = [0; HEADER_LENGTH];
+    read_exactly(input, &mut header)?;
+    let flags = header[FLAGS_AT];
+    if flags & EXTRA != 0 {
+        let mut length = [0; 2];
+        read_exactly(input, &mut length)?;
+        let mut extra = vec![0; u16::from_le_bytes(length).into()];
+        read_exactly(input, &mut extra)?;
+    }
+    for text in [NAME, COMMENT] {
+        if flags & text != 0 {
+            skip_while(input, |byte| byte != 0)?;
+            read_exactly(input, &mut [0])?;
+        }
+    }
+    if flags & HEADER_CHECKSUM != 0 {
+        read_exactly(input, &mut [0; 2])?;
+    }
+    Ok(())
+}
+
+fn zstd_frame(mut input: &mut dyn BufRead, tail: &mut Tail) -> io::Result<ControlFlow<()>> {
+    let mut frame = StreamingDecoder::new(&mut input).map_err(damaged)?;
+    let mut text = vec![0; CHUNK_SIZE];
+    loop {
+        let length = frame.read(&mut text).map_err(damaged)?;
+        if length == 0 {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if tail.take(&text[..length]).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+}
+
+fn read_exactly(input: &mut dyn BufRead, bytes: &mut [u8]) -> io::Result<()> {
+    input.read_exact(bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => cut_off(),
+        _ => error,
+    })
+}
+
+/// Skips bytes up to the first that is another, which stays.
+fn skip_while(input: &mut dyn BufRead, is_skipped: fn(u8) -> bool) -> io::Result<()> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let length = bytes.len();
+        match bytes.iter().position(|&byte| !is_skipped(byte)) {
+            Some(end) => {
+                input.consume(end);
+                return Ok(());
+            }
+            None if length == 0 => return Ok(()),
+            None => input.consume(length),
+        }
+    }
+}
+
+fn cut_off() -> io::Error {
+    io::Error::other("its compressed contents are cut off")
+}
+
+fn damaged(reason: impl Display) -> io::Error {
+    io::Error::other(format!("its compressed contents are damaged: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::GzEncoder};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// Gives a byte at a time at first, as a slow pipe does.
+    struct Slow<'b>(&'b [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let length = if self.0.len() < 200 { 1 } else { 5000 };
+            self.0.read(&mut bytes[..length])
+        }
+    }
+
+    fn read(input: &[u8]) -> (Vec<u8>, Option<String>) {
+        let mut text = Vec::new();
+        let read = read_text(&mut Input::new(Slow(input)), &mut |piece| {
+            text.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        });
+        (text, read.err().map(|error| error.to_string()))
+    }
+
+    fn lines(count: usize) -> Vec<u8> {
+        (0..count).flat_map(|line| format!("line {} {line}\n", line * line).into_bytes()).collect()
+    }
+
+    #[test]
+    fn members_padding_and_text_follow_each_other() {
+        let input = [&gzip(b"a\nb")[..], &gzip(b"c"), &[0; 99], b"d\n"].concat();
+        assert_eq!(read(&input), (b"a\nbc\nd\n".to_vec(), None));
+        assert_eq!(read(&[gzip(b"a\n"), vec![0; 9]].concat()), (b"a\n".to_vec(), None));
+        assert_eq!(read(b"plain"), (b"plain".to_vec(), None));
+        assert_eq!(read(b""), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_frame_of_zstd_is_decompressed() {
+        let text = lines(30_000);
+        let frame = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
+        let input = [&frame[..], &frame, b"d\n"].concat();
+        assert_eq!(read(&input), ([&text[..], &text, b"d\n"].concat(), None));
+        let (_, error) = read(&frame[..frame.len() / 2]);
+        assert!(error.unwrap().starts_with("its compressed contents are damaged: "));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_before_a_fault_is_lost(at in 0.0..1.0_f64, flipped: bool) {
+            let text = lines(20_000);
+            let mut input = gzip(&text);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+            let at = 10 + ((input.len() - 10) as f64 * at) as usize;
+            if flipped {
+                input[at] ^= 0x55;
+            } else {
+                input.truncate(at);
+            }
+            let (found, error) = read(&input);
+            prop_assert!(error.is_some_and(|error| error.starts_with("its compressed contents are ")));
+            if !flipped {
+                prop_assert!(text.starts_with(&found));
+                // Deflate codes at most 258 bytes in two bits and more.
+                prop_assert!(found.len() as f64 >= text.len() as f64 * (at as f64 / input.len() as f64) * 0.5 - 70_000.0);
+            }
+        }
+    }
+}

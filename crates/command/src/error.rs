@@ -1,0 +1,87 @@
+//! What ends the command, and why a file cannot be used.
+
+use std::io::{self, ErrorKind};
+
+/// What the exit code says; `--help` says it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// All was scored.
+    Ok = 0,
+    /// Some lines are bad, the rest is scored.
+    BadLines = 1,
+    /// The arguments make no sense.
+    Usage = 2,
+    /// A file could not be read or written.
+    File = 3,
+    /// A signal has ended the run.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// Returns the code of the process.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// What ends the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// One line for people, with the way out.
+    pub message: String,
+}
+
+impl Failure {
+    /// Returns the failure for arguments that make no sense.
+    #[must_use]
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            message: message.into(),
+        }
+    }
+
+    /// Returns the failure for a file that cannot be read or written.
+    #[must_use]
+    pub fn file(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::File,
+            message: message.into(),
+        }
+    }
+
+    /// Returns the failure for an output that cannot be written.
+    #[must_use]
+    pub fn write(name: &str, error: &io::Error) -> Self {
+        Self::file(format!(
+            "cannot write {name}: {}; name a file in a directory that can be written to and has room",
+            reason_of(error)
+        ))
+    }
+}
+
+/// The result of a step that can end the command.
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// Returns what is wrong with a file: in words and the name of the system's error where it is known.
+#[must_use]
+pub fn reason_of(error: &io::Error) -> String {
+    let (words, name) = match error.kind() {
+        ErrorKind::PermissionDenied if error.raw_os_error() == Some(1) => ("not permitted", "EPERM"),
+        ErrorKind::PermissionDenied => ("permission denied", "EACCES"),
+        ErrorKind::ResourceBusy => ("it is in use", "EBUSY"),
+        ErrorKind::QuotaExceeded => ("the disk quota is used up", "EDQUOT"),
+        ErrorKind::FileTooLarge => ("the file would be larger than is allowed", "EFBIG"),
+        ErrorKind::IsADirectory => ("it is a directory", "EISDIR"),
+        ErrorKind::NotFound => ("no such file or directory", "ENOENT"),
+        ErrorKind::StorageFull => ("the disk is full", "ENOSPC"),
+        ErrorKind::NotADirectory => ("a part of its path is no directory", "ENOTDIR"),
+        ErrorKind::ReadOnlyFilesystem => ("the file system is read-only", "EROFS"),
+        _ if cfg!(unix) && error.raw_os_error() == Some(24) => ("too many files are open", "EMFILE"),
+        _ => return error.to_string(),
+    };
+    format!("{words} ({name})")
+}

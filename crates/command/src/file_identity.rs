@@ -1,0 +1,133 @@
+//! Which names are of the same file.
+
+use std::{
+    fs::{self, Metadata},
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::options::STDIN;
+
+/// How many links are followed, as many as Linux does; a longer chain is a circle.
+const MOST_LINKS: usize = 40;
+
+/// Returns the path of a file under whatever name: links are followed, those too that lead to no file yet.
+#[must_use]
+pub fn target_of(file: &str) -> PathBuf {
+    if let Ok(path) = fs::canonicalize(file) {
+        return path;
+    }
+    let mut target = std::path::absolute(file).unwrap_or_else(|_| file.into());
+    for _ in 0..MOST_LINKS {
+        let Some((directory, name)) = target.parent().zip(target.file_name()) else {
+            break;
+        };
+        let Ok(directory) = fs::canonicalize(directory) else { break };
+        target = directory.join(name);
+        let Ok(link) = fs::read_link(&target) else { break };
+        target = directory.join(link);
+    }
+    target
+}
+
+/// Returns what is known of an input; `None` if it cannot be looked at, which reading it will explain.
+#[must_use]
+pub fn metadata_of(source: &str) -> Option<Metadata> {
+    if source == STDIN {
+        standard_input().ok()
+    } else {
+        fs::metadata(source).ok()
+    }
+}
+
+/// Whether two names, of which `-` is standard input, are of the same file, by links of either kind too. What is no ordinary file is
+/// not: nothing of a terminal or a pipe can be overwritten.
+#[must_use]
+pub fn is_same_file(one: &str, other: &str) -> bool {
+    match (metadata_of(one), metadata_of(other)) {
+        (Some(first), Some(second)) => first.is_file() && is_same(one, &first, other, &second),
+        (None, None) => target_of(one) == target_of(other),
+        _ => false,
+    }
+}
+
+/// Returns how many bytes there are to read; `None` if that is not known.
+#[must_use]
+pub fn total_size<'s>(sources: impl IntoIterator<Item = &'s String>) -> Option<u64> {
+    let sizes = sources.into_iter().map(|source| {
+        let metadata = metadata_of(source).filter(Metadata::is_file);
+        metadata.map(|metadata| metadata.len())
+    });
+    sizes.sum()
+}
+
+#[cfg(unix)]
+fn is_same(_: &str, first: &Metadata, _: &str, second: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    first.dev() == second.dev() && first.ino() == second.ino()
+}
+
+#[cfg(windows)]
+fn is_same(one: &str, _: &Metadata, other: &str, _: &Metadata) -> bool {
+    let handle = |name: &str| match name {
+        STDIN => same_file::Handle::stdin(),
+        path => same_file::Handle::from_path(path),
+    };
+    handle(one).is_ok_and(|one| handle(other).is_ok_and(|other| one == other))
+}
+
+#[cfg(not(any(unix, windows)))]
+fn is_same(one: &str, _: &Metadata, other: &str, _: &Metadata) -> bool {
+    target_of(one) == target_of(other)
+}
+
+#[cfg(not(windows))]
+fn standard_input() -> io::Result<Metadata> {
+    use std::os::fd::AsFd;
+    let descriptor = io::stdin().as_fd().try_clone_to_owned()?;
+    fs::File::from(descriptor).metadata()
+}
+
+#[cfg(windows)]
+fn standard_input() -> io::Result<Metadata> {
+    use std::os::windows::io::AsHandle;
+    let handle = io::stdin().as_handle().try_clone_to_owned()?;
+    fs::File::from(handle).metadata()
+}
+
+/// Returns the directory that a file is in.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn target_of_follows_links_to_files_that_do_not_exist() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        symlink("b", root.join("a")).unwrap();
+        symlink("c", root.join("b")).unwrap();
+        symlink("circle", root.join("circle")).unwrap();
+        let target = |name: &str| target_of(root.join(name).to_str().unwrap());
+        assert_eq!(target("a"), root.join("c"));
+        assert_eq!(target("circle"), root.join("circle"));
+        fs::write(root.join("c"), "").unwrap();
+        assert_eq!(target("a"), root.join("c"));
+    }
+
+    #[test]
+    fn is_same_file_sees_links_and_missing_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        fs::write(path("a"), "").unwrap();
+        fs::hard_link(path("a"), path("b")).unwrap();
+        assert!(is_same_file(&path("a"), &path("b")));
+        assert!(is_same_file(&path("new"), &path("./new")));
+        assert!(!is_same_file(&path("a"), &path("new")));
+        assert!(!is_same_file("/dev/null", "/dev/null"));
+    }
+}

@@ -1,0 +1,71 @@
+//! What the command needs of the program that it is a part of: the addon, or the program without Node.js.
+
+use std::sync::mpsc::Receiver;
+
+use knowledgepulse_index::method::Method;
+use knowledgepulse_score::{
+    Breakdown,
+    engine::{self, Engine},
+};
+
+use crate::{error::Result, options::EmbedderChoice};
+
+/// The program around the command.
+pub trait Host: Send + Sync {
+    /// Returns the version that `--version` prints.
+    fn version(&self) -> &str;
+
+    /// Returns the name of the machine, for people who wonder who holds a lock.
+    fn machine(&self) -> String;
+
+    /// Returns the engine of the process.
+    fn engine(&self) -> &Engine;
+
+    /// Finds the model and the engine that are wanted.
+    ///
+    /// # Errors
+    /// If nothing can be looked for; a model that is missing is told by the engine.
+    fn locate_embedder(&self, choice: &EmbedderChoice) -> Result<engine::Options>;
+
+    /// Connects to a store.
+    ///
+    /// # Errors
+    /// If this program has no driver for it, the store does not answer, or it does not fit.
+    fn connect(&self, request: &StoreRequest) -> Result<Box<dyn Store>>;
+}
+
+/// Which store is wanted.
+#[derive(Debug, Clone)]
+pub struct StoreRequest {
+    /// The URL.
+    pub url: String,
+    /// The table, which may have the name of its schema and a dot before it.
+    pub table: Option<String>,
+    /// The bound of a table that is new.
+    pub most_traces: Option<usize>,
+    /// How traces are compared.
+    pub novelty: Method,
+    /// The weights by domain, in JSON; `None` for the usual ones.
+    pub weights: Option<String>,
+}
+
+/// Why a trace was not scored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotScored {
+    /// The trace is wrong.
+    Trace(String),
+    /// The store does not work, so no other trace can be scored either.
+    Store(String),
+}
+
+/// A score, or why there is none.
+pub type Outcome = std::result::Result<Breakdown, NotScored>;
+
+/// A connection to a store, which is closed when it is dropped.
+pub trait Store {
+    /// Returns how many traces the store holds; `None` if it does not tell.
+    fn size(&self) -> Option<u64>;
+
+    /// Scores a trace of JSON against the store, and remembers it there. The outcomes come in the order of the calls.
+    fn explain(&self, trace: String) -> Receiver<Outcome>;
+}

@@ -1,0 +1,222 @@
+//! Files that appear with all their contents or not at all, and standard output.
+
+use std::{
+    fs::{self, File, Metadata, OpenOptions},
+    io::{self, BufWriter, ErrorKind, Write},
+    path::PathBuf,
+};
+
+use flate2::{Compression, write::GzEncoder};
+
+use crate::{
+    error::{Failure, Result, reason_of},
+    file_identity::target_of,
+    temporary::{TemporaryFile, with_suffix},
+    waiting::Waiting,
+};
+
+const BUFFER_SIZE: usize = 64 * 1024;
+
+type Buffered = BufWriter<Waiting<File>>;
+
+enum Writer {
+    Plain(Buffered),
+    Gzip(Box<GzEncoder<Buffered>>),
+}
+
+impl Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(writer) => writer.write_all(bytes),
+            Self::Gzip(writer) => writer.write_all(bytes),
+        }
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let mut writer = match self {
+            Self::Plain(writer) => writer,
+            Self::Gzip(writer) => writer.finish()?,
+        };
+        writer.flush()
+    }
+}
+
+/// An output. Its contents go to a temporary file, which takes its place when it is on the disk. Pipes and devices are written to
+/// directly.
+pub(crate) struct OutputFile {
+    /// How it was named.
+    pub name: String,
+    /// How many traces were written to it; `None` where these are not counted.
+    pub traces: Option<u64>,
+    writer: Option<Writer>,
+    replacement: Option<Replacement>,
+}
+
+/// A temporary file, and where it is to go.
+struct Replacement {
+    temporary: TemporaryFile,
+    path: PathBuf,
+    /// How the path is called in messages.
+    shown: String,
+}
+
+impl OutputFile {
+    /// Opens it; compressed if the name ends in `.gz`.
+    pub(crate) fn open(name: &str, traces: Option<u64>) -> Result<Self> {
+        let opened = Self::try_open(name).map_err(|error| Failure::write(name, &error))?;
+        Ok(Self { traces, ..opened })
+    }
+
+    fn try_open(name: &str) -> io::Result<Self> {
+        let existing = match fs::metadata(name) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if existing.as_ref().is_some_and(Metadata::is_dir) {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        let is_file = existing.as_ref().is_none_or(Metadata::is_file);
+        let standard = existing.as_ref().filter(|_| is_file).and_then(standard_stream);
+        let mut replacement = None;
+        let file = if let Some(standard) = standard {
+            // As `/dev/stdout` is: replaced, it would lose what the shell has opened it for, and what it is appended to.
+            standard
+        } else if is_file {
+            let path = target_of(name);
+            let is_link = fs::symlink_metadata(name).is_ok_and(|metadata| metadata.is_symlink());
+            if existing.is_some() {
+                // Where the old file may not be written to, it may not be replaced either.
+                OpenOptions::new().write(true).open(&path)?;
+            }
+            let temporary = TemporaryFile::beside(&path, existing.map(|metadata| metadata.permissions()))?;
+            let file = temporary.file().try_clone()?;
+            let shown = if is_link { path.display().to_string() } else { name.to_owned() };
+            replacement = Some(Replacement { temporary, path, shown });
+            file
+        } else {
+            OpenOptions::new().write(true).open(name)?
+        };
+        let writer = BufWriter::with_capacity(BUFFER_SIZE, Waiting(file));
+        let is_compressed = name.to_ascii_lowercase().ends_with(".gz");
+        let writer = if is_compressed {
+            Writer::Gzip(Box::new(GzEncoder::new(writer, Compression::default())))
+        } else {
+            Writer::Plain(writer)
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            traces: None,
+            writer: Some(writer),
+            replacement,
+        })
+    }
+
+    /// Writes bytes.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match &mut self.writer {
+            Some(writer) => writer.write(bytes).map_err(|error| Failure::write(&self.name, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts everything on the disk.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let finished = self.writer.take().map_or(Ok(()), Writer::finish).and_then(|()| {
+            let replacement = self.replacement.as_ref();
+            replacement.map_or(Ok(()), |replacement| replacement.temporary.file().sync_all())
+        });
+        finished.map_err(|error| Failure::write(&self.name, &error))
+    }
+
+    /// Returns the name for a result that is not complete; `None` where it was written directly.
+    pub(crate) fn partial(&self) -> Option<String> {
+        let replacement = self.replacement.as_ref();
+        replacement.map(|replacement| format!("{}.partial", replacement.shown))
+    }
+
+    /// Puts it in its place; after [`OutputFile::finish`].
+    pub(crate) fn publish(&mut self) -> Result<()> {
+        match self.replacement.take() {
+            None => Ok(()),
+            Some(Replacement { temporary, path, .. }) => temporary
+                .persist(&path)
+                .map_err(|error| Failure::write(&self.name, &error)),
+        }
+    }
+
+    /// Puts it beside its place, as [`OutputFile::partial`]; after [`OutputFile::finish`].
+    pub(crate) fn publish_partial(&mut self) -> Result<()> {
+        match self.replacement.take() {
+            None => Ok(()),
+            Some(Replacement { temporary, path, shown }) => temporary
+                .persist(&with_suffix(&path, ".partial"))
+                .map_err(|error| Failure::write(&format!("{shown}.partial"), &error)),
+        }
+    }
+}
+
+/// The standard output or standard error that this file is; `None` if it is neither.
+#[cfg(unix)]
+fn standard_stream(file: &Metadata) -> Option<File> {
+    use std::os::{fd::AsFd, unix::fs::MetadataExt};
+    let is_same = |stream: &File| {
+        let metadata = stream.metadata();
+        metadata.is_ok_and(|stream| (stream.dev(), stream.ino()) == (file.dev(), file.ino()))
+    };
+    let (stdout, stderr) = (io::stdout(), io::stderr());
+    [stdout.as_fd(), stderr.as_fd()]
+        .into_iter()
+        .filter_map(|stream| stream.try_clone_to_owned().ok().map(File::from))
+        .find(is_same)
+}
+
+/// Elsewhere they have no names.
+#[cfg(not(unix))]
+fn standard_stream(_: &Metadata) -> Option<File> {
+    None
+}
+
+/// Standard output.
+pub(crate) struct StandardOutput {
+    writer: BufWriter<Waiting<io::Stdout>>,
+    is_closed: bool,
+}
+
+impl StandardOutput {
+    pub(crate) fn new() -> Self {
+        Self {
+            writer: BufWriter::with_capacity(BUFFER_SIZE, Waiting(io::stdout())),
+            is_closed: false,
+        }
+    }
+
+    /// Writes text; returns whether there is a reader. Where it has gone away, what is written is lost.
+    pub(crate) fn write(&mut self, text: &[u8]) -> Result<bool> {
+        self.attempt(|writer| writer.write_all(text))
+    }
+
+    /// Hands everything on to the reader.
+    pub(crate) fn flush(&mut self) -> Result<bool> {
+        self.attempt(Write::flush)
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Waiting<io::Stdout>>) -> io::Result<()>) -> Result<bool> {
+        if self.is_closed {
+            return Ok(false);
+        }
+        match write(&mut self.writer) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(false)
+            }
+            Err(error) => {
+                // Dropping the writer would write again.
+                self.is_closed = true;
+                let reason = reason_of(&error);
+                Err(Failure::file(format!("cannot write to standard output: {reason}")))
+            }
+        }
+    }
+}

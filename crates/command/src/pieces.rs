@@ -1,0 +1,330 @@
+//! What becomes of the records of a run: a few at a time, begun in order and finished in order.
+
+use std::{
+    collections::VecDeque,
+    sync::mpsc::{Receiver, channel},
+};
+
+use knowledgepulse_clean::clean_trace;
+use knowledgepulse_embed::sufficiency::Sufficiency;
+use knowledgepulse_error::{Call, Error};
+use knowledgepulse_formats::{
+    FormatName, Known,
+    reader::{Content, Item},
+};
+use knowledgepulse_index::{
+    memory::{Memory, Novelty},
+    method::Method,
+};
+use knowledgepulse_json::{Text, Value};
+use knowledgepulse_score::{
+    Scorer,
+    engine::{Engine, Request},
+};
+use knowledgepulse_trace::{
+    Trace,
+    json::{self, Texts},
+    label::Fingerprint,
+};
+
+use crate::{
+    host::{NotScored, Outcome, Store},
+    known::{KnownNovelties, Lookup},
+    options::{Cleaning, KnownTraces},
+    scored::{Place, Scored},
+    text::cut,
+};
+
+/// How many records are in flight: enough for every core, and little memory however many there are.
+const MOST_PIECES: usize = 64;
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// What the results and a report quote of a trace, in UTF-16 code units.
+const EXCERPT_LENGTH: usize = 240;
+
+/// A record whose turn has not come.
+pub(crate) struct Piece {
+    /// Its size in the input, in bytes.
+    pub size: u64,
+    /// Where it is.
+    pub place: Place,
+    /// What is to become of it.
+    pub work: Work,
+}
+
+/// What is to become of a record.
+pub(crate) enum Work {
+    /// It is not of a conversation, for this reason.
+    WithoutConversation(Text),
+    /// The memory knows its trace.
+    Known,
+    /// It is wrong, for this reason.
+    Wrong(Text),
+    /// Its trace is being scored.
+    Scoring(Box<Scoring>),
+}
+
+/// A trace that is being scored.
+pub(crate) struct Scoring {
+    outcome: Pending,
+    fingerprint: Option<Fingerprint>,
+    /// Whether it is of no format that is converted: then another one may have been meant.
+    is_foreign: bool,
+    /// What is shown of it, but for the score.
+    pub about: About,
+    /// What is written of it: its text in JSON; empty where nothing is.
+    pub text: String,
+    /// What was replaced in it.
+    pub redactions: Redactions,
+}
+
+/// The types of what was replaced in a trace, and how often each was.
+pub(crate) type Redactions = Vec<(String, u64)>;
+
+/// What is shown of a trace beside its score.
+pub(crate) struct About {
+    pub format: FormatName,
+    pub known: Known,
+    pub id: Option<Text>,
+    pub objective: Text,
+    pub domain: Text,
+    pub success: bool,
+}
+
+impl About {
+    pub(crate) fn scored(self, place: Place, breakdown: knowledgepulse_score::Breakdown) -> Scored {
+        Scored {
+            place,
+            format: self.format,
+            known: self.known,
+            id: self.id,
+            objective: self.objective,
+            domain: self.domain,
+            success: self.success,
+            breakdown,
+        }
+    }
+}
+
+/// A score that may still be computed.
+enum Pending {
+    Ready(Outcome),
+    Waiting(Receiver<Outcome>),
+}
+
+impl Scoring {
+    /// Whether asking for the outcome would wait.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.outcome, Pending::Waiting(_))
+    }
+}
+
+/// Hands traces to the engine or to a store.
+pub(crate) struct Pipeline<'h> {
+    pub engine: &'h Engine,
+    pub scorer: Scorer,
+    pub store: Option<Box<dyn Store>>,
+    pub known: Option<KnownNovelties>,
+    pub known_traces: KnownTraces,
+    pub clean: Option<Cleaning>,
+    /// Whether the texts of traces are written.
+    pub is_written: bool,
+    pieces: VecDeque<Piece>,
+    bytes: u64,
+}
+
+impl<'h> Pipeline<'h> {
+    pub(crate) fn new(engine: &'h Engine, scorer: Scorer) -> Self {
+        Self {
+            engine,
+            scorer,
+            store: None,
+            known: None,
+            known_traces: KnownTraces::default(),
+            clean: None,
+            is_written: false,
+            pieces: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Whether the next record must wait until another one is finished.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
+    }
+
+    /// The record whose turn is next; `None` if there is none.
+    pub(crate) fn next(&mut self) -> Option<Piece> {
+        let mut piece = self.pieces.pop_front()?;
+        self.bytes -= piece.size;
+        if let Work::Scoring(scoring) = &mut piece.work {
+            let outcome = scoring.wait();
+            if let (Some(known), Some(fingerprint)) = (&mut self.known, scoring.fingerprint) {
+                known.finish(fingerprint, outcome.as_ref().ok().map(|breakdown| breakdown.novelty.value));
+            }
+            scoring.outcome = Pending::Ready(outcome);
+        }
+        Some(piece)
+    }
+
+    /// Whether the outcome of the next record is still being computed.
+    pub(crate) fn is_next_waiting(&self) -> bool {
+        matches!(self.pieces.front(), Some(Piece { work: Work::Scoring(scoring), .. }) if scoring.is_waiting())
+    }
+
+    /// Begins a record. If it repeats one that is in flight, it must wait for that: then the record comes back.
+    pub(crate) fn begin(&mut self, place: Place, item: Item) -> Result<(), (Place, Item)> {
+        let Item { size, format, content, line, index } = item;
+        let (value, text, known) = match content {
+            Content::Wrong(reason) => return self.push(size, place, Work::Wrong(reason)),
+            Content::Skipped(reason) => return self.push(size, place, Work::WithoutConversation(reason)),
+            Content::Converted(trace, known) => (trace, None, known),
+            Content::Plain(value, text) => (
+                value,
+                text,
+                Known {
+                    success: true,
+                    confidence: true,
+                },
+            ),
+        };
+        let read = self.read(&value);
+        let fingerprint = read.as_ref().ok().and_then(|trace| trace.label.as_ref()?.fingerprint());
+        let fingerprint = fingerprint.filter(|_| self.known.is_some());
+        let lookup = match (&self.known, fingerprint) {
+            (Some(known), Some(fingerprint)) => known.find(fingerprint),
+            _ => Lookup::New,
+        };
+        let earlier = match lookup {
+            Lookup::Waiting => {
+                let content = match (format, text) {
+                    (None | Some(FormatName::Trace), text) => Content::Plain(value, text),
+                    _ => Content::Converted(value, known),
+                };
+                return Err((place, Item { line, index, size, format, content }));
+            }
+            Lookup::Scored(_) if self.known_traces == KnownTraces::Skip => {
+                return self.push(size, place, Work::Known);
+            }
+            Lookup::Scored(novelty) => Some(novelty),
+            Lookup::New => None,
+        };
+        // A store compares the trace as it was recorded.
+        let recorded = (self.store.is_some() && earlier.is_none()).then(|| value.to_json());
+        let is_foreign = format.is_none() && value.as_object().is_some();
+        let (shown, text, redactions) = match self.clean {
+            None => (value, text, Redactions::new()),
+            // Before it is scored: what cannot be cleaned is not remembered either.
+            Some(cleaning) => match clean_trace(value, cleaning.options(), &Call::default()) {
+                Ok((trace, redactions)) => {
+                    let found = redactions.as_slice().iter();
+                    (trace, None, found.map(|found| (found.name.to_owned(), found.count as u64)).collect())
+                }
+                Err(error) => return self.push(size, place, Work::Wrong(error.to_string().into())),
+            },
+        };
+        let trace = match read {
+            Ok(trace) => trace,
+            Err(error) => return self.push(size, place, Work::Wrong(wrong(&error, is_foreign).into())),
+        };
+        let about = About {
+            format: format.unwrap_or(FormatName::Trace),
+            known,
+            id: shown.get("id").and_then(Value::as_text).cloned(),
+            objective: excerpt_of(&shown),
+            domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
+            success: trace.metadata.success,
+        };
+        let text = if self.is_written {
+            text.unwrap_or_else(|| shown.to_json())
+        } else {
+            String::new()
+        };
+        if let (None, Some(known), Some(fingerprint)) = (earlier, &mut self.known, fingerprint) {
+            known.begin(fingerprint);
+        }
+        let outcome = match (&self.store, recorded) {
+            (Some(store), Some(recorded)) => Pending::Waiting(store.explain(recorded)),
+            _ => self.score(trace, earlier),
+        };
+        let scoring = Scoring {
+            outcome,
+            fingerprint: fingerprint.filter(|_| earlier.is_none()),
+            is_foreign,
+            about,
+            text,
+            redactions,
+        };
+        self.push(size, place, Work::Scoring(Box::new(scoring)))
+    }
+
+    fn push(&mut self, size: u64, place: Place, work: Work) -> Result<(), (Place, Item)> {
+        self.bytes += size;
+        self.pieces.push_back(Piece { size, place, work });
+        Ok(())
+    }
+
+    /// Reads a trace, and of its text what a comparison needs.
+    fn read(&self, value: &Value) -> knowledgepulse_error::Result<Trace> {
+        let mut sufficiency = Sufficiency::default();
+        let mut needed = |units: &[u16]| sufficiency.read(units);
+        let texts = match self.scorer.memory.as_ref().map(Memory::method) {
+            None => Texts::None,
+            Some(Method::Prefix) => Texts::Needed(&mut needed),
+            Some(_) => Texts::Whole,
+        };
+        json::read(value, texts)
+    }
+
+    fn score(&self, trace: Trace, novelty: Option<f64>) -> Pending {
+        let request = Request {
+            summary: self.scorer.summarize(trace),
+            memory: self.scorer.memory.clone().filter(|_| novelty.is_none()),
+            uncompared: novelty.map_or(Novelty::NEUTRAL, Novelty::given),
+            remember: true,
+            explained: true,
+            call: None,
+        };
+        let outcome = |scored: knowledgepulse_error::Result<_>| scored.map_err(|error| NotScored::Trace(error.to_string()));
+        if let Some(scored) = self.engine.score_at_once(&request) {
+            return Pending::Ready(outcome(scored));
+        }
+        let (sender, receiver) = channel();
+        // The receiver is gone only if the run has failed.
+        self.engine.score(request, Box::new(move |scored| drop(sender.send(outcome(scored)))));
+        Pending::Waiting(receiver)
+    }
+}
+
+impl Scoring {
+    fn wait(&mut self) -> Outcome {
+        let lost = || Err(NotScored::Trace("the score was lost: this is a bug, please report it".into()));
+        match std::mem::replace(&mut self.outcome, Pending::Ready(lost())) {
+            Pending::Ready(outcome) => outcome,
+            Pending::Waiting(receiver) => receiver.recv().unwrap_or_else(|_| lost()),
+        }
+    }
+
+    /// Returns the outcome, what is shown and written of the trace, and what was replaced in it.
+    pub(crate) fn finish(mut self) -> (Outcome, About, String, Redactions) {
+        let outcome = self.wait().map_err(|failure| match failure {
+            NotScored::Trace(reason) if self.is_foreign => {
+                NotScored::Trace(format!("{reason}{OF_NO_FORMAT}"))
+            }
+            failure => failure,
+        });
+        (outcome, self.about, self.text, self.redactions)
+    }
+}
+
+const OF_NO_FORMAT: &str = ", and it is of no format that --from names";
+
+fn wrong(error: &Error, is_foreign: bool) -> String {
+    format!("{error}{}", if is_foreign { OF_NO_FORMAT } else { "" })
+}
+
+/// The beginning of the objective.
+fn excerpt_of(shown: &Value) -> Text {
+    let objective = shown.get("task").and_then(|task| task.get("objective")).and_then(Value::as_text);
+    objective.map(|objective| cut(objective, EXCERPT_LENGTH)).unwrap_or_default()
+}

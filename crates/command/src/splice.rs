@@ -1,0 +1,298 @@
+//! Writes what was computed into the text of a trace, and leaves every other byte as it was: numbers that JavaScript would round or
+//! write in another way, the order of keys, spaces and escapes.
+
+use std::ops::Range;
+
+use knowledgepulse_json::{Value, parse_str};
+
+/// Returns the text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its
+/// end. Of a value that is `None`, every member of that name is removed, with one comma. `text` is valid JSON with an object as
+/// `metadata`; other text is returned as it is, on one line.
+#[must_use]
+pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
+    let Some(metadata) = metadata_of(text) else {
+        return on_one_line(text);
+    };
+    let members = &metadata.members;
+    let is_removed = |member: &Member| {
+        let value = values.iter().find(|(name, _)| member.is_named(name));
+        value.is_some_and(|(_, value)| value.is_none())
+    };
+    let mut edits = removals(members, is_removed);
+    let mut separator = if members.iter().all(is_removed) { "" } else { "," };
+    for (name, value) in values {
+        let Some(value) = value else { continue };
+        let json = value.to_json();
+        // Of members of the same name the last one counts, as for JSON.parse.
+        if let Some(member) = members.iter().rev().find(|member| member.is_named(name)) {
+            edits.push((member.value.clone(), json));
+        } else {
+            edits.push((metadata.end..metadata.end, format!("{separator}\"{name}\":{json}")));
+            separator = ",";
+        }
+    }
+    // What is added keeps its order, because the sort is stable.
+    edits.sort_by_key(|(range, _)| range.start);
+    let mut result = String::with_capacity(text.len() + 64);
+    let mut at = 0;
+    for (range, json) in edits {
+        result.push_str(&text[at..range.start]);
+        result.push_str(&json);
+        at = range.end;
+    }
+    result.push_str(&text[at..]);
+    on_one_line(&result)
+}
+
+/// A member of an object.
+struct Member<'t> {
+    /// Its name in JSON, with the quotes.
+    name: &'t str,
+    name_start: usize,
+    value: Range<usize>,
+}
+
+impl Member<'_> {
+    fn is_named(&self, name: &str) -> bool {
+        let inner = self.name.trim_matches('"');
+        // Few names have escapes.
+        inner == name || inner.contains('\\') && parse_str(self.name).is_ok_and(|value| value.as_str() == Some(name))
+    }
+}
+
+struct Metadata<'t> {
+    members: Vec<Member<'t>>,
+    /// Where more members can be added.
+    end: usize,
+}
+
+fn metadata_of(text: &str) -> Option<Metadata<'_>> {
+    let trace = Scanner::of(text, 0).members()?;
+    let metadata = trace.iter().rev().find(|member| member.is_named("metadata"))?.value.start;
+    let members = Scanner::of(text, metadata).members()?;
+    let end = members.last().map_or(metadata + 1, |member| member.value.end);
+    Some(Metadata { members, end })
+}
+
+/// The edits that remove members: each with the comma before it, or after it where no member is left before.
+fn removals(members: &[Member], is_removed: impl Fn(&Member) -> bool) -> Vec<(Range<usize>, String)> {
+    let mut is_first = true;
+    let mut edits = Vec::new();
+    for (at, member) in members.iter().enumerate() {
+        if !is_removed(member) {
+            is_first = false;
+        } else if let (false, Some(before)) = (is_first, at.checked_sub(1).and_then(|before| members.get(before))) {
+            edits.push((before.value.end..member.value.end, String::new()));
+        } else {
+            let end = members.get(at + 1).map_or(member.value.end, |after| after.name_start);
+            edits.push((member.name_start..end, String::new()));
+        }
+    }
+    edits
+}
+
+/// Without line ends and the indentation after them; no string of valid JSON holds a line end.
+fn on_one_line(json: &str) -> String {
+    let mut lines = json.split(['\r', '\n']);
+    let mut line = lines.next().unwrap_or_default().to_owned();
+    for rest in lines {
+        line.push_str(rest.trim_start_matches([' ', '\t']));
+    }
+    line
+}
+
+/// Finds the members of an object in valid JSON.
+struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Scanner<'t> {
+    fn of(text: &'t str, at: usize) -> Self {
+        Self { text, at }
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_blank(&mut self) -> Option<u8> {
+        while matches!(self.byte()?, b' ' | b'\t' | b'\r' | b'\n') {
+            self.at += 1;
+        }
+        self.byte()
+    }
+
+    /// The members of the object that begins here; `None` where none does.
+    fn members(mut self) -> Option<Vec<Member<'t>>> {
+        let mut members = Vec::new();
+        if self.skip_blank()? != b'{' {
+            return None;
+        }
+        self.at += 1;
+        loop {
+            match self.skip_blank()? {
+                b'}' => return Some(members),
+                b',' => self.at += 1,
+                _ => {
+                    let name_start = self.at;
+                    self.skip_string();
+                    let name = self.text.get(name_start..self.at)?;
+                    self.skip_blank()?;
+                    // The colon.
+                    self.at += 1;
+                    self.skip_blank()?;
+                    let start = self.at;
+                    self.skip_value();
+                    members.push(Member {
+                        name,
+                        name_start,
+                        value: start..self.at,
+                    });
+                }
+            }
+        }
+    }
+
+    fn skip_string(&mut self) {
+        self.at += 1;
+        while let Some(byte) = self.byte() {
+            self.at += 1;
+            match byte {
+                b'"' => return,
+                b'\\' => self.at += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Skips a value. Without recursion: a trace may be nested more deeply than the stack is.
+    fn skip_value(&mut self) {
+        let mut depth = 0_usize;
+        while let Some(byte) = self.byte() {
+            match byte {
+                b'"' => self.skip_string(),
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' if depth == 0 => return,
+                b'}' | b']' => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                b',' | b' ' | b'\t' | b'\r' | b'\n' if depth == 0 => return,
+                _ => {
+                    self.at += 1;
+                    continue;
+                }
+            }
+            if depth == 0 {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn score() -> (&'static str, Option<Value>) {
+        ("quality_score", Some(0.8125.into()))
+    }
+
+    #[test]
+    fn set_metadata_replaces_or_adds_a_value_and_nothing_else() {
+        for (before, after) in [
+            (
+                r#"{"metadata": {"quality_score": 0, "x": 1}}"#,
+                r#"{"metadata": {"quality_score": 0.8125, "x": 1}}"#,
+            ),
+            (
+                r#"{"metadata":{"quality_score":{"a":[1,"}"]}}}"#,
+                r#"{"metadata":{"quality_score":0.8125}}"#,
+            ),
+            (
+                r#"{"metadata":{"x": "}" }, "y":1}"#,
+                r#"{"metadata":{"x": "}","quality_score":0.8125 }, "y":1}"#,
+            ),
+            (r#"{"metadata": { } }"#, r#"{"metadata": {"quality_score":0.8125 } }"#),
+            (
+                r#"{"quality_score":1,"a":{"metadata":{"quality_score":2}},"metadata":{"b":{"quality_score":3}}}"#,
+                r#"{"quality_score":1,"a":{"metadata":{"quality_score":2}},"metadata":{"b":{"quality_score":3},"quality_score":0.8125}}"#,
+            ),
+            (
+                r#"{"m\u0065tadata":{"quality\u005fscore":0}}"#,
+                r#"{"m\u0065tadata":{"quality\u005fscore":0.8125}}"#,
+            ),
+            (
+                r#"{"metadata":{"quality_score":1},"metadata":{"quality_score":2,"quality_score":3}}"#,
+                r#"{"metadata":{"quality_score":1},"metadata":{"quality_score":2,"quality_score":0.8125}}"#,
+            ),
+            (
+                r#"{"a":1.0,"b":12345678901234567890,"c":1E+2,"metadata":{"d":-0.0}}"#,
+                r#"{"a":1.0,"b":12345678901234567890,"c":1E+2,"metadata":{"d":-0.0,"quality_score":0.8125}}"#,
+            ),
+            (
+                "{\r\n  \"metadata\": {\r\n\t\"x\": \"a\\nb\"\r\n  }\r\n}",
+                r#"{"metadata": {"x": "a\nb","quality_score":0.8125}}"#,
+            ),
+        ] {
+            assert_eq!(set_metadata(before, &[score()]), after);
+        }
+    }
+
+    #[test]
+    fn set_metadata_keeps_the_order_of_several_values() {
+        let values = [("a", Some(1.0.into())), score(), ("b", Some("c".into()))];
+        assert_eq!(
+            set_metadata(r#"{"metadata":{"quality_score":0}}"#, &values),
+            r#"{"metadata":{"quality_score":0.8125,"a":1,"b":"c"}}"#
+        );
+    }
+
+    #[test]
+    fn set_metadata_removes_a_member_with_one_comma() {
+        for (before, after) in [
+            (r#"{"x":1.0 , "old": {"a":[1,"}"]} }"#, r#"{"x":1.0,"quality_score":0.8125 }"#),
+            (r#"{ "old":1 , "x":1}"#, r#"{ "x":1,"quality_score":0.8125}"#),
+            (r#"{"x":1, "old":1 , "y":2}"#, r#"{"x":1 , "y":2,"quality_score":0.8125}"#),
+            (r#"{"quality_score":0,"old":1}"#, r#"{"quality_score":0.8125}"#),
+            (r#"{"old":1,"quality_score":0}"#, r#"{"quality_score":0.8125}"#),
+            (r#"{"old":1,"x":2,"old":3,"\u006fld":4}"#, r#"{"x":2,"quality_score":0.8125}"#),
+            (r#"{ "old":1,"old":2 }"#, r#"{ "quality_score":0.8125 }"#),
+            (r#"{"older":1}"#, r#"{"older":1,"quality_score":0.8125}"#),
+        ] {
+            let text = |metadata| format!(r#"{{"old":0,"metadata":{metadata},"y":{{"old":1}}}}"#);
+            assert_eq!(set_metadata(&text(before), &[score(), ("old", None)]), text(after));
+        }
+    }
+
+    #[test]
+    fn set_metadata_takes_a_trace_that_is_nested_deeply() {
+        let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+        let text = |score| format!(r#"{{"input":{deep},"metadata":{{"quality_score":{score}}}}}"#);
+        assert_eq!(set_metadata(&text("0"), &[score()]), text("0.8125"));
+    }
+
+    proptest! {
+        #[test]
+        fn set_metadata_writes_json_that_reads_as_before_but_for_the_values(
+            members in proptest::collection::vec(("[ \n]{0,2}", "old|a|quality_score", "[ \n]{0,2}", "0|\"\\}\"|\\[1,\\{\\}\\]|null"), 0..6),
+            blank in "[ \n]{0,2}",
+        ) {
+            let inner = members.iter().map(|(a, name, b, value)| format!("{a}\"{name}\"{b}:{value}{b}"));
+            let inner = inner.collect::<Vec<_>>().join(",");
+            let written = set_metadata(&format!("{{\"metadata\":{{{inner}{blank}}}}}"), &[score(), ("old", None)]);
+            let mut expected = parse_str(&format!("{{{inner}}}")).unwrap().as_object().cloned().unwrap();
+            expected.remove("old");
+            expected.insert("quality_score", 0.8125);
+            let read = parse_str(&written).unwrap();
+            prop_assert_eq!(read.get("metadata").unwrap().as_object(), Some(&expected));
+            prop_assert!(!written.contains("\"old\"") && !written.contains('\n'));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The command as a whole: arguments in, exit code out.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+    mpsc::SyncSender,
+};
+
+use crate::{
+    error::{Exit, Result},
+    host::Host,
+    messages::Messages,
+    options::{Request, read_options},
+    output_file::StandardOutput,
+    reading::Event,
+    run::run,
+};
+
+const USAGE: &str = include_str!("usage.txt");
+
+/// Ends a run before it has read everything. What is in flight is still scored and written.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_set: AtomicBool,
+    is_interrupted: AtomicBool,
+    /// Wakes a run that waits for input.
+    wakes: Mutex<Option<SyncSender<Event>>>,
+}
+
+impl Stop {
+    /// Ends the run as a signal does. Returns whether this is the first time; at the second, the process is to end at once.
+    #[must_use]
+    pub fn interrupt(&self) -> bool {
+        if self.0.is_interrupted.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        self.end_reading();
+        if let Some(events) = &*self.0.wakes.lock().unwrap_or_else(PoisonError::into_inner) {
+            // A run whose events are full does not wait for one.
+            drop(events.try_send(Event::Interrupted));
+        }
+        true
+    }
+
+    pub(crate) fn end_reading(&self) {
+        self.0.is_set.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.is_set.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.0.is_interrupted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn wakes(&self, events: SyncSender<Event>) {
+        *self.0.wakes.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+    }
+}
+
+/// Runs the command with these arguments, without the name of the program. Returns the exit code.
+pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Exit {
+    let result = match read_options(arguments) {
+        Ok(Request::Help) => print(USAGE.trim_end()),
+        Ok(Request::Version) => print(host.version()),
+        Ok(Request::Run(options)) => {
+            messages.set_quiet(options.quiet);
+            run(*options, host, messages, stop.clone())
+        }
+        Err(failure) => Err(failure),
+    };
+    result.unwrap_or_else(|failure| {
+        messages.stop_progress();
+        messages.failure(&failure.message);
+        failure.exit
+    })
+}
+
+fn print(text: &str) -> Result<Exit> {
+    let mut stdout = StandardOutput::new();
+    stdout.write(format!("{text}\n").as_bytes())?;
+    stdout.flush()?;
+    Ok(Exit::Ok)
+}
