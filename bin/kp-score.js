@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 'use strict';
 
-// The doctor needs neither the addon nor the bundle: it is what examines them.
+// The doctor needs no addon: it is what examines that.
 if (process.argv[2] === 'doctor') require('../lib/doctor/command.js').runProcess();
-// Bundled from cli/ by scripts/build-cli.mjs.
-else require('../dist/kp-score.js').runProcess();
+else require('../lib/command/process.js').runProcess();

@@ -3,6 +3,7 @@
 mod breakdown;
 mod call;
 mod clean;
+mod command;
 mod embedder;
 mod engine;
 mod error;

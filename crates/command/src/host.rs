@@ -1,12 +1,7 @@
 //! What the command needs of the program that it is a part of: the addon, or the program without Node.js.
 
-use std::sync::mpsc::Receiver;
-
 use knowledgepulse_index::method::Method;
-use knowledgepulse_score::{
-    Breakdown,
-    engine::{self, Engine},
-};
+use knowledgepulse_score::{Breakdown, engine::Engine};
 
 use crate::{error::Result, options::EmbedderChoice};
 
@@ -21,11 +16,11 @@ pub trait Host: Send + Sync {
     /// Returns the engine of the process.
     fn engine(&self) -> &Engine;
 
-    /// Finds the model and the engine that are wanted.
+    /// Finds the model that is wanted, and configures the engine.
     ///
     /// # Errors
     /// If nothing can be looked for; a model that is missing is told by the engine.
-    fn locate_embedder(&self, choice: &EmbedderChoice) -> Result<engine::Options>;
+    fn configure(&self, choice: &EmbedderChoice) -> Result<()>;
 
     /// Connects to a store.
     ///
@@ -66,6 +61,7 @@ pub trait Store {
     /// Returns how many traces the store holds; `None` if it does not tell.
     fn size(&self) -> Option<u64>;
 
-    /// Scores a trace of JSON against the store, and remembers it there. The outcomes come in the order of the calls.
-    fn explain(&self, trace: String) -> Receiver<Outcome>;
+    /// Begins to score a trace of JSON against the store, and to remember it there, in the order of the calls. Returns what waits for
+    /// the outcome.
+    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome>;
 }

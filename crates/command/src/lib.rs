@@ -1,10 +1,32 @@
 //! `kp-score`: reads traces from files, scores them, and writes results, sets of traces and a report.
 
 pub mod breakdown;
+mod compression;
+mod domains;
+pub mod error;
+mod file_identity;
+pub mod host;
+mod known;
+pub mod leftovers;
+pub mod messages;
 pub mod near_duplicate;
 pub mod options;
+mod output_file;
+mod pieces;
+mod printable;
+mod ranking;
+mod reading;
 pub mod report;
+mod rows;
+mod run;
+mod run_memory;
 pub mod scored;
+mod splice;
+pub mod start;
 pub mod statistics;
+mod summary;
+mod temporary;
 pub mod text;
-mod values;
+pub mod values;
+mod waiting;
+mod weights;

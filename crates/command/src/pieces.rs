@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::mpsc::{Receiver, channel},
+    sync::mpsc::channel,
 };
 
 use knowledgepulse_clean::clean_trace;
@@ -109,7 +109,7 @@ impl About {
 /// A score that may still be computed.
 enum Pending {
     Ready(Outcome),
-    Waiting(Receiver<Outcome>),
+    Waiting(Box<dyn FnOnce() -> Outcome>),
 }
 
 impl Scoring {
@@ -292,16 +292,19 @@ impl<'h> Pipeline<'h> {
         let (sender, receiver) = channel();
         // The receiver is gone only if the run has failed.
         self.engine.score(request, Box::new(move |scored| drop(sender.send(outcome(scored)))));
-        Pending::Waiting(receiver)
+        Pending::Waiting(Box::new(move || receiver.recv().unwrap_or_else(|_| lost())))
     }
+}
+
+fn lost() -> Outcome {
+    Err(NotScored::Trace("the score was lost: this is a bug, please report it".into()))
 }
 
 impl Scoring {
     fn wait(&mut self) -> Outcome {
-        let lost = || Err(NotScored::Trace("the score was lost: this is a bug, please report it".into()));
         match std::mem::replace(&mut self.outcome, Pending::Ready(lost())) {
             Pending::Ready(outcome) => outcome,
-            Pending::Waiting(receiver) => receiver.recv().unwrap_or_else(|_| lost()),
+            Pending::Waiting(wait) => wait(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs::Metadata,
-    io::IsTerminal,
+    io::{IsTerminal, Read},
     sync::mpsc::{Receiver, TryRecvError, channel, sync_channel},
     thread,
     time::Instant,
@@ -32,7 +32,7 @@ use crate::{
     pieces::{Piece, Pipeline, Scoring, Work},
     ranking::Ranking,
     reading::{Event, Reading},
-    report::{Report, ReportOptions},
+    report::{self, Report, ReportOptions},
     rows::Rows,
     run_memory::RunMemory,
     scored::{Judged, Place, Scored},
@@ -76,7 +76,16 @@ pub(crate) struct Run<'h> {
     report: Option<Report>,
     /// Where traces wait until it is known which are the best.
     ranking: Option<Ranking>,
-    /// What is known of `--out`, if it is an input too, before that is read.
+    /// The page of the report, without its figures.
+fn report_page() -> Result<String> {
+    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
+    let mut page = String::new();
+    let read = flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page);
+    read.map_err(|_| Failure::file("this program was built without the page of the report: npm run setup makes it"))?;
+    Ok(page)
+}
+
+/// What is known of `--out`, if it is an input too, before that is read.
     replaced: Option<Metadata>,
     threshold: f64,
     started: Instant,
@@ -199,7 +208,7 @@ impl<'h> Run<'h> {
         }
         let choice = &options.embedder_choice;
         let engine = self.host.engine();
-        engine.configure(self.host.locate_embedder(choice)?);
+        self.host.configure(choice)?;
         let status = status_of(engine);
         if let Some(failure) = &status.failure {
             // Whoever asked for one does not want scores without it.
@@ -314,7 +323,7 @@ impl<'h> Run<'h> {
                 threshold: options.threshold,
                 sources: options.sources.iter().map(|source| name_of(source).to_owned()).collect(),
                 novelty: options.novelty,
-                dtype: self.embedder.dtype.clone(),
+                dtype: self.embedder.dtype().map(str::to_owned),
                 version: self.host.version().to_owned(),
             }));
         }
@@ -600,7 +609,7 @@ impl<'h> Run<'h> {
         }
         if let Some(lack) = &lack {
             let left = match problem {
-                None => self.what_became(&figures.written),
+                None => self.what_became(&figures.about.written),
                 Some(_) => String::new(),
             };
             // What could not be read was named when it was met.
@@ -730,11 +739,12 @@ impl<'h> Run<'h> {
                 finished_at: date::now(),
                 seconds: figures.seconds,
                 interrupted: self.stop.is_interrupted(),
-                cleaned: figures.cleaned(),
+                cleaned: self.options.clean.map(|_| figures.cleaned()),
             },
-            &page()?,
+            &report_page()?,
         );
-        output.file.write(page?.as_bytes())
+        let page = page.map_err(|error| Failure::file(error.to_string()))?;
+        output.file.write(page.as_bytes())
     }
 
     /// Finds out how many traces the memory holds: one that was not saved, as many as before.
@@ -778,7 +788,7 @@ impl<'h> Run<'h> {
         let Some(file) = self.options.weights.as_ref().filter(|_| !self.unused_profiles.is_empty()) else {
             return;
         };
-        let domains: Vec<_> = figures.domains.iter().map(|domain| domain.name.to_string_lossy()).collect();
+        let domains: Vec<_> = figures.domains.iter().map(|domain| domain.domain.to_string_lossy()).collect();
         let unused: Vec<_> = self
             .unused_profiles
             .iter()
@@ -830,6 +840,15 @@ impl<'h> Run<'h> {
         };
         format!("; {result}, and {} (see --keep-going)", as_before(&files))
     }
+}
+
+/// The page of the report, without its figures.
+fn report_page() -> Result<String> {
+    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
+    let mut page = String::new();
+    let read = flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page);
+    read.map_err(|_| Failure::file("this program was built without the page of the report: npm run setup makes it"))?;
+    Ok(page)
 }
 
 /// What is known of `--out`, if it is an input too.

@@ -3,18 +3,21 @@
 use knowledgepulse_json::{Object, Value};
 
 /// Returns the object with these fields, in this order.
-pub(crate) fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+#[must_use]
+pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
     fields.collect::<Object>().into()
 }
 
 /// Returns the number that a count is in JSON.
 #[allow(clippy::cast_precision_loss)] // Nothing is counted up to 2^53.
-pub(crate) fn number(count: u64) -> Value {
+#[must_use]
+pub fn number(count: u64) -> Value {
     (count as f64).into()
 }
 
 /// Returns the value, or `null` without one.
-pub(crate) fn optional<V: Into<Value>>(value: Option<V>) -> Value {
+#[must_use]
+pub fn optional<V: Into<Value>>(value: Option<V>) -> Value {
     value.map_or(Value::Null, Into::into)
 }

@@ -1,0 +1,97 @@
+'use strict';
+
+// The command `kp-score` as a process. The command itself is in the addon; here is what only JavaScript has: signals, the packages of
+// the models, and stores.
+
+const os = require('node:os');
+
+const { EXIT } = require('./errors.js');
+
+/** @import { NativeCommand, NativeQuestion } from '../binding.js' */
+
+/** @type {NodeJS.Signals[]} */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+/** Runs the command of this process, and ends it. */
+async function runProcess() {
+  // Should it end before it is done.
+  process.exitCode = EXIT.file;
+  let loaded;
+  try {
+    loaded = require('../loader.js');
+  } catch (error) {
+    // It has a line for each attempt, which are hard to tell apart on one.
+    process.stderr.write(`kp-score: ${/** @type {Error} */ (error).message}\n`);
+    return;
+  }
+  const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
+  showWarnings(command);
+  for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
+  const code = await answerAll(command);
+  leaveSignals();
+  process.exit(code);
+}
+
+/**
+ * Answers the questions of a run; settles with its exit code.
+ *
+ * @param {NativeCommand} command
+ * @returns {Promise<number>}
+ */
+async function answerAll(command) {
+  const { Host } = require('./host.js');
+  const host = new Host();
+  for (;;) {
+    const question = await command.question();
+    if (question.kind === 'end') return JSON.parse(question.about);
+    void answer(command, host, question);
+  }
+}
+
+/**
+ * @param {NativeCommand} command
+ * @param {InstanceType<typeof import('./host.js').Host>} host
+ * @param {NativeQuestion} question
+ */
+async function answer(command, host, { number, kind, about }) {
+  try {
+    command.answer(number, JSON.stringify((await host.answer(kind, JSON.parse(about))) ?? null));
+  } catch (thrown) {
+    const { exitCode, message } = host.failureOf(thrown);
+    command.fail(number, exitCode, message);
+  }
+}
+
+/**
+ * Warnings of the package on one line, as everything else.
+ *
+ * @param {NativeCommand} command
+ */
+function showWarnings(command) {
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (warning.name === 'KnowledgePulseWarning') command.warn(warning.message);
+  });
+}
+
+/**
+ * Ends the run; at the second time dies of the signal, as if it had not been handled: `process.exit` would wait for a file that waits
+ * to be opened.
+ *
+ * @param {NativeCommand} command
+ * @param {NodeJS.Signals} signal
+ */
+function interrupt(command, signal) {
+  if (command.interrupt()) return;
+  // It knows no death of a signal.
+  if (process.platform === 'win32') process.exit(EXIT.interrupted);
+  leaveSignals();
+  process.kill(process.pid, signal);
+}
+
+/** From now on a signal ends the process, even one that is about to exit and waits. */
+function leaveSignals() {
+  for (const signal of SIGNALS) process.removeAllListeners(signal);
+}
+
+module.exports = { runProcess };

@@ -1,0 +1,138 @@
+'use strict';
+
+// The store that `--store` names: a table in PostgreSQL, by the driver that the user has installed.
+
+const { createRequire } = require('node:module');
+const path = require('node:path');
+
+const { Scorer } = require('../scorer.js');
+const { CommandError, EXIT } = require('./errors.js');
+
+/**
+ * @import { NoveltyMethod, ReasoningTrace, ScoringWeights } from '../../index.js'
+ * @import { PostgresTraceStore, PostgresVectorStore } from '../../postgres.js'
+ * @import { SystemError } from './errors.js'
+ */
+
+/** A few connections: the scorer makes one call at a time. */
+const CONNECTIONS = 2;
+
+/**
+ * Which store is wanted. `table` may have the name of its schema and a dot before it; `weights` are profiles in JSON.
+ *
+ * @typedef {{ url: string, table: string | null, maxElements: number | null, novelty: NoveltyMethod, weights: string | null }} Wanted
+ */
+
+/**
+ * Connects to a store, and makes its table where it is missing, but no schema. An existing table keeps its limits, which are those of
+ * all who share it.
+ *
+ * @param {Wanted} wanted
+ * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
+ */
+async function openStore({ url, table: named, maxElements, novelty, weights }) {
+  /** @type {typeof import('pg')} */
+  const { Client, Pool } = requireDriver('pg');
+  requireUrl(url, Client);
+  const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
+  const pool = new Pool({ connectionString: url, max: CONNECTIONS, application_name: 'kp-score' });
+  const dot = named?.indexOf('.') ?? -1;
+  const schema = dot === -1 ? undefined : named?.slice(0, dot);
+  const table = named?.slice(dot + 1);
+  let store;
+  try {
+    const options = { pool, schema, table, maxElements: maxElements ?? undefined };
+    store =
+      novelty === 'prefix'
+        ? new PostgresVectorStore(options)
+        : new PostgresTraceStore({ ...options, novelty });
+  } catch (thrown) {
+    await pool.end();
+    const error = /** @type {Error} */ (thrown);
+    const message = error.message.replace(/options\.(table|schema)/, 'the $1 of --store-table');
+    throw new CommandError(EXIT.usage, message);
+  }
+  const close = async () => {
+    store.close();
+    await pool.end();
+  };
+  try {
+    // Only now it is known whether the table fits.
+    await prepare(store);
+  } catch (thrown) {
+    await close();
+    throw explained(/** @type {SystemError} */ (thrown));
+  }
+  const scorer = new Scorer({ memory: store, weights: weights === null ? undefined : JSON.parse(weights) });
+  return {
+    close,
+    size: () => store.size(),
+    explain: (/** @type {ReasoningTrace} */ trace) => scorer.explain(trace),
+  };
+}
+
+/**
+ * The error of a store that does not fit, with what a user of the command can do about it.
+ *
+ * @param {SystemError} error
+ */
+function explained(error) {
+  const message = error.message.replace("novelty 'lexical' or 'full'", '--novelty lexical or --novelty full');
+  if (message !== error.message) return new CommandError(EXIT.file, message);
+  if (error.code !== 'ERR_STORE_OTHER_LIMITS') return error;
+  return new CommandError(EXIT.usage, `--memory-size is for a table that is new: ${error.message}`);
+}
+
+/**
+ * A driver reads the URL when it makes a connection; the pool would make the first one for the store, whose error it is then.
+ *
+ * @param {string} url
+ * @param {typeof import('pg').Client} Client
+ */
+function requireUrl(url, Client) {
+  try {
+    const { port } = new Client({ connectionString: url });
+    if (port >= 1 && port <= 65_535) return;
+  } catch (thrown) {
+    const error = /** @type {NodeJS.ErrnoException} */ (thrown);
+    // A file that the URL names, such as a certificate.
+    if (error.syscall !== undefined) throw new CommandError(EXIT.file, error.message);
+  }
+  // Without the URL, which may hold a password.
+  throw new CommandError(
+    EXIT.usage,
+    '--store must be like postgres://user@host:5432/database; what is special in a URL, such as @ or / in a password, is written as %40 or %2F',
+  );
+}
+
+/** @param {PostgresTraceStore | PostgresVectorStore} store */
+async function prepare(store) {
+  try {
+    // How many there are does not depend on their kind, which is checked here.
+    if (store.novelty !== 'prefix') await store.migrate();
+    await store.size();
+  } catch (error) {
+    if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;
+    // There is no table yet, or it is of another version, which is refused here.
+    await store.migrate();
+  }
+}
+
+/**
+ * A package beside the command, or else one of the project in which the command runs. That one comes last: the directory may hold
+ * traces of somebody whose code must not run, and the driver learns the password.
+ *
+ * @param {string} name
+ */
+function requireDriver(name) {
+  for (const from of [__filename, path.join(process.cwd(), 'package.json')]) {
+    try {
+      return createRequire(from)(name);
+    } catch (error) {
+      if (/** @type {SystemError} */ (error).code !== 'MODULE_NOT_FOUND') throw error;
+    }
+  }
+  throw new CommandError(EXIT.file, '--store needs the package pg: npm install pg');
+}
+
+module.exports = { openStore };

@@ -1,0 +1,282 @@
+//! The command `kp-score` for JavaScript: a run on a thread of its own, and its questions about what only JavaScript has.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    rc::Rc,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{Receiver, Sender, channel},
+    },
+};
+
+use napi::{Env, bindgen_prelude::Object};
+use napi_derive::napi;
+
+use knowledgepulse_command::{
+    breakdown::breakdown_of,
+    error::{Exit, Failure},
+    host::{Host, NotScored, Outcome, Store, StoreRequest},
+    leftovers::remove_leftovers,
+    messages::Messages,
+    options::EmbedderChoice,
+    start::{Stop, start},
+    values::{number, object, optional},
+};
+use knowledgepulse_error::{Error, guarded};
+use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_score::engine::{Engine, EngineChoice};
+
+use crate::{
+    engine::ENGINE,
+    error::Result,
+    replies::{Replies, Ticket},
+};
+
+/// What a run asks of JavaScript.
+#[napi(object, object_from_js = false)]
+pub struct NativeQuestion {
+    /// What `answer` and `fail` name it by.
+    pub number: f64,
+    /// What is asked: `end` tells the exit code, and wants no answer.
+    #[napi(ts_type = "'configure' | 'connect' | 'explain' | 'size' | 'close' | 'end'")]
+    pub kind: &'static str,
+    /// What it is about, in JSON.
+    pub about: String,
+}
+
+/// A run of the command.
+#[napi]
+pub struct NativeCommand {
+    questions: Arc<Questions>,
+    messages: Messages,
+    stop: Stop,
+}
+
+#[napi]
+impl NativeCommand {
+    /// Starts a run with these arguments, without the name of the program.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(arguments: Vec<String>, machine: String) -> Self {
+        let command = Self {
+            questions: Arc::default(),
+            messages: Messages::new(),
+            stop: Stop::default(),
+        };
+        let host = JavaScript {
+            machine,
+            questions: Arc::clone(&command.questions),
+        };
+        let (messages, stop) = (command.messages.clone(), command.stop.clone());
+        let run = move || {
+            let exit = guarded(|| Ok(start(&arguments, &host, &messages, &stop))).unwrap_or_else(|error| {
+                messages.failure(&error.to_string());
+                Exit::File
+            });
+            host.questions.ask("end", &number(exit.code().into()));
+        };
+        let started = std::thread::Builder::new().name("kp-score".into()).spawn(run);
+        if let Err(error) = started {
+            command.messages.failure(&format!("no thread to run on: {error}"));
+            command.questions.ask("end", &number(Exit::File.code().into()));
+        }
+        command
+    }
+
+    /// Resolves with the next question; call it again then.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeQuestion>")]
+    pub fn question<'env>(&self, env: &'env Env) -> Result<Object<'env>> {
+        let (ticket, promise) = Replies::of(env)?.promise(env, &Rc::default())?;
+        self.questions.lock().wait(ticket);
+        Ok(promise)
+    }
+
+    /// Answers a question, in JSON.
+    #[napi(catch_unwind)]
+    pub fn answer(&self, question: f64, answer: String) {
+        self.questions.settle(question, Ok(answer));
+    }
+
+    /// Says why a question has no answer: the exit code of the run, and what is told of it.
+    #[napi(catch_unwind)]
+    pub fn fail(&self, question: f64, exit: u32, reason: String) {
+        let exit = match exit {
+            1 => Exit::BadLines,
+            2 => Exit::Usage,
+            _ => Exit::File,
+        };
+        let message = reason;
+        self.questions.settle(question, Err(Failure { exit, message }));
+    }
+
+    /// Shows a warning.
+    #[napi(catch_unwind)]
+    pub fn warn(&self, message: String) {
+        self.messages.warning(&message);
+    }
+
+    /// Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at
+    /// once, and all that the run would leave behind is removed.
+    #[napi(catch_unwind)]
+    pub fn interrupt(&self) -> bool {
+        let is_first = self.stop.interrupt();
+        if is_first {
+            self.messages
+                .warning("interrupted: finishing what was begun; once more to end at once");
+        } else {
+            self.messages.stop_progress();
+            remove_leftovers();
+        }
+        is_first
+    }
+}
+
+type Answer = std::result::Result<String, Failure>;
+
+/// The questions of a run, which JavaScript takes one after the other.
+#[derive(Default)]
+struct Questions(Mutex<Pending>);
+
+#[derive(Default)]
+struct Pending {
+    /// Those that were asked, and that nobody has taken.
+    asked: VecDeque<NativeQuestion>,
+    /// Who waits for the next one.
+    waiting: Option<Ticket>,
+    /// Where the answers go.
+    answers: HashMap<u64, Sender<Answer>>,
+    next: u64,
+}
+
+impl Pending {
+    fn wait(&mut self, ticket: Ticket) {
+        self.waiting = Some(ticket);
+        self.hand_over();
+    }
+
+    fn hand_over(&mut self) {
+        if self.asked.is_empty() {
+            return;
+        }
+        if let Some(ticket) = self.waiting.take()
+            && let Some(question) = self.asked.pop_front()
+        {
+            ticket.settle::<_, Error>(Ok(question));
+        }
+    }
+}
+
+impl Questions {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks; the answer comes to the receiver.
+    #[allow(clippy::cast_precision_loss)] // No run asks 2^53 questions.
+    fn ask(&self, kind: &'static str, about: &Value) -> Receiver<Answer> {
+        let (sender, receiver) = channel();
+        let mut pending = self.lock();
+        let number = pending.next;
+        pending.next += 1;
+        pending.answers.insert(number, sender);
+        pending.asked.push_back(NativeQuestion {
+            number: number as f64,
+            kind,
+            about: about.to_json(),
+        });
+        pending.hand_over();
+        receiver
+    }
+
+    /// Asks, and waits for the answer.
+    fn answer_to(&self, kind: &'static str, about: &Value) -> Answer {
+        let lost = || Err(Failure::file("a question to JavaScript was not answered: this is a bug, please report it"));
+        self.ask(kind, about).recv().unwrap_or_else(|_| lost())
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is the number of a question.
+    fn settle(&self, question: f64, answer: Answer) {
+        let sender = self.lock().answers.remove(&(question as u64));
+        // The run may have ended meanwhile.
+        drop(sender.map(|sender| sender.send(answer)));
+    }
+}
+
+/// The program around the command: the addon, and the package that it is a part of.
+struct JavaScript {
+    machine: String,
+    questions: Arc<Questions>,
+}
+
+impl Host for JavaScript {
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn machine(&self) -> String {
+        self.machine.clone()
+    }
+
+    fn engine(&self) -> &Engine {
+        &ENGINE
+    }
+
+    /// Asks JavaScript, which finds the packages and configures the engine.
+    fn configure(&self, choice: &EmbedderChoice) -> std::result::Result<(), Failure> {
+        let engine = choice.engine.map(|engine| match engine {
+            EngineChoice::Auto => "auto",
+            EngineChoice::BuiltIn => "builtin",
+            EngineChoice::OnnxRuntime => "onnxruntime",
+        });
+        let about = object([
+            ("dtype", optional(choice.dtype)),
+            ("engine", optional(engine)),
+            ("modelDirectory", optional(choice.model_directory.as_deref())),
+            ("threads", optional(choice.threads.map(|threads| number(threads as u64)))),
+        ]);
+        self.questions.answer_to("configure", &about).map(drop)
+    }
+
+    fn connect(&self, request: &StoreRequest) -> std::result::Result<Box<dyn Store>, Failure> {
+        let about = object([
+            ("url", request.url.as_str().into()),
+            ("table", optional(request.table.as_deref())),
+            ("maxElements", optional(request.most_traces.map(|most| number(most as u64)))),
+            ("novelty", request.novelty.name().into()),
+            ("weights", optional(request.weights.as_deref())),
+        ]);
+        self.questions.answer_to("connect", &about)?;
+        let questions = Arc::clone(&self.questions);
+        Ok(Box::new(JavaScriptStore { questions }))
+    }
+}
+
+/// A store that JavaScript has connected to.
+struct JavaScriptStore {
+    questions: Arc<Questions>,
+}
+
+impl Store for JavaScriptStore {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a count.
+    fn size(&self) -> Option<u64> {
+        let size = self.questions.answer_to("size", &Value::Null).ok()?;
+        Some(parse_str(&size).ok()?.as_number()? as u64)
+    }
+
+    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome> {
+        let answer = self.questions.ask("explain", &trace.into());
+        Box::new(move || {
+            let lost = || NotScored::Trace("the store gave no score: this is a bug, please report it".into());
+            let breakdown = answer.recv().map_err(|_| lost())?.map_err(|failure| match failure.exit {
+                Exit::BadLines => NotScored::Trace(failure.message),
+                _ => NotScored::Store(failure.message),
+            })?;
+            parse_str(&breakdown).ok().and_then(|breakdown| breakdown_of(&breakdown)).ok_or_else(lost)
+        })
+    }
+}
+
+impl Drop for JavaScriptStore {
+    fn drop(&mut self) {
+        drop(self.questions.answer_to("close", &Value::Null));
+    }
+}
