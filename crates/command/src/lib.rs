@@ -1,8 +1,10 @@
 //! `kp-score`: reads traces from files, scores them, and writes results, sets of traces and a report.
 
 pub mod breakdown;
+pub mod domains;
 pub mod near_duplicate;
 pub mod options;
+pub mod printable;
 pub mod report;
 pub mod scored;
 pub mod statistics;
