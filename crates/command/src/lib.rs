@@ -6,6 +6,7 @@ pub mod near_duplicate;
 pub mod options;
 pub mod printable;
 pub mod report;
+pub mod rows;
 pub mod scored;
 pub mod statistics;
 pub mod text;
