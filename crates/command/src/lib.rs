@@ -9,5 +9,6 @@ pub mod report;
 pub mod rows;
 pub mod scored;
 pub mod statistics;
+pub mod summary;
 pub mod text;
 mod values;
