@@ -1,0 +1,189 @@
+//! Texts of traces on a terminal, and numbers as JavaScript writes them.
+
+use knowledgepulse_json::Text;
+use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
+
+use crate::text::is_blank;
+
+/// The most UTF-16 code units that are printed of a text, unless there is less room.
+pub const MOST_UNITS: usize = 200;
+
+/// Returns the first UTF-16 code units of a text on one line that is safe to print. A run of control and format characters, line
+/// separators and lone surrogates becomes a space: a terminal would obey them, or they would hide other text.
+#[must_use]
+pub fn printable(text: &Text, units: usize) -> String {
+    let mut plain = String::new();
+    let mut follows_hidden = false;
+    for character in char::decode_utf16(text.cut(units).units()) {
+        let shown = character.ok().filter(|&character| is_shown(character));
+        if shown.is_some() || !follows_hidden {
+            plain.push(shown.unwrap_or(' '));
+        }
+        follows_hidden = shown.is_none();
+    }
+    if text.units().nth(units).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
+fn is_shown(character: char) -> bool {
+    use GeneralCategory::{Control, Format, LineSeparator, ParagraphSeparator};
+    !matches!(
+        character.general_category(),
+        Control | Format | LineSeparator | ParagraphSeparator
+    )
+}
+
+/// Returns what [`printable`] returns, or `instead` where nothing of the text can be seen.
+#[must_use]
+pub fn label_of(text: &Text, instead: &str, units: usize) -> String {
+    if is_blank(text) {
+        instead.to_owned()
+    } else {
+        printable(text, units)
+    }
+}
+
+/// Returns a text with spaces behind it, to a width in UTF-16 code units.
+#[must_use]
+pub fn pad_end(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(width_of(text));
+    format!("{text}{:missing$}", "")
+}
+
+/// Returns the width of a text in UTF-16 code units, in which tables are laid out.
+#[must_use]
+pub fn width_of(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// Returns a number with this many decimals, as JavaScript's `toFixed`: of two that are equally near, the greater in magnitude.
+#[must_use]
+pub fn fixed(number: f64, decimals: u8) -> String {
+    ryu_js::Buffer::new().format_to_fixed(number, decimals).to_owned()
+}
+
+/// Returns a number with four decimals. One that they round to zero has no sign.
+#[must_use]
+pub fn decimal(number: f64) -> String {
+    fixed(rounded(number, 4), 4)
+}
+
+/// Returns the number nearest to this one that has this many decimals. A zero has no sign.
+#[must_use]
+pub fn rounded(number: f64, decimals: u8) -> f64 {
+    // Adding zero takes the sign from a negative zero.
+    fixed(number, decimals).parse().unwrap_or(number) + 0.0
+}
+
+/// Returns a count with commas between groups of three digits.
+#[must_use]
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a count with its noun, which gets an `s` unless the count is 1.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// Returns a number per second: with a decimal below 10, and whole from there on.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is not negative.
+pub fn rate(number: f64) -> String {
+    if number < 10.0 {
+        fixed(number, 1)
+    } else {
+        grouped(number.round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn printable_replaces_a_run_of_hidden_characters_with_a_space() {
+        for (text, shown) in [
+            ("a\u{1b}[2J\r\n\u{202e}b", "a [2J b"),
+            ("\u{2028}\u{2029}", " "),
+            ("a\u{a0}\u{3000} b", "a\u{a0}\u{3000} b"),
+            ("é😀", "é😀"),
+        ] {
+            assert_eq!(printable(&text.into(), MOST_UNITS), shown);
+        }
+    }
+
+    #[test]
+    fn printable_counts_utf16_code_units() {
+        assert_eq!(printable(&"ab😀".into(), 4), "ab😀");
+        assert_eq!(printable(&"ab😀".into(), 3), "ab …");
+        assert_eq!(printable(&"ab\n😀".into(), 4), "ab …");
+    }
+
+    #[test]
+    fn label_of_a_blank_text_is_the_other_one() {
+        assert_eq!(label_of(&" \u{200b}\n".into(), "(none)", 9), "(none)");
+        assert_eq!(label_of(&" a\n".into(), "(none)", 9), " a ");
+    }
+
+    #[test]
+    fn pad_end_counts_utf16_code_units() {
+        assert_eq!(pad_end("😀", 4), "😀  ");
+        assert_eq!(pad_end("abc", 2), "abc");
+    }
+
+    #[test]
+    fn decimal_rounds_ties_up_and_leaves_out_the_sign_of_zero() {
+        for (number, text) in [
+            (0.03125, "0.0313"),
+            (-0.03125, "-0.0313"),
+            (0.00015, "0.0001"),
+            (-0.00004, "0.0000"),
+            (-0.0, "0.0000"),
+            (1.0, "1.0000"),
+        ] {
+            assert_eq!(decimal(number), text);
+        }
+    }
+
+    #[test]
+    fn grouped_and_rate_group_digits_by_three() {
+        let counts = [0, 999, 1000, 1_234_567].map(grouped);
+        assert_eq!(counts, ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([9.96, 10.0, 1499.5].map(rate), ["10.0", "10", "1,500"]);
+        assert_eq!(counted(1, "trace"), "1 trace");
+        assert_eq!(counted(2000, "trace"), "2,000 traces");
+    }
+
+    proptest! {
+        #[test]
+        fn printable_of_any_text_has_no_hidden_characters_and_the_asked_width(
+            units in proptest::collection::vec(any::<u16>(), 0..40),
+            most in 0_usize..50,
+        ) {
+            let shown = printable(&Text::from_units(&units), most);
+            prop_assert!(shown.chars().all(is_shown));
+            prop_assert!(width_of(&shown) <= most.min(units.len()) + usize::from(units.len() > most));
+        }
+
+        #[test]
+        fn fixed_is_what_rust_writes_except_for_ties(number in -1e6..1e6_f64, decimals in 0_u8..8) {
+            let is_tie = (number * 2_f64.powi(i32::from(decimals) + 1)).rem_euclid(2.0) == 1.0;
+            prop_assume!(!is_tie);
+            prop_assert_eq!(fixed(number, decimals), format!("{number:.*}", usize::from(decimals)));
+        }
+    }
+}

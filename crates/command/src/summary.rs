@@ -1,0 +1,555 @@
+//! The figures of a run, in bounded memory however many traces there are.
+
+mod render;
+
+pub use render::render_summary;
+
+use std::{cmp::Reverse, path::Path, time::Instant};
+
+use knowledgepulse_clean::Redactions;
+use knowledgepulse_formats::FormatName;
+use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_score::engine::{EngineKind, Status};
+
+use crate::{
+    near_duplicate::{is_near_duplicate, resemblance},
+    options::{Cleaning, Top},
+    scored::Judged,
+    statistics::{Histogram, SCORE_BINS},
+    text::cut,
+    values::{number, object, optional},
+};
+
+/// How many domains are told apart. Traces of further ones are counted together.
+const MOST_DOMAINS: usize = 50;
+const OTHER_DOMAINS: &str = "(others)";
+
+/// Domains that are the same up to this many UTF-16 code units are counted as one.
+const MOST_DOMAIN_UNITS: usize = 100;
+
+/// Scores, and how many traces are kept.
+#[derive(Debug)]
+struct Scores {
+    histogram: Histogram,
+    kept: u64,
+}
+
+impl Scores {
+    fn new() -> Self {
+        Self {
+            histogram: Histogram::new(SCORE_BINS),
+            kept: 0,
+        }
+    }
+
+    fn add(&mut self, score: f64, kept: bool) {
+        self.histogram.add(score);
+        self.kept += u64::from(kept);
+    }
+}
+
+/// Counts what becomes of each trace.
+#[derive(Debug)]
+pub struct Summary {
+    start: Instant,
+    all: Scores,
+    /// In the order in which they were first met.
+    domains: Vec<(Text, Scores)>,
+    near_duplicates: u64,
+    unknown_success: u64,
+    unknown_confidence: u64,
+    /// How many texts of each type were replaced, in the order in which the types were first found.
+    redactions: Vec<(&'static str, u64)>,
+    /// Traces that were converted from another format.
+    pub converted: u64,
+    /// Lines that are not traces.
+    pub bad: u64,
+    /// Traces that were not of a conversation, such as spans of other programs.
+    pub without_conversation: u64,
+    /// Traces that were not compared, because the memory held them with their scores.
+    pub known_traces: u64,
+}
+
+impl Summary {
+    /// Returns the summary of a run that begins now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            all: Scores::new(),
+            domains: Vec::new(),
+            near_duplicates: 0,
+            unknown_success: 0,
+            unknown_confidence: 0,
+            redactions: Vec::new(),
+            converted: 0,
+            bad: 0,
+            without_conversation: 0,
+            known_traces: 0,
+        }
+    }
+
+    /// Takes the time from now on.
+    pub fn begin(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// Adds a trace.
+    pub fn add(&mut self, Judged { scored, kept }: &Judged) {
+        let score = scored.breakdown.score;
+        self.all.add(score, *kept);
+        self.converted += u64::from(scored.format != FormatName::Trace);
+        self.unknown_success += u64::from(!scored.known.success);
+        self.unknown_confidence += u64::from(!scored.known.confidence);
+        self.near_duplicates += u64::from(is_near_duplicate(resemblance(&scored.breakdown)));
+        self.domain(&scored.domain).add(score, *kept);
+    }
+
+    fn domain(&mut self, domain: &Text) -> &mut Scores {
+        let mut name = domain.clone();
+        if domain.units().nth(MOST_DOMAIN_UNITS).is_some() {
+            name = cut(domain, MOST_DOMAIN_UNITS).to_string_lossy().into();
+        }
+        let place = |name: &Text| self.domains.iter().position(|(other, _)| other == name);
+        let mut at = place(&name);
+        if at.is_none() && self.domains.len() >= MOST_DOMAINS {
+            name = OTHER_DOMAINS.into();
+            at = place(&name);
+        }
+        let at = at.unwrap_or_else(|| {
+            self.domains.push((name, Scores::new()));
+            self.domains.len() - 1
+        });
+        &mut self.domains[at].1
+    }
+
+    /// Adds what was replaced in a trace.
+    pub fn add_redactions(&mut self, redactions: &Redactions) {
+        for redaction in redactions.as_slice() {
+            let more = redaction.count as u64;
+            match self
+                .redactions
+                .iter_mut()
+                .find(|(name, _)| *name == redaction.name)
+            {
+                Some((_, count)) => *count += more,
+                None => self.redactions.push((redaction.name, more)),
+            }
+        }
+    }
+
+    /// Returns how many traces were scored.
+    #[must_use]
+    pub fn scored(&self) -> u64 {
+        self.all.histogram.count()
+    }
+
+    /// Returns the figures so far.
+    #[must_use]
+    pub fn figures(&self, about: About) -> Figures {
+        let all = &self.all.histogram;
+        let mut domains: Vec<_> = self
+            .domains
+            .iter()
+            .map(|(domain, Scores { histogram, kept })| DomainFigures {
+                domain: domain.clone(),
+                scored: histogram.count(),
+                kept: *kept,
+                mean: histogram.mean(),
+                median: histogram.quantile(0.5),
+            })
+            .collect();
+        domains.sort_by_key(|domain| Reverse(domain.scored));
+        Figures {
+            scored: all.count(),
+            kept: self.all.kept,
+            bad: self.bad,
+            without_conversation: self.without_conversation,
+            known_traces: self.known_traces,
+            near_duplicates: self.near_duplicates,
+            converted: self.converted,
+            unknown_success: self.unknown_success,
+            unknown_confidence: self.unknown_confidence,
+            redactions: self.redactions.clone(),
+            mean: all.mean(),
+            median: all.quantile(0.5),
+            p10: all.quantile(0.1),
+            p90: all.quantile(0.9),
+            domains,
+            seconds: self.start.elapsed().as_secs_f64(),
+            about,
+        }
+    }
+}
+
+impl Default for Summary {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What is known of a run besides its scores.
+#[derive(Debug, Clone, PartialEq)]
+pub struct About {
+    /// The least score of a trace that is kept.
+    pub threshold: f64,
+    /// How many of the best traces were asked for; `None` for all.
+    pub top: Option<Top>,
+    /// How traces were cleaned; `None` if they were not.
+    pub clean: Option<Cleaning>,
+    /// Whether the user ended the run.
+    pub interrupted: bool,
+    /// What computed embeddings.
+    pub embedder: Embedder,
+    /// The memory, if it outlives the run.
+    pub memory: Option<MemoryFile>,
+    /// The files that were written.
+    pub written: Vec<Written>,
+}
+
+/// Where a memory is kept, and how many traces it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryFile {
+    /// The file, or the address of the store.
+    pub file: String,
+    /// The traces before the run.
+    pub before: u64,
+    /// The traces after the run; `None` if that is not known.
+    pub after: Option<u64>,
+    /// The traces that left the memory; `None` if that is not known.
+    pub forgotten: Option<u64>,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// The file.
+    pub file: String,
+    /// The traces in it; `None` if they are not counted.
+    pub traces: Option<u64>,
+}
+
+/// What computed embeddings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Embedder {
+    /// Nothing, as the user wanted it; without a reason words alone are compared.
+    Unused(Option<String>),
+    /// What became of loading the embedder.
+    Loaded(Box<Status>),
+}
+
+impl Embedder {
+    /// Returns the embedder that was loaded, or could not be.
+    #[must_use]
+    pub fn of(status: &Status) -> Self {
+        Self::Loaded(Box::new(status.clone()))
+    }
+
+    /// Returns that nothing is embedded; without a reason, because words alone are compared.
+    #[must_use]
+    pub fn none(reason: Option<&str>) -> Self {
+        Self::Unused(reason.map(str::to_owned))
+    }
+
+    /// Whether there is an embedder that works.
+    #[must_use]
+    pub fn available(&self) -> bool {
+        matches!(self, Self::Loaded(status) if status.failure.is_none())
+    }
+
+    /// Returns why there is none.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Unused(reason) => reason.as_deref(),
+            Self::Loaded(status) => status.failure.as_ref().map(|failure| failure.reason.as_str()),
+        }
+    }
+
+    /// Returns what the weights are stored in.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        match self {
+            Self::Unused(_) => None,
+            Self::Loaded(status) => status.dtype.as_deref(),
+        }
+    }
+
+    /// Returns the object of the summary: with the fields of `EmbedderStatus` in index.d.ts where an embedder was loaded.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let available = self.available().into();
+        let reason = optional(self.reason());
+        let dtype = optional(self.dtype());
+        let Self::Loaded(status) = self else {
+            return object([("available", available), ("dtype", dtype), ("reason", reason)]);
+        };
+        let path = |path: &Option<_>| optional(path.as_deref().map(Path::to_string_lossy).map(Text::from));
+        object([
+            ("available", available),
+            (
+                "code",
+                optional(status.failure.as_ref().map(|failure| failure.code)),
+            ),
+            ("reason", reason),
+            ("modelDirectory", path(&status.model_directory)),
+            ("model", optional(status.model.as_deref())),
+            ("modelSha256", optional(status.model_sha256.as_deref())),
+            ("dtype", dtype),
+            (
+                "dimensions",
+                optional(status.dimensions.map(|length| number(length as u64))),
+            ),
+            ("engine", optional(status.engine.map(EngineKind::name))),
+            ("kernel", optional(status.kernel.as_deref())),
+            ("runtimePath", path(&status.runtime_path)),
+            ("runtimeVersion", optional(status.runtime_version.as_deref())),
+            ("threads", number(status.threads as u64)),
+        ])
+    }
+}
+
+/// The figures of a domain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DomainFigures {
+    /// Its name; `(others)` for those beyond the first 50.
+    pub domain: Text,
+    /// The traces that were scored.
+    pub scored: u64,
+    /// The traces that are kept.
+    pub kept: u64,
+    /// The mean score.
+    pub mean: Option<f64>,
+    /// The median score.
+    pub median: Option<f64>,
+}
+
+/// The figures of a run. A figure of scores is `None` where there are none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// The traces that were scored.
+    pub scored: u64,
+    /// The traces that are kept.
+    pub kept: u64,
+    /// The lines that are not traces.
+    pub bad: u64,
+    /// The traces that were not of a conversation.
+    pub without_conversation: u64,
+    /// The traces that the memory held with their scores.
+    pub known_traces: u64,
+    /// The traces that repeat an earlier one.
+    pub near_duplicates: u64,
+    /// The traces that were converted from another format.
+    pub converted: u64,
+    /// The traces whose success is not known.
+    pub unknown_success: u64,
+    /// The traces whose confidence is not known.
+    pub unknown_confidence: u64,
+    /// How many texts of each type were replaced.
+    pub redactions: Vec<(&'static str, u64)>,
+    /// The mean score.
+    pub mean: Option<f64>,
+    /// The median score.
+    pub median: Option<f64>,
+    /// The score that a tenth is below.
+    pub p10: Option<f64>,
+    /// The score that a tenth is above.
+    pub p90: Option<f64>,
+    /// The domains, those with the most traces first.
+    pub domains: Vec<DomainFigures>,
+    /// How long the run took, in seconds.
+    pub seconds: f64,
+    /// What is known of the run besides.
+    pub about: About,
+}
+
+#[allow(clippy::cast_precision_loss)] // Counts are far below 2^53.
+impl Figures {
+    /// Returns how many traces are not kept.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.scored - self.kept
+    }
+
+    fn per_second(&self) -> f64 {
+        self.scored as f64 / self.seconds
+    }
+
+    /// Returns how traces were cleaned, and what was replaced, for programs; `null` if they were not cleaned.
+    #[must_use]
+    pub fn cleaned(&self) -> Value {
+        let cleaned = self.about.clean.map(|Cleaning { level, strict }| {
+            let redactions = self
+                .redactions
+                .iter()
+                .map(|&(name, count)| (name.into(), number(count)));
+            object([
+                ("level", level.into()),
+                ("strict", strict.into()),
+                ("redactions", redactions.collect::<Object>().into()),
+            ])
+        });
+        optional(cleaned)
+    }
+
+    /// Returns the figures for programs.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let About {
+            threshold,
+            top,
+            clean: _,
+            interrupted,
+            embedder,
+            memory,
+            written,
+        } = &self.about;
+        let domains = self.domains.iter().map(|domain| {
+            object([
+                ("domain", domain.domain.clone().into()),
+                ("scored", number(domain.scored)),
+                ("kept", number(domain.kept)),
+                ("mean", optional(domain.mean)),
+                ("median", optional(domain.median)),
+            ])
+        });
+        let top = top.map(|top| match top {
+            Top::Count(count) => object([("count", number(count))]),
+            Top::Percent(percent) => object([("percent", percent.into())]),
+        });
+        let memory = memory.as_ref().map(|memory| {
+            object([
+                ("file", memory.file.as_str().into()),
+                ("before", number(memory.before)),
+                ("after", optional(memory.after.map(number))),
+                ("forgotten", optional(memory.forgotten.map(number))),
+            ])
+        });
+        let written = written.iter().map(|Written { file, traces }| {
+            object([
+                ("file", file.as_str().into()),
+                ("traces", optional(traces.map(number))),
+            ])
+        });
+        object([
+            ("scored", number(self.scored)),
+            ("kept", number(self.kept)),
+            ("dropped", number(self.dropped())),
+            ("bad", number(self.bad)),
+            ("withoutConversation", number(self.without_conversation)),
+            ("knownTraces", number(self.known_traces)),
+            ("nearDuplicates", number(self.near_duplicates)),
+            ("converted", number(self.converted)),
+            ("unknownSuccess", number(self.unknown_success)),
+            ("unknownConfidence", number(self.unknown_confidence)),
+            ("cleaned", self.cleaned()),
+            ("mean", optional(self.mean)),
+            ("median", optional(self.median)),
+            ("p10", optional(self.p10)),
+            ("p90", optional(self.p90)),
+            ("domains", domains.collect::<Vec<_>>().into()),
+            ("seconds", self.seconds.into()),
+            ("perSecond", self.per_second().into()),
+            ("threshold", (*threshold).into()),
+            ("top", optional(top)),
+            ("interrupted", (*interrupted).into()),
+            ("embedder", embedder.to_value()),
+            ("memory", optional(memory)),
+            ("written", written.collect::<Vec<_>>().into()),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_clean::{Options, clean_pii};
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+    use crate::scored::tests::scored;
+
+    pub(super) fn about() -> About {
+        About {
+            threshold: 0.75,
+            top: None,
+            clean: None,
+            interrupted: false,
+            embedder: Embedder::none(None),
+            memory: None,
+            written: Vec::new(),
+        }
+    }
+
+    fn judged() -> impl Strategy<Value = Judged> {
+        (scored().boxed(), any::<bool>()).prop_map(|(scored, kept)| Judged { scored, kept })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn figures_of_domains_add_up_to_those_of_all(judged in vec(judged(), 0..90)) {
+            let mut summary = Summary::new();
+            judged.iter().for_each(|judged| summary.add(judged));
+            let figures = summary.figures(about());
+            prop_assert_eq!(figures.scored, judged.len() as u64);
+            let sum = |count: fn(&DomainFigures) -> u64| figures.domains.iter().map(count).sum::<u64>();
+            prop_assert_eq!(sum(|domain| domain.scored), figures.scored);
+            prop_assert_eq!(sum(|domain| domain.kept), figures.kept);
+            prop_assert!(figures.domains.len() <= MOST_DOMAINS + 1);
+            prop_assert!(figures.domains.is_sorted_by_key(|domain| Reverse(domain.scored)));
+        }
+
+        #[test]
+        fn domains_that_begin_alike_for_100_units_are_one(judged in judged(), end in "[a-z]{1,9}") {
+            let mut summary = Summary::new();
+            for end in ["😀", end.as_str()] {
+                let mut judged = judged.clone();
+                judged.scored.domain = ("d".repeat(99) + "😀" + end).into();
+                summary.add(&judged);
+            }
+            let domains = summary.figures(about()).domains;
+            prop_assert_eq!(domains.len(), 1);
+            prop_assert_eq!(domains[0].domain.clone(), Text::from("d".repeat(99)));
+        }
+    }
+
+    #[test]
+    fn to_value_counts_redactions_by_type_in_the_order_in_which_they_were_found() {
+        let all = Options {
+            identifiers: true,
+            strict: false,
+        };
+        let mut summary = Summary::new();
+        for text in ["1.2.3.4", "a@b.cc 1.2.3.4"] {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            summary.add_redactions(&clean_pii(&units, all).1);
+        }
+        let clean = Some(Cleaning {
+            level: "aggregated",
+            strict: false,
+        });
+        let value = summary.figures(About { clean, ..about() }).to_value();
+        assert_eq!(
+            value.get("cleaned").unwrap().to_json(),
+            r#"{"level":"aggregated","strict":false,"redactions":{"ip":2,"email":1}}"#
+        );
+        assert_eq!(value.get("mean"), Some(&Value::Null));
+    }
+
+    #[test]
+    fn to_value_of_an_embedder_has_the_fields_of_its_status() {
+        assert_eq!(
+            Embedder::none(Some("--no-embedder")).to_value().to_json(),
+            r#"{"available":false,"dtype":null,"reason":"--no-embedder"}"#
+        );
+        let status = Status {
+            threads: 2,
+            ..Status::default()
+        };
+        assert_eq!(
+            Embedder::of(&status).to_value().to_json(),
+            r#"{"available":true,"code":null,"reason":null,"modelDirectory":null,"model":null,"modelSha256":null,"dtype":null,"dimensions":null,"engine":null,"kernel":null,"runtimePath":null,"runtimeVersion":null,"threads":2}"#
+        );
+    }
+}
