@@ -210,3 +210,73 @@ impl<K: Eq + Hash + Clone, V: Clone> Recent<K, V> {
         self.newer.values_mut().chain(self.older.values_mut())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sequence_keeps_the_order_in_few_buckets(values in proptest::collection::vec(-1.0..2.0, 0..300)) {
+            let mut sequence = Sequence::new(10);
+            values.iter().for_each(|&value| sequence.add(value));
+            prop_assert!(sequence.buckets.len() <= 10);
+            let parts: Vec<&[f64]> = values.chunks(sequence.width as usize).collect();
+            prop_assert_eq!(sequence.buckets.len(), parts.len());
+            for (bucket, part) in sequence.buckets.iter().zip(parts) {
+                let sum: f64 = part.iter().sum();
+                prop_assert!((bucket.sum - sum).abs() < 1e-9);
+                prop_assert_eq!(bucket.count, part.len() as u64);
+                prop_assert!(part.contains(&bucket.min) && part.contains(&bucket.max));
+                prop_assert!(part.iter().all(|value| (bucket.min..=bucket.max).contains(value)));
+            }
+        }
+
+        #[test]
+        fn recent_has_what_was_used_last(keys in proptest::collection::vec(0_u8..40, 0..300)) {
+            let mut recent = Recent::new(10);
+            let mut used: Vec<u8> = Vec::new();
+            for key in keys {
+                let known = recent.get(&key);
+                let later = used.iter().rev().position(|&other| other == key);
+                prop_assert!(known == later.map(|_| key) || later.is_some_and(|distance| distance >= 10));
+                used.retain(|&other| other != key);
+                used.push(key);
+                recent.set(key, key);
+                prop_assert!(recent.values_mut().count() < 20);
+            }
+        }
+    }
+
+    #[test]
+    fn rounded_is_what_javascript_rounds_to() {
+        for (value, expected) in [
+            (0.000_05, 1e-4),
+            (-0.000_05, 0.0),
+            (0.123_449_9, 0.1234),
+            (-1.5e-4, -1e-4),
+        ] {
+            assert_eq!(rounded(value), expected);
+        }
+    }
+
+    #[test]
+    fn top_keeps_the_first_of_equals() {
+        let mut top = Top::new(3);
+        for (at, key) in [5.0, 1.0, 5.0, 7.0, 5.0, 7.0].into_iter().enumerate() {
+            top.offer(key, || at);
+        }
+        assert_eq!(top.items().collect::<Vec<_>>(), [&3, &5, &0]);
+    }
+
+    #[test]
+    fn named_counts_further_names_together() {
+        let mut named = Named::new();
+        for name in (0..100).chain(0..100) {
+            named.count(&name.to_string());
+        }
+        assert_eq!(named.iter().count(), NAMES + 1);
+        assert_eq!(named.iter().last(), Some((&REST.into(), &120)));
+    }
+}

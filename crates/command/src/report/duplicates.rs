@@ -330,3 +330,67 @@ impl NearDuplicates {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Several times as many as the groups that there may be, and a multiple of 3.
+    const ADDED: u64 = 90_000;
+
+    fn listed(position: u64, id: Option<Text>) -> Listed {
+        Listed {
+            position,
+            id,
+            source: Text::default(),
+            line: 1,
+            element: None,
+            score: 0.5,
+            excerpt: Text::default(),
+        }
+    }
+
+    /// Adds traces whose ids and nearest labels are those that `link` returns for their positions.
+    fn add_many(link: impl Fn(u64) -> (Option<u64>, Option<u64>)) -> NearDuplicates {
+        let text = |id: u64| Text::from(id.to_string());
+        let mut duplicates = NearDuplicates::new();
+        for position in 0..ADDED {
+            let (id, nearest) = link(position);
+            let trace = listed(position, id.map(text));
+            duplicates.add(trace, Some(nearest.map(text)), Some(0.96));
+            assert!(duplicates.groups.len() + duplicates.merged.len() <= MOST_GROUPS + 2);
+            assert!(duplicates.held.len() <= HELD_GROUPS);
+        }
+        duplicates
+    }
+
+    #[test]
+    fn memory_is_bounded_of_pairs() {
+        let duplicates = add_many(|position| (Some(2 * position), Some(2 * position + 1)));
+        assert_eq!((duplicates.count, duplicates.group_count), (ADDED, ADDED));
+    }
+
+    #[test]
+    fn memory_is_bounded_without_ids() {
+        assert_eq!(add_many(|_| (None, None)).group_count, ADDED);
+    }
+
+    #[test]
+    fn memory_is_bounded_of_groups_that_merge() {
+        // Each third trace links the groups of the two before it.
+        let duplicates = add_many(|position| match position % 3 {
+            2 => (Some(10 * (position - 2)), Some(10 * (position - 1))),
+            _ => (Some(10 * position), Some(10 * position + 1)),
+        });
+        assert_eq!(duplicates.group_count, ADDED / 3);
+    }
+
+    #[test]
+    fn memory_is_bounded_of_one_group() {
+        let duplicates = add_many(|position| (Some(position + 1), Some(position)));
+        assert_eq!(duplicates.group_count, 1);
+        let group = duplicates.groups.values().next().unwrap();
+        assert_eq!((group.size, group.members.len()), (ADDED + 1, LISTED_MEMBERS));
+        assert!(group.positions.len() <= POSITIONS);
+    }
+}
