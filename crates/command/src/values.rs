@@ -4,9 +4,15 @@ use knowledgepulse_json::{Object, Value};
 
 /// Returns the object with these fields, in this order.
 #[must_use]
-pub fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
     let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
     fields.collect::<Object>().into()
+}
+
+/// Returns the list of these values.
+#[must_use]
+pub fn list(values: impl IntoIterator<Item = Value>) -> Value {
+    values.into_iter().collect::<Vec<_>>().into()
 }
 
 /// Returns the number that a count is in JSON.

@@ -1,1 +1,442 @@
-//! The figures of a run for its report.
+//! The figures of a run for its report, one page of HTML. They are collected in bounded memory, and everything that a trace carries
+//! may be hostile: it is cut to a length here and escaped by the page.
+
+mod bounded;
+mod duplicates;
+mod excerpt;
+
+use knowledgepulse_error::{Error, Result};
+use knowledgepulse_index::method::Method;
+use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_score::{Breakdown, dimensions::Dimensions, weights::Weights};
+
+use self::{
+    bounded::{Named, Sequence, Top},
+    duplicates::{Listed, NearDuplicates},
+    excerpt::{NAME_LENGTH, excerpt_of, name_of},
+};
+use crate::{
+    breakdown::{DIMENSIONS, by_dimension, value_of},
+    near_duplicate::resemblance,
+    scored::{Judged, Place, Scored},
+    statistics::{Histogram, SCORE_BINS},
+    values::{list, number, object, optional},
+};
+
+/// Where the page takes the figures.
+const PLACE: &str = "__KNOWLEDGEPULSE_REPORT__";
+
+/// How finely dimensions are counted.
+const DIMENSION_BINS: usize = 1000;
+
+/// The bins that the page shows: multiples of the 100 steps of its slider, so that what it counts is exact.
+const SHOWN_BINS: usize = 1000;
+const SHOWN_DOMAIN_BINS: usize = 200;
+
+const SEQUENCE_BUCKETS: usize = 2000;
+const LISTED_TRACES: usize = 10;
+const LISTED_ERRORS: usize = 100;
+const LISTED_SOURCES: usize = 50;
+
+/// The longest excerpt, in UTF-16 code units.
+const EXCERPT_LENGTH: usize = 240;
+
+/// What a report says of a run before its first trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportOptions {
+    /// Traces that score as much or more are kept.
+    pub threshold: f64,
+    /// The names of the inputs.
+    pub sources: Vec<String>,
+    /// How traces are compared.
+    pub novelty: Method,
+    /// The embedder's type of numbers, `fp32` or `q8`; `None` without an embedder.
+    pub dtype: Option<String>,
+    /// The version of the package.
+    pub version: String,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The time in ISO 8601, such as `2026-01-02T03:04:05.000Z`.
+    pub finished_at: String,
+    /// How long scoring took.
+    pub seconds: f64,
+    /// Whether it was ended before everything was read.
+    pub interrupted: bool,
+    /// How traces were cleaned, and what was replaced; `None` if they were not.
+    pub cleaned: Option<Value>,
+}
+
+/// Collects the figures of a run.
+#[derive(Debug)]
+pub struct Report {
+    options: ReportOptions,
+    count: u64,
+    kept: u64,
+    succeeded: u64,
+    truncated: u64,
+    scores: Histogram,
+    /// The domains by their names; traces without a name have the empty one.
+    domains: Named<Domain>,
+    /// The weights of each profile, and how many traces it scored. A profile without a name has the empty one.
+    profiles: Named<(Weights, u64)>,
+    rules: Named<u64>,
+    bases: Named<u64>,
+    novelty: Sequence,
+    /// Where each source begins.
+    starts: Vec<Value>,
+    last_source: Option<String>,
+    duplicates: NearDuplicates,
+    /// The positions of the best traces, and all that is known of them.
+    best: Top<(u64, Value)>,
+    worst: Top<(u64, Value)>,
+    errors: Vec<Value>,
+    error_count: u64,
+}
+
+/// The traces of a domain.
+#[derive(Debug)]
+struct Domain {
+    kept: u64,
+    score: Histogram,
+    /// In the order of [`DIMENSIONS`].
+    dimensions: [Histogram; 4],
+}
+
+impl Report {
+    /// Returns a report without traces.
+    #[must_use]
+    pub fn new(options: ReportOptions) -> Self {
+        Self {
+            options,
+            count: 0,
+            kept: 0,
+            succeeded: 0,
+            truncated: 0,
+            scores: Histogram::new(SCORE_BINS),
+            domains: Named::new(),
+            profiles: Named::new(),
+            rules: Named::new(),
+            bases: Named::new(),
+            novelty: Sequence::new(SEQUENCE_BUCKETS),
+            starts: Vec::new(),
+            last_source: None,
+            duplicates: NearDuplicates::new(),
+            best: Top::new(LISTED_TRACES),
+            worst: Top::new(LISTED_TRACES),
+            errors: Vec::new(),
+            error_count: 0,
+        }
+    }
+
+    /// Sets the threshold, where it is known only when all traces are scored. Must come before the first [`Report::add`].
+    pub fn set_threshold(&mut self, threshold: f64) {
+        self.options.threshold = threshold;
+    }
+
+    /// Adds a trace, in the order of scoring.
+    pub fn add(&mut self, Judged { scored, .. }: &Judged) {
+        let breakdown = &scored.breakdown;
+        let novelty = &breakdown.novelty;
+        let position = self.count;
+        self.count += 1;
+        // By the score alone, as the page counts when its slider is moved.
+        let is_kept = breakdown.score >= self.options.threshold;
+        self.kept += u64::from(is_kept);
+        self.succeeded += u64::from(scored.success);
+        self.truncated += u64::from(novelty.reading.is_some_and(|reading| reading.truncated));
+        self.scores.add(breakdown.score);
+        self.novelty.add(breakdown.dimensions.novelty);
+        self.note_start(&scored.place.source, position);
+        self.add_to_domain(&scored.domain, is_kept, breakdown);
+        self.note_profile(breakdown);
+        for applied in &breakdown.overrides {
+            self.rules.count(applied.rule.name());
+        }
+        // Where the memory is, in the process or in a store, makes no difference.
+        let basis = novelty.basis.name().replacen("cache", "memory", 1);
+        self.bases.count(&basis.replacen("store", "memory", 1));
+
+        let listed = listed(scored, position);
+        let full = || (position, full_value(scored, &listed));
+        self.best.offer(breakdown.score, full);
+        self.worst.offer(-breakdown.score, full);
+        let nearest = novelty.nearest.as_ref();
+        let nearest =
+            nearest.map(|nearest| nearest.label.as_deref().and_then(|label| name_of(&label.into())));
+        self.duplicates.add(listed, nearest, resemblance(breakdown));
+    }
+
+    /// Adds a record that could not be scored.
+    pub fn add_error(&mut self, place: &Place, message: &Text) {
+        self.error_count += 1;
+        if self.errors.len() == LISTED_ERRORS {
+            return;
+        }
+        self.errors.push(object([
+            ("source", source_of(&place.source).into()),
+            ("line", number(place.line)),
+            ("element", optional(place.index.map(number))),
+            ("message", excerpt_of(message, EXCERPT_LENGTH).into()),
+        ]));
+    }
+
+    fn note_start(&mut self, source: &str, position: u64) {
+        if self.last_source.as_deref() == Some(source) {
+            return;
+        }
+        self.last_source = Some(source.to_owned());
+        if self.starts.len() < LISTED_SOURCES {
+            let start = [
+                ("source", source_of(source).into()),
+                ("position", number(position)),
+            ];
+            self.starts.push(object(start));
+        }
+    }
+
+    fn add_to_domain(&mut self, name: &Text, is_kept: bool, breakdown: &Breakdown) {
+        let domain = self.domains.entry(name_of(name).unwrap_or_default(), || Domain {
+            kept: 0,
+            score: Histogram::new(SCORE_BINS),
+            dimensions: DIMENSIONS.map(|_| Histogram::new(DIMENSION_BINS)),
+        });
+        domain.kept += u64::from(is_kept);
+        domain.score.add(breakdown.score);
+        let Dimensions {
+            complexity,
+            novelty,
+            tool_diversity,
+            outcome,
+        } = breakdown.dimensions;
+        let values = [complexity, novelty, tool_diversity, outcome];
+        for (histogram, value) in domain.dimensions.iter_mut().zip(values) {
+            histogram.add(value);
+        }
+    }
+
+    fn note_profile(&mut self, breakdown: &Breakdown) {
+        let profile = &breakdown.profile;
+        let name = name_of(&profile.name.as_str().into()).unwrap_or_default();
+        let (_, count) = self.profiles.entry(name, || (profile.weights, 0));
+        *count += 1;
+    }
+
+    /// Returns the figures, as the page reads them: `Report` in report/data.d.ts.
+    #[must_use]
+    pub fn summary(&self, run: &Run) -> Value {
+        let options = &self.options;
+        let sources = options.sources.iter().take(LISTED_SOURCES);
+        let best: Vec<_> = self.best.items().collect();
+        let is_best = |position| best.iter().any(|&&(other, _)| other == position);
+        // Of a few traces the worst are among the best already.
+        let worst = self.worst.items().filter(|&&(position, _)| !is_best(position));
+        let mut domains: Vec<_> = self.domains.iter().collect();
+        domains.sort_by_key(|(_, domain)| std::cmp::Reverse(domain.score.count()));
+        let profiles = self.profiles.iter().map(|(name, (weights, count))| {
+            object([
+                (
+                    "name",
+                    optional(Some(name.clone()).filter(|name| !name.is_empty())),
+                ),
+                (
+                    "weights",
+                    by_dimension([
+                        weights.complexity,
+                        weights.novelty,
+                        weights.tool_diversity,
+                        weights.outcome,
+                    ]),
+                ),
+                ("count", number(*count)),
+            ])
+        });
+        object([
+            ("threshold", options.threshold.into()),
+            ("sources", list(sources.map(|source| source_of(source).into()))),
+            ("sourceCount", number(options.sources.len() as u64)),
+            ("noveltyMode", options.novelty.name().into()),
+            ("dtype", optional(options.dtype.clone())),
+            ("version", options.version.as_str().into()),
+            ("finishedAt", run.finished_at.as_str().into()),
+            ("seconds", run.seconds.into()),
+            ("interrupted", run.interrupted.into()),
+            ("cleaned", optional(run.cleaned.clone())),
+            ("count", number(self.count)),
+            ("kept", number(self.kept)),
+            ("succeeded", number(self.succeeded)),
+            ("truncated", number(self.truncated)),
+            ("scores", quantiles(&self.scores)),
+            ("scoreBins", bins(&self.scores, SHOWN_BINS)),
+            (
+                "domains",
+                list(domains.into_iter().map(|(name, domain)| domain.summary(name))),
+            ),
+            ("profiles", list(profiles)),
+            ("rules", counts(&self.rules)),
+            ("bases", counts(&self.bases)),
+            (
+                "novelty",
+                object([
+                    ("width", self.novelty.width()),
+                    ("buckets", self.novelty.buckets()),
+                ]),
+            ),
+            ("starts", self.starts.clone().into()),
+            ("duplicates", self.duplicates.summary()),
+            ("best", list(best.iter().map(|(_, trace)| trace.clone()))),
+            ("worst", list(worst.map(|(_, trace)| trace.clone()))),
+            (
+                "errors",
+                object([
+                    ("count", number(self.error_count)),
+                    ("first", self.errors.clone().into()),
+                ]),
+            ),
+        ])
+    }
+
+    /// Returns `page`, the text of dist/report.html.gz, with the figures in it: a page that needs nothing else.
+    ///
+    /// # Errors
+    /// [`Error::ReportTemplate`] if the page has not one place for the figures.
+    pub fn render(&self, run: &Run, page: &str) -> Result<String> {
+        let parts = page.split_once(PLACE);
+        let Some((before, after)) = parts.filter(|(_, after)| !after.contains(PLACE)) else {
+            return Err(Error::ReportTemplate("is not what the set-up makes".into()));
+        };
+        let mut html = String::from(before);
+        // Nothing can end or begin an element in it, where HTML takes it as text.
+        for character in self.summary(run).to_json().chars() {
+            match character {
+                '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                    html.push_str(&format!("\\u{:04x}", u32::from(character)));
+                }
+                _ => html.push(character),
+            }
+        }
+        html.push_str(after);
+        Ok(html)
+    }
+}
+
+impl Domain {
+    fn summary(&self, name: &Text) -> Value {
+        let dimensions = DIMENSIONS.into_iter().zip(self.dimensions.iter().map(quantiles));
+        let fields = [
+            ("name", name.clone().into()),
+            ("count", number(self.score.count())),
+            ("kept", number(self.kept)),
+            ("score", quantiles(&self.score)),
+        ];
+        let bins = [("scoreBins", bins(&self.score, SHOWN_DOMAIN_BINS))];
+        object(fields.into_iter().chain(dimensions).chain(bins))
+    }
+}
+
+/// Returns how the values lie; `null` without values.
+fn quantiles(histogram: &Histogram) -> Value {
+    let Some((min, max)) = histogram.range() else {
+        return Value::Null;
+    };
+    let quantile = |p| optional(histogram.quantile(p));
+    object([
+        ("min", min.into()),
+        ("p10", quantile(0.1)),
+        ("p25", quantile(0.25)),
+        ("median", quantile(0.5)),
+        ("p75", quantile(0.75)),
+        ("p90", quantile(0.9)),
+        ("max", max.into()),
+        ("mean", optional(histogram.mean())),
+    ])
+}
+
+fn bins(histogram: &Histogram, bins: usize) -> Value {
+    let filled = histogram.filled(bins).into_iter();
+    let filled = filled.map(|(bin, count)| list([number(bin as u64), number(count)]));
+    object([("bins", number(bins as u64)), ("filled", list(filled))])
+}
+
+fn counts(named: &Named<u64>) -> Value {
+    let counts = named.iter().map(|(name, &count)| (name.clone(), number(count)));
+    counts.collect::<Object>().into()
+}
+
+fn source_of(source: &str) -> Text {
+    excerpt_of(&source.into(), NAME_LENGTH)
+}
+
+fn listed(scored: &Scored, position: u64) -> Listed {
+    Listed {
+        position,
+        id: scored.id.as_ref().and_then(name_of),
+        source: source_of(&scored.place.source),
+        line: scored.place.line,
+        element: scored.place.index,
+        score: scored.breakdown.score,
+        excerpt: excerpt_of(&scored.objective, EXCERPT_LENGTH),
+    }
+}
+
+/// Returns all that is told of a trace.
+fn full_value(scored: &Scored, listed: &Listed) -> Value {
+    let value = value_of(&scored.breakdown);
+    let mut breakdown = pick(
+        &value,
+        &[
+            "score",
+            "composite",
+            "noveltyBasis",
+            "tokens",
+            "truncated",
+            "dimensions",
+            "profile",
+            "weights",
+            "contributions",
+            "overrides",
+            "nearest",
+        ],
+    );
+    replace_name(&mut breakdown, "profile");
+    if let Some(nearest) = value.get("nearest").filter(|nearest| !nearest.is_null()) {
+        let parts = [
+            "similarity",
+            "lexical",
+            "contained",
+            "embedded",
+            "sharedWords",
+            "newWords",
+            "label",
+        ];
+        let mut picked = pick(nearest, &parts);
+        replace_name(&mut picked, "label");
+        breakdown.insert("nearest", picked);
+    }
+    let more = [
+        ("domain", optional(name_of(&scored.domain))),
+        ("success", scored.success.into()),
+        ("breakdown", breakdown.into()),
+    ];
+    object(listed.fields().into_iter().chain(more))
+}
+
+/// Returns these fields of an object, in this order.
+fn pick(value: &Value, names: &[&str]) -> Object {
+    let fields = names.iter().map(|&name| {
+        let value = value.get(name).cloned().unwrap_or_default();
+        (name.into(), value)
+    });
+    fields.collect()
+}
+
+/// Cuts a name in an object to its length; `null` if nothing of it can be seen.
+fn replace_name(object: &mut Object, field: &str) {
+    let name = object.get(field).and_then(Value::as_text).and_then(name_of);
+    object.insert(field, optional(name));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! The beginnings of texts that traces carry. A trace may be hostile: its names may be megabytes long, and invisible.
+
+use knowledgepulse_json::{Text, is_white_space};
+
+use crate::text::{cut, is_blank};
+
+/// The longest name, in UTF-16 code units.
+pub(super) const NAME_LENGTH: usize = 200;
+
+/// Returns a name or id, cut to [`NAME_LENGTH`], without lone surrogates; `None` if nothing of it can be seen.
+pub(super) fn name_of(name: &Text) -> Option<Text> {
+    if is_blank(name) {
+        return None;
+    }
+    let units = name.len_units();
+    if units <= NAME_LENGTH {
+        return Some(name.to_string_lossy().into());
+    }
+    // Two long ids of different lengths are still two.
+    let beginning = cut(name, NAME_LENGTH);
+    Some(format!("{}… ({units})", beginning.to_string_lossy()).into())
+}
+
+/// Returns the beginning of a text on one line: at most `length` UTF-16 code units, without lone surrogates.
+pub(super) fn excerpt_of(text: &Text, length: usize) -> Text {
+    let beginning: Vec<u16> = cut(text, 2 * length).units().collect();
+    let words = beginning.split(|&unit| char::from_u32(unit.into()).is_some_and(is_white_space));
+    let words: Vec<&[u16]> = words.filter(|word| !word.is_empty()).collect();
+    let line = words.join(&u16::from(b' '));
+    let is_longer = line.len() > length || text.len_units() > 2 * length;
+    let line = Text::from_units(&line);
+    if is_longer {
+        return format!("{}…", cut(&line, length).to_string_lossy()).into();
+    }
+    line.to_string_lossy().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn name_of_a_blank_text_is_none() {
+        for blank in ["", " ", "\u{200b}\u{2066}\t"] {
+            assert_eq!(name_of(&blank.into()), None);
+        }
+    }
+
+    #[test]
+    fn name_of_a_long_text_has_its_length() {
+        let long = Text::from_units(&[&[0xd800], &[u16::from(b'x'); 500][..]].concat());
+        let expected = format!("\u{fffd}{}… (501)", "x".repeat(199));
+        assert_eq!(name_of(&long), Some(expected.into()));
+    }
+
+    #[test]
+    fn excerpt_of_a_text_is_one_line_without_half_characters() {
+        let long = format!("{}😀{}", "x".repeat(239), "y".repeat(1000));
+        assert_eq!(excerpt_of(&long.into(), 240), &*format!("{}…", "x".repeat(239)));
+        assert_eq!(excerpt_of(&" a\n\t\u{2028}b\u{feff} ".into(), 240), "a b");
+        assert_eq!(excerpt_of(&format!("a{}b", " ".repeat(500)).into(), 240), "a…");
+        assert_eq!(
+            excerpt_of(&Text::from_units(&[0xdc00, 0x61, 0xd800]), 240),
+            "\u{fffd}a"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn names_and_excerpts_are_short(units in proptest::collection::vec(any::<u16>(), 0..1000), length in 1..300_usize) {
+            let text = Text::from_units(&units);
+            let excerpt = excerpt_of(&text, length);
+            prop_assert!(excerpt.len_units() <= length + 1 && excerpt.as_str().is_some());
+            let name = name_of(&text).unwrap_or_default();
+            prop_assert!(name.len_units() <= NAME_LENGTH + 12 && name.as_str().is_some());
+        }
+    }
+}

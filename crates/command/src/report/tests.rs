@@ -1,0 +1,412 @@
+//! What a report says, held to the plainest way to get the same figures from all traces at once.
+
+use std::sync::Arc;
+
+use knowledgepulse_formats::{FormatName, Known};
+use knowledgepulse_index::memory::{Basis, Nearest, Novelty, Reading};
+use knowledgepulse_json::parse_str;
+use knowledgepulse_score::weights::{Contributions, Profile};
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::scored::tests::scored;
+
+fn options() -> ReportOptions {
+    ReportOptions {
+        threshold: 0.6,
+        sources: vec!["traces.jsonl".into()],
+        novelty: Method::Prefix,
+        dtype: Some("fp32".into()),
+        version: "1.2.3".into(),
+    }
+}
+
+fn run() -> Run {
+    Run {
+        finished_at: "2026-01-02T03:04:05.000Z".into(),
+        seconds: 1.5,
+        interrupted: false,
+        cleaned: None,
+    }
+}
+
+/// A trace of a score, which resembles the trace of a label.
+fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Judged {
+    let dimensions = Dimensions {
+        complexity: 0.5,
+        novelty: nearest.map_or(0.5, |(_, similarity)| 1.0 - similarity),
+        tool_diversity: 0.5,
+        outcome: 0.5,
+    };
+    let profile = Profile {
+        name: "default".into(),
+        weights: Weights::DEFAULT,
+    };
+    let contributions = Contributions::new(&dimensions, &profile.weights);
+    let nearest = nearest.map(|(label, similarity)| Nearest {
+        label: Some(label.into()),
+        similarity,
+        parts: None,
+        words: None,
+    });
+    Judged {
+        scored: Scored {
+            place: Place {
+                source: "traces.jsonl".into(),
+                line: 1,
+                index: None,
+            },
+            format: FormatName::Trace,
+            known: Known {
+                success: true,
+                confidence: true,
+            },
+            id: Some(id.into()),
+            objective: format!("Objective of {id}").into(),
+            domain: "code".into(),
+            success: true,
+            breakdown: Breakdown {
+                score,
+                dimensions,
+                profile: Arc::new(profile),
+                contributions,
+                composite: score,
+                overrides: Vec::new(),
+                novelty: Novelty {
+                    value: dimensions.novelty,
+                    basis: Basis::Memory,
+                    nearest,
+                    reading: Some(Reading {
+                        tokens: Some(100),
+                        truncated: false,
+                    }),
+                },
+            },
+        },
+        kept: true,
+    }
+}
+
+fn report(traces: impl IntoIterator<Item = Judged>) -> Report {
+    let mut report = Report::new(options());
+    for trace in traces {
+        report.add(&trace);
+    }
+    report
+}
+
+fn summary(traces: impl IntoIterator<Item = Judged>) -> Value {
+    report(traces).summary(&run())
+}
+
+/// The value at a path of fields and positions, such as `duplicates.groups.0.size`.
+fn at(value: &Value, path: &str) -> Value {
+    let step = |value: &Value, name: &str| match name.parse::<usize>() {
+        Ok(position) => value.as_array().and_then(|values| values.get(position).cloned()),
+        Err(_) => value.get(name).cloned(),
+    };
+    let found = path
+        .split('.')
+        .try_fold(value.clone(), |value, name| step(&value, name));
+    found.unwrap_or_else(|| panic!("{path} is not in {}", value.to_json()))
+}
+
+fn json(value: &Value, path: &str) -> String {
+    at(value, path).to_json()
+}
+
+fn count(value: &Value, path: &str) -> usize {
+    at(value, path).as_array().unwrap().len()
+}
+
+fn ids(value: &Value, path: &str) -> Vec<String> {
+    let traces = at(value, path);
+    let ids = traces.as_array().unwrap().iter().map(|trace| at(trace, "id"));
+    ids.map(|id| id.as_str().unwrap().to_owned()).collect()
+}
+
+proptest! {
+    #[test]
+    fn summary_counts_the_traces(traces in vec(scored(), 0..16), threshold in 0.0..1.0) {
+        let mut report = Report::new(ReportOptions { threshold, ..options() });
+        for scored in &traces {
+            report.add(&Judged { scored: scored.clone(), kept: true });
+        }
+        let summary = report.summary(&run());
+        let matching = |is: &dyn Fn(&Scored) -> bool| number(traces.iter().filter(|scored| is(scored)).count() as u64);
+        prop_assert_eq!(at(&summary, "count"), matching(&|_| true));
+        prop_assert_eq!(at(&summary, "kept"), matching(&|scored| scored.breakdown.score >= threshold));
+        prop_assert_eq!(at(&summary, "succeeded"), matching(&|scored| scored.success));
+        let sum = |list: &str, field: &str| {
+            let list = at(&summary, list);
+            list.as_array().unwrap().iter().map(|entry| at(entry, field).as_number().unwrap()).sum::<f64>()
+        };
+        prop_assert_eq!(sum("domains", "count"), traces.len() as f64);
+        prop_assert_eq!(number(sum("domains", "kept") as u64), at(&summary, "kept"));
+        prop_assert_eq!(sum("profiles", "count"), traces.len() as f64);
+        prop_assert_eq!(sum("novelty.buckets", "3"), traces.len() as f64);
+    }
+
+    #[test]
+    fn summary_lists_the_best_and_the_worst_traces_once(scores in vec(0_u8..20, 0..40)) {
+        let scores: Vec<f64> = scores.into_iter().map(|score| f64::from(score) / 20.0).collect();
+        let summary = summary(scores.iter().enumerate().map(|(at, &score)| trace(&at.to_string(), score, None)));
+        let mut ranks: Vec<usize> = (0..scores.len()).collect();
+        ranks.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+        let best: Vec<_> = ranks.iter().take(10).map(ToString::to_string).collect();
+        ranks.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(a.cmp(&b)));
+        let worst: Vec<_> = ranks.iter().take(10).map(ToString::to_string).filter(|id| !best.contains(id)).collect();
+        prop_assert_eq!(ids(&summary, "best"), best);
+        prop_assert_eq!(ids(&summary, "worst"), worst);
+    }
+
+    #[test]
+    fn score_bins_tell_what_each_step_of_the_slider_keeps(scores in vec(prop_oneof![0.0..=1.0, (0_u8..=100).prop_map(|step| f64::from(step) / 100.0)], 1..50)) {
+        let summary = summary(scores.iter().map(|&score| trace("a", score, None)));
+        for path in ["scoreBins", "domains.0.scoreBins"] {
+            let bins = at(&summary, &format!("{path}.bins")).as_number().unwrap();
+            let filled = at(&summary, &format!("{path}.filled"));
+            for step in 0..=100_u8 {
+                let kept = filled.as_array().unwrap().iter().filter(|bin| at(bin, "0").as_number().unwrap() >= f64::from(step) * bins / 100.0);
+                let kept: f64 = kept.map(|bin| at(bin, "1").as_number().unwrap()).sum();
+                prop_assert_eq!(kept, scores.iter().filter(|&&score| score >= f64::from(step) / 100.0).count() as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn near_duplicates_are_grouped_as_connected_components(nearest in vec((any::<prop::sample::Index>(), prop_oneof![0.0..0.95, 0.95..1.0]), 1..200)) {
+        let mut traces = vec![trace("0", 0.5, None)];
+        let mut component: Vec<usize> = vec![0];
+        for (id, (nearest, similarity)) in (1..).zip(&nearest) {
+            let nearest = nearest.index(id);
+            traces.push(trace(&id.to_string(), 0.5, Some((&nearest.to_string(), *similarity))));
+            component.push(if *similarity >= 0.95 { component[nearest] } else { id });
+        }
+        let sizes = (0..traces.len()).map(|root| component.iter().filter(|&&other| other == root).count());
+        let mut sizes: Vec<_> = sizes.filter(|&size| size > 1).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let summary = summary(traces);
+        prop_assert_eq!(at(&summary, "duplicates.groupCount"), number(sizes.len() as u64));
+        sizes.truncate(30);
+        let groups = at(&summary, "duplicates.groups");
+        prop_assert_eq!(groups.as_array().unwrap().len(), sizes.len());
+        for (group, size) in groups.as_array().unwrap().iter().zip(sizes) {
+            prop_assert_eq!(at(group, "size"), number(size as u64));
+            let first = at(group, "positions.0").as_number().unwrap() as usize;
+            let members = (0..component.len()).filter(|&id| component[id] == component[first]);
+            let members: Vec<_> = members.map(|id| number(id as u64)).collect();
+            prop_assert_eq!(at(group, "positions"), list(members.clone()));
+            let listed = at(group, "members");
+            let listed: Vec<_> = listed.as_array().unwrap().iter().map(|member| at(member, "position")).collect();
+            prop_assert_eq!(&listed[..], &members[..members.len().min(8)]);
+        }
+    }
+
+    #[test]
+    fn render_puts_the_figures_into_the_page_as_text(traces in vec(scored(), 0..6)) {
+        let report = report(traces.into_iter().map(|scored| Judged { scored, kept: true }));
+        let html = report.render(&run(), "<a>__KNOWLEDGEPULSE_REPORT__</a>").unwrap();
+        let figures = html.strip_prefix("<a>").and_then(|html| html.strip_suffix("</a>")).unwrap();
+        let is_plain = !figures.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
+        prop_assert!(is_plain);
+        prop_assert_eq!(parse_str(figures).unwrap(), parse_str(&report.summary(&run()).to_json()).unwrap());
+    }
+}
+
+#[test]
+fn render_of_a_page_without_one_place_fails() {
+    for page in ["", "<html>", &PLACE.repeat(2)] {
+        let error = report([]).render(&run(), page).unwrap_err();
+        assert_eq!(error.code(), "ERR_REPORT_TEMPLATE");
+        assert!(error.to_string().contains("npm run setup"), "{error}");
+    }
+}
+
+#[test]
+fn a_group_names_the_trace_that_was_first() {
+    let summary = summary([trace("a", 0.5, None), trace("b", 0.5, Some(("a", 0.98)))]);
+    assert_eq!(
+        json(&summary, "duplicates"),
+        "{\"similarity\":0.95,\"count\":1,\"groupCount\":1,\"groups\":[{\"size\":2,\
+         \"minSimilarity\":0.98,\"maxSimilarity\":0.98,\"members\":[\
+         {\"position\":0,\"index\":0,\"id\":\"a\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":null,\
+         \"score\":0.5,\"excerpt\":\"Objective of a\"},\
+         {\"position\":1,\"index\":1,\"id\":\"b\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":null,\
+         \"score\":0.5,\"excerpt\":\"Objective of b\",\"nearest\":\"a\",\"similarity\":0.98}],\
+         \"positions\":[0,1]}]}"
+    );
+}
+
+#[test]
+fn a_group_begins_with_a_trace_of_an_earlier_run() {
+    let summary = summary([trace("a", 0.5, Some(("earlier", 0.97)))]);
+    assert_eq!(
+        json(&summary, "duplicates.groups.0.members.0"),
+        r#"{"id":"earlier","position":null}"#
+    );
+    assert_eq!(json(&summary, "duplicates.groups.0.positions"), "[0]");
+}
+
+#[test]
+fn a_trace_in_two_groups_merges_them() {
+    let links = [("1", "0"), ("3", "2"), ("1", "2")];
+    let again = links.map(|(id, nearest)| trace(id, 0.5, Some((nearest, 0.97))));
+    let first = ["0", "1", "2", "3"].map(|id| trace(id, 0.5, None));
+    let summary = summary(first.into_iter().chain(again));
+    assert_eq!(json(&summary, "duplicates.groupCount"), "1");
+    assert_eq!(
+        ids(&summary, "duplicates.groups.0.members"),
+        ["0", "2", "1", "3", "1"]
+    );
+}
+
+#[test]
+fn near_duplicates_may_have_the_same_id_or_none() {
+    let copies = summary([trace("a", 0.5, None), trace("a", 0.5, Some(("a", 1.0)))]);
+    assert_eq!(json(&copies, "duplicates.groups.0.positions"), "[0,1]");
+    let mut nameless = trace(" ", 0.5, Some((" ", 1.0)));
+    nameless.scored.id = None;
+    let copies = summary([nameless.clone(), nameless]);
+    assert_eq!(json(&copies, "duplicates.groupCount"), "2");
+}
+
+#[test]
+fn a_known_trace_is_a_near_duplicate_by_its_earlier_novelty() {
+    let mut known = trace("a", 0.5, Some(("b", 0.2)));
+    known.scored.breakdown.novelty.basis = Basis::Given;
+    known.scored.breakdown.dimensions.novelty = 0.01;
+    let summary = summary([known]);
+    assert_eq!(json(&summary, "duplicates.count"), "1");
+    assert_eq!(json(&summary, "bases"), r#"{"given":1}"#);
+}
+
+#[test]
+fn bases_do_not_tell_a_store_from_a_cache() {
+    let bases = [
+        Basis::EmptyMemory,
+        Basis::EmptyStore,
+        Basis::Memory,
+        Basis::Store,
+        Basis::NoEmbedder,
+    ];
+    let traces = bases.map(|basis| {
+        let mut trace = trace("a", 0.5, None);
+        trace.scored.breakdown.novelty.basis = basis;
+        trace
+    });
+    assert_eq!(
+        json(&summary(traces), "bases"),
+        r#"{"empty-memory":2,"memory":2,"no-embedder":1}"#
+    );
+}
+
+#[test]
+fn the_largest_groups_are_listed_however_many_there_are() {
+    let mut report = report([trace("0", 0.5, None)]);
+    for id in 1..=5 {
+        report.add(&trace(&id.to_string(), 0.5, Some(("0", 0.97))));
+    }
+    for pair in 0..4000 {
+        report.add(&trace(&format!("first {pair}"), 0.5, None));
+        let nearest = format!("first {pair}");
+        report.add(&trace(&format!("second {pair}"), 0.5, Some((&nearest, 0.97))));
+    }
+    // It is still known which group this one belongs to.
+    report.add(&trace("6", 0.5, Some(("0", 0.97))));
+    let summary = report.summary(&run());
+    assert_eq!(json(&summary, "duplicates.groupCount"), "4001");
+    assert_eq!(json(&summary, "duplicates.groups.0.size"), "7");
+    assert_eq!(count(&summary, "duplicates.groups"), 30);
+}
+
+#[test]
+fn a_report_of_many_long_names_is_small() {
+    let mut report = Report::new(ReportOptions {
+        sources: vec!["<".repeat(300); 200],
+        ..options()
+    });
+    for at in 0..5_000_u32 {
+        let name = |at: u32| format!("{at}{}", "<".repeat(300));
+        let mut trace = trace(&name(at), 0.5, Some((&name(at.saturating_sub(at % 40)), 0.96)));
+        let scored = &mut trace.scored;
+        scored.domain = name(at).into();
+        scored.objective = name(at).into();
+        scored.place.source = name(at);
+        scored.breakdown.profile = Arc::new(Profile {
+            name: name(at),
+            weights: Weights::DEFAULT,
+        });
+        report.add(&trace);
+        report.add_error(&trace.scored.place, &name(at).into());
+    }
+    let summary = report.summary(&run());
+    assert_eq!(json(&summary, "domains.0.name"), r#""(others)""#);
+    for (path, expected) in [
+        ("sources", 50),
+        ("starts", 50),
+        ("domains", 41),
+        ("profiles", 41),
+        ("novelty.buckets", 1250),
+        ("duplicates.groups", 30),
+        ("errors.first", 100),
+    ] {
+        assert_eq!(count(&summary, path), expected, "{path}");
+    }
+    assert_eq!(json(&summary, "errors.count"), "5000");
+    // `<` takes six bytes.
+    assert!(report.render(&run(), PLACE).unwrap().len() < 2_000_000);
+}
+
+#[test]
+fn names_of_which_nothing_can_be_seen_are_null() {
+    let mut nameless = trace("\u{200b}\u{2066}\t", 0.5, Some((" ", 0.99)));
+    nameless.scored.domain = "".into();
+    nameless.scored.breakdown.profile = Arc::new(Profile {
+        name: " ".into(),
+        weights: Weights::DEFAULT,
+    });
+    let summary = summary([nameless]);
+    assert_eq!(json(&summary, "domains.0.name"), r#""""#);
+    for path in [
+        "profiles.0.name",
+        "best.0.id",
+        "best.0.domain",
+        "best.0.breakdown.profile",
+        "best.0.breakdown.nearest.label",
+    ] {
+        assert_eq!(at(&summary, path), Value::Null, "{path}");
+    }
+}
+
+#[test]
+fn starts_tell_where_each_source_begins() {
+    let sources = ["a", "a", "b", "c"].map(|source| {
+        let mut trace = trace("a", 0.5, None);
+        trace.scored.place.source = source.into();
+        trace
+    });
+    assert_eq!(
+        json(&summary(sources), "starts"),
+        r#"[{"source":"a","position":0},{"source":"b","position":2},{"source":"c","position":3}]"#
+    );
+}
+
+#[test]
+fn set_threshold_decides_what_is_kept() {
+    let mut report = report([]);
+    report.set_threshold(0.5);
+    report.add(&trace("a", 0.5, None));
+    let summary = report.summary(&run());
+    assert_eq!(
+        (json(&summary, "threshold"), json(&summary, "kept")),
+        ("0.5".into(), "1".into())
+    );
+}
+
+#[test]
+fn a_report_without_traces_has_no_quantiles() {
+    let summary = summary([]);
+    assert_eq!(json(&summary, "scores"), "null");
+    assert_eq!(json(&summary, "scoreBins"), r#"{"bins":1000,"filled":[]}"#);
+}
