@@ -189,7 +189,11 @@ impl Questions {
 
     /// Asks, and waits for the answer.
     fn answer_to(&self, kind: &'static str, about: &Value) -> Answer {
-        let lost = || Err(Failure::file("a question to JavaScript was not answered: this is a bug, please report it"));
+        let lost = || {
+            Err(Failure::file(
+                "a question to JavaScript was not answered: this is a bug, please report it",
+            ))
+        };
         self.ask(kind, about).recv().unwrap_or_else(|_| lost())
     }
 
@@ -231,7 +235,10 @@ impl Host for JavaScript {
             ("dtype", optional(choice.dtype)),
             ("engine", optional(engine)),
             ("modelDirectory", optional(choice.model_directory.as_deref())),
-            ("threads", optional(choice.threads.map(|threads| number(threads as u64)))),
+            (
+                "threads",
+                optional(choice.threads.map(|threads| number(threads as u64))),
+            ),
         ]);
         self.questions.answer_to("configure", &about).map(drop)
     }
@@ -240,7 +247,10 @@ impl Host for JavaScript {
         let about = object([
             ("url", request.url.as_str().into()),
             ("table", optional(request.table.as_deref())),
-            ("maxElements", optional(request.most_traces.map(|most| number(most as u64)))),
+            (
+                "maxElements",
+                optional(request.most_traces.map(|most| number(most as u64))),
+            ),
             ("novelty", request.novelty.name().into()),
             ("weights", optional(request.weights.as_deref())),
         ]);
@@ -266,11 +276,17 @@ impl Store for JavaScriptStore {
         let answer = self.questions.ask("explain", &trace.into());
         Box::new(move || {
             let lost = || NotScored::Trace("the store gave no score: this is a bug, please report it".into());
-            let breakdown = answer.recv().map_err(|_| lost())?.map_err(|failure| match failure.exit {
-                Exit::BadLines => NotScored::Trace(failure.message),
-                _ => NotScored::Store(failure.message),
-            })?;
-            parse_str(&breakdown).ok().and_then(|breakdown| breakdown_of(&breakdown)).ok_or_else(lost)
+            let breakdown = answer
+                .recv()
+                .map_err(|_| lost())?
+                .map_err(|failure| match failure.exit {
+                    Exit::BadLines => NotScored::Trace(failure.message),
+                    _ => NotScored::Store(failure.message),
+                })?;
+            parse_str(&breakdown)
+                .ok()
+                .and_then(|breakdown| breakdown_of(&breakdown))
+                .ok_or_else(lost)
         })
     }
 }

@@ -164,7 +164,8 @@ fn gzip_member(input: &mut dyn BufRead, tail: &mut Tail) -> io::Result<ControlFl
     let mut trailer = [0; TRAILER_LENGTH];
     read_exactly(input, &mut trailer)?;
     let [a, b, c, d, length @ ..] = trailer;
-    let is_whole = u32::from_le_bytes([a, b, c, d]) == checksum.sum() && u32::from_le_bytes(length) == checksum.amount();
+    let is_whole =
+        u32::from_le_bytes([a, b, c, d]) == checksum.sum() && u32::from_le_bytes(length) == checksum.amount();
     if is_whole {
         Ok(ControlFlow::Continue(()))
     } else {
@@ -274,14 +275,19 @@ mod tests {
     }
 
     fn lines(count: usize) -> Vec<u8> {
-        (0..count).flat_map(|line| format!("line {} {line}\n", line * line).into_bytes()).collect()
+        (0..count)
+            .flat_map(|line| format!("line {} {line}\n", line * line).into_bytes())
+            .collect()
     }
 
     #[test]
     fn members_padding_and_text_follow_each_other() {
         let input = [&gzip(b"a\nb")[..], &gzip(b"c"), &[0; 99], b"d\n"].concat();
         assert_eq!(read(&input), (b"a\nbc\nd\n".to_vec(), None));
-        assert_eq!(read(&[gzip(b"a\n"), vec![0; 9]].concat()), (b"a\n".to_vec(), None));
+        assert_eq!(
+            read(&[gzip(b"a\n"), vec![0; 9]].concat()),
+            (b"a\n".to_vec(), None)
+        );
         assert_eq!(read(b"plain"), (b"plain".to_vec(), None));
         assert_eq!(read(b""), (Vec::new(), None));
     }
@@ -293,7 +299,11 @@ mod tests {
         let input = [&frame[..], &frame, b"d\n"].concat();
         assert_eq!(read(&input), ([&text[..], &text, b"d\n"].concat(), None));
         let (_, error) = read(&frame[..frame.len() / 2]);
-        assert!(error.unwrap().starts_with("its compressed contents are damaged: "));
+        assert!(
+            error
+                .unwrap()
+                .starts_with("its compressed contents are damaged: ")
+        );
     }
 
     proptest! {

@@ -22,7 +22,9 @@ pub fn target_of(file: &str) -> PathBuf {
         let Some((directory, name)) = target.parent().zip(target.file_name()) else {
             break;
         };
-        let Ok(directory) = fs::canonicalize(directory) else { break };
+        let Ok(directory) = fs::canonicalize(directory) else {
+            break;
+        };
         target = directory.join(name);
         let Ok(link) = fs::read_link(&target) else { break };
         target = directory.join(link);
@@ -97,7 +99,9 @@ fn standard_input() -> io::Result<Metadata> {
 
 /// Returns the directory that a file is in.
 pub(crate) fn directory_of(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 #[cfg(all(test, unix))]

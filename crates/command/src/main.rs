@@ -28,7 +28,9 @@ impl Host for Standalone {
     }
 
     fn machine(&self) -> String {
-        let named = ["HOSTNAME", "COMPUTERNAME"].into_iter().find_map(|name| env::var(name).ok());
+        let named = ["HOSTNAME", "COMPUTERNAME"]
+            .into_iter()
+            .find_map(|name| env::var(name).ok());
         named.unwrap_or_else(|| "this machine".into())
     }
 
@@ -41,7 +43,11 @@ impl Host for Standalone {
             let message = "--dtype chooses between packages of npm; here --model-dir names the model";
             return Err(Failure::usage(message));
         }
-        let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let variable = |name| {
+            env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         let named = choice.model_directory.as_ref().map(PathBuf::from);
         let model_directory = named.or_else(|| variable("KNOWLEDGEPULSE_MODEL_DIR"));
         let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME");
@@ -79,7 +85,10 @@ fn main() -> ExitCode {
     if let Err(error) = handled {
         messages.warning(&format!("signals end the run at once: {error}"));
     }
-    let arguments: std::result::Result<Vec<_>, _> = env::args_os().skip(1).map(|argument| argument.into_string()).collect();
+    let arguments: std::result::Result<Vec<_>, _> = env::args_os()
+        .skip(1)
+        .map(|argument| argument.into_string())
+        .collect();
     let exit = match arguments {
         Ok(arguments) => start(&arguments, &Standalone, &messages, &stop),
         Err(argument) => {

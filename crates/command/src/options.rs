@@ -212,7 +212,8 @@ impl Options {
 /// # Errors
 /// With [`Exit::Usage`](crate::error::Exit::Usage), if they make no sense.
 pub fn read_options(arguments: &[String]) -> Result<Request> {
-    read(arguments).map_err(|message| Failure::usage(format!("{message}; kp-score --help tells what there is")))
+    read(arguments)
+        .map_err(|message| Failure::usage(format!("{message}; kp-score --help tells what there is")))
 }
 
 /// What is wrong with the arguments, in words.
@@ -220,12 +221,38 @@ type Wrong = String;
 
 /// The options that take a value, and those that take none.
 const WITH_VALUE: &[&str] = &[
-    "confidence", "domain", "dropped", "dtype", "engine", "format", "from", "known", "memory", "memory-size",
-    "model-dir", "novelty", "out", "report", "store", "store-table", "success", "threads", "threshold", "top",
+    "confidence",
+    "domain",
+    "dropped",
+    "dtype",
+    "engine",
+    "format",
+    "from",
+    "known",
+    "memory",
+    "memory-size",
+    "model-dir",
+    "novelty",
+    "out",
+    "report",
+    "store",
+    "store-table",
+    "success",
+    "threads",
+    "threshold",
+    "top",
     "weights",
 ];
 const FLAGS: &[&str] = &[
-    "clean-strict", "explain", "forget", "help", "keep-going", "no-embedder", "no-progress", "quiet", "verbose",
+    "clean-strict",
+    "explain",
+    "forget",
+    "help",
+    "keep-going",
+    "no-embedder",
+    "no-progress",
+    "quiet",
+    "verbose",
     "version",
 ];
 /// Takes a value only if the next argument is one of [`LEVELS`].
@@ -288,10 +315,15 @@ impl Values {
 
     /// The value among those that an option allows.
     fn one_of<T: Copy>(&self, name: &str, allowed: &[(&str, T)]) -> std::result::Result<Option<T>, Wrong> {
-        let Some(given) = self.get(name) else { return Ok(None) };
+        let Some(given) = self.get(name) else {
+            return Ok(None);
+        };
         match allowed.iter().find(|(allowed, _)| *allowed == given) {
             Some((_, value)) => Ok(Some(*value)),
-            None => Err(format!("--{name} must be {}, got '{given}'", or(allowed.iter().map(|(name, _)| *name)))),
+            None => Err(format!(
+                "--{name} must be {}, got '{given}'",
+                or(allowed.iter().map(|(name, _)| *name))
+            )),
         }
     }
 
@@ -301,7 +333,9 @@ impl Values {
         is_allowed: fn(f64) -> bool,
         expected: &str,
     ) -> std::result::Result<Option<f64>, Wrong> {
-        let Some(given) = self.get(name) else { return Ok(None) };
+        let Some(given) = self.get(name) else {
+            return Ok(None);
+        };
         match given.trim().parse().ok().filter(|&value| is_allowed(value)) {
             Some(value) => Ok(Some(value)),
             None => Err(format!("--{name} must be {expected}, got '{given}'")),
@@ -315,7 +349,9 @@ impl Values {
         is_allowed: fn(f64) -> bool,
         expected: &str,
     ) -> std::result::Result<Option<usize>, Wrong> {
-        Ok(self.number(name, is_allowed, expected)?.map(|count| count as usize))
+        Ok(self
+            .number(name, is_allowed, expected)?
+            .map(|count| count as usize))
     }
 }
 
@@ -326,13 +362,20 @@ fn text(argument: std::ffi::OsString) -> std::result::Result<String, Wrong> {
 
 /// The argument behind an option that takes one.
 fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<String, Wrong> {
-    let next = parser
-        .try_raw_args()
-        .and_then(|rest| rest.as_slice().first().map(|next| next.to_string_lossy().into_owned()));
+    let next = parser.try_raw_args().and_then(|rest| {
+        rest.as_slice()
+            .first()
+            .map(|next| next.to_string_lossy().into_owned())
+    });
     if name == CLEAN {
         let level = LEVELS.iter().find(|(level, _)| Some(*level) == next.as_deref());
-        let Some((level, _)) = level else { return Ok(LEVELS[0].0.to_owned()) };
-        return parser.value().map(|_| (*level).to_owned()).map_err(|error| error.to_string());
+        let Some((level, _)) = level else {
+            return Ok(LEVELS[0].0.to_owned());
+        };
+        return parser
+            .value()
+            .map(|_| (*level).to_owned())
+            .map_err(|error| error.to_string());
     }
     match next {
         None => Err(format!("Option '--{name} <value>' argument missing")),
@@ -365,8 +408,12 @@ fn is_thread_count(value: f64) -> bool {
 }
 
 fn top_of(text: &str) -> std::result::Result<Top, Wrong> {
-    let (digits, is_percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits, true));
-    let is_plain = digits.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    let (digits, is_percent) = text
+        .strip_suffix('%')
+        .map_or((text, false), |digits| (digits, true));
+    let is_plain = digits
+        .split('.')
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
         && digits.split('.').count() <= 2;
     match digits.parse::<f64>().ok().filter(|_| is_plain) {
         Some(value) if is_percent && value > 0.0 && value <= 100.0 => Ok(Top::Percent(value)),
@@ -396,7 +443,9 @@ fn read(arguments: &[String]) -> std::result::Result<Request, Wrong> {
 
 fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
     let formats = FormatName::ALL.map(|format| (format.name(), format));
-    let has_file = ["out", "report", "dropped"].into_iter().any(|name| values.has(name));
+    let has_file = ["out", "report", "dropped"]
+        .into_iter()
+        .any(|name| values.has(name));
     let level = values.one_of(CLEAN, &LEVELS)?;
     let strict = values.has("clean-strict");
     let format = values.one_of("format", &FORMATS)?;
@@ -462,9 +511,13 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
         return wrong("--threshold and --top exclude each other");
     }
     if options.from == Some(FormatName::Trace) {
-        let name = ["success", "confidence", "domain"].into_iter().find(|name| values.has(name));
+        let name = ["success", "confidence", "domain"]
+            .into_iter()
+            .find(|name| values.has(name));
         if let Some(name) = name {
-            return Err(format!("--{name} is for other formats, and --from trace reads none"));
+            return Err(format!(
+                "--{name} is for other formats, and --from trace reads none"
+            ));
         }
     }
     if options.quiet && options.verbose {
@@ -531,7 +584,10 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
         }
         let source = options.sources.iter().find(|source| is_same_file(source, file));
         if let Some(source) = source.filter(|_| name != "out") {
-            return Err(format!("--{name} must not be a file of traces: {}", name_of(source)));
+            return Err(format!(
+                "--{name} must not be a file of traces: {}",
+                name_of(source)
+            ));
         }
     }
     let Some(out) = &options.out else { return Ok(()) };
@@ -545,7 +601,9 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
         ));
     }
     if options.clean.is_some() {
-        return Err(format!("--out is read too, and would lose what --clean replaces: {source}"));
+        return Err(format!(
+            "--out is read too, and would lose what --clean replaces: {source}"
+        ));
     }
     if options.splits && options.dropped.is_none() {
         let option = if values.has("top") { "--top" } else { "--threshold" };

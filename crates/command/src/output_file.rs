@@ -91,8 +91,16 @@ impl OutputFile {
             }
             let temporary = TemporaryFile::beside(&path, existing.map(|metadata| metadata.permissions()))?;
             let file = temporary.file().try_clone()?;
-            let shown = if is_link { path.display().to_string() } else { name.to_owned() };
-            replacement = Some(Replacement { temporary, path, shown });
+            let shown = if is_link {
+                path.display().to_string()
+            } else {
+                name.to_owned()
+            };
+            replacement = Some(Replacement {
+                temporary,
+                path,
+                shown,
+            });
             file
         } else {
             OpenOptions::new().write(true).open(name)?
@@ -115,7 +123,9 @@ impl OutputFile {
     /// Writes bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.writer {
-            Some(writer) => writer.write(bytes).map_err(|error| Failure::write(&self.name, &error)),
+            Some(writer) => writer
+                .write(bytes)
+                .map_err(|error| Failure::write(&self.name, &error)),
             None => Ok(()),
         }
     }
@@ -149,7 +159,11 @@ impl OutputFile {
     pub(crate) fn publish_partial(&mut self) -> Result<()> {
         match self.replacement.take() {
             None => Ok(()),
-            Some(Replacement { temporary, path, shown }) => temporary
+            Some(Replacement {
+                temporary,
+                path,
+                shown,
+            }) => temporary
                 .persist(&with_suffix(&path, ".partial"))
                 .map_err(|error| Failure::write(&format!("{shown}.partial"), &error)),
         }
@@ -201,7 +215,10 @@ impl StandardOutput {
         self.attempt(Write::flush)
     }
 
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Waiting<io::Stdout>>) -> io::Result<()>) -> Result<bool> {
+    fn attempt(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<Waiting<io::Stdout>>) -> io::Result<()>,
+    ) -> Result<bool> {
         if self.is_closed {
             return Ok(false);
         }
@@ -215,7 +232,9 @@ impl StandardOutput {
                 // Dropping the writer would write again.
                 self.is_closed = true;
                 let reason = reason_of(&error);
-                Err(Failure::file(format!("cannot write to standard output: {reason}")))
+                Err(Failure::file(format!(
+                    "cannot write to standard output: {reason}"
+                )))
             }
         }
     }

@@ -1,9 +1,6 @@
 //! What becomes of the records of a run: a few at a time, begun in order and finished in order.
 
-use std::{
-    collections::VecDeque,
-    sync::mpsc::channel,
-};
+use std::{collections::VecDeque, sync::mpsc::channel};
 
 use knowledgepulse_clean::clean_trace;
 use knowledgepulse_embed::sufficiency::Sufficiency;
@@ -108,7 +105,7 @@ impl About {
 
 /// A score that may still be computed.
 enum Pending {
-    Ready(Outcome),
+    Ready(Box<Outcome>),
     Waiting(Box<dyn FnOnce() -> Outcome>),
 }
 
@@ -160,9 +157,12 @@ impl<'h> Pipeline<'h> {
         if let Work::Scoring(scoring) = &mut piece.work {
             let outcome = scoring.wait();
             if let (Some(known), Some(fingerprint)) = (&mut self.known, scoring.fingerprint) {
-                known.finish(fingerprint, outcome.as_ref().ok().map(|breakdown| breakdown.novelty.value));
+                known.finish(
+                    fingerprint,
+                    outcome.as_ref().ok().map(|breakdown| breakdown.novelty.value),
+                );
             }
-            scoring.outcome = Pending::Ready(outcome);
+            scoring.outcome = Pending::Ready(Box::new(outcome));
         }
         Some(piece)
     }
@@ -173,8 +173,14 @@ impl<'h> Pipeline<'h> {
     }
 
     /// Begins a record. If it repeats one that is in flight, it must wait for that: then the record comes back.
-    pub(crate) fn begin(&mut self, place: Place, item: Item) -> Result<(), (Place, Item)> {
-        let Item { size, format, content, line, index } = item;
+    pub(crate) fn begin(&mut self, place: Place, item: Item) -> Option<(Place, Item)> {
+        let Item {
+            size,
+            format,
+            content,
+            line,
+            index,
+        } = item;
         let (value, text, known) = match content {
             Content::Wrong(reason) => return self.push(size, place, Work::Wrong(reason)),
             Content::Skipped(reason) => return self.push(size, place, Work::WithoutConversation(reason)),
@@ -189,7 +195,10 @@ impl<'h> Pipeline<'h> {
             ),
         };
         let read = self.read(&value);
-        let fingerprint = read.as_ref().ok().and_then(|trace| trace.label.as_ref()?.fingerprint());
+        let fingerprint = read
+            .as_ref()
+            .ok()
+            .and_then(|trace| trace.label.as_ref()?.fingerprint());
         let fingerprint = fingerprint.filter(|_| self.known.is_some());
         let lookup = match (&self.known, fingerprint) {
             (Some(known), Some(fingerprint)) => known.find(fingerprint),
@@ -201,7 +210,16 @@ impl<'h> Pipeline<'h> {
                     (None | Some(FormatName::Trace), text) => Content::Plain(value, text),
                     _ => Content::Converted(value, known),
                 };
-                return Err((place, Item { line, index, size, format, content }));
+                return Some((
+                    place,
+                    Item {
+                        line,
+                        index,
+                        size,
+                        format,
+                        content,
+                    },
+                ));
             }
             Lookup::Scored(_) if self.known_traces == KnownTraces::Skip => {
                 return self.push(size, place, Work::Known);
@@ -218,7 +236,13 @@ impl<'h> Pipeline<'h> {
             Some(cleaning) => match clean_trace(value, cleaning.options(), &Call::default()) {
                 Ok((trace, redactions)) => {
                     let found = redactions.as_slice().iter();
-                    (trace, None, found.map(|found| (found.name.to_owned(), found.count as u64)).collect())
+                    (
+                        trace,
+                        None,
+                        found
+                            .map(|found| (found.name.to_owned(), found.count as u64))
+                            .collect(),
+                    )
                 }
                 Err(error) => return self.push(size, place, Work::Wrong(error.to_string().into())),
             },
@@ -258,10 +282,11 @@ impl<'h> Pipeline<'h> {
         self.push(size, place, Work::Scoring(Box::new(scoring)))
     }
 
-    fn push(&mut self, size: u64, place: Place, work: Work) -> Result<(), (Place, Item)> {
+    /// Lets a record wait for its turn; nothing of it comes back.
+    fn push(&mut self, size: u64, place: Place, work: Work) -> Option<(Place, Item)> {
         self.bytes += size;
         self.pieces.push_back(Piece { size, place, work });
-        Ok(())
+        None
     }
 
     /// Reads a trace, and of its text what a comparison needs.
@@ -285,25 +310,32 @@ impl<'h> Pipeline<'h> {
             explained: true,
             call: None,
         };
-        let outcome = |scored: knowledgepulse_error::Result<_>| scored.map_err(|error| NotScored::Trace(error.to_string()));
+        let outcome = |scored: knowledgepulse_error::Result<_>| {
+            scored.map_err(|error| NotScored::Trace(error.to_string()))
+        };
         if let Some(scored) = self.engine.score_at_once(&request) {
-            return Pending::Ready(outcome(scored));
+            return Pending::Ready(Box::new(outcome(scored)));
         }
         let (sender, receiver) = channel();
         // The receiver is gone only if the run has failed.
-        self.engine.score(request, Box::new(move |scored| drop(sender.send(outcome(scored)))));
+        self.engine.score(
+            request,
+            Box::new(move |scored| drop(sender.send(outcome(scored)))),
+        );
         Pending::Waiting(Box::new(move || receiver.recv().unwrap_or_else(|_| lost())))
     }
 }
 
 fn lost() -> Outcome {
-    Err(NotScored::Trace("the score was lost: this is a bug, please report it".into()))
+    Err(NotScored::Trace(
+        "the score was lost: this is a bug, please report it".into(),
+    ))
 }
 
 impl Scoring {
     fn wait(&mut self) -> Outcome {
-        match std::mem::replace(&mut self.outcome, Pending::Ready(lost())) {
-            Pending::Ready(outcome) => outcome,
+        match std::mem::replace(&mut self.outcome, Pending::Ready(Box::new(lost()))) {
+            Pending::Ready(outcome) => *outcome,
             Pending::Waiting(wait) => wait(),
         }
     }
@@ -328,6 +360,11 @@ fn wrong(error: &Error, is_foreign: bool) -> String {
 
 /// The beginning of the objective.
 fn excerpt_of(shown: &Value) -> Text {
-    let objective = shown.get("task").and_then(|task| task.get("objective")).and_then(Value::as_text);
-    objective.map(|objective| cut(objective, EXCERPT_LENGTH)).unwrap_or_default()
+    let objective = shown
+        .get("task")
+        .and_then(|task| task.get("objective"))
+        .and_then(Value::as_text);
+    objective
+        .map(|objective| cut(objective, EXCERPT_LENGTH))
+        .unwrap_or_default()
 }

@@ -55,14 +55,20 @@ impl Ranking {
         self.file.write_all(record).map_err(|error| cannot_keep(&error))?;
         let length = record.len();
         let position = self.position;
-        self.entries.push(Entry { score, position, length });
+        self.entries.push(Entry {
+            score,
+            position,
+            length,
+        });
         self.position += length as u64;
         Ok(())
     }
 
     /// Finds the best; of equal scores, those that came first.
     pub(crate) fn finish(self) -> Result<Best> {
-        let Self { top, file, entries, .. } = self;
+        let Self {
+            top, file, entries, ..
+        } = self;
         let file = file.into_inner().map_err(|error| cannot_keep(error.error()))?;
         let mut is_best = vec![false; entries.len()];
         let order = by_rank(&entries);
@@ -79,7 +85,11 @@ impl Ranking {
 }
 
 /// How many of `all` are the best: at least one, if there is any.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Counts are far below 2^53.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)] // Counts are far below 2^53.
 fn count_of(top: Top, all: usize) -> usize {
     let count = match top {
         Top::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
@@ -93,7 +103,12 @@ fn count_of(top: Top, all: usize) -> usize {
 fn by_rank(entries: &[Entry]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     // The sort is stable. Scores are never NaN; -0 and 0 are equal.
-    order.sort_by(|&a, &b| entries[b].score.partial_cmp(&entries[a].score).unwrap_or(std::cmp::Ordering::Equal));
+    order.sort_by(|&a, &b| {
+        entries[b]
+            .score
+            .partial_cmp(&entries[a].score)
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
     order
 }
 
@@ -105,7 +120,8 @@ impl Best {
         let mut record = Vec::new();
         for (entry, &is_best) in self.entries.iter().zip(&self.is_best) {
             record.resize(entry.length, 0);
-            file.read_exact(&mut record).map_err(|error| cannot_keep(&error))?;
+            file.read_exact(&mut record)
+                .map_err(|error| cannot_keep(&error))?;
             take(&record, is_best)?;
         }
         Ok(())
@@ -117,7 +133,10 @@ impl Best {
         for at in by_rank(&self.entries).into_iter().filter(|&at| self.is_best[at]) {
             let Entry { position, length, .. } = self.entries[at];
             record.resize(length, 0);
-            let read = self.file.seek(SeekFrom::Start(position)).and_then(|_| self.file.read_exact(&mut record));
+            let read = self
+                .file
+                .seek(SeekFrom::Start(position))
+                .and_then(|_| self.file.read_exact(&mut record));
             read.map_err(|error| cannot_keep(&error))?;
             take(&record)?;
         }
@@ -168,8 +187,19 @@ mod tests {
 
     #[test]
     fn a_percentage_is_rounded_up_and_keeps_at_least_one() {
-        for (percent, all, count) in [(10.0, 10, 1), (10.0, 11, 2), (0.1, 5, 1), (100.0, 7, 7), (29.0, 100, 29), (50.0, 0, 0)] {
-            assert_eq!(count_of(Top::Percent(percent), all), count, "{percent} % of {all}");
+        for (percent, all, count) in [
+            (10.0, 10, 1),
+            (10.0, 11, 2),
+            (0.1, 5, 1),
+            (100.0, 7, 7),
+            (29.0, 100, 29),
+            (50.0, 0, 0),
+        ] {
+            assert_eq!(
+                count_of(Top::Percent(percent), all),
+                count,
+                "{percent} % of {all}"
+            );
         }
     }
 }

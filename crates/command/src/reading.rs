@@ -90,7 +90,11 @@ impl Reading {
         let read = self.read_chunks(source, &mut |text| {
             self.messages.on_text(text.len() as u64);
             foreign = batches.records.push(text).err();
-            if foreign.is_none() { batches.send() } else { ControlFlow::Break(()) }
+            if foreign.is_none() {
+                batches.send()
+            } else {
+                ControlFlow::Break(())
+            }
         });
         if foreign.is_none() && !batches.is_unwanted {
             // Where reading fails, what was read before may end with a whole trace.

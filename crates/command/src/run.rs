@@ -27,9 +27,9 @@ use crate::{
     host::{Host, NotScored, StoreRequest},
     known::KnownNovelties,
     messages::Messages,
-    options::{Options, KnownTraces, name_of},
+    options::{KnownTraces, Options, name_of},
     output_file::{OutputFile, StandardOutput},
-    pieces::{Piece, Pipeline, Scoring, Work},
+    pieces::{Piece, Pipeline, Redactions, Scoring, Work},
     ranking::Ranking,
     reading::{Event, Reading},
     report::{self, Report, ReportOptions},
@@ -76,16 +76,7 @@ pub(crate) struct Run<'h> {
     report: Option<Report>,
     /// Where traces wait until it is known which are the best.
     ranking: Option<Ranking>,
-    /// The page of the report, without its figures.
-fn report_page() -> Result<String> {
-    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
-    let mut page = String::new();
-    let read = flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page);
-    read.map_err(|_| Failure::file("this program was built without the page of the report: npm run setup makes it"))?;
-    Ok(page)
-}
-
-/// What is known of `--out`, if it is an input too, before that is read.
+    /// What is known of `--out`, if it is an input too, before that is read.
     replaced: Option<Metadata>,
     threshold: f64,
     started: Instant,
@@ -114,7 +105,9 @@ impl Outputs {
     }
 
     fn all_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Output> {
-        [&mut self.out, &mut self.dropped, &mut self.report].into_iter().flatten()
+        [&mut self.out, &mut self.dropped, &mut self.report]
+            .into_iter()
+            .flatten()
     }
 }
 
@@ -127,12 +120,23 @@ pub(crate) fn run(options: Options, host: &dyn Host, messages: &Messages, stop: 
 }
 
 impl<'h> Run<'h> {
-    fn prepare(options: Options, host: &'h dyn Host, messages: Messages, stop: Stop) -> Result<(Self, Pipeline<'h>)> {
+    fn prepare(
+        options: Options,
+        host: &'h dyn Host,
+        messages: Messages,
+        stop: Stop,
+    ) -> Result<(Self, Pipeline<'h>)> {
         if options.explain && options.format.is_none() && options.out.is_none() && options.dropped.is_none() {
-            messages.warning("--explain adds to --format and --out, and neither is there; a report explains anyway");
+            messages.warning(
+                "--explain adds to --format and --out, and neither is there; a report explains anyway",
+            );
         }
         let weights = options.weights.as_deref().map(read_weights).transpose()?;
-        let NamedProfiles { profiles, names, json } = weights.unwrap_or_default();
+        let NamedProfiles {
+            profiles,
+            names,
+            json,
+        } = weights.unwrap_or_default();
         let mut run = Self {
             replaced: replaced(&options),
             threshold: options.threshold,
@@ -184,8 +188,15 @@ impl<'h> Run<'h> {
 
     /// Warns of a `--domain` that has no weights and is close to one that has.
     fn warn_of_domain(&self, profiles: &[String]) {
-        let Some(domain) = &self.options.given.domain else { return };
-        let known = || ["default"].into_iter().chain(BUILT_IN).chain(profiles.iter().map(String::as_str));
+        let Some(domain) = &self.options.given.domain else {
+            return;
+        };
+        let known = || {
+            ["default"]
+                .into_iter()
+                .chain(BUILT_IN)
+                .chain(profiles.iter().map(String::as_str))
+        };
         if known().any(|name| name == domain) {
             return;
         }
@@ -212,7 +223,8 @@ impl<'h> Run<'h> {
         let status = status_of(engine);
         if let Some(failure) = &status.failure {
             // Whoever asked for one does not want scores without it.
-            let is_asked = choice.dtype.is_some() || choice.engine.is_some() || choice.model_directory.is_some();
+            let is_asked =
+                choice.dtype.is_some() || choice.engine.is_some() || choice.model_directory.is_some();
             let reason = &failure.reason;
             if is_asked || options.memory.is_some() || options.store.is_some() {
                 return Err(Failure::file(format!("there is no embedder: {reason}")));
@@ -226,7 +238,8 @@ impl<'h> Run<'h> {
                 Some(path) => path.display().to_string(),
                 None => "null".into(),
             };
-            self.messages.note(&format!("model: {}", path(&status.model_directory)).into());
+            self.messages
+                .note(&format!("model: {}", path(&status.model_directory)).into());
             let engine = match status.engine {
                 Some(EngineKind::OnnxRuntime) => path(&status.runtime_path),
                 _ => format!("built in, {}", status.kernel.as_deref().unwrap_or("null")),
@@ -272,7 +285,9 @@ impl<'h> Run<'h> {
     }
 
     fn connect(&mut self, pipeline: &mut Pipeline, weights: Option<String>) -> Result<()> {
-        let Some(url) = &self.options.store else { return Ok(()) };
+        let Some(url) = &self.options.store else {
+            return Ok(());
+        };
         let store = self.host.connect(&StoreRequest {
             url: url.clone(),
             table: self.options.store_table.clone(),
@@ -309,7 +324,9 @@ impl<'h> Run<'h> {
         for output in outputs.all_mut() {
             // Where another file has that name which this run reads or writes, it goes nowhere.
             let others = options.sources.iter().map(String::as_str);
-            let others = others.chain(options.outputs().map(|(_, file)| file)).chain(options.weights.as_deref());
+            let others = others
+                .chain(options.outputs().map(|(_, file)| file))
+                .chain(options.weights.as_deref());
             output.partial = match output.partial.take() {
                 None => Some(output.file.name.clone()),
                 Some(partial) => {
@@ -321,7 +338,11 @@ impl<'h> Run<'h> {
         if options.report.is_some() {
             self.report = Some(Report::new(ReportOptions {
                 threshold: options.threshold,
-                sources: options.sources.iter().map(|source| name_of(source).to_owned()).collect(),
+                sources: options
+                    .sources
+                    .iter()
+                    .map(|source| name_of(source).to_owned())
+                    .collect(),
                 novelty: options.novelty,
                 dtype: self.embedder.dtype().map(str::to_owned),
                 version: self.host.version().to_owned(),
@@ -417,7 +438,7 @@ impl<'h> Run<'h> {
                 index: item.index,
             };
             let mut next = (place, item);
-            while let Err(repeated) = pipeline.begin(next.0, next.1) {
+            while let Some(repeated) = pipeline.begin(next.0, next.1) {
                 next = repeated;
                 self.settle(pipeline)?;
             }
@@ -485,8 +506,13 @@ impl<'h> Run<'h> {
         match &mut self.ranking {
             Some(ranking) => {
                 let redactions = redactions.into_iter();
-                let redactions = redactions.map(|(name, count)| Value::from(vec![name.into(), number(count)]));
-                let record = [scored.to_value(), text.into(), redactions.collect::<Vec<_>>().into()];
+                let redactions =
+                    redactions.map(|(name, count)| Value::from(vec![name.into(), number(count)]));
+                let record = [
+                    scored.to_value(),
+                    text.into(),
+                    redactions.collect::<Vec<_>>().into(),
+                ];
                 let record = Value::from(record.to_vec());
                 ranking.add(scored.breakdown.score, record.to_json().as_bytes())
             }
@@ -505,7 +531,8 @@ impl<'h> Run<'h> {
         if self.options.verbose || bad <= MOST_NAMED {
             self.note(place, &reason);
         } else if bad == MOST_NAMED + 1 {
-            self.messages.note(&"further bad lines are only counted; --verbose names them all".into());
+            self.messages
+                .note(&"further bad lines are only counted; --verbose names them all".into());
         }
         if let Some(report) = &mut self.report {
             report.add_error(place, &reason);
@@ -524,8 +551,11 @@ impl<'h> Run<'h> {
 
     /// A reason as it may be shown: it may name properties.
     fn cleaned(&self, reason: &Text) -> Text {
-        let cleaning = self.options.clean.map(|clean| clean.options());
-        let cleaned = cleaning.and_then(|options| clean_pii(&reason.units().collect::<Vec<_>>(), options).0);
+        let Some(cleaning) = self.options.clean else {
+            return reason.clone();
+        };
+        let units: Vec<u16> = reason.units().collect();
+        let (cleaned, _) = clean_pii(&units, cleaning.options());
         cleaned.map_or_else(|| reason.clone(), |units| Text::from_units(&units))
     }
 
@@ -539,15 +569,22 @@ impl<'h> Run<'h> {
         }
         self.summary.add(&judged);
         self.summary.add_redactions(redactions);
-        self.unused_profiles.remove(&*judged.scored.domain.to_string_lossy());
+        self.unused_profiles
+            .remove(&*judged.scored.domain.to_string_lossy());
         // The best come in the order of their ranks, when all are known.
         if let (Some(rows), None) = (&mut self.rows, &self.ranking) {
             let row = rows.row(&judged);
             self.print(row.as_bytes())?;
         }
         let is_kept = !self.options.splits || judged.kept;
-        let output = if is_kept { &mut self.outputs.out } else { &mut self.outputs.dropped };
-        let Some(Output { file, .. }) = output else { return Ok(()) };
+        let output = if is_kept {
+            &mut self.outputs.out
+        } else {
+            &mut self.outputs.dropped
+        };
+        let Some(Output { file, .. }) = output else {
+            return Ok(());
+        };
         // Without one, that of an earlier score would stay beside this one.
         let explanation = self.options.explain.then(|| value_of(breakdown));
         let values = [
@@ -562,7 +599,9 @@ impl<'h> Run<'h> {
 
     /// Does with all that waited what could not be done before the best were known.
     fn record_best(&mut self) -> Result<()> {
-        let Some(ranking) = self.ranking.take() else { return Ok(()) };
+        let Some(ranking) = self.ranking.take() else {
+            return Ok(());
+        };
         let mut best = ranking.finish()?;
         self.threshold = best.threshold;
         if let Some(report) = &mut self.report {
@@ -623,7 +662,11 @@ impl<'h> Run<'h> {
         if lack.is_some() || problem.is_some() {
             return Ok(Exit::File);
         }
-        Ok(if self.summary.bad > 0 { Exit::BadLines } else { Exit::Ok })
+        Ok(if self.summary.bad > 0 {
+            Exit::BadLines
+        } else {
+            Exit::Ok
+        })
     }
 
     fn print_figures(&mut self, figures: &Figures) -> Result<()> {
@@ -673,23 +716,33 @@ impl<'h> Run<'h> {
             return None;
         }
         let now = metadata_of(out);
-        let is_unchanged = now.is_some_and(|now| now.len() == replaced.len() && now.modified().ok() == replaced.modified().ok());
+        let is_unchanged = now.is_some_and(|now| {
+            now.len() == replaced.len() && now.modified().ok() == replaced.modified().ok()
+        });
         let lost: Vec<_> = [
-            (self.stop.is_interrupted() || self.store_failure.is_some(), "what was not read"),
+            (
+                self.stop.is_interrupted() || self.store_failure.is_some(),
+                "what was not read",
+            ),
             (self.unread > 0, "what could not be read"),
             (summary.bad > 0, "the bad lines"),
             (
                 summary.known_traces > 0 && self.options.known == KnownTraces::Skip,
                 "the known traces (unless with --known score)",
             ),
-            (summary.converted + summary.without_conversation > 0, "what it has in another format"),
+            (
+                summary.converted + summary.without_conversation > 0,
+                "what it has in another format",
+            ),
             (!is_unchanged, "what was written to it meanwhile"),
         ]
         .into_iter()
         .filter_map(|(is_lost, what)| is_lost.then_some(what))
         .collect();
         let lost = (!lost.is_empty()).then(|| lost.join(" and "))?;
-        Some(format!("{out} is left as it was, or it would lose {lost}; write to another file"))
+        Some(format!(
+            "{out} is left as it was, or it would lose {lost}; write to another file"
+        ))
     }
 
     /// Replaces the outputs, then the memory. Of an incomplete run, writes the outputs beside their places, and no memory. Returns the
@@ -704,7 +757,11 @@ impl<'h> Run<'h> {
                 output.file.finish()?;
             }
             for Output { file, partial } in self.outputs.all_mut().rev() {
-                let name = if is_in_place { Some(file.name.clone()) } else { partial.clone() };
+                let name = if is_in_place {
+                    Some(file.name.clone())
+                } else {
+                    partial.clone()
+                };
                 if is_in_place {
                     file.publish()?;
                 } else if partial.is_some() {
@@ -749,7 +806,9 @@ impl<'h> Run<'h> {
 
     /// Finds out how many traces the memory holds: one that was not saved, as many as before.
     fn measure_memory(&mut self, pipeline: &Pipeline) {
-        let Some(about) = &mut self.memory_file else { return };
+        let Some(about) = &mut self.memory_file else {
+            return;
+        };
         about.after = match &pipeline.store {
             Some(store) => store.size(),
             None => about.after.or(Some(about.before)),
@@ -776,7 +835,10 @@ impl<'h> Run<'h> {
             (given.confidence.is_some(), "--confidence"),
             (given.domain.is_some(), "--domain"),
         ];
-        let names: Vec<_> = names.into_iter().filter_map(|(is_given, name)| is_given.then_some(name)).collect();
+        let names: Vec<_> = names
+            .into_iter()
+            .filter_map(|(is_given, name)| is_given.then_some(name))
+            .collect();
         let scored = figures.scored;
         if !names.is_empty() && figures.converted < scored {
             let kept = scored - figures.converted;
@@ -785,22 +847,34 @@ impl<'h> Run<'h> {
                 names.join(", ")
             ));
         }
-        let Some(file) = self.options.weights.as_ref().filter(|_| !self.unused_profiles.is_empty()) else {
+        let Some(file) = self
+            .options
+            .weights
+            .as_ref()
+            .filter(|_| !self.unused_profiles.is_empty())
+        else {
             return;
         };
-        let domains: Vec<_> = figures.domains.iter().map(|domain| domain.domain.to_string_lossy()).collect();
+        let domains: Vec<_> = figures
+            .domains
+            .iter()
+            .map(|domain| domain.domain.to_string_lossy())
+            .collect();
         let unused: Vec<_> = self
             .unused_profiles
             .iter()
             .map(|unused| {
                 let quoted = |name: &str| Value::from(name).to_json();
                 let names = BUILT_IN.into_iter().chain(domains.iter().map(|name| &**name));
-                let closest = closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
+                let closest =
+                    closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
                 format!("{}{}", quoted(unused), closest.unwrap_or_default())
             })
             .collect();
         let unused = unused.join(", ");
-        self.messages.warning(&format!("{file} has weights for domains that no trace has: {unused}"));
+        self.messages.warning(&format!(
+            "{file} has weights for domains that no trace has: {unused}"
+        ));
     }
 
     /// Warns of a run that had nothing to score.
@@ -809,23 +883,36 @@ impl<'h> Run<'h> {
         if summary.scored() > 0 || lack.is_some() {
             return;
         }
-        let files: Vec<_> = self.outputs.all().map(|output| output.file.name.as_str()).collect();
+        let files: Vec<_> = self
+            .outputs
+            .all()
+            .map(|output| output.file.name.as_str())
+            .collect();
         if summary.known_traces > 0 && !files.is_empty() {
             self.messages.warning(&format!(
                 "all traces are known, so {}; --known score writes them with their earlier scores",
                 as_before(&files)
             ));
         } else if summary.known_traces == 0 && summary.bad == 0 {
-            let sources: Vec<_> = self.options.sources.iter().map(|source| name_of(source)).collect();
+            let sources: Vec<_> = self
+                .options
+                .sources
+                .iter()
+                .map(|source| name_of(source))
+                .collect();
             let sources = sources.join(", ");
-            self.messages.warning(&format!("there is no trace in {sources}; see kp-score --help"));
+            self.messages
+                .warning(&format!("there is no trace in {sources}; see kp-score --help"));
         }
     }
 
     /// What an incomplete run has left.
     fn what_became(&self, written: &[Written]) -> String {
         // A pipe or a device has what was written to it.
-        let replaceable = self.outputs.all().filter(|output| output.partial.as_ref() != Some(&output.file.name));
+        let replaceable = self
+            .outputs
+            .all()
+            .filter(|output| output.partial.as_ref() != Some(&output.file.name));
         let files: Vec<_> = replaceable
             .map(|output| output.file.name.as_str())
             .chain(self.options.memory.as_deref())
@@ -847,7 +934,9 @@ fn report_page() -> Result<String> {
     const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
     let mut page = String::new();
     let read = flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page);
-    read.map_err(|_| Failure::file("this program was built without the page of the report: npm run setup makes it"))?;
+    read.map_err(|_| {
+        Failure::file("this program was built without the page of the report: npm run setup makes it")
+    })?;
     Ok(page)
 }
 
@@ -874,22 +963,34 @@ fn place_in(url: &str) -> &str {
 }
 
 fn as_before(files: &[&str]) -> String {
-    let are = if files.len() == 1 { "is as it was" } else { "are as they were" };
+    let are = if files.len() == 1 {
+        "is as it was"
+    } else {
+        "are as they were"
+    };
     format!("{} {are}", files.join(", "))
 }
 
 /// Reads back what waited for the best to be known.
-fn read_record(record: &[u8]) -> Result<(Scored, String, Vec<(String, u64)>)> {
+fn read_record(record: &[u8]) -> Result<(Scored, String, Redactions)> {
     let read = || {
         let record = parse(record).ok()?;
-        let [scored, text, redactions] = record.as_array()? else { return None };
+        let [scored, text, redactions] = record.as_array()? else {
+            return None;
+        };
         let redactions = redactions.as_array()?.iter().map(|found| {
-            let [name, count] = found.as_array()? else { return None };
+            let [name, count] = found.as_array()? else {
+                return None;
+            };
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It was a count.
             let count = count.as_number()? as u64;
             Some((name.as_str()?.to_owned(), count))
         });
-        Some((Scored::from_value(scored)?, text.as_str()?.to_owned(), redactions.collect::<Option<_>>()?))
+        Some((
+            Scored::from_value(scored)?,
+            text.as_str()?.to_owned(),
+            redactions.collect::<Option<_>>()?,
+        ))
     };
     read().ok_or_else(|| Failure::file("a trace that waited for the best to be known came back damaged"))
 }

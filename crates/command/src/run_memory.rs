@@ -11,9 +11,9 @@ use knowledgepulse_index::{
     memory::Memory,
     method::Method,
     persist::LoadOptions,
-    shared::{SharedCache, lock},
+    shared::lock,
     traces::{SharedTraces, TraceMemory},
-    vectors::{ModelIdentity, Options, Origin, VectorCache},
+    vectors::{ModelIdentity, Options, Origin, SharedCache, VectorCache},
 };
 use knowledgepulse_score::engine::Status;
 use knowledgepulse_trace::label::Fingerprint;
@@ -46,14 +46,21 @@ impl RunMemory {
     }
 
     /// Reads the memory in a file, with the bound that is asked for; `None` if there is no file.
-    pub(crate) fn load(file: &str, method: Method, most: Option<usize>, status: &Status) -> Result<Option<Self>> {
+    pub(crate) fn load(
+        file: &str,
+        method: Method,
+        most: Option<usize>,
+        status: &Status,
+    ) -> Result<Option<Self>> {
         let options = LoadOptions {
             max_elements: most,
             ..LoadOptions::default()
         };
         let path = Path::new(file);
         let loaded = match method {
-            Method::Prefix => VectorCache::load(path, options).map(|cache| Self::Vectors(Arc::new(Mutex::new(cache)))),
+            Method::Prefix => {
+                VectorCache::load(path, options).map(|cache| Self::Vectors(Arc::new(Mutex::new(cache))))
+            }
             _ => TraceMemory::load(path, options).map(|memory| {
                 let method = memory.method();
                 Self::Traces(Arc::new(Mutex::new(memory)), method)
@@ -63,7 +70,9 @@ impl RunMemory {
             Err(Error::MemoryNotFound { .. }) => return Ok(None),
             Err(Error::MemoryOtherKind { path, held, other }) => {
                 let path = path.display();
-                return Err(Failure::file(format!("{path} holds {held}, not {other}: {OTHER_METHOD}")));
+                return Err(Failure::file(format!(
+                    "{path} holds {held}, not {other}: {OTHER_METHOD}"
+                )));
             }
             loaded => loaded.map_err(|error| Failure::file(error.to_string()))?,
         };

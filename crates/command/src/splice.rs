@@ -27,7 +27,10 @@ pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
         if let Some(member) = members.iter().rev().find(|member| member.is_named(name)) {
             edits.push((member.value.clone(), json));
         } else {
-            edits.push((metadata.end..metadata.end, format!("{separator}\"{name}\":{json}")));
+            edits.push((
+                metadata.end..metadata.end,
+                format!("{separator}\"{name}\":{json}"),
+            ));
             separator = ",";
         }
     }
@@ -56,7 +59,8 @@ impl Member<'_> {
     fn is_named(&self, name: &str) -> bool {
         let inner = self.name.trim_matches('"');
         // Few names have escapes.
-        inner == name || inner.contains('\\') && parse_str(self.name).is_ok_and(|value| value.as_str() == Some(name))
+        inner == name
+            || inner.contains('\\') && parse_str(self.name).is_ok_and(|value| value.as_str() == Some(name))
     }
 }
 
@@ -68,7 +72,12 @@ struct Metadata<'t> {
 
 fn metadata_of(text: &str) -> Option<Metadata<'_>> {
     let trace = Scanner::of(text, 0).members()?;
-    let metadata = trace.iter().rev().find(|member| member.is_named("metadata"))?.value.start;
+    let metadata = trace
+        .iter()
+        .rev()
+        .find(|member| member.is_named("metadata"))?
+        .value
+        .start;
     let members = Scanner::of(text, metadata).members()?;
     let end = members.last().map_or(metadata + 1, |member| member.value.end);
     Some(Metadata { members, end })
@@ -81,10 +90,14 @@ fn removals(members: &[Member], is_removed: impl Fn(&Member) -> bool) -> Vec<(Ra
     for (at, member) in members.iter().enumerate() {
         if !is_removed(member) {
             is_first = false;
-        } else if let (false, Some(before)) = (is_first, at.checked_sub(1).and_then(|before| members.get(before))) {
+        } else if let (false, Some(before)) =
+            (is_first, at.checked_sub(1).and_then(|before| members.get(before)))
+        {
             edits.push((before.value.end..member.value.end, String::new()));
         } else {
-            let end = members.get(at + 1).map_or(member.value.end, |after| after.name_start);
+            let end = members
+                .get(at + 1)
+                .map_or(member.value.end, |after| after.name_start);
             edits.push((member.name_start..end, String::new()));
         }
     }
@@ -219,7 +232,10 @@ mod tests {
                 r#"{"metadata":{"x": "}" }, "y":1}"#,
                 r#"{"metadata":{"x": "}","quality_score":0.8125 }, "y":1}"#,
             ),
-            (r#"{"metadata": { } }"#, r#"{"metadata": {"quality_score":0.8125 } }"#),
+            (
+                r#"{"metadata": { } }"#,
+                r#"{"metadata": {"quality_score":0.8125 } }"#,
+            ),
             (
                 r#"{"quality_score":1,"a":{"metadata":{"quality_score":2}},"metadata":{"b":{"quality_score":3}}}"#,
                 r#"{"quality_score":1,"a":{"metadata":{"quality_score":2}},"metadata":{"b":{"quality_score":3},"quality_score":0.8125}}"#,
@@ -257,17 +273,29 @@ mod tests {
     #[test]
     fn set_metadata_removes_a_member_with_one_comma() {
         for (before, after) in [
-            (r#"{"x":1.0 , "old": {"a":[1,"}"]} }"#, r#"{"x":1.0,"quality_score":0.8125 }"#),
+            (
+                r#"{"x":1.0 , "old": {"a":[1,"}"]} }"#,
+                r#"{"x":1.0,"quality_score":0.8125 }"#,
+            ),
             (r#"{ "old":1 , "x":1}"#, r#"{ "x":1,"quality_score":0.8125}"#),
-            (r#"{"x":1, "old":1 , "y":2}"#, r#"{"x":1 , "y":2,"quality_score":0.8125}"#),
+            (
+                r#"{"x":1, "old":1 , "y":2}"#,
+                r#"{"x":1 , "y":2,"quality_score":0.8125}"#,
+            ),
             (r#"{"quality_score":0,"old":1}"#, r#"{"quality_score":0.8125}"#),
             (r#"{"old":1,"quality_score":0}"#, r#"{"quality_score":0.8125}"#),
-            (r#"{"old":1,"x":2,"old":3,"\u006fld":4}"#, r#"{"x":2,"quality_score":0.8125}"#),
+            (
+                r#"{"old":1,"x":2,"old":3,"\u006fld":4}"#,
+                r#"{"x":2,"quality_score":0.8125}"#,
+            ),
             (r#"{ "old":1,"old":2 }"#, r#"{ "quality_score":0.8125 }"#),
             (r#"{"older":1}"#, r#"{"older":1,"quality_score":0.8125}"#),
         ] {
             let text = |metadata| format!(r#"{{"old":0,"metadata":{metadata},"y":{{"old":1}}}}"#);
-            assert_eq!(set_metadata(&text(before), &[score(), ("old", None)]), text(after));
+            assert_eq!(
+                set_metadata(&text(before), &[score(), ("old", None)]),
+                text(after)
+            );
         }
     }
 

@@ -51,7 +51,10 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
         let is_known = |name: &Text| name.as_str().is_some_and(|name| DIMENSIONS.contains(&name));
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             let known = DIMENSIONS.join(", ");
-            return Err(format!("{} is not known; {place} has {known}", member(&place, name)));
+            return Err(format!(
+                "{} is not known; {place} has {known}",
+                member(&place, name)
+            ));
         }
         let [complexity, novelty, tool_diversity, outcome] = DIMENSIONS.map(|dimension| {
             let weight = given.get(dimension).and_then(Value::as_number);
@@ -64,13 +67,20 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
             outcome: outcome?,
         };
         let name = name.to_string_lossy().into_owned();
-        found.profiles.set(name.clone(), weights).map_err(|error| match error {
-            Error::Weights { dimension, problem, .. } => {
-                let dimension = dimension.map(|dimension| format!(".{dimension}")).unwrap_or_default();
-                format!("{place}{dimension} {problem}")
-            }
-            error => error.to_string(),
-        })?;
+        found
+            .profiles
+            .set(name.clone(), weights)
+            .map_err(|error| match error {
+                Error::Weights {
+                    dimension, problem, ..
+                } => {
+                    let dimension = dimension
+                        .map(|dimension| format!(".{dimension}"))
+                        .unwrap_or_default();
+                    format!("{place}{dimension} {problem}")
+                }
+                error => error.to_string(),
+            })?;
         found.names.push(name);
     }
     Ok(found)
@@ -80,7 +90,9 @@ fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles
 fn member(place: &str, name: &Text) -> String {
     let is_word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '$');
     let identifier = name.as_str().filter(|name| {
-        !name.is_empty() && !name.starts_with(|first: char| first.is_ascii_digit()) && name.chars().all(is_word)
+        !name.is_empty()
+            && !name.starts_with(|first: char| first.is_ascii_digit())
+            && name.chars().all(is_word)
     });
     match identifier {
         Some(name) => format!("{place}.{name}"),
