@@ -2,6 +2,7 @@
 
 pub mod breakdown;
 pub mod domains;
+pub mod messages;
 pub mod near_duplicate;
 pub mod options;
 pub mod printable;
