@@ -144,6 +144,8 @@ struct Counts {
     text_bytes: AtomicU64,
     done_bytes: AtomicU64,
     done: AtomicU64,
+    /// The greatest progress that was drawn, as the bits of a number from 0 to 1, which are in the order of the numbers.
+    progress: AtomicU64,
 }
 
 #[allow(
@@ -164,6 +166,9 @@ impl Counts {
         // What has been read but waits to be scored does not count.
         let share = (count(&self.done_bytes) / count(&self.text_bytes).max(1.0)).min(1.0);
         let progress = (count(&self.read_bytes) * share / total_bytes as f64).min(1.0);
+        // Between the counts of what was read and of its text the quotient may be too great, and would fall again.
+        let before = f64::from_bits(self.progress.fetch_max(progress.to_bits(), Relaxed));
+        let progress = progress.max(before);
         let left = if progress > 0.0 {
             duration(seconds / progress * (1.0 - progress))
         } else {
@@ -208,6 +213,7 @@ mod tests {
             text_bytes: text.into(),
             done_bytes: done_bytes.into(),
             done: done.into(),
+            progress: 0.into(),
         }
     }
 
@@ -244,6 +250,16 @@ mod tests {
     fn render_colours_the_full_part_of_the_bar() {
         let line = counts([1, 1, 1, 1]).render(Duration::from_secs(1), Some(2), true);
         assert!(line.starts_with("\u{1b}[36m████████████\u{1b}[39m░"), "{line:?}");
+    }
+
+    #[test]
+    fn render_never_goes_back() {
+        let counts = counts([50, 100, 100, 1]);
+        for text in [100, 200] {
+            counts.text_bytes.store(text, Relaxed);
+            let line = counts.render(Duration::from_secs(1), Some(100), false);
+            assert!(line.contains(" 50 % "), "{line}");
+        }
     }
 
     #[test]
