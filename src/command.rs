@@ -69,14 +69,14 @@ impl NativeCommand {
         let (messages, stop) = (command.messages.clone(), command.stop.clone());
         let run = move || {
             let exit = guarded(|| Ok(start(&arguments, &host, &messages, &stop))).unwrap_or_else(|error| {
-                messages.failure(&error.to_string());
+                messages.failure(error.to_string());
                 Exit::File
             });
             host.questions.ask("end", &number(exit.code().into()));
         };
         let started = std::thread::Builder::new().name("kp-score".into()).spawn(run);
         if let Err(error) = started {
-            command.messages.failure(&format!("no thread to run on: {error}"));
+            command.messages.failure(format!("no thread to run on: {error}"));
             command.questions.ask("end", &number(Exit::File.code().into()));
         }
         command
@@ -111,7 +111,7 @@ impl NativeCommand {
     /// Shows a warning.
     #[napi(catch_unwind)]
     pub fn warn(&self, message: String) {
-        self.messages.warning(&message);
+        self.messages.warning(message);
     }
 
     /// Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at

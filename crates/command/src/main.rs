@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         }
     });
     if let Err(error) = handled {
-        messages.warning(&format!("signals end the run at once: {error}"));
+        messages.warning(format!("signals end the run at once: {error}"));
     }
     let arguments: std::result::Result<Vec<_>, _> = env::args_os()
         .skip(1)
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
     let exit = match arguments {
         Ok(arguments) => start(&arguments, &Standalone, &messages, &stop),
         Err(argument) => {
-            messages.failure(&format!("{} is not UTF-8", argument.display()));
+            messages.failure(format!("{} is not UTF-8", argument.display()));
             Exit::Usage
         }
     };

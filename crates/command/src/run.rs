@@ -201,7 +201,7 @@ impl<'h> Run<'h> {
             return;
         }
         if let Some(closest) = closest_to(domain, known()) {
-            self.messages.warning(&format!(
+            self.messages.warning(format!(
                 "--domain {domain} has no weights of its own, so those of default are used; did you mean {closest}?"
             ));
         }
@@ -229,7 +229,7 @@ impl<'h> Run<'h> {
             if is_asked || options.memory.is_some() || options.store.is_some() {
                 return Err(Failure::file(format!("there is no embedder: {reason}")));
             }
-            self.messages.warning(&format!(
+            self.messages.warning(format!(
                 "there is no embedder, so novelty is 0.5 throughout (--novelty lexical needs none): {reason}"
             ));
         }
@@ -239,12 +239,12 @@ impl<'h> Run<'h> {
                 None => "null".into(),
             };
             self.messages
-                .note(&format!("model: {}", path(&status.model_directory)).into());
+                .note(format!("model: {}", path(&status.model_directory)).into());
             let engine = match status.engine {
                 Some(EngineKind::OnnxRuntime) => path(&status.runtime_path),
                 _ => format!("built in, {}", status.kernel.as_deref().unwrap_or("null")),
             };
-            self.messages.note(&format!("engine: {engine}").into());
+            self.messages.note(format!("engine: {engine}").into());
         }
         self.embedder = Embedder::of(&status);
         Ok(status)
@@ -383,7 +383,7 @@ impl<'h> Run<'h> {
                 Event::Items(items) => self.begin(&source, items, pipeline)?,
                 Event::Failed(reason) => {
                     self.unread += 1;
-                    self.messages.failure(&format!("cannot read {source}: {reason}"));
+                    self.messages.failure(format!("cannot read {source}: {reason}"));
                 }
                 Event::End | Event::Interrupted => break,
             }
@@ -476,7 +476,7 @@ impl<'h> Run<'h> {
         let (outcome, about, text, redactions) = scoring.finish();
         if let Some(warning) = pipeline.engine.take_warning() {
             let reason = warning.reason;
-            self.messages.warning(&format!(
+            self.messages.warning(format!(
                 "The embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
             ));
         }
@@ -532,7 +532,7 @@ impl<'h> Run<'h> {
             self.note(place, &reason);
         } else if bad == MOST_NAMED + 1 {
             self.messages
-                .note(&"further bad lines are only counted; --verbose names them all".into());
+                .note("further bad lines are only counted; --verbose names them all".into());
         }
         if let Some(report) = &mut self.report {
             report.add_error(place, &reason);
@@ -546,7 +546,7 @@ impl<'h> Run<'h> {
     fn note(&self, place: &Place, reason: &Text) {
         let mut message = Text::from(format!("{place}: "));
         message.push_text(reason);
-        self.messages.note(&message);
+        self.messages.note(message);
     }
 
     /// A reason as it may be shown: it may name properties.
@@ -653,7 +653,7 @@ impl<'h> Run<'h> {
             };
             // What could not be read was named when it was met.
             if lack != UNREAD || !left.is_empty() {
-                self.messages.failure(&format!("{lack}{left}"));
+                self.messages.failure(format!("{lack}{left}"));
             }
         }
         if self.stop.is_interrupted() && self.store_failure.is_none() {
@@ -842,7 +842,7 @@ impl<'h> Run<'h> {
         let scored = figures.scored;
         if !names.is_empty() && figures.converted < scored {
             let kept = scored - figures.converted;
-            self.messages.warning(&format!(
+            self.messages.warning(format!(
                 "{}: without effect on {kept} of {scored} traces, which are ReasoningTraces and keep their own values",
                 names.join(", ")
             ));
@@ -872,7 +872,7 @@ impl<'h> Run<'h> {
             })
             .collect();
         let unused = unused.join(", ");
-        self.messages.warning(&format!(
+        self.messages.warning(format!(
             "{file} has weights for domains that no trace has: {unused}"
         ));
     }
@@ -889,7 +889,7 @@ impl<'h> Run<'h> {
             .map(|output| output.file.name.as_str())
             .collect();
         if summary.known_traces > 0 && !files.is_empty() {
-            self.messages.warning(&format!(
+            self.messages.warning(format!(
                 "all traces are known, so {}; --known score writes them with their earlier scores",
                 as_before(&files)
             ));
@@ -902,7 +902,7 @@ impl<'h> Run<'h> {
                 .collect();
             let sources = sources.join(", ");
             self.messages
-                .warning(&format!("there is no trace in {sources}; see kp-score --help"));
+                .warning(format!("there is no trace in {sources}; see kp-score --help"));
         }
     }
 

@@ -75,7 +75,7 @@ pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &
     };
     result.unwrap_or_else(|failure| {
         messages.stop_progress();
-        messages.failure(&failure.message);
+        messages.failure(failure.message);
         failure.exit
     })
 }

@@ -1,0 +1,314 @@
+//! What goes to standard error: messages, and on a terminal a progress bar below them.
+
+use std::{
+    env,
+    io::{self, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
+use knowledgepulse_json::Text;
+
+use crate::{
+    printable::{counted, printable, rate},
+    waiting::Waiting,
+};
+
+const BAR_WIDTH: usize = 24;
+const REDRAW: Duration = Duration::from_millis(100);
+
+const CYAN: &str = "\u{1b}[36m";
+const DEFAULT_COLOUR: &str = "\u{1b}[39m";
+const HIDE_CURSOR: &str = "\u{1b}[?25l";
+const SHOW_CURSOR: &str = "\u{1b}[?25h";
+
+/// A longer line is cut, in UTF-16 code units: an error may quote a trace.
+const MOST_UNITS: usize = 500;
+
+/// Writes messages and draws the progress bar, from any thread. Clones share the bar. What cannot be written is dropped: the reader may
+/// have closed standard error.
+#[derive(Debug, Clone)]
+pub struct Messages {
+    is_quiet: Arc<AtomicBool>,
+    counts: Arc<Counts>,
+    /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
+    bar: ProgressBar,
+}
+
+impl Default for Messages {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Messages {
+    /// Returns messages without a bar.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            is_quiet: Arc::default(),
+            counts: Arc::default(),
+            bar: ProgressBar::hidden().with_finish(ProgressFinish::AndClear),
+        }
+    }
+
+    /// Leaves out everything but failures, or does so no longer.
+    pub fn set_quiet(&self, is_quiet: bool) {
+        self.is_quiet.store(is_quiet, Relaxed);
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.is_quiet.load(Relaxed)
+    }
+
+    /// Writes what ends the run, or a part of it.
+    pub fn failure(&self, message: impl Into<Text>) {
+        self.line("kp-score: ", message);
+    }
+
+    /// Writes a warning.
+    pub fn warning(&self, message: impl Into<Text>) {
+        if !self.is_quiet() {
+            self.line("kp-score: warning: ", message);
+        }
+    }
+
+    /// Writes a line that says by itself what it is about.
+    pub fn note(&self, message: impl Into<Text>) {
+        if !self.is_quiet() {
+            self.line("", message);
+        }
+    }
+
+    /// Writes lines as they are.
+    pub fn text(&self, text: &str) {
+        // The bar makes way and is drawn again below.
+        self.bar.suspend(|| {
+            let _ = Waiting(io::stderr()).write_all(text.as_bytes());
+        });
+    }
+
+    fn line(&self, prefix: &str, message: impl Into<Text>) {
+        self.text(&format!("{prefix}{}\n", printable(&message.into(), MOST_UNITS)));
+    }
+
+    /// Shows the bar, if standard error is a terminal. `total_bytes` is how much there is to read, if that is known.
+    pub fn start_progress(&self, total_bytes: Option<u64>) {
+        if self.is_quiet() {
+            return;
+        }
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        if self.bar.is_hidden() {
+            return;
+        }
+        let started = Instant::now();
+        let counts = Arc::clone(&self.counts);
+        // See https://no-color.org.
+        let has_colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let style =
+            ProgressStyle::with_template("{progress}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        self.bar.set_style(
+            style.with_key("progress", move |_: &_, line: &mut dyn std::fmt::Write| {
+                let _ = line.write_str(&counts.render(started.elapsed(), total_bytes, has_colours));
+            }),
+        );
+        self.text(HIDE_CURSOR);
+        self.bar.enable_steady_tick(REDRAW);
+    }
+
+    /// Removes the bar, if there is one.
+    pub fn stop_progress(&self) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        // The last state may not have been drawn yet.
+        self.bar.force_draw();
+        self.bar.finish_and_clear();
+        self.bar.set_draw_target(ProgressDrawTarget::hidden());
+        self.text(SHOW_CURSOR);
+    }
+
+    /// Counts bytes that were read from the input, compressed or not.
+    pub fn on_read(&self, bytes: u64) {
+        self.counts.read_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes of text: those that were read, after decompression.
+    pub fn on_text(&self, bytes: u64) {
+        self.counts.text_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts a value that was scored or refused, with its bytes of text.
+    pub fn on_done(&self, bytes: u64) {
+        self.counts.done.fetch_add(1, Relaxed);
+        self.counts.done_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Marks all text as done, with what lies between the values.
+    pub fn on_all_done(&self) {
+        let text_bytes = self.counts.text_bytes.load(Relaxed);
+        self.counts.done_bytes.store(text_bytes, Relaxed);
+    }
+}
+
+/// How far the run is.
+#[derive(Debug, Default)]
+struct Counts {
+    read_bytes: AtomicU64,
+    text_bytes: AtomicU64,
+    done_bytes: AtomicU64,
+    done: AtomicU64,
+    /// The greatest progress that was drawn, as the bits of a number from 0 to 1, which are in the order of the numbers.
+    progress: AtomicU64,
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss
+)] // Counts are far below 2^53.
+impl Counts {
+    /// Returns the line of the bar.
+    fn render(&self, elapsed: Duration, total_bytes: Option<u64>, has_colours: bool) -> String {
+        let count = |count: &AtomicU64| count.load(Relaxed) as f64;
+        let seconds = elapsed.as_secs_f64();
+        let traces = counted(self.done.load(Relaxed), "trace");
+        let per_second = rate(count(&self.done) / seconds);
+        let Some(total_bytes) = total_bytes.filter(|&total| total > 0) else {
+            return format!("{traces}  {per_second}/s");
+        };
+        // What has been read but waits to be scored does not count.
+        let share = (count(&self.done_bytes) / count(&self.text_bytes).max(1.0)).min(1.0);
+        let progress = (count(&self.read_bytes) * share / total_bytes as f64).min(1.0);
+        // Between the counts of what was read and of its text the quotient may be too great, and would fall again.
+        let before = f64::from_bits(self.progress.fetch_max(progress.to_bits(), Relaxed));
+        let progress = progress.max(before);
+        let left = if progress > 0.0 {
+            duration(seconds / progress * (1.0 - progress))
+        } else {
+            "-:--".into()
+        };
+        let full = (progress * BAR_WIDTH as f64).round() as usize;
+        let (on, off) = if has_colours {
+            (CYAN, DEFAULT_COLOUR)
+        } else {
+            ("", "")
+        };
+        format!(
+            "{on}{}{off}{} {:3} %  {traces}  {per_second}/s  ETA {left}",
+            "█".repeat(full),
+            "░".repeat(BAR_WIDTH - full),
+            (progress * 100.0).floor(),
+        )
+    }
+}
+
+/// Returns a time in hours, if there are any, minutes and seconds.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is not negative.
+fn duration(seconds: f64) -> String {
+    let whole = seconds.ceil() as u64;
+    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn counts([read, text, done_bytes, done]: [u64; 4]) -> Counts {
+        Counts {
+            read_bytes: read.into(),
+            text_bytes: text.into(),
+            done_bytes: done_bytes.into(),
+            done: done.into(),
+            progress: 0.into(),
+        }
+    }
+
+    #[test]
+    fn render_counts_what_was_read_by_the_share_of_it_that_is_done() {
+        let seconds = Duration::from_secs;
+        for (figures, elapsed, total, line) in [
+            (
+                [0, 0, 0, 0],
+                seconds(1),
+                Some(10),
+                "░░░░░░░░░░░░░░░░░░░░░░░░   0 %  0 traces  0.0/s  ETA -:--",
+            ),
+            (
+                [50, 400, 200, 1],
+                seconds(2),
+                Some(100),
+                "██████░░░░░░░░░░░░░░░░░░  25 %  1 trace  0.5/s  ETA 0:06",
+            ),
+            (
+                [100, 400, 400, 9000],
+                seconds(4),
+                Some(100),
+                "████████████████████████ 100 %  9,000 traces  2,250/s  ETA 0:00",
+            ),
+            ([100, 400, 400, 20], seconds(2), None, "20 traces  10/s"),
+            ([100, 400, 400, 20], seconds(2), Some(0), "20 traces  10/s"),
+        ] {
+            assert_eq!(counts(figures).render(elapsed, total, false), line);
+        }
+    }
+
+    #[test]
+    fn render_colours_the_full_part_of_the_bar() {
+        let line = counts([1, 1, 1, 1]).render(Duration::from_secs(1), Some(2), true);
+        assert!(line.starts_with("\u{1b}[36m████████████\u{1b}[39m░"), "{line:?}");
+    }
+
+    #[test]
+    fn render_never_goes_back() {
+        let counts = counts([50, 100, 100, 1]);
+        for text in [100, 200] {
+            counts.text_bytes.store(text, Relaxed);
+            let line = counts.render(Duration::from_secs(1), Some(100), false);
+            assert!(line.contains(" 50 % "), "{line}");
+        }
+    }
+
+    #[test]
+    fn duration_has_hours_only_if_there_are_any() {
+        assert_eq!(
+            [0.0, 0.1, 59.5, 3600.0, 36_061.0].map(duration),
+            ["0:00", "0:01", "1:00", "1:00:00", "10:01:01"]
+        );
+    }
+
+    #[test]
+    fn on_all_done_takes_all_text_as_done() {
+        let messages = Messages::new(true);
+        messages.on_read(7);
+        messages.on_text(70);
+        messages.clone().on_done(60);
+        messages.on_all_done();
+        let line = messages.counts.render(Duration::from_secs(1), Some(7), false);
+        assert!(line.contains("100 %  1 trace "), "{line}");
+    }
+
+    proptest! {
+        #[test]
+        fn render_has_a_bar_of_the_same_width_whatever_was_counted(
+            figures in prop::array::uniform4(0..1_u64 << 50),
+            total in 1..1_u64 << 50,
+            nanoseconds in 0..1_u64 << 60,
+        ) {
+            let line = counts(figures).render(Duration::from_nanos(nanoseconds), Some(total), false);
+            let bar = line.chars().take_while(|character| "█░".contains(*character));
+            prop_assert_eq!(bar.count(), BAR_WIDTH);
+        }
+    }
+}
