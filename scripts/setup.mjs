@@ -1,4 +1,4 @@
-// Prepares a checkout: dependencies, command line, model, ONNX Runtime, addon, report. Each step says what it does and
+// Prepares a checkout: dependencies, model, ONNX Runtime, report, addon. Each step says what it does and
 // is skipped when it is up to date.
 //
 //   node scripts/setup.mjs [STEP...]
@@ -48,14 +48,6 @@ const steps = [
     run: installDependencies,
   },
   {
-    name: 'command line',
-    doing: 'bundling kp-score into dist',
-    inputs: ['cli', 'scripts/build-cli.mjs', 'package-lock.json'],
-    stamp: 'dist/.knowledgepulse-kp-score',
-    done: () => existsSync(path.join(root, 'dist', 'kp-score.js')),
-    run: () => run(process.execPath, ['scripts/build-cli.mjs']),
-  },
-  {
     name: 'python tools',
     doing: 'installing the packages of model/requirements.txt and scripts/readers.txt into model/.venv',
     inputs: ['model/requirements.txt', 'scripts/readers.txt'],
@@ -77,6 +69,14 @@ const steps = [
     run: () => stageRuntime(platform),
   },
   {
+    name: 'report',
+    doing: 'bundling the page of report/ into dist/report.html.gz, which the addon carries',
+    inputs: ['report', 'scripts/build-report.mjs', 'package-lock.json'],
+    stamp: 'dist/.knowledgepulse-report',
+    done: () => existsSync(path.join(root, 'dist', 'report.html.gz')),
+    run: () => run(process.execPath, ['scripts/build-report.mjs']),
+  },
+  {
     name: 'addon',
     doing: 'building the Rust addon (a minute or two the first time)',
     inputs: [
@@ -87,20 +87,13 @@ const steps = [
       'rust-toolchain.toml',
       'crates',
       'src',
+      'dist/report.html.gz',
       'package.json',
       'npm/THIRD-PARTY-LICENSES',
     ],
     stamp: 'target/.knowledgepulse-addon',
     done: () => existsSync(path.join(platformDirectory(), addonName())),
     run: () => buildAddon(platform),
-  },
-  {
-    name: 'report',
-    doing: 'bundling the page of report/ into dist/report.html.gz',
-    inputs: ['report', 'scripts/build-report.mjs', 'package-lock.json'],
-    stamp: 'dist/.knowledgepulse-report',
-    done: () => existsSync(path.join(root, 'dist', 'report.html.gz')),
-    run: () => run(process.execPath, ['scripts/build-report.mjs']),
   },
 ];
 

@@ -290,7 +290,8 @@ mod tests {
 
     #[test]
     fn on_all_done_takes_all_text_as_done() {
-        let messages = Messages::new(true);
+        let messages = Messages::new();
+        messages.set_quiet(true);
         messages.on_read(7);
         messages.on_text(70);
         messages.clone().on_done(60);

@@ -239,12 +239,12 @@ impl<'h> Run<'h> {
                 None => "null".into(),
             };
             self.messages
-                .note(format!("model: {}", path(&status.model_directory)).into());
+                .note(format!("model: {}", path(&status.model_directory)));
             let engine = match status.engine {
                 Some(EngineKind::OnnxRuntime) => path(&status.runtime_path),
                 _ => format!("built in, {}", status.kernel.as_deref().unwrap_or("null")),
             };
-            self.messages.note(format!("engine: {engine}").into());
+            self.messages.note(format!("engine: {engine}"));
         }
         self.embedder = Embedder::of(&status);
         Ok(status)
@@ -532,7 +532,7 @@ impl<'h> Run<'h> {
             self.note(place, &reason);
         } else if bad == MOST_NAMED + 1 {
             self.messages
-                .note("further bad lines are only counted; --verbose names them all".into());
+                .note("further bad lines are only counted; --verbose names them all");
         }
         if let Some(report) = &mut self.report {
             report.add_error(place, &reason);
@@ -644,7 +644,7 @@ impl<'h> Run<'h> {
         }
         self.warn_of_nothing(&lack);
         if let Some(problem) = &problem {
-            self.messages.failure(problem);
+            self.messages.failure(problem.as_str());
         }
         if let Some(lack) = &lack {
             let left = match problem {
