@@ -12,7 +12,7 @@ use knowledgepulse_score::{
 };
 
 use crate::{
-    breakdown::{DIMENSIONS, value_of},
+    breakdown::value_of,
     near_duplicate::{is_near_duplicate, resemblance},
     options::Format,
     printable::{MOST_UNITS, decimal, fixed, label_of, pad_end, printable, rounded, width_of},
@@ -32,6 +32,12 @@ const OBJECTIVE_WIDTH: usize = 60;
 
 /// Similarities are computed in single precision, which has about as many decimals.
 const SINGLE_DECIMALS: u8 = 6;
+
+const CSV_HEADER: &str =
+    "source,line,index,id,objective,domain,score,kept,format,knownSuccess,knownConfidence";
+const CSV_EXPLANATION: &str = ",complexity,novelty,toolDiversity,outcome,profile,\
+    complexityWeight,noveltyWeight,toolDiversityWeight,outcomeWeight,\
+    composite,overrides,noveltyBasis,nearestLabel,nearestSimilarity,tokens,truncated";
 
 /// Makes text of results: [`begin`](Self::begin), then a [`row`](Self::row) for each trace, then [`end`](Self::end).
 #[derive(Debug)]
@@ -63,7 +69,8 @@ impl Rows {
     pub fn begin(&self) -> String {
         match self.format {
             Format::Json => r#"{"results":["#.into(),
-            Format::Csv => csv_line(&self.csv_header()),
+            Format::Csv if self.explains => format!("{CSV_HEADER}{CSV_EXPLANATION}\n"),
+            Format::Csv => format!("{CSV_HEADER}\n"),
             // The table has its heading with the first row: there may be none.
             Format::Table | Format::JsonLines => String::new(),
         }
@@ -169,38 +176,6 @@ impl Rows {
             fields.insert("breakdown", value_of(&scored.breakdown));
         }
         value.to_json()
-    }
-
-    fn csv_header(&self) -> Vec<Value> {
-        let mut header = vec![
-            "source",
-            "line",
-            "index",
-            "id",
-            "objective",
-            "domain",
-            "score",
-            "kept",
-            "format",
-            "knownSuccess",
-            "knownConfidence",
-        ];
-        let weights = DIMENSIONS.map(|name| format!("{name}Weight"));
-        if self.explains {
-            header.extend(DIMENSIONS);
-            header.push("profile");
-            header.extend(weights.iter().map(String::as_str));
-            header.extend([
-                "composite",
-                "overrides",
-                "noveltyBasis",
-                "nearestLabel",
-                "nearestSimilarity",
-                "tokens",
-                "truncated",
-            ]);
-        }
-        header.into_iter().map(Value::from).collect()
     }
 
     fn csv_cells(&self, Judged { scored, kept }: &Judged) -> Vec<Value> {
