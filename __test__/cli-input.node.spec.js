@@ -6,13 +6,11 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
-const { bundle, jsonLines, kpScore } = require('./support/kp-score.js');
+const { jsonLines, kpScore } = require('./support/kp-score.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-input');
 const NO_EMBEDDER = '--no-embedder';
-
-beforeAll(bundle);
 
 function write(name, contents) {
   const file = path.join(scratch, name);

@@ -5,12 +5,10 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const { bundle, examples, jsonLines, kpScore, readLines } = require('./support/kp-score.js');
+const { examples, jsonLines, kpScore, readLines } = require('./support/kp-score.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-memory');
-beforeAll(bundle);
-
 const LEXICAL = ['--novelty', 'lexical'];
 const traces = readLines(examples).map((line) => JSON.parse(line));
 const idsOf = (found) => found.map(({ id }) => id);

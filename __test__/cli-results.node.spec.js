@@ -6,7 +6,6 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const {
-  bundle,
   examples,
   jsonLines,
   kpScore,
@@ -21,8 +20,6 @@ const scratch = scratchDirectory('cli-results');
 const NO_EMBEDDER = '--no-embedder';
 const FORMATS = ['table', 'json', 'jsonl', 'csv'];
 const formats = path.join(__dirname, 'formats');
-
-beforeAll(bundle);
 
 function write(name, contents) {
   const file = path.join(scratch, name);

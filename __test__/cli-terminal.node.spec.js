@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
-const { bundle, command, jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
+const { command, jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
 const { run } = require('./support/run-script.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
@@ -19,8 +19,6 @@ const script = path.join(__dirname, 'support', 'terminal.py');
 const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', 'import pty']).status === 0);
 // Windows has no such terminals.
 const describeTerminal = python === undefined ? describe.skip : describe;
-
-beforeAll(bundle);
 
 // What Node asks besides the terminal whether there are colours (`tty.WriteStream.getColorDepth`): where the
 // tests run, a CI say, must not decide it.

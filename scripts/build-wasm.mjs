@@ -21,7 +21,7 @@ import { fileURLToPath } from 'node:url';
 
 import { build } from 'esbuild';
 
-import { notices } from './build-cli.mjs';
+import { notices } from './notices.mjs';
 import { root, venvPython } from './platform.mjs';
 import { debianCompiler, installDebianPackages, installZig } from './platforms/tools.mjs';
 import { run } from './setup.mjs';

@@ -91,7 +91,7 @@ export function pack(outputDirectory, names = hostPackages()) {
 /** @param {string} outputDirectory */
 function packMain(outputDirectory) {
   // Bundled here, so that no tarball can lack it or have an old one.
-  setup(['command line', 'report']);
+  setup(['report']);
   const staging = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-pack-'));
   try {
     for (const { path: file } of npmPack(root, ['--dry-run']).files) {

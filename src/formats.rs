@@ -73,20 +73,6 @@ pub struct NativeKnown {
     pub confidence: bool,
 }
 
-/// Which files were read, for the readers of inputs that belong together.
-#[napi]
-pub struct NativeReadFiles(Files);
-
-#[napi]
-impl NativeReadFiles {
-    /// None yet.
-    #[napi(constructor, catch_unwind)]
-    #[allow(clippy::new_without_default)] // For JavaScript alone.
-    pub fn new() -> Self {
-        Self(Files::default())
-    }
-}
-
 /// Reads one input: bytes as they come, or values.
 #[napi]
 pub struct NativeTraceReader {
@@ -99,7 +85,7 @@ pub struct NativeTraceReader {
 impl NativeTraceReader {
     /// A reader of one input.
     #[napi(constructor, catch_unwind)]
-    pub fn new(settings: NativeReadSettings, files: Option<&NativeReadFiles>) -> Result<Self> {
+    pub fn new(settings: NativeReadSettings) -> Result<Self> {
         let NativeReadSettings {
             format,
             success,
@@ -120,7 +106,7 @@ impl NativeTraceReader {
             },
             context: Context {
                 file: file.map(Into::into),
-                files: files.map(|files| files.0.clone()).unwrap_or_default(),
+                files: Files::default(),
             },
         };
         Ok(Self {

@@ -7,10 +7,8 @@ mod command;
 mod embedder;
 mod engine;
 mod error;
-mod file_lock;
 mod formats;
 mod json;
-mod known_traces;
 mod packed_traces;
 #[cfg(target_family = "wasm")]
 mod remote;

@@ -7,7 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 
 const { LocalStore, Scorer, TraceMemory } = require('../..');
-const { bundle, command, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
+const { command, jsonLines, kpScore, linesOf, readLines } = require('../support/kp-score.js');
 const { makeTrace } = require('../support/make-trace.js');
 const { root } = require('../support/paths.js');
 const { run } = require('../support/run-script.js');
@@ -18,8 +18,6 @@ const traces = ['book a flight', 'book the flight', 'fix the build'].map((object
   id: `kp:trace:${index}`,
 }));
 const input = jsonLines(traces);
-
-beforeAll(bundle);
 
 /** Installs the command in a directory from which no package is found. */
 function installWithoutPackages(directory) {

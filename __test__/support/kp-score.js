@@ -2,7 +2,7 @@
 
 // Runs the command `kp-score` in processes of its own.
 
-const { execFileSync, spawn } = require('node:child_process');
+const { spawn } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 
@@ -12,11 +12,6 @@ const { run } = require('./run-script.js');
 
 const command = path.join(root, 'bin', 'kp-score.js');
 const examples = path.join(root, 'examples', 'traces.jsonl');
-
-/** Bundles the command if it has changed. */
-function bundle() {
-  execFileSync('node', ['scripts/setup.mjs', 'command line'], { cwd: root, stdio: 'ignore' });
-}
 
 /**
  * Runs it to its end.
@@ -77,7 +72,6 @@ function jsonLines(values) {
 }
 
 module.exports = {
-  bundle,
   command,
   examples,
   jsonLines,

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, sync::mpsc::channel};
 
-use knowledgepulse_clean::clean_trace;
+use knowledgepulse_clean::{Redactions, clean_trace};
 use knowledgepulse_embed::sufficiency::Sufficiency;
 use knowledgepulse_error::{Call, Error};
 use knowledgepulse_formats::{
@@ -74,9 +74,6 @@ pub(crate) struct Scoring {
     /// What was replaced in it.
     pub redactions: Redactions,
 }
-
-/// The types of what was replaced in a trace, and how often each was.
-pub(crate) type Redactions = Vec<(String, u64)>;
 
 /// What is shown of a trace beside its score.
 pub(crate) struct About {
@@ -231,19 +228,10 @@ impl<'h> Pipeline<'h> {
         let recorded = (self.store.is_some() && earlier.is_none()).then(|| value.to_json());
         let is_foreign = format.is_none() && value.as_object().is_some();
         let (shown, text, redactions) = match self.clean {
-            None => (value, text, Redactions::new()),
+            None => (value, text, Redactions::default()),
             // Before it is scored: what cannot be cleaned is not remembered either.
             Some(cleaning) => match clean_trace(value, cleaning.options(), &Call::default()) {
-                Ok((trace, redactions)) => {
-                    let found = redactions.as_slice().iter();
-                    (
-                        trace,
-                        None,
-                        found
-                            .map(|found| (found.name.to_owned(), found.count as u64))
-                            .collect(),
-                    )
-                }
+                Ok((trace, redactions)) => (trace, None, redactions),
                 Err(error) => return self.push(size, place, Work::Wrong(error.to_string().into())),
             },
         };

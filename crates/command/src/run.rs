@@ -29,7 +29,7 @@ use crate::{
     messages::Messages,
     options::{KnownTraces, Options, name_of},
     output_file::{OutputFile, StandardOutput},
-    pieces::{Piece, Pipeline, Redactions, Scoring, Work},
+    pieces::{Piece, Pipeline, Scoring, Work},
     ranking::Ranking,
     reading::{Event, Reading},
     report::{self, Report, ReportOptions},
@@ -40,7 +40,6 @@ use crate::{
     start::Stop,
     summary::{About, Embedder, Figures, MemoryFile, Summary, Written, render_summary},
     temporary::{RunLock, require_room_for},
-    values::number,
     weights::{NamedProfiles, read_weights},
 };
 
@@ -499,26 +498,19 @@ impl<'h> Run<'h> {
             // They are words of the trace as it was recorded, which may be personal data.
             nearest.words = None;
         }
+        self.summary.add_redactions(&redactions);
         if !matches!(breakdown.novelty.basis, Basis::Given | Basis::NoEmbedder) {
             self.added += 1;
         }
         let scored = about.scored(place, breakdown);
         match &mut self.ranking {
             Some(ranking) => {
-                let redactions = redactions.into_iter();
-                let redactions =
-                    redactions.map(|(name, count)| Value::from(vec![name.into(), number(count)]));
-                let record = [
-                    scored.to_value(),
-                    text.into(),
-                    redactions.collect::<Vec<_>>().into(),
-                ];
-                let record = Value::from(record.to_vec());
+                let record = Value::from(vec![scored.to_value(), text.into()]);
                 ranking.add(scored.breakdown.score, record.to_json().as_bytes())
             }
             None => {
                 let kept = scored.breakdown.score >= self.threshold;
-                self.record(Judged { scored, kept }, &text, &redactions)
+                self.record(Judged { scored, kept }, &text)
             }
         }
     }
@@ -559,7 +551,7 @@ impl<'h> Run<'h> {
         cleaned.map_or_else(|| reason.clone(), |units| Text::from_units(&units))
     }
 
-    fn record(&mut self, judged: Judged, text: &str, redactions: &[(String, u64)]) -> Result<()> {
+    fn record(&mut self, judged: Judged, text: &str) -> Result<()> {
         let breakdown = &judged.scored.breakdown;
         if breakdown.novelty.basis == Basis::Given {
             self.summary.known_traces += 1;
@@ -568,7 +560,6 @@ impl<'h> Run<'h> {
             report.add(&judged);
         }
         self.summary.add(&judged);
-        self.summary.add_redactions(redactions);
         self.unused_profiles
             .remove(&*judged.scored.domain.to_string_lossy());
         // The best come in the order of their ranks, when all are known.
@@ -610,13 +601,13 @@ impl<'h> Run<'h> {
         // Their rows come below, in the order of their ranks.
         let rows = self.rows.take();
         best.each(|record, kept| {
-            let (scored, text, redactions) = read_record(record)?;
-            self.record(Judged { scored, kept }, &text, &redactions)
+            let (scored, text) = read_record(record)?;
+            self.record(Judged { scored, kept }, &text)
         })?;
         let Some(mut rows) = rows else { return Ok(()) };
         self.messages.stop_progress();
         best.best(|record| {
-            let (scored, _, _) = read_record(record)?;
+            let (scored, _) = read_record(record)?;
             let row = rows.row(&Judged { scored, kept: true });
             self.print(row.as_bytes())
         })?;
@@ -972,25 +963,13 @@ fn as_before(files: &[&str]) -> String {
 }
 
 /// Reads back what waited for the best to be known.
-fn read_record(record: &[u8]) -> Result<(Scored, String, Redactions)> {
+fn read_record(record: &[u8]) -> Result<(Scored, String)> {
     let read = || {
         let record = parse(record).ok()?;
-        let [scored, text, redactions] = record.as_array()? else {
+        let [scored, text] = record.as_array()? else {
             return None;
         };
-        let redactions = redactions.as_array()?.iter().map(|found| {
-            let [name, count] = found.as_array()? else {
-                return None;
-            };
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It was a count.
-            let count = count.as_number()? as u64;
-            Some((name.as_str()?.to_owned(), count))
-        });
-        Some((
-            Scored::from_value(scored)?,
-            text.as_str()?.to_owned(),
-            redactions.collect::<Option<_>>()?,
-        ))
+        Some((Scored::from_value(scored)?, text.as_str()?.to_owned()))
     };
     read().ok_or_else(|| Failure::file("a trace that waited for the best to be known came back damaged"))
 }

@@ -6,6 +6,7 @@ pub use render::render_summary;
 
 use std::{cmp::Reverse, path::Path, time::Instant};
 
+use knowledgepulse_clean::{Redaction, Redactions};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::engine::{EngineKind, Status};
@@ -58,7 +59,7 @@ pub struct Summary {
     unknown_success: u64,
     unknown_confidence: u64,
     /// How many texts of each type were replaced, in the order in which the types were first found.
-    redactions: Vec<(String, u64)>,
+    redactions: Vec<(&'static str, u64)>,
     /// Traces that were converted from another format.
     pub converted: u64,
     /// Lines that are not traces.
@@ -122,12 +123,13 @@ impl Summary {
         &mut self.domains[at].1
     }
 
-    /// Adds the types of what was replaced in a trace, and how often each was.
-    pub fn add_redactions(&mut self, redactions: &[(String, u64)]) {
-        for (name, more) in redactions {
-            match self.redactions.iter_mut().find(|(known, _)| known == name) {
+    /// Adds what was replaced in a trace.
+    pub fn add_redactions(&mut self, redactions: &Redactions) {
+        for &Redaction { name, count } in redactions.as_slice() {
+            let more = count as u64;
+            match self.redactions.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, count)) => *count += more,
-                None => self.redactions.push((name.clone(), *more)),
+                None => self.redactions.push((name, more)),
             }
         }
     }
@@ -340,7 +342,7 @@ pub struct Figures {
     /// The traces whose confidence is not known.
     pub unknown_confidence: u64,
     /// How many texts of each type were replaced.
-    pub redactions: Vec<(String, u64)>,
+    pub redactions: Vec<(&'static str, u64)>,
     /// The mean score.
     pub mean: Option<f64>,
     /// The median score.
@@ -376,7 +378,7 @@ impl Figures {
             let redactions = self
                 .redactions
                 .iter()
-                .map(|(name, count)| (name.as_str().into(), number(*count)));
+                .map(|&(name, count)| (name.into(), number(count)));
             object([
                 ("level", level.into()),
                 ("strict", strict.into()),
@@ -510,8 +512,14 @@ mod tests {
     #[test]
     fn to_value_counts_redactions_by_type_in_the_order_in_which_they_were_found() {
         let mut summary = Summary::new();
-        summary.add_redactions(&[("ip".into(), 1)]);
-        summary.add_redactions(&[("email".into(), 1), ("ip".into(), 1)]);
+        let all = knowledgepulse_clean::Options {
+            identifiers: true,
+            strict: false,
+        };
+        for text in ["1.2.3.4", "a@b.cc 1.2.3.4"] {
+            let units: Vec<u16> = text.encode_utf16().collect();
+            summary.add_redactions(&knowledgepulse_clean::clean_pii(&units, all).1);
+        }
         let clean = Some(Cleaning {
             level: "aggregated",
             strict: false,

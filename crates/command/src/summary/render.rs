@@ -153,7 +153,7 @@ fn near_duplicate_words(count: u64) -> String {
     )
 }
 
-fn cleaned_words(Cleaning { level, strict }: Cleaning, redactions: &[(String, u64)]) -> String {
+fn cleaned_words(Cleaning { level, strict }: Cleaning, redactions: &[(&str, u64)]) -> String {
     let counts = redactions
         .iter()
         .map(|(name, count)| format!("{name} {}", grouped(*count)));
@@ -264,7 +264,7 @@ mod tests {
         figures.near_duplicates = 1;
         figures.unknown_success = 3;
         figures.unknown_confidence = 4;
-        figures.redactions = vec![("email".into(), 2000)];
+        figures.redactions = vec![("email", 2000)];
         figures.domains = vec![domain("code", 1200, 990), domain("\n", 34, 10)];
         assert_eq!(
             render_summary(&figures, true, KnownTraces::Score),
