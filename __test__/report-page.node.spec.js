@@ -6,9 +6,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
-const { ReportCollector } = require('../cli/report/collector.js');
 const { findChromium, launchChromium } = require('./support/browser.js');
-const { REPORT_OPTIONS, makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
+const { renderReport } = require('./support/report.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const chromium = findChromium();
@@ -16,15 +16,6 @@ if (!chromium) {
   console.warn(
     'skipped: there is no Chromium; Debian has the package chromium, and CHROME_BIN may name another',
   );
-}
-
-const RUN = { finishedAt: new Date('2026-01-02T03:04:05Z'), seconds: 12, interrupted: false };
-
-function render(traces, { options = {}, run = {}, errors = [] } = {}) {
-  const collector = new ReportCollector({ ...REPORT_OPTIONS, ...options });
-  for (const trace of traces) collector.add(trace);
-  for (const error of errors) collector.addError(error);
-  return collector.render({ ...RUN, ...run });
 }
 
 const OVERRIDES = [
@@ -213,7 +204,7 @@ describeOnce('the page of a report', () => {
   ])('%s, %i pixels wide', (colorScheme, width) => {
     let opened;
     beforeAll(async () => {
-      opened = await open(render(ordinary, { errors: ERRORS }), { colorScheme, width });
+      opened = await open(renderReport(ordinary, { errors: ERRORS }), { colorScheme, width });
     });
     afterAll(() => opened.close());
 
@@ -252,7 +243,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('looks different in the dark, and where it is switched', async () => {
-    const { page, close } = await open(render(ordinary), { colorScheme: 'dark' });
+    const { page, close } = await open(renderReport(ordinary), { colorScheme: 'dark' });
     const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const dark = await background();
     await page.getByText('Light', { exact: true }).click();
@@ -269,7 +260,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('tells what another threshold would keep', async () => {
-    const { page, faults, close } = await open(render(ordinary));
+    const { page, faults, close } = await open(renderReport(ordinary));
     const scores = ordinary.map(({ breakdown }) => breakdown.score);
     const keptOf = (domain, threshold) =>
       ordinary.filter((trace) => (!domain || trace.domain === domain) && trace.breakdown.score >= threshold)
@@ -334,7 +325,7 @@ describeOnce('the page of a report', () => {
     ];
     /** How many bars there are of a colour. */
     const bars = (page, colour) => page.locator(`figure svg [fill="var(--${colour})"] rect`).count();
-    const { page, faults, close } = await open(render(traces));
+    const { page, faults, close } = await open(renderReport(traces));
     await page.locator('#threshold').focus();
     await page.keyboard.press('End');
     const expectKept = async ({ page }) => {
@@ -345,11 +336,11 @@ describeOnce('the page of a report', () => {
     };
     await expectKept({ page });
     await close();
-    const initial = await open(render(traces, { options: { threshold: 1 } }));
+    const initial = await open(renderReport(traces, { options: { threshold: 1 } }));
     await expectKept(initial);
     expect([...faults, ...initial.faults]).toEqual([]);
     await initial.close();
-    const alone = await open(render(traces.slice(50), { options: { threshold: 1 } }));
+    const alone = await open(renderReport(traces.slice(50), { options: { threshold: 1 } }));
     expect([await bars(alone.page, 'kept'), await bars(alone.page, 'dropped')]).toEqual([1, 0]);
     await alone.close();
   });
@@ -362,7 +353,7 @@ describeOnce('the page of a report', () => {
       { overrides: [['single-thought', () => 0.1], ...takes] },
     ];
     const traces = breakdowns.map((given, i) => makeScored(i, { breakdown: makeBreakdown(given) }));
-    const { page, close } = await open(render(traces));
+    const { page, close } = await open(renderReport(traces));
     const sums = await page.locator('.sum').allTextContents();
     expect(sums).toHaveLength(3);
     expect(sums.join()).toMatch(/\+\s0\.00 novelty/);
@@ -387,7 +378,7 @@ describeOnce('the page of a report', () => {
     const high = { complexity: 1, novelty: 1.2, toolDiversity: 1, outcome: 1 };
     const clamp = [['clamp', (score) => Math.min(1, score)]];
     traces.push(makeScored(99, { breakdown: makeBreakdown({ ...high, overrides: clamp }) }));
-    const { page, close } = await open(render(traces));
+    const { page, close } = await open(renderReport(traces));
     const sums = await page.locator('.sum').allTextContents();
     expect(sums).toHaveLength(traces.length);
     for (const sum of sums) {
@@ -410,7 +401,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('opens a group of near-duplicates, by keyboard too', async () => {
-    const { page, close } = await open(render(ordinary));
+    const { page, close } = await open(renderReport(ordinary));
     const group = page.locator('.groups details').first();
     const size = Number(/\d+/.exec(await group.locator('.size').textContent())[0]);
     await group.locator('summary').focus();
@@ -435,7 +426,7 @@ describeOnce('the page of a report', () => {
       '"><svg onload=window.hit=1>',
       "javascript:window.hit=1//'",
       '<style>*{display:none}</style>',
-      '\u202e\u2066abc\u0000\ud800',
+      '\u202e\u2066abc\u0000',
       'x'.repeat(100_000),
     ];
     const traces = HOSTILE.map((text, i) =>
@@ -443,18 +434,17 @@ describeOnce('the page of a report', () => {
         id: text,
         source: text,
         domain: text,
-        excerpt: text,
+        objective: text,
         breakdown: makeBreakdown({
           outcome: i / 10,
           profile: text,
           nearest: { label: text, similarity: 0.99 },
-          overrides: [[text, (score) => score]],
         }),
       }),
     );
-    const html = render(traces, {
+    const html = renderReport(traces, {
       options: { sources: HOSTILE },
-      errors: HOSTILE.map((text) => ({ source: text, line: null, message: text })),
+      errors: HOSTILE.map((text) => ({ source: text, line: 1, message: text })),
     });
 
     test.each([1280, 400])('shows it as it is, %i pixels wide', async (width) => {
@@ -479,7 +469,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('would neither run code nor fetch anything if markup got into it', async () => {
-    const { page, faults, close } = await open(render(ordinary.slice(0, 5)));
+    const { page, faults, close } = await open(renderReport(ordinary.slice(0, 5)));
     const blocked = await page.evaluate(async () => {
       const violations = [];
       document.addEventListener('securitypolicyviolation', (event) =>
@@ -507,7 +497,7 @@ describeOnce('the page of a report', () => {
 
   test.each(['cache', 'store'])('tells that a %s was empty at first', async (memory) => {
     const breakdown = makeBreakdown({ noveltyBasis: `empty-${memory}` });
-    const { page, close } = await open(render([makeScored(0, { breakdown })]));
+    const { page, close } = await open(renderReport([makeScored(0, { breakdown })]));
     const texts = await page.locator('section').allTextContents();
     expect(texts.filter((text) => text.includes('The memory was empty at first'))).toHaveLength(1);
     await close();
@@ -517,7 +507,7 @@ describeOnce('the page of a report', () => {
     makeScored(i, { breakdown: makeBreakdown({ outcome: i / 50, noveltyBasis: 'no-embedder' }) });
   const same = (i) =>
     makeScored(i, { breakdown: makeBreakdown({ nearest: { label: 'kp:trace:0', similarity: 0.5 } }) });
-  const bare = { id: null, line: null, domain: null, excerpt: '' };
+  const bare = { id: null, domain: '', objective: '' };
   const many = (count, make) => Array.from({ length: count }, (_, i) => make(i));
   const ODD = {
     'no trace': [[]],
@@ -568,7 +558,7 @@ describeOnce('the page of a report', () => {
   };
 
   test.each(Object.keys(ODD))('of %s is whole', async (name) => {
-    const { page, faults, close } = await open(render(...ODD[name]));
+    const { page, faults, close } = await open(renderReport(...ODD[name]));
     expect(await defectsOf(page)).toEqual([]);
     await page.evaluate(() => {
       for (const details of document.querySelectorAll('details')) details.open = true;
@@ -584,7 +574,7 @@ describeOnce('the page of a report', () => {
 
   test('says what is not there', async () => {
     const textOf = async (name) => {
-      const { page, close } = await open(render(...ODD[name]));
+      const { page, close } = await open(renderReport(...ODD[name]));
       const text = await page.evaluate(() => document.getElementById('report').textContent);
       await close();
       return text;
@@ -604,7 +594,7 @@ describeOnce('the page of a report', () => {
   });
 
   test('draws itself again for another width', async () => {
-    const { page, faults, close } = await open(render(ordinary));
+    const { page, faults, close } = await open(renderReport(ordinary));
     const width = () =>
       page
         .locator('figure svg')
@@ -622,7 +612,10 @@ describeOnce('the page of a report', () => {
   });
 
   test('can be printed', async () => {
-    const { page, faults, close } = await open(render(ordinary), { colorScheme: 'dark', media: 'print' });
+    const { page, faults, close } = await open(renderReport(ordinary), {
+      colorScheme: 'dark',
+      media: 'print',
+    });
     // Whatever is there when these listeners have run is printed.
     const tables = await page.evaluate(() => {
       dispatchEvent(new Event('beforeprint'));
@@ -658,13 +651,13 @@ describeOnce('the page of a report', () => {
   });
 
   test('says so where there is no JavaScript', async () => {
-    const { page, close } = await open(render(ordinary), { javaScriptEnabled: false });
+    const { page, close } = await open(renderReport(ordinary), { javaScriptEnabled: false });
     expect(await page.locator('noscript').textContent()).toContain('draws itself with JavaScript');
     await close();
   });
 
   test('can be read out: headings in order, names for everything', async () => {
-    const { page, close } = await open(render(ordinary, { errors: ERRORS }));
+    const { page, close } = await open(renderReport(ordinary, { errors: ERRORS }));
     const found = await page.evaluate(() => {
       const levels = [...document.querySelectorAll('h1, h2, h3')].map((heading) =>
         Number(heading.tagName[1]),

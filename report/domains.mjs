@@ -5,7 +5,7 @@ import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { count, cut, decimal, integer, percent } from './format.mjs';
 
-/** @typedef {import('../cli/report/collector.js').Report} Report */
+/** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {Report['domains'][number]} Domain */
 
@@ -108,7 +108,7 @@ function spread(domains, measures, threshold, width) {
   });
 }
 
-/** @param {import('../cli/report/collector.js').Summary} summary */
+/** @param {import('./data.js').Summary} summary */
 function spreadInWords({ p10, p25, median, p75, p90 }) {
   return `median ${decimal(median)}\nhalf within ${decimal(p25)}–${decimal(p75)}\n80% within ${decimal(p10)}–${decimal(p90)}`;
 }

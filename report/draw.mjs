@@ -13,7 +13,7 @@ import { tracesSection } from './traces.mjs';
 /**
  * The elements of a report.
  *
- * @param {import('../cli/report/collector.js').Report} report
+ * @param {import('./data.js').Report} report
  */
 export function drawReport(report) {
   const threshold = makeThreshold(report);

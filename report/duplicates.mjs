@@ -3,7 +3,7 @@ import { dotX, plot, ruleY, tickX } from '@observablehq/plot';
 import { element, finding, foreign, more, section, table } from './dom.mjs';
 import { count, decimal, integer, percent, place } from './format.mjs';
 
-/** @typedef {import('../cli/report/collector.js').Report} Report */
+/** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {Report['duplicates']['groups'][number]} Group */
 

@@ -71,16 +71,14 @@ export function cut(text, length) {
 /**
  * Where a trace stands: the file need not be named where there is one file.
  *
- * @param {{ source?: string, line?: number | null, element?: number | null, index?: number }} trace
+ * @param {Pick<import('./data.js').ListedTrace, 'source' | 'line' | 'element'>} trace
  * @param {number} sourceCount how many files there are
  */
-export function place({ source, line, element, index }, sourceCount) {
+export function place({ source, line, element }, sourceCount) {
   const parts = [
     sourceCount > 1 && source,
-    line !== null && line !== undefined
-      ? `line ${integer(line)}`
-      : index !== undefined && `trace ${integer(index + 1)}`,
-    element !== null && element !== undefined && `element ${integer(element)}`,
+    `line ${integer(line)}`,
+    element !== null && `element ${integer(element)}`,
   ];
   return parts.filter(Boolean).join(', ');
 }

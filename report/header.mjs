@@ -1,7 +1,7 @@
 import { element, foreign } from './dom.mjs';
 import { count, decimal, duration, integer, percent, plain, short } from './format.mjs';
 
-/** @typedef {import('../cli/report/collector.js').Report} Report */
+/** @typedef {import('./data.js').Report} Report */
 
 const THEMES = { auto: 'Auto', light: 'Light', dark: 'Dark' };
 
@@ -134,7 +134,7 @@ function paceOf(scored, seconds) {
   return scored < 10 ? `in ${duration(seconds)}` : `${pace} a second in ${duration(seconds)}`;
 }
 
-/** @param {import('../cli/report/collector.js').Summary} scores */
+/** @param {import('./data.js').Summary} scores */
 function spreadOf({ p10, p90 }) {
   const [low, high] = [decimal(p10), decimal(p90)];
   return low === high ? 'most score the same' : `80% within ${low}–${high}`;

@@ -17,7 +17,7 @@ import { element, finding, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { count, cut, decimal, integer, short } from './format.mjs';
 
-/** @typedef {import('../cli/report/collector.js').Report} Report */
+/** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {ReturnType<typeof rowsOf>[number]} Row */
 

@@ -5,7 +5,7 @@ import { count, decimal, integer, place } from './format.mjs';
 /**
  * The lines that could not be scored.
  *
- * @param {import('../cli/report/collector.js').Report} report
+ * @param {import('./data.js').Report} report
  */
 export function errorsSection({ errors, sourceCount }) {
   if (errors.count === 0) return null;
@@ -13,7 +13,7 @@ export function errorsSection({ errors, sourceCount }) {
   const listed = table(
     unlisted > 0 ? `The first ${errors.first.length}` : 'All of them',
     [
-      { title: 'Place', cell: (error) => foreign(place(error, sourceCount) || error.source) },
+      { title: 'Place', cell: (error) => foreign(place(error, sourceCount)) },
       { title: 'What is wrong', wide: true, cell: ({ message }) => foreign(message) },
     ],
     errors.first,
@@ -36,7 +36,7 @@ const RULES = {
 /**
  * How to read the figures.
  *
- * @param {import('../cli/report/collector.js').Report} report
+ * @param {import('./data.js').Report} report
  */
 export function footer({ profiles, rules, version, dtype, noveltyMode }) {
   const used = Object.entries(rules);

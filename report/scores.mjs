@@ -4,7 +4,7 @@ import { element, finding, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { count, decimal, integer, percent, plain, short } from './format.mjs';
 
-/** @typedef {import('../cli/report/collector.js').Report} Report */
+/** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {{ from: number, to: number, count: number }} Bar */
 
@@ -231,7 +231,7 @@ export function scoresSection(report, threshold) {
 
 /**
  * @param {number} scored
- * @param {import('../cli/report/collector.js').Summary} scores
+ * @param {import('./data.js').Summary} scores
  */
 function findingOf(scored, { p25, median, p75, min, max }) {
   if (scored === 1) return `One trace was scored, with ${decimal(median)}.`;

@@ -5,7 +5,7 @@
 /**
  * What is counted at a threshold from bins is exact where a bin begins there, as at every step of the slider.
  *
- * @param {import('../cli/report/collector.js').Report['scoreBins']} scoreBins
+ * @param {import('./data.js').Report['scoreBins']} scoreBins
  * @param {number} threshold
  */
 function keptOf({ bins, filled }, threshold) {
@@ -16,7 +16,7 @@ function keptOf({ bins, filled }, threshold) {
 /**
  * The threshold of a report, 0 to 1; it begins where the command had it.
  *
- * @param {import('../cli/report/collector.js').Report} report
+ * @param {import('./data.js').Report} report
  */
 export function makeThreshold(report) {
   let value = report.threshold;
@@ -46,7 +46,7 @@ export function makeThreshold(report) {
     /**
      * How many traces of the report, or of one of its domains, are kept.
      *
-     * @param {Pick<import('../cli/report/collector.js').Report, 'kept' | 'scoreBins'>} counted
+     * @param {Pick<import('./data.js').Report, 'kept' | 'scoreBins'>} counted
      */
     kept(counted) {
       return value === report.threshold ? counted.kept : keptOf(counted.scoreBins, value);

@@ -5,7 +5,7 @@ import { element, foreign, more, section, table } from './dom.mjs';
 import { chart, drawn } from './figure.mjs';
 import { decimal, integer, percent, place, roundTogether } from './format.mjs';
 
-/** @typedef {import('../cli/report/collector.js').Report} Report */
+/** @typedef {import('./data.js').Report} Report */
 
 /** @typedef {Report['best'][number]} Trace */
 

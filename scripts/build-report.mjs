@@ -1,5 +1,5 @@
 // Makes dist/report.html.gz: the page of report/ with its code, the charting library and the style in it, and a place for
-// the figures, which cli/report/collector.js fills.
+// the figures, which crates/command/src/report fills.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';

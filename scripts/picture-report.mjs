@@ -15,8 +15,8 @@ import { runScript } from './setup.mjs';
 const require = createRequire(import.meta.url);
 const { Scorer, VectorCache } = require('..');
 const { findChromium, launchChromium } = require('../__test__/support/browser.js');
-const { randomNumbers } = require('../__test__/support/make-breakdown.js');
-const { ReportCollector } = require('../cli/report/collector.js');
+const { makeScored, randomNumbers } = require('../__test__/support/make-breakdown.js');
+const { renderReport } = require('../__test__/support/report.js');
 
 /** @typedef {import('../index.js').ReasoningTrace} Example */
 
@@ -60,32 +60,27 @@ function variations() {
   });
 }
 
-async function renderReport() {
+async function makeReport() {
   const traces = variations();
   const scorer = new Scorer({ memory: new VectorCache() });
-  const collector = new ReportCollector({
-    threshold: 0.6,
-    sources: ['agents.jsonl'],
-    novelty: 'prefix',
-    dtype: 'fp32',
-    version: readManifest().version,
-  });
   const start = performance.now();
   const breakdowns = await Promise.all(traces.map((trace) => scorer.explain(trace)));
   const seconds = (performance.now() - start) / 1000;
-  traces.forEach(({ id, metadata, task }, index) => {
-    collector.add({
-      index,
+  const source = 'agents.jsonl';
+  const scored = traces.map(({ id, metadata, task }, index) =>
+    makeScored(index, {
       id,
-      source: 'agents.jsonl',
-      line: index + 1,
+      source,
       domain: metadata.task_domain,
       success: metadata.success,
-      excerpt: task.objective,
+      objective: task.objective,
       breakdown: breakdowns[index],
-    });
+    }),
+  );
+  return renderReport(scored, {
+    options: { sources: [source], version: readManifest().version },
+    run: { finishedAt: new Date().toISOString(), seconds },
   });
-  return collector.render({ finishedAt: new Date(), seconds, interrupted: false });
 }
 
 await runScript(async () => {
@@ -95,7 +90,7 @@ await runScript(async () => {
   const browser = await launchChromium(chromium);
   try {
     const file = path.join(directory, 'report.html');
-    writeFileSync(file, await renderReport());
+    writeFileSync(file, await makeReport());
     const page = await browser.newPage({ viewport: { width: WIDTH, height: 1000 }, colorScheme: 'light' });
     await page.goto(pathToFileURL(file).href);
     await page.locator('.trace svg').last().waitFor({ state: 'attached' });

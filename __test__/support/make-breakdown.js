@@ -52,21 +52,24 @@ function makeBreakdown({
 }
 
 /**
- * What a report is given of a trace.
+ * A trace that was scored, as the crate of the command reads it.
  *
- * @param {number} index
- * @param {Partial<Parameters<InstanceType<typeof import('../../cli/report/collector.js').ReportCollector>['add']>[0]>} [parts]
+ * @param {number} number how many there are before it
+ * @param {Partial<{ id: string | null, source: string, domain: string, success: boolean, objective: string, breakdown: ScoreBreakdown }>} [parts]
  */
-function makeScored(index, { breakdown = makeBreakdown(), ...parts } = {}) {
+function makeScored(number, { breakdown = makeBreakdown(), ...parts } = {}) {
   return {
-    index,
-    id: `kp:trace:${index}`,
     source: 'traces.jsonl',
-    line: index + 1,
+    line: number + 1,
+    index: null,
+    format: 'trace',
+    known: { success: true, confidence: true },
+    id: `kp:trace:${number}`,
+    objective: `Objective ${number}`,
     domain: 'code',
     success: true,
-    excerpt: `Objective ${index}`,
     breakdown,
+    kept: true,
     ...parts,
   };
 }
@@ -84,13 +87,4 @@ function randomNumbers(seed) {
   };
 }
 
-/** What the reports of the tests are of, besides traces. */
-const REPORT_OPTIONS = {
-  threshold: 0.6,
-  sources: ['traces.jsonl'],
-  novelty: 'prefix',
-  dtype: 'fp32',
-  version: '1.2.3',
-};
-
-module.exports = { REPORT_OPTIONS, makeBreakdown, makeScored, randomNumbers };
+module.exports = { makeBreakdown, makeScored, randomNumbers };

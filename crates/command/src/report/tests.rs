@@ -5,7 +5,10 @@ use std::sync::Arc;
 use knowledgepulse_formats::{FormatName, Known};
 use knowledgepulse_index::memory::{Basis, Nearest, Novelty, Reading};
 use knowledgepulse_json::parse_str;
-use knowledgepulse_score::weights::{Contributions, Profile};
+use knowledgepulse_score::{
+    overrides::{Override, Rule},
+    weights::{Contributions, Profile},
+};
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
@@ -126,6 +129,9 @@ fn ids(value: &Value, path: &str) -> Vec<String> {
 }
 
 proptest! {
+    // Each domain has histograms of its own, which take their time without optimization.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     #[test]
     fn summary_counts_the_traces(traces in vec(scored(), 0..16), threshold in 0.0..1.0) {
         let mut report = Report::new(ReportOptions { threshold, ..options() });
@@ -147,6 +153,18 @@ proptest! {
         prop_assert_eq!(sum("novelty.buckets", "3"), traces.len() as f64);
     }
 
+    #[test]
+    fn render_puts_the_figures_into_the_page_as_text(traces in vec(scored(), 0..6)) {
+        let report = report(traces.into_iter().map(|scored| Judged { scored, kept: true }));
+        let html = report.render(&run(), "<a>__KNOWLEDGEPULSE_REPORT__</a>").unwrap();
+        let figures = html.strip_prefix("<a>").and_then(|html| html.strip_suffix("</a>")).unwrap();
+        let is_plain = !figures.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
+        prop_assert!(is_plain);
+        prop_assert_eq!(parse_str(figures).unwrap(), parse_str(&report.summary(&run()).to_json()).unwrap());
+    }
+}
+
+proptest! {
     #[test]
     fn summary_lists_the_best_and_the_worst_traces_once(scores in vec(0_u8..20, 0..40)) {
         let scores: Vec<f64> = scores.into_iter().map(|score| f64::from(score) / 20.0).collect();
@@ -201,16 +219,6 @@ proptest! {
             let listed: Vec<_> = listed.as_array().unwrap().iter().map(|member| at(member, "position")).collect();
             prop_assert_eq!(&listed[..], &members[..members.len().min(8)]);
         }
-    }
-
-    #[test]
-    fn render_puts_the_figures_into_the_page_as_text(traces in vec(scored(), 0..6)) {
-        let report = report(traces.into_iter().map(|scored| Judged { scored, kept: true }));
-        let html = report.render(&run(), "<a>__KNOWLEDGEPULSE_REPORT__</a>").unwrap();
-        let figures = html.strip_prefix("<a>").and_then(|html| html.strip_suffix("</a>")).unwrap();
-        let is_plain = !figures.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
-        prop_assert!(is_plain);
-        prop_assert_eq!(parse_str(figures).unwrap(), parse_str(&report.summary(&run()).to_json()).unwrap());
     }
 }
 
@@ -409,4 +417,67 @@ fn a_report_without_traces_has_no_quantiles() {
     let summary = summary([]);
     assert_eq!(json(&summary, "scores"), "null");
     assert_eq!(json(&summary, "scoreBins"), r#"{"bins":1000,"filled":[]}"#);
+}
+
+#[test]
+fn the_best_trace_has_all_that_explains_its_score() {
+    let mut judged = trace("a", 0.5, Some(("b", 0.25)));
+    let scored = &mut judged.scored;
+    scored.place.index = Some(3);
+    scored.breakdown.overrides = vec![Override {
+        rule: Rule::RecoveryBonus,
+        before: 0.4,
+        after: 0.5,
+    }];
+    let summary = summary([judged]);
+    assert_eq!(
+        json(&summary, "best.0"),
+        "{\"position\":0,\"index\":0,\"id\":\"a\",\"source\":\"traces.jsonl\",\"line\":1,\"element\":3,\
+         \"score\":0.5,\"excerpt\":\"Objective of a\",\"domain\":\"code\",\"success\":true,\"breakdown\":{\
+         \"score\":0.5,\"composite\":0.5,\"noveltyBasis\":\"cache\",\"tokens\":100,\"truncated\":false,\
+         \"dimensions\":{\"complexity\":0.5,\"novelty\":0.75,\"toolDiversity\":0.5,\"outcome\":0.5},\
+         \"profile\":\"default\",\
+         \"weights\":{\"complexity\":0.25,\"novelty\":0.35,\"toolDiversity\":0.15,\"outcome\":0.25},\
+         \"contributions\":{\"complexity\":0.125,\"novelty\":0.26249999999999996,\"toolDiversity\":0.075,\
+         \"outcome\":0.125},\
+         \"overrides\":[{\"rule\":\"recovery-bonus\",\"before\":0.4,\"after\":0.5}],\
+         \"nearest\":{\"similarity\":0.25,\"lexical\":null,\"contained\":null,\"embedded\":null,\
+         \"sharedWords\":null,\"newWords\":null,\"label\":\"b\"}}}"
+    );
+    assert_eq!(json(&summary, "rules"), r#"{"recovery-bonus":1}"#);
+}
+
+#[test]
+fn domains_have_the_spread_of_each_measure_the_largest_first() {
+    let traces = [("b", 0.0), ("a", 0.5), ("a", 1.0)].map(|(domain, value)| {
+        let mut trace = trace("a", value, None);
+        trace.scored.domain = domain.into();
+        trace.scored.breakdown.dimensions = Dimensions {
+            complexity: value / 2.0,
+            novelty: value + 1.0,
+            tool_diversity: value / 4.0,
+            outcome: value / 8.0,
+        };
+        trace
+    });
+    let summary = summary(traces);
+    let names = ["domains.0.name", "domains.1.name"].map(|path| json(&summary, path));
+    assert_eq!(names, [r#""a""#, r#""b""#]);
+    assert_eq!(
+        json(&summary, "domains.0.score"),
+        "{\"min\":0.5,\"p10\":0.55,\"p25\":0.625,\"median\":0.75,\"p75\":0.875,\"p90\":0.95,\
+         \"max\":1,\"mean\":0.75}"
+    );
+    for (measure, mean) in [
+        ("complexity", "0.375"),
+        ("novelty", "1.75"),
+        ("toolDiversity", "0.1875"),
+        ("outcome", "0.09375"),
+    ] {
+        assert_eq!(json(&summary, &format!("domains.0.{measure}.mean")), mean);
+    }
+    assert_eq!(
+        json(&summary, "novelty"),
+        r#"{"width":1,"buckets":[[1,1,1,1],[1.5,1.5,1.5,1],[2,2,2,1]]}"#
+    );
 }
