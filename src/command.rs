@@ -19,6 +19,7 @@ use knowledgepulse_command::{
     leftovers::remove_leftovers,
     messages::Messages,
     options::EmbedderChoice,
+    report::described,
     start::{Stop, start},
     values::{number, object, optional},
 };
@@ -128,6 +129,14 @@ impl NativeCommand {
         }
         is_first
     }
+}
+
+/// Returns the figures of a report in JSON, for a page that shows them: of a run that text describes, as
+/// [`knowledgepulse_command::report::described`] reads it.
+#[napi(catch_unwind)]
+pub fn report_figures(run: String) -> Result<String> {
+    let (report, run) = described(&run).map_err(napi::Error::from_reason)?;
+    Ok(report.summary(&run).to_json())
 }
 
 type Answer = std::result::Result<String, Failure>;

@@ -5,7 +5,7 @@ import { drawReport } from '../../report/draw.mjs';
 import { decimal } from '../../report/format.mjs';
 import { configureEmbedder, embedderStatus, Scorer, TraceMemory } from '../browser/main.mjs';
 
-const { ReportCollector } = require('../../cli/report/collector.js');
+const { addon } = require('../../lib/loader.js');
 const { version } = require('../../package.json');
 
 /** @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace */
@@ -188,10 +188,10 @@ async function score() {
     say('Looking for a model…');
     const status = await modelBeside().catch((error) => console.info(`no model: ${error.message}`));
     const begun = performance.now();
-    const { entries, collector } = await scoreAll(tracesIn(text), status?.available ? status : undefined);
+    const { entries, described } = await scoreAll(tracesIn(text), status?.available ? status : undefined);
     const seconds = (performance.now() - begun) / 1000;
     partOf('report').replaceChildren(
-      ...drawReport(collector.summary({ finishedAt: new Date(), seconds })),
+      ...drawReport(figuresOf(described, seconds)),
       await neighbours(entries),
     );
     say(`${entries.length} scored in ${seconds.toFixed(2)} s (${computedBy(status)}).`);
@@ -216,13 +216,10 @@ function computedBy(status) {
  */
 async function scoreAll(entries, embedder) {
   const source = 'the page';
-  const collector = new ReportCollector({
-    threshold: 0.5,
-    sources: [source],
-    novelty: 'prefix',
-    dtype: embedder?.dtype ?? null,
-    version,
-  });
+  /** @type {object[]} */
+  const described = [
+    { threshold: 0.5, sources: [source], novelty: 'prefix', dtype: embedder?.dtype ?? null, version },
+  ];
   // Without a model the embedder is left alone, so that a model can still be opened.
   const scorer = new Scorer({ embedder: embedder ? 'default' : null });
   /** @type {ReasoningTrace[]} */
@@ -240,22 +237,40 @@ async function scoreAll(entries, embedder) {
       }
     }
     if (value === undefined || breakdown === undefined) {
-      collector.addError({ source, line, message: message ?? 'it could not be scored' });
+      described.push({ error: { source, line, message: message ?? 'it could not be scored' } });
       continue;
     }
-    collector.add({
-      index: scored.length,
-      id: value.id,
-      source,
-      line,
-      domain: value.metadata.task_domain,
-      success: value.metadata.success,
-      excerpt: value.task.objective,
-      breakdown,
+    described.push({
+      add: {
+        source,
+        line,
+        index: null,
+        format: 'trace',
+        known: { success: true, confidence: true },
+        id: value.id,
+        objective: value.task.objective,
+        domain: value.metadata.task_domain ?? 'default',
+        success: value.metadata.success,
+        breakdown,
+        kept: true,
+      },
     });
     scored.push(value);
   }
-  return { entries: scored, collector };
+  return { entries: scored, described };
+}
+
+/**
+ * The figures that the report draws.
+ *
+ * @param {object[]} described a run, but for its end, as the addon reads it
+ * @param {number} seconds
+ * @returns {import('../../report/data.js').Report}
+ */
+function figuresOf(described, seconds) {
+  const run = { finishedAt: new Date().toISOString(), seconds, interrupted: false };
+  const records = [...described, { run }];
+  return JSON.parse(addon.reportFigures(records.map((record) => JSON.stringify(record)).join('\n')));
 }
 
 /** The most similar traces of the first ones, by their words. @param {ReasoningTrace[]} traces */

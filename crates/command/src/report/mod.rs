@@ -2,6 +2,7 @@
 //! may be hostile: it is cut to a length here and escaped by the page.
 
 mod bounded;
+mod described;
 mod duplicates;
 mod excerpt;
 
@@ -10,6 +11,7 @@ use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::{Breakdown, dimensions::Dimensions, weights::Weights};
 
+pub use self::described::described;
 use self::{
     bounded::{Named, Sequence, Top},
     duplicates::{Listed, NearDuplicates},

@@ -1,0 +1,77 @@
+//! A report of a run that text describes, for pages and tests.
+
+use knowledgepulse_index::method::Method;
+use knowledgepulse_json::{Value, parse_str};
+
+use super::{Report, ReportOptions, Run};
+use crate::scored::{Judged, Place, Scored};
+
+/// Reads the description of a run, one JSON object a line: the options, then traces (`{"add": …}`, as [`Scored::from_value`] reads them,
+/// and `kept`) and bad records (`{"error": …}`), and how the run ended (`{"run": …}`).
+///
+/// # Errors
+/// If a line is something else; the message names it.
+pub fn described(lines: &str) -> Result<(Report, Run), String> {
+    let mut report = None;
+    for (number, line) in (1..).zip(lines.lines()) {
+        let wrong = |what: &str| format!("line {number} is {what}");
+        let record = parse_str(line).map_err(|error| wrong(&format!("not JSON: {error}")))?;
+        if let (Some(run), Some(report)) =
+            (record.get("run"), report.take_if(|_| record.get("run").is_some()))
+        {
+            return Ok((report, run_of(run).ok_or_else(|| wrong("not a run"))?));
+        }
+        let Some(report) = &mut report else {
+            let options = options_of(&record).ok_or_else(|| wrong("not options"))?;
+            report = Some(Report::new(options));
+            continue;
+        };
+        add(report, &record).ok_or_else(|| wrong("neither a trace nor an error"))?;
+    }
+    Err("the last line is not a run".into())
+}
+
+fn options_of(value: &Value) -> Option<ReportOptions> {
+    let sources = value.get("sources")?.as_array()?.iter();
+    Some(ReportOptions {
+        threshold: value.get("threshold")?.as_number()?,
+        sources: sources
+            .map(|name| name.as_str().map(str::to_owned))
+            .collect::<Option<_>>()?,
+        novelty: match value.get("novelty")?.as_str()? {
+            "prefix" => Method::Prefix,
+            other => Method::of_traces(other)?,
+        },
+        dtype: value.get("dtype")?.as_str().map(str::to_owned),
+        version: value.get("version")?.as_str()?.to_owned(),
+    })
+}
+
+fn run_of(value: &Value) -> Option<Run> {
+    Some(Run {
+        finished_at: value.get("finishedAt")?.as_str()?.to_owned(),
+        seconds: value.get("seconds")?.as_number()?,
+        interrupted: value.get("interrupted")?.as_bool()?,
+        cleaned: value.get("cleaned").filter(|cleaned| !cleaned.is_null()).cloned(),
+    })
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // They are whole numbers.
+fn add(report: &mut Report, record: &Value) -> Option<()> {
+    if let Some(trace) = record.get("add") {
+        report.add(&Judged {
+            scored: Scored::from_value(trace)?,
+            kept: trace.get("kept")?.as_bool()?,
+        });
+        return Some(());
+    }
+    let error = record.get("error")?;
+    let count = |name| error.get(name)?.as_number().map(|count| count as u64);
+    let place = Place {
+        source: error.get("source")?.as_str()?.to_owned(),
+        line: count("line")?,
+        index: count("index"),
+    };
+    report.add_error(&place, error.get("message")?.as_text()?);
+    Some(())
+}
