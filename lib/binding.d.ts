@@ -49,34 +49,23 @@ export declare class NativeCall {
   cancel(): boolean
 }
 
-/** A file that is held until `release` or the end of the process. */
-export declare class NativeFileLock {
-  /** The lock file at `path`, which says `kind` and `text`; null if another has it. */
-  static create(path: string, kind: string, text: string): NativeFileLock | null
-  /** Keeps `removeAbandoned` from removing the file at `path`. */
-  static keep(path: string): NativeFileLock
-  /** Removes the files in `directory` with such names that processes have left which were killed. */
-  static removeAbandoned(directory: string, prefix: string, suffix: string): void
-  /** Gives it up; the file stays. */
-  release(): void
-  /** Gives it up, and removes the file. */
-  remove(): void
-}
-
-/** Which scored traces a memory held at one moment, with their novelties. */
-export declare class NativeKnownTraces {
-  /** The traces that a cache holds now. */
-  static ofCache(cache: NativeVectorCache): NativeKnownTraces
-  /** The traces that a trace memory holds now. */
-  static ofMemory(memory: NativeTraceMemory): NativeKnownTraces
-  /** Looks a trace up; null for a trace without an `id`. Throws `ERR_INVALID_TRACE`. */
-  find(trace: unknown): NativeLookedUp | null
-}
-
-/** Which files were read, for the readers of inputs that belong together. */
-export declare class NativeReadFiles {
-  /** None yet. */
-  constructor()
+/** A run of the command. */
+export declare class NativeCommand {
+  /** Starts a run with these arguments, without the name of the program. */
+  constructor(arguments: Array<string>, machine: string)
+  /** Resolves with the next question; call it again then. */
+  question(): Promise<NativeQuestion>
+  /** Answers a question, in JSON. */
+  answer(question: number, answer: string): void
+  /** Says why a question has no answer: the exit code of the run, and what is told of it. */
+  fail(question: number, exit: number, reason: string): void
+  /** Shows a warning. */
+  warn(message: string): void
+  /**
+   * Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at
+   * once, and all that the run would leave behind is removed.
+   */
+  interrupt(): boolean
 }
 
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
@@ -185,7 +174,7 @@ export declare class NativeTraceMemory {
 /** Reads one input: bytes as they come, or values. */
 export declare class NativeTraceReader {
   /** A reader of one input. */
-  constructor(settings: NativeReadSettings, files?: NativeReadFiles | undefined | null)
+  constructor(settings: NativeReadSettings)
   /** Takes the next bytes; returns what the input is if it is no text that can be read. */
   push(bytes: Uint8Array): NativeForeign | null
   /** Ends the bytes, as `push` does. */
@@ -479,14 +468,6 @@ export interface NativeKnown {
   confidence: boolean
 }
 
-/** A trace as it is looked up. */
-export interface NativeLookedUp {
-  /** What the same trace has in common, in hexadecimal digits. */
-  fingerprint: string
-  /** The novelty that it was scored with; null if the memory did not hold it. */
-  novelty: number | null
-}
-
 /** The model that vectors come from. */
 export interface NativeModelIdentity {
   /** Its name. */
@@ -555,6 +536,16 @@ export interface NativeProfile {
   outcome: number
 }
 
+/** What a run asks of JavaScript. */
+export interface NativeQuestion {
+  /** What `answer` and `fail` name it by. */
+  number: number
+  /** What is asked: `end` tells the exit code, and wants no answer. */
+  kind: 'configure' | 'connect' | 'explain' | 'size' | 'close' | 'end'
+  /** What it is about, in JSON. */
+  about: string
+}
+
 /** What is known of an input. */
 export interface NativeReadSettings {
   /** The format of every record; without it, each is recognised by what is in it. */
@@ -614,6 +605,12 @@ export interface NativeStoredWord {
   /** How much it counts. */
   count: number
 }
+
+/**
+ * Returns the figures of a report in JSON, for a page that shows them: of a run that text describes, as
+ * [`knowledgepulse_command::report::described`] reads it.
+ */
+export declare function reportFigures(run: string): string
 
 /** The sequence numbers of the living vectors. */
 export interface Sequence {

@@ -5,7 +5,7 @@ import { drawReport } from '../../report/draw.mjs';
 import { decimal } from '../../report/format.mjs';
 import { configureEmbedder, embedderStatus, Scorer, TraceMemory } from '../browser/main.mjs';
 
-const { addon } = require('../../lib/loader.js');
+const loader = require('../../lib/loader.js');
 const { version } = require('../../package.json');
 
 /** @typedef {import('../../index.js').ReasoningTrace} ReasoningTrace */
@@ -270,7 +270,7 @@ async function scoreAll(entries, embedder) {
 function figuresOf(described, seconds) {
   const run = { finishedAt: new Date().toISOString(), seconds, interrupted: false };
   const records = [...described, { run }];
-  return JSON.parse(addon.reportFigures(records.map((record) => JSON.stringify(record)).join('\n')));
+  return JSON.parse(loader.addon.reportFigures(records.map((record) => JSON.stringify(record)).join('\n')));
 }
 
 /** The most similar traces of the first ones, by their words. @param {ReasoningTrace[]} traces */

@@ -1,0 +1,386 @@
+//! What a run does when nothing is left to score: writes files, tells figures, and says what it could not do.
+
+use std::io::Read;
+
+use knowledgepulse_formats::date;
+use knowledgepulse_json::{Value, parse};
+
+use super::{Output, Run};
+use crate::{
+    domains::{BUILT_IN, closest_to},
+    error::{Exit, Failure, Result},
+    file_identity::metadata_of,
+    options::{KnownTraces, name_of},
+    pieces::Pipeline,
+    report::{self},
+    scored::{Judged, Scored},
+    summary::{About, Figures, Written, render_summary},
+};
+
+/// Why a run is not complete that could not open or read an input.
+const UNREAD: &str = "not all of the input could be read";
+
+impl Run<'_> {
+    /// Does with all that waited what could not be done before the best were known.
+    fn record_best(&mut self) -> Result<()> {
+        let Some(ranking) = self.ranking.take() else {
+            return Ok(());
+        };
+        let mut best = ranking.finish()?;
+        self.threshold = best.threshold;
+        if let Some(report) = &mut self.report {
+            report.set_threshold(best.threshold);
+        }
+        // Their rows come below, in the order of their ranks.
+        let rows = self.rows.take();
+        best.each(|record, kept| {
+            let (scored, text) = read_record(record)?;
+            self.record(Judged { scored, kept }, &text)
+        })?;
+        let Some(mut rows) = rows else { return Ok(()) };
+        self.messages.stop_progress();
+        best.best(|record| {
+            let (scored, _) = read_record(record)?;
+            let row = rows.row(&Judged { scored, kept: true });
+            self.print(row.as_bytes())
+        })?;
+        self.rows = Some(rows);
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self, pipeline: &Pipeline) -> Result<Exit> {
+        self.record_best()?;
+        let lack = self.why_incomplete();
+        let keep_going = self.options.keep_going;
+        let problem = self.why_not_write(if keep_going { None } else { lack.as_deref() });
+        let is_in_place = lack.is_none() || keep_going;
+        let written = match problem {
+            None => self.write(is_in_place)?,
+            Some(_) => Vec::new(),
+        };
+        self.measure_memory(pipeline);
+        let figures = self.figures(written);
+        self.messages.stop_progress();
+        self.print_figures(&figures)?;
+        self.stdout.flush()?;
+        if figures.scored > 0 {
+            self.warn_of_no_effect(&figures);
+        }
+        self.warn_of_nothing(&lack);
+        if let Some(problem) = &problem {
+            self.messages.failure(problem.as_str());
+        }
+        if let Some(lack) = &lack {
+            let left = match problem {
+                None => self.what_became(&figures.about.written),
+                Some(_) => String::new(),
+            };
+            // What could not be read was named when it was met.
+            if lack != UNREAD || !left.is_empty() {
+                self.messages.failure(format!("{lack}{left}"));
+            }
+        }
+        if self.stop.is_interrupted() && self.store_failure.is_none() {
+            return Ok(Exit::Interrupted);
+        }
+        if lack.is_some() || problem.is_some() {
+            return Ok(Exit::File);
+        }
+        Ok(if self.summary.bad > 0 {
+            Exit::BadLines
+        } else {
+            Exit::Ok
+        })
+    }
+
+    fn print_figures(&mut self, figures: &Figures) -> Result<()> {
+        if let Some(rows) = &self.rows {
+            let end = rows.end(&figures.to_value());
+            self.stdout.write(end.as_bytes())?;
+        }
+        let summary = &self.summary;
+        let seen = figures.scored + summary.bad + summary.known_traces + summary.without_conversation;
+        // Why there was nothing is told below, or was told.
+        if self.options.quiet || seen == 0 {
+            return Ok(());
+        }
+        let text = render_summary(figures, self.options.splits, self.options.known);
+        if self.rows.is_none() {
+            return self.stdout.write(text.as_bytes()).map(drop);
+        }
+        // Where both go to a terminal, the summary comes below the rows.
+        self.stdout.flush()?;
+        self.messages.text(&text);
+        Ok(())
+    }
+
+    /// Why the run has not seen all of its input; `None` if it has.
+    fn why_incomplete(&self) -> Option<String> {
+        if let Some(failure) = &self.store_failure {
+            return Some(format!("{failure}: the rest was not scored"));
+        }
+        if self.stop.is_interrupted() {
+            return Some("interrupted: the rest was not read".into());
+        }
+        (self.unread > 0).then(|| UNREAD.into())
+    }
+
+    /// Why no file must be replaced, neither the memory, which would not fit the traces that stay without their scores; `None` if
+    /// there is no reason. `lack` is why results go to other files anyway.
+    fn why_not_write(&self, lack: Option<&str>) -> Option<String> {
+        let summary = &self.summary;
+        if summary.scored() == 0 {
+            // A memory alone is as it should be, and so are files whose traces are all known.
+            let is_complete = self.why_incomplete().is_none();
+            let is_right = self.outputs.all().next().is_none() || is_complete && summary.known_traces > 0;
+            return (!is_right).then(|| "nothing was scored, so no file was written".into());
+        }
+        let (replaced, out) = (self.replaced.as_ref()?, self.options.out.as_ref()?);
+        if lack.is_some() {
+            return None;
+        }
+        let now = metadata_of(out);
+        let is_unchanged = now.is_some_and(|now| {
+            now.len() == replaced.len() && now.modified().ok() == replaced.modified().ok()
+        });
+        let lost: Vec<_> = [
+            (
+                self.stop.is_interrupted() || self.store_failure.is_some(),
+                "what was not read",
+            ),
+            (self.unread > 0, "what could not be read"),
+            (summary.bad > 0, "the bad lines"),
+            (
+                summary.known_traces > 0 && self.options.known == KnownTraces::Skip,
+                "the known traces (unless with --known score)",
+            ),
+            (
+                summary.converted + summary.without_conversation > 0,
+                "what it has in another format",
+            ),
+            (!is_unchanged, "what was written to it meanwhile"),
+        ]
+        .into_iter()
+        .filter_map(|(is_lost, what)| is_lost.then_some(what))
+        .collect();
+        let lost = (!lost.is_empty()).then(|| lost.join(" and "))?;
+        Some(format!(
+            "{out} is left as it was, or it would lose {lost}; write to another file"
+        ))
+    }
+
+    /// Replaces the outputs, then the memory. Of an incomplete run, writes the outputs beside their places, and no memory. Returns the
+    /// files that were written.
+    fn write(&mut self, is_in_place: bool) -> Result<Vec<Written>> {
+        let scored = self.summary.scored();
+        let mut written = Vec::new();
+        if scored > 0 {
+            self.write_report()?;
+            // What may replace the input comes after what takes the rest of it.
+            for output in self.outputs.all_mut().rev() {
+                output.file.finish()?;
+            }
+            for Output { file, partial } in self.outputs.all_mut().rev() {
+                let name = if is_in_place {
+                    Some(file.name.clone())
+                } else {
+                    partial.clone()
+                };
+                if is_in_place {
+                    file.publish()?;
+                } else if partial.is_some() {
+                    file.publish_partial()?;
+                }
+                let traces = file.traces;
+                written.extend(name.map(|file| Written { file, traces }));
+            }
+            written.reverse();
+        }
+        // Last: a later run would skip traces that the memory has and no file. Where nothing was scored, the bound may be a new one.
+        if let (Some(file), Some(memory), true) = (&self.options.memory, &self.memory, is_in_place)
+            && scored + self.summary.known_traces > 0
+        {
+            memory.save(file)?;
+            if let Some(about) = &mut self.memory_file {
+                let after = memory.len() as u64;
+                about.forgotten = Some((about.before + self.added).saturating_sub(after));
+                about.after = Some(after);
+            }
+        }
+        Ok(written)
+    }
+
+    fn write_report(&mut self) -> Result<()> {
+        let figures = self.figures(Vec::new());
+        let (Some(report), Some(output)) = (&self.report, &mut self.outputs.report) else {
+            return Ok(());
+        };
+        let page = report.render(
+            &report::Run {
+                finished_at: date::now(),
+                seconds: figures.seconds,
+                interrupted: self.stop.is_interrupted(),
+                cleaned: self.options.clean.map(|_| figures.cleaned()),
+            },
+            &report_page()?,
+        );
+        let page = page.map_err(|error| Failure::file(error.to_string()))?;
+        output.file.write(page.as_bytes())
+    }
+
+    /// Finds out how many traces the memory holds: one that was not saved, as many as before.
+    fn measure_memory(&mut self, pipeline: &Pipeline) {
+        let Some(about) = &mut self.memory_file else {
+            return;
+        };
+        about.after = match &pipeline.store {
+            Some(store) => store.size(),
+            None => about.after.or(Some(about.before)),
+        };
+    }
+
+    fn figures(&self, written: Vec<Written>) -> Figures {
+        self.summary.figures(About {
+            threshold: self.threshold,
+            top: self.options.top,
+            clean: self.options.clean,
+            interrupted: self.stop.is_interrupted(),
+            embedder: self.embedder.clone(),
+            memory: self.memory_file.clone(),
+            written,
+        })
+    }
+
+    /// Warns of options that were given and changed nothing of some traces, or of all.
+    fn warn_of_no_effect(&self, figures: &Figures) {
+        let given = &self.options.given;
+        let names = [
+            (given.success.is_some(), "--success"),
+            (given.confidence.is_some(), "--confidence"),
+            (given.domain.is_some(), "--domain"),
+        ];
+        let names: Vec<_> = names
+            .into_iter()
+            .filter_map(|(is_given, name)| is_given.then_some(name))
+            .collect();
+        let scored = figures.scored;
+        if !names.is_empty() && figures.converted < scored {
+            let kept = scored - figures.converted;
+            self.messages.warning(format!(
+                "{}: without effect on {kept} of {scored} traces, which are ReasoningTraces and keep their own values",
+                names.join(", ")
+            ));
+        }
+        let Some(file) = self
+            .options
+            .weights
+            .as_ref()
+            .filter(|_| !self.unused_profiles.is_empty())
+        else {
+            return;
+        };
+        let domains: Vec<_> = figures
+            .domains
+            .iter()
+            .map(|domain| domain.domain.to_string_lossy())
+            .collect();
+        let unused: Vec<_> = self
+            .unused_profiles
+            .iter()
+            .map(|unused| {
+                let quoted = |name: &str| Value::from(name).to_json();
+                let names = BUILT_IN.into_iter().chain(domains.iter().map(|name| &**name));
+                let closest =
+                    closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
+                format!("{}{}", quoted(unused), closest.unwrap_or_default())
+            })
+            .collect();
+        let unused = unused.join(", ");
+        self.messages.warning(format!(
+            "{file} has weights for domains that no trace has: {unused}"
+        ));
+    }
+
+    /// Warns of a run that had nothing to score.
+    fn warn_of_nothing(&self, lack: &Option<String>) {
+        let summary = &self.summary;
+        if summary.scored() > 0 || lack.is_some() {
+            return;
+        }
+        let files: Vec<_> = self
+            .outputs
+            .all()
+            .map(|output| output.file.name.as_str())
+            .collect();
+        if summary.known_traces > 0 && !files.is_empty() {
+            self.messages.warning(format!(
+                "all traces are known, so {}; --known score writes them with their earlier scores",
+                as_before(&files)
+            ));
+        } else if summary.known_traces == 0 && summary.bad == 0 {
+            let sources: Vec<_> = self
+                .options
+                .sources
+                .iter()
+                .map(|source| name_of(source))
+                .collect();
+            let sources = sources.join(", ");
+            self.messages
+                .warning(format!("there is no trace in {sources}; see kp-score --help"));
+        }
+    }
+
+    /// What an incomplete run has left.
+    fn what_became(&self, written: &[Written]) -> String {
+        // A pipe or a device has what was written to it.
+        let replaceable = self
+            .outputs
+            .all()
+            .filter(|output| output.partial.as_ref() != Some(&output.file.name));
+        let files: Vec<_> = replaceable
+            .map(|output| output.file.name.as_str())
+            .chain(self.options.memory.as_deref())
+            .collect();
+        if self.options.keep_going || files.is_empty() {
+            return String::new();
+        }
+        let partial: Vec<_> = written.iter().map(|written| written.file.as_str()).collect();
+        let result = match &partial[..] {
+            [] => "there is no partial result".into(),
+            partial => format!("what was scored is in {}", partial.join(", ")),
+        };
+        format!("; {result}, and {} (see --keep-going)", as_before(&files))
+    }
+}
+
+/// The page of the report, without its figures.
+fn report_page() -> Result<String> {
+    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
+    let mut page = String::new();
+    let read = flate2::bufread::GzDecoder::new(COMPRESSED).read_to_string(&mut page);
+    read.map_err(|_| {
+        Failure::file("this program was built without the page of the report: npm run setup makes it")
+    })?;
+    Ok(page)
+}
+
+fn as_before(files: &[&str]) -> String {
+    let are = if files.len() == 1 {
+        "is as it was"
+    } else {
+        "are as they were"
+    };
+    format!("{} {are}", files.join(", "))
+}
+
+/// Reads back what waited for the best to be known.
+fn read_record(record: &[u8]) -> Result<(Scored, String)> {
+    let read = || {
+        let record = parse(record).ok()?;
+        let [scored, text] = record.as_array()? else {
+            return None;
+        };
+        Some((Scored::from_value(scored)?, text.as_str()?.to_owned()))
+    };
+    read().ok_or_else(|| Failure::file("a trace that waited for the best to be known came back damaged"))
+}

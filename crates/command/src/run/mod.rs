@@ -1,0 +1,88 @@
+//! One run of the command: from its options to its exit code.
+
+mod finish;
+mod prepare;
+mod score;
+
+use std::{collections::BTreeSet, fs::Metadata, time::Instant};
+
+use crate::{
+    error::{Exit, Result},
+    host::Host,
+    messages::Messages,
+    options::Options,
+    output_file::{OutputFile, StandardOutput},
+    ranking::Ranking,
+    report::Report,
+    rows::Rows,
+    run_memory::RunMemory,
+    start::Stop,
+    summary::{Embedder, MemoryFile, Summary},
+    temporary::RunLock,
+};
+
+/// What every run has, before its scorer.
+pub(crate) struct Run<'h> {
+    options: Options,
+    host: &'h dyn Host,
+    messages: Messages,
+    stop: Stop,
+    summary: Summary,
+    embedder: Embedder,
+    /// What the summary says of the memory, if that outlives the run.
+    memory_file: Option<MemoryFile>,
+    memory: Option<RunMemory>,
+    /// How many traces the run has added to the memory.
+    added: u64,
+    /// How many inputs could not be read to their ends.
+    unread: u64,
+    /// Why the store has ended the run.
+    store_failure: Option<String>,
+    stdout: StandardOutput,
+    rows: Option<Rows>,
+    outputs: Outputs,
+    report: Option<Report>,
+    /// Where traces wait until it is known which are the best.
+    ranking: Option<Ranking>,
+    /// What is known of `--out`, if it is an input too, before that is read.
+    replaced: Option<Metadata>,
+    threshold: f64,
+    started: Instant,
+    /// Domains that `--weights` has a profile for, of which no trace was scored yet.
+    unused_profiles: BTreeSet<String>,
+    /// Keeps other runs from the file of the memory.
+    _lock: Option<RunLock>,
+}
+
+/// The files that a run writes, and where each goes if not all of the input was read; `None` for nowhere.
+#[derive(Default)]
+struct Outputs {
+    out: Option<Output>,
+    dropped: Option<Output>,
+    report: Option<Output>,
+}
+
+struct Output {
+    file: OutputFile,
+    partial: Option<String>,
+}
+
+impl Outputs {
+    fn all(&self) -> impl Iterator<Item = &Output> {
+        [&self.out, &self.dropped, &self.report].into_iter().flatten()
+    }
+
+    fn all_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Output> {
+        [&mut self.out, &mut self.dropped, &mut self.report]
+            .into_iter()
+            .flatten()
+    }
+}
+
+/// Scores everything.
+pub(crate) fn run(options: Options, host: &dyn Host, messages: &Messages, stop: Stop) -> Result<Exit> {
+    let (mut run, mut pipeline) = Run::prepare(options, host, messages.clone(), stop)?;
+    let result = run.score(&mut pipeline).and_then(|()| run.finish(&pipeline));
+    run.messages.stop_progress();
+    result
+}

@@ -1,0 +1,264 @@
+//! From the records of the inputs to rows, traces with their scores and figures.
+
+use std::{
+    io::IsTerminal,
+    sync::mpsc::{Receiver, TryRecvError, sync_channel},
+    thread,
+    time::Instant,
+};
+
+use knowledgepulse_clean::clean_pii;
+use knowledgepulse_formats::reader::Item;
+use knowledgepulse_index::memory::Basis;
+use knowledgepulse_json::{Text, Value};
+
+use super::{Output, Run};
+use crate::{
+    breakdown::value_of,
+    error::{Failure, Result},
+    file_identity::total_size,
+    host::NotScored,
+    pieces::{Piece, Pipeline, Scoring, Work},
+    reading::{Event, Reading},
+    scored::{Judged, Place},
+    splice::set_metadata,
+};
+
+/// How many bad lines are named, unless all are asked for.
+const MOST_NAMED: u64 = 20;
+
+/// How many batches of records may wait to be scored.
+const MOST_WAITING_BATCHES: usize = 4;
+
+impl Run<'_> {
+    /// Writes to standard output. Without files to write, the results reach no one once the reader is gone.
+    pub(super) fn print(&mut self, text: &[u8]) -> Result<()> {
+        if !self.stdout.write(text)? && self.options.outputs().next().is_none() {
+            self.stop.end_reading();
+        }
+        Ok(())
+    }
+
+    pub(super) fn score(&mut self, pipeline: &mut Pipeline) -> Result<()> {
+        let options = &self.options;
+        let shows_rows = self.rows.is_some() && self.ranking.is_none() && std::io::stdout().is_terminal();
+        // Rows that scroll by show the progress themselves.
+        if options.progress && !options.quiet && !shows_rows {
+            self.messages.start_progress(total_size(&options.sources));
+        }
+        self.started = Instant::now();
+        self.summary.begin();
+        let events = self.read()?;
+        let mut source = String::new();
+        while let Some(event) = self.next_event(&events, pipeline)? {
+            match event {
+                Event::Begin(name) => source = name,
+                Event::Items(items) => self.begin(&source, items, pipeline)?,
+                Event::Failed(reason) => {
+                    self.unread += 1;
+                    self.messages.failure(format!("cannot read {source}: {reason}"));
+                }
+                Event::End | Event::Interrupted => break,
+            }
+        }
+        while self.settle(pipeline)? {}
+        self.messages.on_all_done();
+        Ok(())
+    }
+
+    /// What the reading thread tells next; finishes records until it does. `None` if the run is to end.
+    fn next_event(&mut self, events: &Receiver<Event>, pipeline: &mut Pipeline) -> Result<Option<Event>> {
+        while !self.stop.is_set() {
+            match events.try_recv() {
+                Ok(event) => return Ok(Some(event)),
+                Err(TryRecvError::Disconnected) => break,
+                Err(TryRecvError::Empty) => {}
+            }
+            if !self.settle(pipeline)? {
+                self.stdout.flush()?;
+                return Ok(events.recv().ok());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the inputs on another thread.
+    fn read(&self) -> Result<Receiver<Event>> {
+        let (sender, receiver) = sync_channel(MOST_WAITING_BATCHES);
+        self.stop.wakes(sender.clone());
+        let reading = Reading {
+            sources: self.options.sources.clone(),
+            format: self.options.from,
+            given: self.options.given.clone(),
+            messages: self.messages.clone(),
+        };
+        thread::Builder::new()
+            .name("kp-score-reading".into())
+            .spawn(move || reading.run(&sender))
+            .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
+        Ok(receiver)
+    }
+
+    fn begin(&mut self, source: &str, items: Vec<Item>, pipeline: &mut Pipeline) -> Result<()> {
+        for item in items {
+            // Interrupted, the input may end in the middle of a trace.
+            if self.stop.is_set() {
+                break;
+            }
+            let place = Place {
+                source: source.to_owned(),
+                line: item.line.unwrap_or_default(),
+                index: item.index,
+            };
+            let mut next = (place, item);
+            while let Some(repeated) = pipeline.begin(next.0, next.1) {
+                next = repeated;
+                self.settle(pipeline)?;
+            }
+            while pipeline.is_full() {
+                self.settle(pipeline)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finishes the record whose turn it is; returns whether there was one.
+    fn settle(&mut self, pipeline: &mut Pipeline) -> Result<bool> {
+        if pipeline.is_next_waiting() {
+            self.stdout.flush()?;
+        }
+        let Some(Piece { size, place, work }) = pipeline.next() else {
+            return Ok(false);
+        };
+        self.messages.on_done(size);
+        match work {
+            Work::Known => self.summary.known_traces += 1,
+            Work::Wrong(reason) => self.add_bad(&place, &reason),
+            Work::WithoutConversation(reason) => {
+                self.summary.without_conversation += 1;
+                if self.options.verbose {
+                    self.name(&place, &reason);
+                }
+            }
+            Work::Scoring(scoring) => self.settle_scoring(place, *scoring, pipeline)?,
+        }
+        Ok(true)
+    }
+
+    fn settle_scoring(&mut self, place: Place, scoring: Scoring, pipeline: &Pipeline) -> Result<()> {
+        let (outcome, about, text, redactions) = scoring.finish();
+        if let Some(warning) = pipeline.engine.take_warning() {
+            let reason = warning.reason;
+            self.messages.warning(format!(
+                "The embedder does not work, so traces are scored with a novelty of 0.5: {reason}"
+            ));
+        }
+        let mut breakdown = match outcome {
+            Ok(breakdown) => breakdown,
+            Err(NotScored::Trace(reason)) => {
+                self.add_bad(&place, &reason.into());
+                return Ok(());
+            }
+            Err(NotScored::Store(reason)) => {
+                // Without its store there is no going on; what was scored is still written.
+                self.store_failure.get_or_insert(reason);
+                self.stop.end_reading();
+                return Ok(());
+            }
+        };
+        if self.options.clean.is_some()
+            && let Some(nearest) = &mut breakdown.novelty.nearest
+        {
+            // They are words of the trace as it was recorded, which may be personal data.
+            nearest.words = None;
+        }
+        self.summary.add_redactions(&redactions);
+        if !matches!(breakdown.novelty.basis, Basis::Given | Basis::NoEmbedder) {
+            self.added += 1;
+        }
+        let scored = about.scored(place, breakdown);
+        match &mut self.ranking {
+            Some(ranking) => {
+                let record = Value::from(vec![scored.to_value(), text.into()]);
+                ranking.add(scored.breakdown.score, record.to_json().as_bytes())
+            }
+            None => {
+                let kept = scored.breakdown.score >= self.threshold;
+                self.record(Judged { scored, kept }, &text)
+            }
+        }
+    }
+
+    /// Names a record that makes no trace.
+    fn add_bad(&mut self, place: &Place, reason: &Text) {
+        let reason = self.cleaned(reason);
+        self.summary.bad += 1;
+        let bad = self.summary.bad;
+        if self.options.verbose || bad <= MOST_NAMED {
+            self.note(place, &reason);
+        } else if bad == MOST_NAMED + 1 {
+            self.messages
+                .note("further bad lines are only counted; --verbose names them all");
+        }
+        if let Some(report) = &mut self.report {
+            report.add_error(place, &reason);
+        }
+    }
+
+    fn name(&self, place: &Place, reason: &Text) {
+        self.note(place, &self.cleaned(reason));
+    }
+
+    fn note(&self, place: &Place, reason: &Text) {
+        let mut message = Text::from(format!("{place}: "));
+        message.push_text(reason);
+        self.messages.note(message);
+    }
+
+    /// A reason as it may be shown: it may name properties.
+    fn cleaned(&self, reason: &Text) -> Text {
+        let Some(cleaning) = self.options.clean else {
+            return reason.clone();
+        };
+        let units: Vec<u16> = reason.units().collect();
+        let (cleaned, _) = clean_pii(&units, cleaning.options());
+        cleaned.map_or_else(|| reason.clone(), |units| Text::from_units(&units))
+    }
+
+    pub(super) fn record(&mut self, judged: Judged, text: &str) -> Result<()> {
+        let breakdown = &judged.scored.breakdown;
+        if breakdown.novelty.basis == Basis::Given {
+            self.summary.known_traces += 1;
+        }
+        if let Some(report) = &mut self.report {
+            report.add(&judged);
+        }
+        self.summary.add(&judged);
+        self.unused_profiles
+            .remove(&*judged.scored.domain.to_string_lossy());
+        // The best come in the order of their ranks, when all are known.
+        if let (Some(rows), None) = (&mut self.rows, &self.ranking) {
+            let row = rows.row(&judged);
+            self.print(row.as_bytes())?;
+        }
+        let is_kept = !self.options.splits || judged.kept;
+        let output = if is_kept {
+            &mut self.outputs.out
+        } else {
+            &mut self.outputs.dropped
+        };
+        let Some(Output { file, .. }) = output else {
+            return Ok(());
+        };
+        // Without one, that of an earlier score would stay beside this one.
+        let explanation = self.options.explain.then(|| value_of(breakdown));
+        let values = [
+            ("quality_score", Some(breakdown.score.into())),
+            ("score_breakdown", explanation),
+        ];
+        let mut line = set_metadata(text, &values);
+        line.push('\n');
+        file.traces = file.traces.map(|traces| traces + 1);
+        file.write(line.as_bytes())
+    }
+}
