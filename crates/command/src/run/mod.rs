@@ -4,7 +4,7 @@ mod finish;
 mod prepare;
 mod score;
 
-use std::{collections::BTreeSet, fs::Metadata, time::Instant};
+use std::{fs::Metadata, time::Instant};
 
 use crate::{
     error::{Exit, Result},
@@ -49,7 +49,7 @@ pub(crate) struct Run<'h> {
     threshold: f64,
     started: Instant,
     /// Domains that `--weights` has a profile for, of which no trace was scored yet.
-    unused_profiles: BTreeSet<String>,
+    unused_profiles: Vec<String>,
     /// Keeps other runs from the file of the memory.
     _lock: Option<RunLock>,
 }

@@ -234,8 +234,10 @@ impl Run<'_> {
             report.add(&judged);
         }
         self.summary.add(&judged);
-        self.unused_profiles
-            .remove(&*judged.scored.domain.to_string_lossy());
+        if !self.unused_profiles.is_empty() {
+            let domain = judged.scored.domain.to_string_lossy();
+            self.unused_profiles.retain(|unused| *unused != domain);
+        }
         // The best come in the order of their ranks, when all are known.
         if let (Some(rows), None) = (&mut self.rows, &self.ranking) {
             let row = rows.row(&judged);
