@@ -7,7 +7,7 @@ const path = require('node:path');
 
 const { root } = require('./support/paths.js');
 
-const SOURCES = ['cli', 'lib', 'src', 'crates', 'wasm'];
+const SOURCES = ['lib', 'src', 'crates', 'wasm'];
 
 /** What a call that was cancelled fails with inside: its caller gets the reason of the signal. */
 const INTERNAL = ['ERR_ABORTED'];

@@ -25,7 +25,7 @@ function installWithoutPackages(directory) {
   for (const name of fs.readdirSync(root)) {
     if (name === 'node_modules') continue;
     const [source, target] = [path.join(root, name), path.join(directory, name)];
-    if (['bin', 'dist'].includes(name)) fs.cpSync(source, target, { recursive: true });
+    if (['bin', 'lib'].includes(name)) fs.cpSync(source, target, { recursive: true });
     else fs.symlinkSync(source, target, fs.statSync(source).isDirectory() ? 'junction' : 'file');
   }
 }

@@ -24,9 +24,10 @@ async function runProcess() {
     process.stderr.write(`kp-score: ${/** @type {Error} */ (error).message}\n`);
     return;
   }
+  // Before the run starts, which may write at once: whoever reads that may send a signal.
+  for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
   const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
   showWarnings(command);
-  for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
   const code = await answerAll(command);
   leaveSignals();
   process.exit(code);
