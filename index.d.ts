@@ -1307,7 +1307,6 @@ export type ErrorCode =
   | 'ERR_STORE'
   // The package. ERR_INTERNAL is above.
   | 'ERR_ADDON_LOAD'
-  | 'ERR_REPORT_TEMPLATE'
   // The doctor alone.
   | 'ERR_VERSION_MISMATCH'
   | 'ERR_EMBEDDING_WRONG'

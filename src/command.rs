@@ -75,8 +75,11 @@ impl NativeCommand {
             });
             host.questions.ask("end", &number(exit.code().into()));
         };
-        let started = std::thread::Builder::new().name("kp-score".into()).spawn(run);
-        if let Err(error) = started {
+        // Where there are no threads, everything is done when the constructor returns.
+        #[cfg(target_family = "wasm")]
+        run();
+        #[cfg(not(target_family = "wasm"))]
+        if let Err(error) = std::thread::Builder::new().name("kp-score".into()).spawn(run) {
             command.messages.failure(format!("no thread to run on: {error}"));
             command.questions.ask("end", &number(Exit::File.code().into()));
         }
@@ -198,6 +201,10 @@ impl Questions {
 
     /// Asks, and waits for the answer.
     fn answer_to(&self, kind: &'static str, about: &Value) -> Answer {
+        if cfg!(target_family = "wasm") {
+            let message = "in WebAssembly kp-score compares words alone: --novelty lexical, or --no-embedder";
+            return Err(Failure::usage(message));
+        }
         let lost = || {
             Err(Failure::file(
                 "a question to JavaScript was not answered: this is a bug, please report it",

@@ -1,7 +1,6 @@
 //! The trace memory for JavaScript.
 
 use std::{
-    collections::HashMap,
     path::Path,
     sync::{Arc, Mutex, Weak},
     time::{Instant, SystemTime},
@@ -24,11 +23,7 @@ use knowledgepulse_index::{
     traces::{SimilarTrace, TraceEntry, TraceMemory, statistics::PackedTrace},
     vectors::{ModelIdentity, Options, Origin},
 };
-use knowledgepulse_trace::{
-    digest,
-    label::{Fingerprint, Label},
-    words::Words,
-};
+use knowledgepulse_trace::{digest, label::Label, words::Words};
 
 use crate::{
     call::NativeCall,
@@ -284,11 +279,6 @@ impl NativeTraceMemory {
     /// The memory itself.
     pub(super) fn share(&self) -> Memory {
         Memory::of_traces(Arc::clone(&self.memory), self.method)
-    }
-
-    /// The novelties that its traces were scored with, by their fingerprints.
-    pub(super) fn novelties(&self) -> HashMap<Fingerprint, f64> {
-        lock(&self.memory).novelties(Instant::now())
     }
 
     /// Changes the memory, and tells the engine how many bytes are held then.

@@ -172,27 +172,38 @@ const cases = {
     report({ locked, size, sizeAfter: after.size, files: fs.readdirSync(path.dirname(file)) });
   },
 
-  // Holds the lock of a file until another file appears.
+  // Holds the lock of a memory until another file appears: a run of the command that waits for its input.
   async hold() {
-    const [file, until] = args;
-    const { NativeFileLock } = require(path.join(path.dirname(main), 'lib', 'loader.js')).addon;
-    const lock = NativeFileLock.create(file, 'kp-score', 'a test');
-    report({ held: lock !== null });
-    while (!fs.existsSync(until)) await new Promise((resolve) => setTimeout(resolve, 50));
-    if (until.endsWith('remove')) lock.remove();
+    const [memory, until] = args;
+    const command = startCommand(memory, '-');
+    while (!fs.existsSync(`${memory}.lock`)) await pause();
+    report({ held: true });
+    while (!fs.existsSync(until)) await pause();
+    if (until.endsWith('remove')) {
+      command.interrupt();
+      await command.question();
+    }
     process.exit(0);
   },
 
-  // Whether a lock can be had, and what its file says.
+  // Whether the lock of a memory can be had, and what its file says.
   async lock() {
-    const [file] = args;
-    const { NativeFileLock } = require(path.join(path.dirname(main), 'lib', 'loader.js')).addon;
-    const lock = NativeFileLock.create(file, 'kp-score', 'another');
-    const text = fs.readFileSync(file, 'utf8');
-    lock?.remove();
-    report({ held: lock !== null, text, remains: fs.existsSync(file) });
+    const [memory] = args;
+    const lock = `${memory}.lock`;
+    const text = fs.existsSync(lock) ? fs.readFileSync(lock, 'utf8') : '';
+    fs.writeFileSync('empty.jsonl', '');
+    const { about } = await startCommand(memory, 'empty.jsonl').question();
+    report({ held: about === '0', text, remains: fs.existsSync(lock) });
   },
 };
+
+/** A run of `kp-score` with a memory, in this process. */
+function startCommand(memory, input) {
+  const { NativeCommand } = require(path.join(path.dirname(main), 'lib', 'loader.js')).addon;
+  return new NativeCommand(['--quiet', '--novelty', 'lexical', '--memory', memory, input], 'a test');
+}
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, 50));
 
 cases[name]().catch((error) => {
   report({ error: String(error?.stack ?? error) });

@@ -344,22 +344,23 @@ function checkMemory(results) {
  */
 async function checkLock(runner, log) {
   for (const end of ['remove', 'abandon']) {
-    for (const file of ['held.json', `${end}.lock`, end])
+    for (const file of ['held.json', `${end}.memory.lock`, end])
       rmSync(path.join(runner.project, file), { force: true });
     const holder = spawn(
       runner.command,
-      [...runner.args, 'smoke.cjs', 'hold', 'held.json', `${end}.lock`, end],
+      [...runner.args, 'smoke.cjs', 'hold', 'held.json', `${end}.memory`, end],
       {
         cwd: runner.project,
         env: { ...process.env, ...runner.env },
-        stdio: 'ignore',
+        // Its input stays open.
+        stdio: ['pipe', 'ignore', 'ignore'],
       },
     );
     const ended = new Promise((resolve) => holder.once('exit', resolve));
     try {
       await appearance(path.join(runner.project, 'held.json'));
       const during = lockIn(runner, log, end);
-      if (during.held || during.text !== 'kp-score a test\n')
+      if (during.held || !/^kp-score \d+ on a test\n$/.test(during.text))
         throw new Error(`while it is held: ${JSON.stringify(during)}`);
       writeFileSync(path.join(runner.project, end), '');
       await ended;
@@ -378,7 +379,7 @@ async function checkLock(runner, log) {
  * @param {string} name
  */
 function lockIn(runner, log, name) {
-  const { status, result } = runProgram(runner, runner.project, log, 'lock', {}, [`${name}.lock`]);
+  const { status, result } = runProgram(runner, runner.project, log, 'lock', {}, [`${name}.memory`]);
   if (status !== 0) throw new Error(`lock ended with ${status}: ${JSON.stringify(result)}; see ${log}`);
   return result;
 }

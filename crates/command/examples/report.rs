@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let page = std::env::args_os().nth(1).map(fs::read_to_string).transpose()?;
     let (report, run) = described(&read_to_string(stdin())?)?;
     let text = match &page {
-        Some(page) => report.render(&run, page)?,
+        Some(page) => report.render(&run, page).map_err(|failure| failure.message)?,
         None => report.summary(&run).to_json(),
     };
     stdout().write_all(text.as_bytes())?;

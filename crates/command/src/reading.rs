@@ -1,4 +1,4 @@
-//! Reads the inputs on a thread of its own: bytes, text, records, and what these come to.
+//! Reads the inputs: bytes, text, records, and what these come to.
 
 use std::{
     fs::File,
@@ -6,7 +6,6 @@ use std::{
     mem,
     ops::ControlFlow,
     path::Path,
-    sync::mpsc::SyncSender,
 };
 
 use knowledgepulse_formats::{
@@ -28,7 +27,7 @@ use crate::{
 /// So many bytes of input are handed on at once, or a record.
 const BATCH_SIZE: u64 = 64 * 1024;
 
-/// What the reading thread tells.
+/// What is told of the inputs, one after the other.
 pub(crate) enum Event {
     /// Some records of the current input came to this.
     Items(Vec<Item>),
@@ -42,6 +41,9 @@ pub(crate) enum Event {
     Interrupted,
 }
 
+/// Takes what is told; tells whether more is wanted.
+pub(crate) type Take<'t> = dyn FnMut(Event) -> ControlFlow<()> + 't;
+
 /// What is to be read, and how.
 pub(crate) struct Reading {
     /// The inputs: paths, or [`STDIN`].
@@ -54,24 +56,18 @@ pub(crate) struct Reading {
     pub messages: Messages,
 }
 
-/// The run does not want to know more.
-struct Unwanted;
-
 impl Reading {
-    /// Reads everything; ends early if the receiver is gone.
-    pub(crate) fn run(&self, events: &SyncSender<Event>) {
+    /// Reads everything, until `take` has enough.
+    pub(crate) fn run(&self, take: &mut Take) -> ControlFlow<()> {
         let files = Files::default();
         for source in &self.sources {
-            if self.read(source, &files, events).is_err() {
-                return;
-            }
+            self.read(source, &files, take)?;
         }
-        drop(events.send(Event::End));
+        take(Event::End)
     }
 
-    fn read(&self, source: &str, files: &Files, events: &SyncSender<Event>) -> Result<(), Unwanted> {
-        let send = |event| events.send(event).map_err(|_| Unwanted);
-        send(Event::Begin(name_of(source).to_owned()))?;
+    fn read(&self, source: &str, files: &Files, take: &mut Take) -> ControlFlow<()> {
+        take(Event::Begin(name_of(source).to_owned()))?;
         let context = Context {
             file: (source != STDIN).then(|| source.into()),
             files: files.clone(),
@@ -83,8 +79,8 @@ impl Reading {
                 given: self.given.clone(),
                 context,
             }),
-            events,
-            is_unwanted: false,
+            take,
+            flow: ControlFlow::Continue(()),
         };
         let mut foreign = None;
         let read = self.read_chunks(source, &mut |text| {
@@ -96,19 +92,19 @@ impl Reading {
                 ControlFlow::Break(())
             }
         });
-        if foreign.is_none() && !batches.is_unwanted {
+        batches.flow?;
+        if foreign.is_none() {
             // Where reading fails, what was read before may end with a whole trace.
             foreign = batches.records.finish().err();
-            let is_wanted = foreign.is_some() || batches.send().is_continue() && batches.end().is_continue();
-            batches.is_unwanted |= !is_wanted;
         }
-        if batches.is_unwanted {
-            return Err(Unwanted);
+        if foreign.is_none() {
+            batches.send()?;
+            batches.end()?;
         }
         match (read, foreign) {
-            (Err(error), _) => send(Event::Failed(reason_of(&error))),
-            (_, Some(foreign)) => send(Event::Failed(foreign_input(source, foreign))),
-            _ => Ok(()),
+            (Err(error), _) => take(Event::Failed(reason_of(&error))),
+            (_, Some(foreign)) => take(Event::Failed(foreign_input(source, foreign))),
+            _ => ControlFlow::Continue(()),
         }
     }
 
@@ -135,14 +131,15 @@ impl Reading {
 }
 
 /// The records of an input, on their way to the run.
-struct Batches<'e> {
+struct Batches<'t, 'f> {
     records: Records,
     reader: TraceReader,
-    events: &'e SyncSender<Event>,
-    is_unwanted: bool,
+    take: &'t mut Take<'f>,
+    /// Whether the run wants more.
+    flow: ControlFlow<()>,
 }
 
-impl Batches<'_> {
+impl Batches<'_, '_> {
     /// Hands on what the records that are there came to.
     fn send(&mut self) -> ControlFlow<()> {
         let mut items = Vec::new();
@@ -165,11 +162,10 @@ impl Batches<'_> {
     }
 
     fn hand_on(&mut self, items: Vec<Item>) -> ControlFlow<()> {
-        if items.is_empty() || self.events.send(Event::Items(items)).is_ok() {
-            return ControlFlow::Continue(());
+        if !items.is_empty() {
+            self.flow = (self.take)(Event::Items(items));
         }
-        self.is_unwanted = true;
-        ControlFlow::Break(())
+        self.flow
     }
 }
 

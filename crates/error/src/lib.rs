@@ -231,11 +231,6 @@ pub enum Error {
         "the bytes are not those of a trace or of statistics that this version of the package has packed"
     )]
     TraceDamaged,
-    /// The page of the report is missing or damaged.
-    #[error(
-        "dist/report.html.gz, the page of the report, {0}; reinstall @knowledgepulse/native, or in a checkout run: npm run setup"
-    )]
-    ReportTemplate(String),
     /// An embedder that is in another instance has failed: see `engine::remote`.
     #[error("{message}")]
     Elsewhere {
@@ -285,7 +280,6 @@ impl Error {
             Self::Inference(_) => "ERR_INFERENCE",
             Self::Weights { .. } | Self::Kernel(_) => "ERR_INVALID_OPTION",
             Self::TraceDamaged => "ERR_INVALID_ENTRY",
-            Self::ReportTemplate(_) => "ERR_REPORT_TEMPLATE",
             Self::Elsewhere { code, .. } => code,
             Self::Aborted => "ERR_ABORTED",
             Self::Internal(_) => "ERR_INTERNAL",

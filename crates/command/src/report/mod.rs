@@ -6,7 +6,6 @@ mod described;
 mod duplicates;
 mod excerpt;
 
-use knowledgepulse_error::{Error, Result};
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Object, Text, Value};
 use knowledgepulse_score::{Breakdown, dimensions::Dimensions, weights::Weights};
@@ -19,6 +18,7 @@ use self::{
 };
 use crate::{
     breakdown::{DIMENSIONS, by_dimension, value_of},
+    error::{Failure, Result},
     near_duplicate::resemblance,
     scored::{Judged, Place, Scored},
     statistics::{Histogram, SCORE_BINS},
@@ -27,6 +27,9 @@ use crate::{
 
 /// Where the page takes the figures.
 const PLACE: &str = "__KNOWLEDGEPULSE_REPORT__";
+
+/// What is wrong with a program that was built before the page was.
+const NOT_A_PAGE: &str = "this program was built without the page of the report, which npm run setup makes";
 
 /// How finely dimensions are counted.
 const DIMENSION_BINS: usize = 1000;
@@ -303,11 +306,11 @@ impl Report {
     /// Returns `page`, the text of dist/report.html.gz, with the figures in it: a page that needs nothing else.
     ///
     /// # Errors
-    /// [`Error::ReportTemplate`] if the page has not one place for the figures.
+    /// If the page has not one place for the figures.
     pub fn render(&self, run: &Run, page: &str) -> Result<String> {
         let parts = page.split_once(PLACE);
         let Some((before, after)) = parts.filter(|(_, after)| !after.contains(PLACE)) else {
-            return Err(Error::ReportTemplate("is not what the set-up makes".into()));
+            return Err(Failure::file(NOT_A_PAGE));
         };
         let mut html = String::from(before);
         // Nothing can end or begin an element in it, where HTML takes it as text.

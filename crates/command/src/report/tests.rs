@@ -226,8 +226,7 @@ proptest! {
 fn render_of_a_page_without_one_place_fails() {
     for page in ["", "<html>", &PLACE.repeat(2)] {
         let error = report([]).render(&run(), page).unwrap_err();
-        assert_eq!(error.code(), "ERR_REPORT_TEMPLATE");
-        assert!(error.to_string().contains("npm run setup"), "{error}");
+        assert!(error.message.contains("npm run setup"), "{error:?}");
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Run<'h> {
     memory: Option<RunMemory>,
     /// How many traces the run has added to the memory.
     added: u64,
+    /// The name of the input that is being read.
+    source: String,
     /// How many inputs could not be read to their ends.
     unread: u64,
     /// Why the store has ended the run.

@@ -61,6 +61,7 @@ impl<'h> Run<'h> {
             memory_file: None,
             memory: None,
             added: 0,
+            source: String::new(),
             unread: 0,
             store_failure: None,
             stdout: StandardOutput::new(),

@@ -2,6 +2,7 @@
 
 use std::{
     io::IsTerminal,
+    ops::ControlFlow,
     sync::mpsc::{Receiver, TryRecvError, sync_channel},
     thread,
     time::Instant,
@@ -48,22 +49,60 @@ impl Run<'_> {
         }
         self.started = Instant::now();
         self.summary.begin();
-        let events = self.read()?;
-        let mut source = String::new();
-        while let Some(event) = self.next_event(&events, pipeline)? {
-            match event {
-                Event::Begin(name) => source = name,
-                Event::Items(items) => self.begin(&source, items, pipeline)?,
-                Event::Failed(reason) => {
-                    self.unread += 1;
-                    self.messages.failure(format!("cannot read {source}: {reason}"));
+        if cfg!(target_family = "wasm") {
+            self.score_on_this_thread(pipeline)?;
+        } else {
+            let events = self.read()?;
+            while let Some(event) = self.next_event(&events, pipeline)? {
+                if self.take(event, pipeline)?.is_break() {
+                    break;
                 }
-                Event::End | Event::Interrupted => break,
             }
         }
         while self.settle(pipeline)? {}
         self.messages.on_all_done();
         Ok(())
+    }
+
+    /// Scores what is read as it is read, where there are no threads.
+    fn score_on_this_thread(&mut self, pipeline: &mut Pipeline) -> Result<()> {
+        let mut result = Ok(());
+        let reading = self.reading();
+        let _ = reading.run(&mut |event| {
+            self.take(event, pipeline).unwrap_or_else(|failure| {
+                result = Err(failure);
+                ControlFlow::Break(())
+            })
+        });
+        result
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            sources: self.options.sources.clone(),
+            format: self.options.from,
+            given: self.options.given.clone(),
+            messages: self.messages.clone(),
+        }
+    }
+
+    /// Begins what is told of the inputs; returns whether more is wanted.
+    fn take(&mut self, event: Event, pipeline: &mut Pipeline) -> Result<ControlFlow<()>> {
+        match event {
+            Event::Begin(name) => self.source = name,
+            Event::Items(items) => self.begin(items, pipeline)?,
+            Event::Failed(reason) => {
+                self.unread += 1;
+                let source = &self.source;
+                self.messages.failure(format!("cannot read {source}: {reason}"));
+            }
+            Event::End | Event::Interrupted => return Ok(ControlFlow::Break(())),
+        }
+        Ok(if self.stop.is_set() {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     }
 
     /// What the reading thread tells next; finishes records until it does. `None` if the run is to end.
@@ -86,27 +125,28 @@ impl Run<'_> {
     fn read(&self) -> Result<Receiver<Event>> {
         let (sender, receiver) = sync_channel(MOST_WAITING_BATCHES);
         self.stop.wakes(sender.clone());
-        let reading = Reading {
-            sources: self.options.sources.clone(),
-            format: self.options.from,
-            given: self.options.given.clone(),
-            messages: self.messages.clone(),
-        };
+        let reading = self.reading();
         thread::Builder::new()
             .name("kp-score-reading".into())
-            .spawn(move || reading.run(&sender))
+            .spawn(move || {
+                // The receiver is gone when nothing more is wanted.
+                reading.run(&mut |event| match sender.send(event) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                })
+            })
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         Ok(receiver)
     }
 
-    fn begin(&mut self, source: &str, items: Vec<Item>, pipeline: &mut Pipeline) -> Result<()> {
+    fn begin(&mut self, items: Vec<Item>, pipeline: &mut Pipeline) -> Result<()> {
         for item in items {
             // Interrupted, the input may end in the middle of a trace.
             if self.stop.is_set() {
                 break;
             }
             let place = Place {
-                source: source.to_owned(),
+                source: self.source.clone(),
                 line: item.line.unwrap_or_default(),
                 index: item.index,
             };
