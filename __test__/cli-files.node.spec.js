@@ -534,27 +534,30 @@ describe('--clean', () => {
     for (const text of texts) expect(text).not.toContain(`"${name}"`);
   });
 
-  (fs.existsSync('/proc/self/fd') ? test : test.skip)('cleans before traces wait for their rank', async () => {
-    const directory = emptyDirectory();
-    const many = jsonLines(Array.from({ length: 1000 }, (_, at) => telling(at)));
-    const env = { TMPDIR: directory, TEMP: directory, TMP: directory };
-    const args = [NO_EMBEDDER, '--clean', '--top', '1', '--out', path.join(directory, 'out')];
-    const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, ...env } });
-    const ended = once(child, 'close');
-    child.stdin.write(many);
-    // The file has no name: nothing is left of it however the process ends.
-    const opened = `/proc/${child.pid}/fd`;
-    const waiting = () => {
-      const files = fs.readdirSync(opened).map((name) => path.join(opened, name));
-      const file = files.find((file) => fs.readlinkSync(file).startsWith(`${directory}/`));
-      return file === undefined ? '' : fs.readFileSync(file, 'latin1');
-    };
-    while (waiting() === '') await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(waiting()).toContain('[REDACTED:email]');
-    expect(waiting()).not.toContain(EMAIL);
-    child.stdin.end();
-    expect(await ended).toEqual([0, null]);
-  });
+  (fs.existsSync('/proc/self/fd') ? test : test.skip)(
+    'cleans before traces wait for their rank',
+    async () => {
+      const directory = emptyDirectory();
+      const many = jsonLines(Array.from({ length: 1000 }, (_, at) => telling(at)));
+      const env = { TMPDIR: directory, TEMP: directory, TMP: directory };
+      const args = [NO_EMBEDDER, '--clean', '--top', '1', '--out', path.join(directory, 'out')];
+      const child = spawn(process.execPath, [command, ...args], { env: { ...process.env, ...env } });
+      const ended = once(child, 'close');
+      child.stdin.write(many);
+      // The file has no name: nothing is left of it however the process ends.
+      const opened = `/proc/${child.pid}/fd`;
+      const waiting = () => {
+        const files = fs.readdirSync(opened).map((name) => path.join(opened, name));
+        const file = files.find((file) => fs.readlinkSync(file).startsWith(`${directory}/`));
+        return file === undefined ? '' : fs.readFileSync(file, 'latin1');
+      };
+      while (waiting() === '') await new Promise((resolve) => setTimeout(resolve, 10));
+      expect(waiting()).toContain('[REDACTED:email]');
+      expect(waiting()).not.toContain(EMAIL);
+      child.stdin.end();
+      expect(await ended).toEqual([0, null]);
+    },
+  );
 
   test.each([
     [['--clean', 'private'], { level: 'private', strict: false }],
@@ -568,7 +571,9 @@ describe('--clean', () => {
     const { code, stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', ...args, file]);
     expect(code).toBe(0);
     const { summary } = JSON.parse(stdout);
-    expect(summary.cleaned && { level: summary.cleaned.level, strict: summary.cleaned.strict }).toEqual(clean);
+    expect(summary.cleaned && { level: summary.cleaned.level, strict: summary.cleaned.strict }).toEqual(
+      clean,
+    );
   });
 
   test('is at the level and as strict as it was asked for', async () => {

@@ -5,14 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-const {
-  examples,
-  jsonLines,
-  kpScore,
-  linesOf,
-  readLines,
-  tracesOf,
-} = require('./support/kp-score.js');
+const { examples, jsonLines, kpScore, linesOf, readLines, tracesOf } = require('./support/kp-score.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { scratchDirectory } = require('./support/scratch.js');
 

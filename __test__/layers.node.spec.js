@@ -8,9 +8,19 @@ const path = require('node:path');
 const { root } = require('./support/paths.js');
 
 /** The crates in the order of the data: each depends only on those before it. */
-const LAYERS = ['error', 'os', 'json', 'trace', 'formats', 'clean', 'encoder', 'embed', 'index', 'score', 'command'].map(
-  (name) => `knowledgepulse-${name}`,
-);
+const LAYERS = [
+  'error',
+  'os',
+  'json',
+  'trace',
+  'formats',
+  'clean',
+  'encoder',
+  'embed',
+  'index',
+  'score',
+  'command',
+].map((name) => `knowledgepulse-${name}`);
 
 const ADDON = 'knowledgepulse-native';
 

@@ -27,4 +27,3 @@ function noticeOf(directory) {
   const text = texts.sort().map((file) => read(file).replace(/\r\n/g, '\n').trim());
   return `${name} ${version} (${license})\n\n${text.join('\n\n')}\n`;
 }
-

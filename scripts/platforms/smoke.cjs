@@ -197,7 +197,12 @@ const cases = {
   },
 };
 
-/** A run of `kp-score` with a memory, in this process. */
+/**
+ * Starts a run of `kp-score` with a memory, in this process.
+ *
+ * @param {string} memory
+ * @param {string} input
+ */
 function startCommand(memory, input) {
   const { NativeCommand } = require(path.join(path.dirname(main), 'lib', 'loader.js')).addon;
   return new NativeCommand(['--quiet', '--novelty', 'lexical', '--memory', memory, input], 'a test');

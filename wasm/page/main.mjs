@@ -190,10 +190,7 @@ async function score() {
     const begun = performance.now();
     const { entries, described } = await scoreAll(tracesIn(text), status?.available ? status : undefined);
     const seconds = (performance.now() - begun) / 1000;
-    partOf('report').replaceChildren(
-      ...drawReport(figuresOf(described, seconds)),
-      await neighbours(entries),
-    );
+    partOf('report').replaceChildren(...drawReport(figuresOf(described, seconds)), await neighbours(entries));
     say(`${entries.length} scored in ${seconds.toFixed(2)} s (${computedBy(status)}).`);
   } catch (error) {
     say(`Something went wrong: ${/** @type {Error} */ (error).message}`);
