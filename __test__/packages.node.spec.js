@@ -336,11 +336,11 @@ describe('tarballs', () => {
       withFp32: (withoutModel + fp32.reduce((sum, size) => sum + size)) / 1e6,
       withQ8: (withoutModel + sizeOf(q8)) / 1e6,
     };
-    expect(megabytes.main).toBeLessThan(0.75);
+    expect(megabytes.main).toBeLessThan(0.55);
     const { library } = PLATFORMS[host.platform];
-    expect(megabytes.platform).toBeLessThan(library ? 45 : 5);
+    expect(megabytes.platform).toBeLessThan(library ? 46 : 6);
     expect(megabytes.withFp32).toBeLessThan(library ? 370 / 3 : 100);
-    expect(megabytes.withQ8).toBeLessThan(library ? 370 / 6 : 30);
+    expect(megabytes.withQ8).toBeLessThan(library ? 370 / 6 : 31);
   });
 });
 
