@@ -105,15 +105,13 @@ test('kp-score leaves an input as it is where --out would lose traces without a 
   expect(fs.readFileSync(file, 'utf8')).toBe(input);
 });
 
-/**
- * A frame of zstd with one block that is not compressed (RFC 8878, 3.1.1): from 256 bytes on, of which the header needs two for the size.
- */
+/** A frame of zstd with one block that is not compressed (RFC 8878, 3.1.1). */
 function zstdFrame(contents) {
-  const size = Buffer.alloc(2);
-  size.writeUInt16LE(contents.length - 256);
+  const header = Buffer.from('28b52ffda000000000', 'hex');
+  header.writeUInt32LE(contents.length, 5);
   const block = Buffer.alloc(4);
   block.writeUInt32LE(contents.length * 8 + 1);
-  return Buffer.concat([Buffer.from('28b52ffd60', 'hex'), size, block.subarray(0, 3), contents]);
+  return Buffer.concat([header, block.subarray(0, 3), contents]);
 }
 
 describe('kp-score of an input that is compressed with zstd', () => {
