@@ -4,11 +4,11 @@
 
 const path = require('node:path');
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { callAddon } = require('./calls/addon.js');
+const { cancellable } = require('./calls/cancel.js');
 const { inRange, invalidOption, oneOf, readCallOptions } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
-const native = require('./loader.js').addon;
+const { codeOf, codedError, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
 /**
@@ -48,16 +48,12 @@ const LOAD_OPTIONS = {
 async function loadMemory(Class, file, options, check) {
   const resolved = readPath(file);
   const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
-  throwIfAborted(signal);
-  const call = signal && new native.NativeCall();
-  const load = async () => {
-    const loaded = await fromAddon(() => Class.load(resolved, maxElements, ttlMs, call));
-    // The embedder is not loaded for a call that nobody waits for.
-    throwIfAborted(signal);
-    if (model === 'check') await requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
-    return loaded;
-  };
-  return cancellable(load, call, signal);
+  const loaded = await callAddon(signal, (call) => Class.load(resolved, maxElements, ttlMs, call));
+  // The embedder is not loaded for a call that nobody waits for.
+  signal?.throwIfAborted();
+  const comparing = () => requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
+  if (model === 'check') await cancellable(comparing, signal);
+  return loaded;
 }
 
 /**
@@ -70,11 +66,8 @@ async function loadMemory(Class, file, options, check) {
 async function saveMemory(memory, file, options) {
   const resolved = readPath(file);
   const { signal } = readCallOptions(options);
-  throwIfAborted(signal);
-  const snapshot = fromAddon(() => memory.snapshot());
-  const call = signal && new native.NativeCall();
   // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
-  await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
+  await callAddon(signal, (call) => memory.snapshot().save(resolved, call));
 }
 
 /**

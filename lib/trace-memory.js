@@ -1,10 +1,10 @@
 'use strict';
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
 const { COUNT, OPTIONS, loadMemory, saveMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon, localError } = require('./calls/errors.js');
+const { codedError, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { requireReceiver } = require('./calls/receiver.js');
@@ -280,9 +280,7 @@ class TraceMemory {
    */
   async #call(options, begin) {
     const { vector, signal } = readTraceOptions(options, this.#native);
-    throwIfAborted(signal);
-    const call = signal && new native.NativeCall();
-    return cancellable(() => fromAddon(() => begin(vector, call)), call, signal);
+    return callAddon(signal, (call) => begin(vector, call));
   }
 }
 

@@ -4,7 +4,6 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { throwIfAborted } = require('../../calls/abort.js');
 const { oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
 const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
@@ -109,7 +108,7 @@ class PostgresTraceStore {
     const { signal, call } = readAddOptions(options);
     const read = readEntries(entries, this.#kind);
     if (read.length === 0) {
-      throwIfAborted(signal);
+      signal?.throwIfAborted();
       return [];
     }
     return this.#compareAndAdd(read, { signal, call });

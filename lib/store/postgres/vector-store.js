@@ -4,7 +4,6 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { throwIfAborted } = require('../../calls/abort.js');
 const { inRange, ofType, oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
 const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
@@ -114,7 +113,7 @@ class PostgresVectorStore {
     const { signal, call } = readAddOptions(options);
     const read = readEntries(entries, KIND);
     if (read.length === 0) {
-      throwIfAborted(signal);
+      signal?.throwIfAborted();
       return [];
     }
     return this.#compareAndAdd(read, { signal, call });
