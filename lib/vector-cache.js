@@ -360,7 +360,7 @@ function toFloatArray(value, name, dimensions) {
  *
  * @param {unknown} list
  * @param {string} name
- * @param {string} code
+ * @param {import('./calls/errors.js').Code} code
  */
 function readCount(list, name, code) {
   if (list === null || typeof list !== 'object') {

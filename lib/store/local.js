@@ -255,6 +255,12 @@ function packedEntries(entries) {
   return entries.map((entry) => ({ trace: packed(entry), label: entry.id ?? undefined }));
 }
 
+/** @type {Map<string, import('../calls/errors.js').Code>} */
+const STORE_CODES = new Map([
+  ['ERR_MEMORY_OTHER_MODEL', 'ERR_STORE_OTHER_MODEL'],
+  ['ERR_MEMORY_OTHER_METHOD', 'ERR_STORE_OTHER_METHOD'],
+]);
+
 /**
  * The reply of a cache, with the errors for another model or method under the codes that stores have for them.
  *
@@ -267,8 +273,8 @@ async function asStore(reply) {
     return await reply;
   } catch (thrown) {
     const error = /** @type {import('../calls/errors.js').CodedError} */ (thrown);
-    if (!/^ERR_MEMORY_OTHER_(MODEL|METHOD)$/.test(error.code)) throw error;
-    throw codedError(Error, error.code.replace('MEMORY', 'STORE'), error.message);
+    const code = STORE_CODES.get(error.code);
+    throw code === undefined ? error : codedError(Error, code, error.message);
   }
 }
 
