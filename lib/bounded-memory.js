@@ -12,6 +12,7 @@ const { codeOf, codedError, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
 /**
+ * @import { CallOptions } from '../index.js'
  * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
  */
 
@@ -57,20 +58,6 @@ async function loadMemory(Class, file, options, check) {
 }
 
 /**
- * Writes a native memory to a file, as it is at the call.
- *
- * @param {{ snapshot(): NativeSnapshot }} memory
- * @param {unknown} file
- * @param {unknown} options
- */
-async function saveMemory(memory, file, options) {
-  const resolved = readPath(file);
-  const { signal } = readCallOptions(options);
-  // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
-  await callAddon(signal, (call) => memory.snapshot().save(resolved, call));
-}
-
-/**
  * Throws if the vectors of a memory do not compare with those of the embedder of this process, as far as that is known.
  *
  * @param {string} file where the memory was loaded from
@@ -96,6 +83,85 @@ async function requireModel(file, held, check) {
   }
 }
 
+/**
+ * What a memory in the addon has, whatever it holds.
+ *
+ * @typedef {object} NativeMemory
+ * @property {number} size
+ * @property {import('./binding.js').NativeBounds} bounds
+ * @property {NativeModelIdentity | null} model
+ * @property {() => void} evictExpired
+ * @property {() => void} clear
+ * @property {() => NativeSnapshot} snapshot
+ */
+
+/** A bounded first-in-first-out memory of vectors or of traces. */
+class BoundedMemory {
+  #native;
+
+  /** @param {() => NativeMemory} native the one in the addon, which is asked for at every call */
+  constructor(native) {
+    this.#native = native;
+  }
+
+  /** How many vectors or traces the memory holds; expired ones do not count. */
+  get size() {
+    return this.#native().size;
+  }
+
+  /** How many of them are kept. */
+  get maxElements() {
+    return this.#native().bounds.maxElements;
+  }
+
+  /** How many milliseconds each lives; `Infinity` for ever. */
+  get ttlMs() {
+    return this.#native().bounds.ttlMs;
+  }
+
+  /**
+   * The model that the vectors or embeddings come from, if that is known.
+   *
+   * @returns {{ model: string, dtype: string } | null}
+   */
+  get model() {
+    const identity = this.#native().model;
+    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
+  }
+
+  /**
+   * Returns what expired ones take of memory. They no longer count anyway.
+   *
+   * @returns {void}
+   */
+  evictExpired() {
+    this.#native().evictExpired();
+  }
+
+  /**
+   * Removes every vector or trace, and forgets the model.
+   *
+   * @returns {void}
+   */
+  clear() {
+    this.#native().clear();
+  }
+
+  /**
+   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
+   *
+   * @param {string} file
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async save(file, options) {
+    const resolved = readPath(file);
+    const { signal } = readCallOptions(options);
+    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
+    await callAddon(signal, (call) => this.#native().snapshot().save(resolved, call));
+  }
+}
+
 /** @param {unknown} file */
 function readPath(file) {
   if (typeof file !== 'string') {
@@ -106,4 +172,4 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-module.exports = { COUNT, OPTIONS, loadMemory, saveMemory };
+module.exports = { BoundedMemory, COUNT, OPTIONS, loadMemory };
