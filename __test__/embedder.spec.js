@@ -11,6 +11,7 @@ const { scoreOf } = require('./oracle/score.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { addon } = require('./support/addon.js');
+const { thrownBy } = require('./support/refusals.js');
 const { ONNXRUNTIME, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
@@ -652,12 +653,7 @@ describe('configuration', () => {
   ];
   test.each(malformed)('configureEmbedder refuses %s', (_, options, Class) => {
     const { configureEmbedder } = require('..');
-    let thrown;
-    try {
-      configureEmbedder(options);
-    } catch (error) {
-      thrown = error;
-    }
+    const thrown = thrownBy(() => configureEmbedder(options));
     expect(thrown).toBeInstanceOf(Class);
     expect(thrown.code).toBe('ERR_INVALID_OPTION');
   });
