@@ -7,34 +7,7 @@ const vm = require('node:vm');
 const { VectorCache } = require('..');
 const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { expectError, rejectionOf, same, thrownBy } = require('./support/refusals.js');
-
-const NOT_NUMBERS = [
-  ['a string', '10', 'string'],
-  ['an empty string', '', 'string'],
-  ['null', null, 'null'],
-  ['a bigint', 10n, 'bigint'],
-  ['a boolean', true, 'boolean'],
-  ['an object with valueOf', { valueOf: () => 10 }, 'object'],
-  ['a boxed number', new Number(10), 'object'],
-  ['a Date', new Date(10), 'object'],
-  ['an array', [10], 'array'],
-  ['a symbol', Symbol('s'), 'symbol'],
-  ['a function', () => 10, 'function'],
-  ['a revoked proxy', revoked({}), 'object'],
-];
-const NOT_OBJECTS = [
-  ['null', null, 'null'],
-  ['a number', 1000, '1000'],
-  ['NaN', Number.NaN, 'NaN'],
-  ['a string', 'options', 'string'],
-  ['a boolean', true, 'boolean'],
-  ['a symbol', Symbol('options'), 'symbol'],
-  ['a bigint', 1000n, 'bigint'],
-  ['a function', () => {}, 'function'],
-  ['an array', [1000, 384], 'array'],
-];
-const THROWN = [new Error('thrown'), null, undefined, 'thrown', Symbol('thrown'), hostile, revoked({})];
-const NOT_WHOLE = [-1, -Number.MIN_VALUE, 0.5, 1.5, 2 ** 53, 1e300, Number.NaN, 1 / 0, -1 / 0];
+const { NOT_NUMBERS, NOT_OBJECTS, NOT_WHOLE, THROWN } = require('./support/wrong-values.js');
 
 const WHOLE = 'a safe integer of at least 0';
 const INVALID = 'ERR_INVALID_OPTION';
@@ -47,7 +20,7 @@ describe('new VectorCache refuses', () => {
     );
   };
 
-  test.each(NOT_OBJECTS)('%s as options', (_, options, found) => {
+  test.each([...NOT_OBJECTS, ['an array', [1000, 384], 'array']])('%s as options', (_, options, found) => {
     refuse(options, [TypeError, `options must be an object, got ${found}`]);
   });
 
@@ -57,7 +30,7 @@ describe('new VectorCache refuses', () => {
     });
 
     test('that throws anything, which becomes the cause', () => {
-      for (const thrown of THROWN) {
+      for (const [, thrown] of THROWN) {
         const message = `options.${option} could not be read: it threw`;
         refuse(throwingGetter({}, option, thrown), [TypeError, message, same(thrown)]);
       }

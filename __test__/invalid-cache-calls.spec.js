@@ -5,6 +5,7 @@
 const { VectorCache } = require('..');
 const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { expectError, same, thrownBy } = require('./support/refusals.js');
+const { NOT_NUMBERS, NOT_OBJECTS, NOT_WHOLE, THROWN } = require('./support/wrong-values.js');
 
 const DIMENSIONS = 384;
 const LAST = DIMENSIONS - 1;
@@ -12,37 +13,8 @@ const GOOD = Array.from({ length: DIMENSIONS }, (_, index) => Math.sin(index + 1
 /** Some direction that no other vector here has. */
 const PROBE = Float64Array.from(GOOD, (_, index) => Math.cos(index * index));
 
-const NOT_NUMBERS = [
-  ['a string', '10', 'string'],
-  ['null', null, 'null'],
-  ['a bigint', 10n, 'bigint'],
-  ['a boolean', true, 'boolean'],
-  ['an object with valueOf', { valueOf: () => 10 }, 'object'],
-  ['a boxed number', new Number(10), 'object'],
-  ['an array', [10], 'array'],
-  ['a symbol', Symbol('s'), 'symbol'],
-  ['a function', () => 10, 'function'],
-  ['a revoked proxy', revoked({}), 'object'],
-];
 const MISSING = ['undefined', undefined, 'undefined'];
-const NOT_OBJECTS = [
-  ['null', null, 'null'],
-  ['a number', 1000, '1000'],
-  ['a string', 'a'.repeat(DIMENSIONS), 'string'],
-  ['a boolean', true, 'boolean'],
-  ['a symbol', Symbol('s'), 'symbol'],
-  ['a function', () => {}, 'function'],
-];
-const NOT_WHOLE = [-1, -Number.MIN_VALUE, 0.5, 2 ** 53, Number.NaN, 1 / 0, -1 / 0];
 const NOT_FINITE = [Number.NaN, 1 / 0, -1 / 0];
-const THROWN = [
-  ['an error', new Error('thrown')],
-  ['null', null],
-  ['undefined', undefined],
-  ['a symbol', Symbol('thrown')],
-  ['an object whose toString throws', hostile],
-  ['a revoked proxy', revoked({})],
-];
 const isTypeError = (cause) => cause?.name === 'TypeError';
 
 /** A vector like `GOOD` with another component. */

@@ -9,6 +9,7 @@ const { scoreOf } = require('./oracle/score.js');
 const { claiming, hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { expectError, rejectionOf, same } = require('./support/refusals.js');
+const { THROWN } = require('./support/wrong-values.js');
 
 const cache = _getLocalCache();
 
@@ -182,22 +183,6 @@ const OUT_OF_RANGE = [
   `trace.outcome.confidence must be a finite number in [0, 1], got ${confidence}`,
   { Class: RangeError },
 ]);
-
-const THROWN = [
-  ['an error', new Error('thrown')],
-  ['a frozen error', Object.freeze(new RangeError('thrown'))],
-  ['an error with a code', Object.assign(new Error('thrown'), { code: 'ENOENT' })],
-  ['null', null],
-  ['undefined', undefined],
-  ['a string', 'thrown'],
-  ['a number', 0],
-  ['a symbol', Symbol('thrown')],
-  ['a bigint', 1n],
-  ['a function', () => {}],
-  ['an object whose toString throws', hostile],
-  ['an object without prototype', Object.create(null)],
-  ['a revoked proxy', revoked({})],
-];
 
 class Outcome {
   get confidence() {
