@@ -77,14 +77,36 @@ test.each(Object.entries(CALLS))('%s with an aborted signal rejects with its rea
   expect(scorer.memory.size).toBe(0);
 });
 
-test('a signal gets one listener, however many calls it serves', async () => {
-  for (const { signal } of [new AbortController(), { signal: makeSignal() }]) {
-    const addEventListener = jest.spyOn(signal, 'addEventListener');
-    const scorer = new Scorer();
-    for (const call of Object.values(CALLS))
-      for (let time = 0; time < 3; time++) await call({ signal }, scorer);
-    expect(addEventListener).toHaveBeenCalledTimes(1);
+test('a signal has one listener while calls wait, and none when they are settled', async () => {
+  const { signal } = new AbortController();
+  const listeners = new Set();
+  let most = 0;
+  for (const [method, change] of [
+    ['addEventListener', 'add'],
+    ['removeEventListener', 'delete'],
+  ]) {
+    const original = signal[method].bind(signal);
+    signal[method] = (type, listener, ...options) => {
+      listeners[change](listener);
+      most = Math.max(most, listeners.size);
+      return original(type, listener, ...options);
+    };
   }
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(Object.values(CALLS).flatMap((call) => [call({ signal }), call({ signal })]));
+    // They are removed in the turn after the reply.
+    await new Promise(setImmediate);
+    expect([most, listeners.size]).toEqual([1, 0]);
+  }
+});
+
+test('a signal that cannot be told to forget gets one listener, however many calls it serves', async () => {
+  const signal = makeSignal();
+  const addEventListener = jest.spyOn(signal, 'addEventListener');
+  for (let round = 0; round < 3; round++) {
+    for (const call of Object.values(CALLS)) await call({ signal });
+  }
+  expect(addEventListener).toHaveBeenCalledTimes(1);
 });
 
 describe.each([

@@ -50,9 +50,8 @@ async function loadMemory(Class, file, options, check) {
   const resolved = readPath(file);
   const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
   const loaded = await callAddon(signal, (call) => Class.load(resolved, maxElements, ttlMs, call));
-  // The embedder is not loaded for a call that nobody waits for.
-  signal?.throwIfAborted();
   const comparing = () => requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
+  // The embedder is not loaded for a call that nobody waits for.
   if (model === 'check') await cancellable(comparing, signal);
   return loaded;
 }

@@ -5,6 +5,7 @@
 const { isMainThread } = require('node:worker_threads');
 
 const { callAddon } = require('./calls/addon.js');
+const { cancellable } = require('./calls/cancel.js');
 const { ofType, readCallOptions } = require('./calls/options.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { DIMENSIONS } = require('./embedding.js');
@@ -108,35 +109,46 @@ class Embedder {
     const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(texts)) throw invalidText('texts must be an array');
     const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
+    /** @type {string[]} */
     const checked = [];
     for (let index = 0; index < total; index++) {
       const path = `texts[${index}]`;
       checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
     }
-    signal?.throwIfAborted();
-    /** @type {Float32Array[]} */
-    const embeddings = [];
-    /** @type {Array<Promise<Float32Array>>} */
-    const inFlight = [];
-    const takeFirst = async () => {
-      const embedding = /** @type {Float32Array} */ (await inFlight.shift());
-      // Those in flight may all be embedded by now, so nothing else would tell.
-      signal?.throwIfAborted();
-      embeddings.push(embedding);
-      onProgress?.({ done: embeddings.length, total });
-    };
-    for (const text of checked) {
-      if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
-      signal?.throwIfAborted();
-      const embedding = embed(text, signal);
-      // It may be looked at later.
-      embedding.catch(() => {});
-      inFlight.push(embedding);
-    }
-    while (inFlight.length > 0) await takeFirst();
-    signal?.throwIfAborted();
-    return embeddings;
+    return cancellable(() => embedAll(checked, signal, onProgress), signal);
   }
+}
+
+/**
+ * Embeds texts, several at a time.
+ *
+ * @param {string[]} texts
+ * @param {AbortSignal | undefined} signal
+ * @param {((progress: import('../index.js').BatchProgress) => void) | undefined} onProgress
+ */
+async function embedAll(texts, signal, onProgress) {
+  /** @type {Float32Array[]} */
+  const embeddings = [];
+  /** @type {Array<Promise<Float32Array>>} */
+  const inFlight = [];
+  const takeFirst = async () => {
+    const embedding = /** @type {Float32Array} */ (await inFlight.shift());
+    // Those in flight may all be embedded by now, so nothing else would tell.
+    signal?.throwIfAborted();
+    embeddings.push(embedding);
+    onProgress?.({ done: embeddings.length, total: texts.length });
+  };
+  for (const text of texts) {
+    if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
+    signal?.throwIfAborted();
+    const embedding = embed(text, signal);
+    // It may be looked at later.
+    embedding.catch(() => {});
+    inFlight.push(embedding);
+  }
+  while (inFlight.length > 0) await takeFirst();
+  signal?.throwIfAborted();
+  return embeddings;
 }
 
 /**

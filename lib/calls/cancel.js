@@ -7,63 +7,95 @@ const { codedError } = require('./errors.js');
 /** @import { AbortSignalLike } from '../../index.js' */
 
 /**
- * What follows each signal of a caller: a signal gets one listener, because Node.js warns of a leak from the eleventh.
+ * What follows each signal of a caller, and each of our signals.
  *
- * @type {WeakMap<AbortSignalLike, AbortController>}
+ * @type {WeakMap<AbortSignalLike, Follower>}
  */
 const followers = new WeakMap();
 
-/**
- * What each of these has to call. A set, because an `EventTarget` looks through all listeners when one is added.
- *
- * @type {WeakMap<AbortSignal, Set<() => void>>}
- */
-const callbacksOf = new WeakMap();
+/** @type {WeakMap<AbortSignal, Follower>} */
+const owners = new WeakMap();
 
 /**
- * Returns a signal of the platform that aborts when `signal` does, which may be of another realm or library. Throws
- * `ERR_INVALID_OPTION` if it cannot be listened to.
+ * A signal of ours that aborts when that of a caller does. It listens while calls wait, with one listener for all of them: Node.js warns
+ * of a leak from the eleventh on, and keeps a signal of `AbortSignal.any` for as long as somebody listens.
+ */
+class Follower {
+  #source;
+  #controller = new AbortController();
+  /** @type {Set<() => void>} */
+  #callbacks = new Set();
+  #listener = () => this.#abort();
+  #isListening = false;
+
+  /** @param {AbortSignalLike & Partial<Pick<AbortSignal, 'removeEventListener'>>} source */
+  constructor(source) {
+    this.#source = source;
+    owners.set(this.#controller.signal, this);
+  }
+
+  /** As it is now: nobody may have listened. */
+  get signal() {
+    if (isAborted(this.#source)) this.#abort();
+    return this.#controller.signal;
+  }
+
+  /** @param {() => void} callback */
+  add(callback) {
+    // First of all: some signals call back at once.
+    this.#callbacks.add(callback);
+    try {
+      this.#listen();
+    } catch (error) {
+      this.#callbacks.delete(callback);
+      throw error;
+    }
+    if (isAborted(this.#source)) this.#abort();
+  }
+
+  /** @param {() => void} callback */
+  remove(callback) {
+    this.#callbacks.delete(callback);
+    if (this.#callbacks.size > 0) return;
+    try {
+      // The signals of some libraries do not have it.
+      if (this.#source.removeEventListener === undefined) return;
+      this.#source.removeEventListener('abort', this.#listener);
+      this.#isListening = false;
+    } catch {}
+  }
+
+  #listen() {
+    if (this.#isListening) return;
+    try {
+      this.#source.addEventListener('abort', this.#listener, { once: true });
+    } catch (cause) {
+      const message = 'options.signal could not be listened to: it threw';
+      throw codedError(TypeError, 'ERR_INVALID_OPTION', message, cause);
+    }
+    this.#isListening = true;
+  }
+
+  #abort() {
+    if (this.#controller.signal.aborted) return;
+    // Without a reason, as the signals of older libraries are, it becomes an `AbortError`.
+    this.#controller.abort(reasonOf(this.#source));
+    for (const callback of this.#callbacks) callback();
+  }
+}
+
+/**
+ * Returns a signal of the platform that aborts when `signal` does, which may be of another realm or library.
  *
  * @param {AbortSignalLike} signal
- * @param {string} path
  */
-function follow(signal, path) {
+function follow(signal) {
   let follower = followers.get(signal);
   if (follower === undefined) {
-    const made = new AbortController();
-    listen(signal, path, () => abort(signal, made));
-    callbacksOf.set(made.signal, new Set());
-    followers.set(signal, made);
-    follower = made;
+    follower = new Follower(signal);
+    followers.set(signal, follower);
   }
-  if (isAborted(signal)) abort(signal, follower);
   return follower.signal;
-}
-
-/**
- * @param {AbortSignalLike} signal
- * @param {string} path
- * @param {() => void} listener
- */
-function listen(signal, path, listener) {
-  try {
-    signal.addEventListener('abort', listener, { once: true });
-  } catch (cause) {
-    const message = `${path} could not be listened to: it threw`;
-    throw codedError(TypeError, 'ERR_INVALID_OPTION', message, cause);
-  }
-}
-
-/**
- * @param {AbortSignalLike} signal
- * @param {AbortController} follower
- */
-function abort(signal, follower) {
-  if (follower.signal.aborted) return;
-  // Without a reason, as the signals of older libraries are, it becomes an `AbortError`.
-  follower.abort(reasonOf(signal));
-  const callbacks = callbacksOf.get(follower.signal) ?? [];
-  for (const callback of callbacks) callback();
 }
 
 /** @param {AbortSignalLike} signal */
@@ -85,19 +117,21 @@ function reasonOf(signal) {
 }
 
 /**
- * Calls `callback` when a signal aborts, unless the function that is returned has been called by then.
+ * Calls `callback` when a signal aborts, unless the function that is returned has been called by then. Throws `ERR_INVALID_OPTION` if
+ * the caller's signal cannot be listened to.
  *
  * @param {AbortSignal} signal that {@link follow} has returned
  * @param {() => void} callback
  */
 function onAbort(signal, callback) {
-  const callbacks = callbacksOf.get(signal);
-  callbacks?.add(callback);
-  return () => void callbacks?.delete(callback);
+  const owner = owners.get(signal);
+  owner?.add(callback);
+  return () => owner?.remove(callback);
 }
 
 /**
- * Makes a call and returns its reply. Rejects with the signal's reason if that aborts first and `cancel` returns true.
+ * Makes a call and returns its reply. Rejects with the signal's reason if that has aborted, or if it aborts meanwhile and `cancel`
+ * returns true.
  *
  * @template T
  * @param {() => T | Promise<T>} begin
@@ -113,8 +147,7 @@ function cancellable(begin, signal, cancel = () => true) {
     };
     // Listens before the call is made: a getter that the call reads may abort the signal.
     const forget = onAbort(signal, stop);
-    const reply = (async () => begin())();
-    if (signal.aborted) stop();
+    const reply = signal.aborted ? Promise.reject(signal.reason) : (async () => begin())();
     reply.then(resolve, reject).finally(forget);
   });
 }

@@ -76,7 +76,7 @@ function readCallOptions(options, readers) {
 function readSignal(value, path) {
   if (value === null) return undefined;
   if (!isAbortSignal(value)) throw invalidOption(TypeError, `${path} must be an AbortSignal`);
-  return follow(value, path);
+  return follow(value);
 }
 
 /**

@@ -136,12 +136,15 @@ class StoreWithFallback {
    * @returns {Promise<void>}
    */
   async flush(signal) {
-    /** @type {Promise<void>} */
-    const flushed = new Promise((resolve, reject) => {
-      this.#flushes.push({ resolve, reject, refusal: undefined });
-    });
-    this.#work();
-    return cancellable(() => flushed, signal);
+    const flush = () => {
+      /** @type {Promise<void>} */
+      const flushed = new Promise((resolve, reject) => {
+        this.#flushes.push({ resolve, reject, refusal: undefined });
+      });
+      this.#work();
+      return flushed;
+    };
+    return cancellable(flush, signal);
   }
 
   async #work() {

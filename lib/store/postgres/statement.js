@@ -137,17 +137,17 @@ function openConnection(pool) {
 async function query(pool, connection, { text, values, tag }, timer, signal) {
   /** @type {ReturnType<typeof cancel> | undefined} */
   let cancellation;
-  const forget =
-    signal === undefined
-      ? ignore
-      : onAbort(signal, () => {
-          if (tag !== undefined) cancellation = cancel(pool, tag);
-        });
+  let forget = ignore;
   const release = (/** @type {boolean} */ broken) => {
     forget();
     connection.release(broken);
   };
   try {
+    if (signal !== undefined) {
+      forget = onAbort(signal, () => {
+        if (tag !== undefined) cancellation = cancel(pool, tag);
+      });
+    }
     const config = { text, values, rowMode: /** @type {const} */ ('array'), types };
     const running = connection.client.query(config);
     // Its result no longer matters after the time limit.

@@ -4,6 +4,7 @@
 
 const { randomUUID } = require('node:crypto');
 
+const { cancellable } = require('../../calls/cancel.js');
 const { codedError } = require('../../calls/errors.js');
 const {
   inRange,
@@ -212,7 +213,20 @@ class Table {
    * @param {number} [deadline]
    */
   async run(statement, signal, deadline = this.deadline) {
-    signal?.throwIfAborted();
+    // The statement decides by itself what an abort means; here it is only kept in sight between the attempts.
+    return cancellable(
+      () => this.#attempt(statement, signal, deadline),
+      signal,
+      () => false,
+    );
+  }
+
+  /**
+   * @param {import('./statement.js').Statement} statement
+   * @param {AbortSignal | undefined} signal
+   * @param {number} deadline
+   */
+  async #attempt(statement, signal, deadline) {
     this.#refuseClosed();
     let lost = 0;
     for (let conflicts = 0; ; ) {
