@@ -7,13 +7,17 @@ const { codedError } = require('./errors.js');
 /** @import { AbortSignalLike } from '../../index.js' */
 
 /**
- * What follows each signal of a caller, and each of our signals.
+ * The follower of each signal of a caller.
  *
  * @type {WeakMap<AbortSignalLike, Follower>}
  */
 const followers = new WeakMap();
 
-/** @type {WeakMap<AbortSignal, Follower>} */
+/**
+ * The follower that each of our signals belongs to.
+ *
+ * @type {WeakMap<AbortSignal, Follower>}
+ */
 const owners = new WeakMap();
 
 /**
@@ -34,7 +38,7 @@ class Follower {
     owners.set(this.#controller.signal, this);
   }
 
-  /** As it is now: nobody may have listened. */
+  /** Our signal, up to date also where nobody has listened to the caller's. */
   get signal() {
     if (isAborted(this.#source)) this.#abort();
     return this.#controller.signal;
@@ -42,7 +46,7 @@ class Follower {
 
   /** @param {() => void} callback */
   add(callback) {
-    // First of all: some signals call back at once.
+    // Before listening: some signals call back at once.
     this.#callbacks.add(callback);
     try {
       this.#listen();
