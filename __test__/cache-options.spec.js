@@ -217,14 +217,14 @@ describe('save and load refuse', () => {
     ['a revoked proxy', revoked({}), TypeError, 'path must be a string, got object'],
     ['an empty path', '', RangeError, 'path must not be empty'],
   ])('%s as a path', async (_, file, Class, message) => {
-    for (const call of [new VectorCache().save(file), VectorCache.load(file)]) {
-      expectError(await rejectionOf(call), [Class, INVALID, message]);
+    for (const call of [() => new VectorCache().save(file), () => VectorCache.load(file)]) {
+      expectError(await rejectionOf(call()), [Class, INVALID, message]);
     }
   });
 
   test('a path that no system has', async () => {
-    for (const call of [new VectorCache().save('a\0b'), VectorCache.load('a\0b')]) {
-      expect(await rejectionOf(call)).toMatchObject({ name: 'Error', code: 'ERR_MEMORY_IO' });
+    for (const call of [() => new VectorCache().save('a\0b'), () => VectorCache.load('a\0b')]) {
+      expect(await rejectionOf(call())).toMatchObject({ name: 'Error', code: 'ERR_MEMORY_IO' });
     }
   });
 
