@@ -26,6 +26,20 @@ function abortingTrace(controller, reason) {
   return Object.defineProperty(makeTrace(), 'outcome', { get });
 }
 
+/** A signal of an older library, which has no reason. */
+function makeSignal(overrides) {
+  const listeners = [];
+  return {
+    aborted: false,
+    addEventListener: (_, listener) => listeners.push(listener),
+    abort() {
+      this.aborted = true;
+      for (const listener of listeners) listener();
+    },
+    ...overrides,
+  };
+}
+
 /** Everything in a cache, to compare. */
 const contents = (cache) => Array.from(cache, ({ vector, label }) => [Array.from(vector), label]);
 
@@ -35,18 +49,87 @@ const caught = (promise) =>
     (reason) => reason,
   );
 
-test('an aborted signal rejects at once, with its reason', async () => {
+/** A call of each function that takes a signal and a trace or a text. */
+const CALLS = {
+  evaluateValue: (options, scorer = new Scorer()) => scorer.evaluateValue(makeTrace(), options),
+  explain: (options, scorer = new Scorer()) => scorer.explain(makeTrace(), options),
+  evaluateValues: (options, scorer = new Scorer()) => scorer.evaluateValues([makeTrace()], options),
+  embed: (options) => new Embedder().embed('text', options),
+  embedBatch: (options) => new Embedder().embedBatch(['text'], options),
+};
+
+/** The options of a batch that is aborted with 'enough' after a number of items, and how many it was told of. */
+function abortedAfter(stop) {
+  const controller = new AbortController();
+  const told = [];
+  const onProgress = ({ done }) => {
+    told.push(done);
+    if (done === stop) controller.abort('enough');
+  };
+  return { signal: controller.signal, onProgress, told };
+}
+
+test.each(Object.entries(CALLS))('%s with an aborted signal rejects with its reason', async (_, call) => {
   const scorer = new Scorer();
   const reason = new Error('on purpose');
-  const signal = AbortSignal.abort(reason);
-  expect(await caught(scorer.evaluateValue(makeTrace(), { signal }))).toBe(reason);
-  expect(await caught(scorer.explain(makeTrace(), { signal }))).toBe(reason);
-  expect(await caught(scorer.evaluateValues([makeTrace()], { signal }))).toBe(reason);
-  expect(await caught(new Embedder().embed('text', { signal }))).toBe(reason);
-  expect(await caught(new Embedder().embedBatch(['text'], { signal }))).toBe(reason);
+  expect(await caught(call({ signal: AbortSignal.abort(reason) }, scorer))).toBe(reason);
+  expect((await caught(call({ signal: AbortSignal.abort() }, scorer))).name).toBe('AbortError');
   expect(scorer.memory.size).toBe(0);
-  const error = await caught(scorer.evaluateValue(makeTrace(), { signal: AbortSignal.abort() }));
-  expect(error.name).toBe('AbortError');
+});
+
+test('a signal has one listener while calls wait, and none when they are settled', async () => {
+  const { signal } = new AbortController();
+  const listeners = new Set();
+  let most = 0;
+  for (const [method, change] of [
+    ['addEventListener', 'add'],
+    ['removeEventListener', 'delete'],
+  ]) {
+    const original = signal[method].bind(signal);
+    signal[method] = (type, listener, ...options) => {
+      listeners[change](listener);
+      most = Math.max(most, listeners.size);
+      return original(type, listener, ...options);
+    };
+  }
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(Object.values(CALLS).flatMap((call) => [call({ signal }), call({ signal })]));
+    // They are removed in the turn after the reply.
+    await new Promise(setImmediate);
+    expect([most, listeners.size]).toEqual([1, 0]);
+  }
+});
+
+test('signals of AbortSignal.any, one for each call, leave no garbage', async () => {
+  const { result } = await runForResult(`
+    const store = new kp.LocalStore(new kp.VectorCache({ dimensions: 3 }));
+    const { signal } = new AbortController();
+    const collect = async () => {
+      await new Promise(setImmediate);
+      globalThis.Bun ? Bun.gc(true) : require('node:v8').setFlagsFromString('--expose-gc');
+      globalThis.Bun || require('node:vm').runInNewContext('gc')();
+      return process.memoryUsage().heapUsed;
+    };
+    const make = async (calls) => {
+      for (let call = 0; call < calls; call++) {
+        await store.size({ signal: AbortSignal.any([signal, new AbortController().signal]) });
+      }
+      return collect();
+    };
+    const before = await make(1000);
+    console.log(JSON.stringify((await make(5000)) - before));
+  `);
+  // Each took 2,300 bytes where somebody went on listening to it.
+  expect(result).toBeLessThan(5_000_000);
+});
+
+test('a signal that cannot be told to forget gets one listener, however many calls it serves', async () => {
+  const signal = makeSignal();
+  const addEventListener = jest.spyOn(signal, 'addEventListener');
+  for (let round = 0; round < 3; round++) {
+    for (const call of Object.values(CALLS)) await call({ signal });
+  }
+  expect(addEventListener).toHaveBeenCalledTimes(1);
 });
 
 describe.each([
@@ -64,19 +147,12 @@ describe.each([
     );
 
   test('comes back as it is', async () => {
-    const scorer = new Scorer();
-    const embedder = new Embedder();
-    const aborted = AbortSignal.abort(reason);
     const later = new AbortController();
     const calls = [
-      scorer.evaluateValue(abortingTrace(later, reason), { signal: later.signal }),
-      ...[aborted, later.signal].flatMap((signal) => [
-        scorer.evaluateValue(makeTrace(), { signal }),
-        scorer.explain(makeTrace(), { signal }),
-        scorer.evaluateValues([makeTrace()], { signal }),
-        embedder.embed('text', { signal }),
-        embedder.embedBatch(['text'], { signal }),
-      ]),
+      new Scorer().evaluateValue(abortingTrace(later, reason), { signal: later.signal }),
+      ...[AbortSignal.abort(reason), later.signal].flatMap((signal) =>
+        Object.values(CALLS).map((call) => call({ signal })),
+      ),
     ];
     expect(await Promise.all(calls.map(rejectsWithIt))).toEqual(Array(11).fill(true));
   });
@@ -125,57 +201,49 @@ test('an aborted batch leaves nothing, however far it was', async () => {
   await scorer.evaluateValues(distinct(25, 'before'));
   const before = contents(cache);
   for (const stop of [1, 13, 64, 79, 80]) {
-    const controller = new AbortController();
-    const seen = [];
-    const onProgress = ({ done }) => {
-      seen.push(done);
-      if (done === stop) controller.abort('enough');
-    };
-    expect(await caught(scorer.evaluateValues(traces, { signal: controller.signal, onProgress }))).toBe(
-      'enough',
-    );
+    const { told, ...options } = abortedAfter(stop);
+    expect(await caught(scorer.evaluateValues(traces, options))).toBe('enough');
     expect(contents(cache)).toEqual(before);
     await scorer.explain(traces[0], { remember: false });
     // Nothing is told of it afterwards.
-    expect(seen).toHaveLength(stop);
+    expect(told).toHaveLength(stop);
   }
 });
 
-test('a batch whose onProgress throws leaves nothing if it has a signal', async () => {
-  const { signal } = new AbortController();
-  for (const [count, stop] of [
+describe('a batch whose onProgress throws', () => {
+  const throwing =
+    (stop) =>
+    ({ done }) => {
+      if (done === stop) throw 'on purpose';
+    };
+
+  test.each([
     [10, 1],
     [10, 10],
     [200, 1],
     [200, 150],
-  ]) {
+  ])('leaves nothing if it has a signal: %d traces, at %d', async (count, stop) => {
     const scorer = new Scorer();
-    const onProgress = ({ done }) => {
-      if (done === stop) throw 'on purpose';
-    };
-    const batch = scorer.evaluateValues(distinct(count, 'thrown'), { signal, onProgress });
+    const { signal } = new AbortController();
+    const batch = scorer.evaluateValues(distinct(count, 'thrown'), { signal, onProgress: throwing(stop) });
     // It comes after the batch.
     const after = scorer.explain(makeTrace());
     expect(await caught(batch)).toBe('on purpose');
     expect(await after).toMatchObject({ noveltyBasis: 'empty-cache' });
     expect(scorer.memory.size).toBe(1);
-  }
-});
+  });
 
-test('without a signal, it leaves what was begun', async () => {
-  for (const [count, stop, begun] of [
+  test.each([
     [10, 1, 10],
     [200, 1, 64],
     [200, 100, 163],
-  ]) {
+  ])('leaves what was begun without a signal: %d traces, at %d: %d', async (count, stop, begun) => {
     const scorer = new Scorer();
-    const onProgress = ({ done }) => {
-      if (done === stop) throw 'on purpose';
-    };
-    expect(await caught(scorer.evaluateValues(distinct(count, 'thrown'), { onProgress }))).toBe('on purpose');
+    const batch = scorer.evaluateValues(distinct(count, 'thrown'), { onProgress: throwing(stop) });
+    expect(await caught(batch)).toBe('on purpose');
     await scorer.explain(makeTrace(), { remember: false });
     expect(scorer.memory.size).toBe(begun);
-  }
+  });
 });
 
 test('calls after an aborted batch are as if there had been none', async () => {
@@ -250,20 +318,6 @@ test('a signal that aborts after the reply changes nothing', async () => {
 });
 
 describe('signals of other libraries', () => {
-  /** What an older library has: no reason. */
-  const makeSignal = (overrides) => {
-    const listeners = [];
-    return {
-      aborted: false,
-      addEventListener: (_, listener) => listeners.push(listener),
-      abort() {
-        this.aborted = true;
-        for (const listener of listeners) listener();
-      },
-      ...overrides,
-    };
-  };
-
   test('without a reason, the rejection is that of an AbortSignal', async () => {
     const scorer = new Scorer();
     const signal = makeSignal();
@@ -293,15 +347,9 @@ describe('signals of other libraries', () => {
         throw cause;
       },
     });
-    const calls = [
-      () => scorer.evaluateValue(makeTrace(), { signal }),
-      () => scorer.explain(makeTrace(), { signal }),
-      () => scorer.evaluateValues([makeTrace()], { signal }),
-      () => new Embedder().embed('text', { signal }),
-    ];
-    for (const call of calls) {
+    for (const call of Object.values(CALLS)) {
       // A second time too.
-      for (const error of [await caught(call()), await caught(call())]) {
+      for (const error of [await caught(call({ signal }, scorer)), await caught(call({ signal }, scorer))]) {
         expect(error).toMatchObject({
           code: 'ERR_INVALID_OPTION',
           message: 'options.signal could not be listened to: it threw',
@@ -419,15 +467,9 @@ test('texts whose embeddings are known already can be, too', async () => {
   const texts = Array(64).fill('the same text');
   await embedder.embed(texts[0]);
   for (const stop of [1, 30, 64]) {
-    const controller = new AbortController();
-    let told = 0;
-    const onProgress = ({ done }) => {
-      told = done;
-      if (done === stop) controller.abort('enough');
-    };
-    const { signal } = controller;
-    expect(await caught(embedder.embedBatch(texts, { signal, onProgress }))).toBe('enough');
-    expect(told).toBe(stop);
+    const { told, ...options } = abortedAfter(stop);
+    expect(await caught(embedder.embedBatch(texts, options))).toBe('enough');
+    expect(told).toHaveLength(stop);
   }
 });
 

@@ -3,6 +3,7 @@
 const { _getLocalCache, evaluateValue, evaluateValues } = require('..');
 const { claiming, hostile, lengths, revoked, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { expectError, rejectionOf, same } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 
 /** Scores one after another, from an empty memory. */
@@ -68,90 +69,56 @@ describe('evaluateValues', () => {
     const traces = distinct(100, 'invalid');
     traces[70] = { ...traces[70], steps: [{ type: 7 }] };
     _getLocalCache().clear();
-    const error = await evaluateValues(traces).catch((reason) => reason);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error.code).toBe('ERR_INVALID_TRACE');
-    expect(error.message).toBe('traces[70].steps[0].type must be a string, got number');
+    const message = 'traces[70].steps[0].type must be a string, got number';
+    const error = await rejectionOf(evaluateValues(traces));
+    expectError(error, [TypeError, 'ERR_INVALID_TRACE', message]);
     expect(_getLocalCache().size).toBe(70);
     expect(await evaluateValue(makeTrace())).toBeGreaterThan(0);
   });
 
-  const malformed = [
-    ['nothing', undefined, 'traces must be an array'],
-    ['a trace', makeTrace(), 'traces must be an array'],
-    ['an iterable', new Set([makeTrace()]), 'traces must be an array'],
-    ['null in it', [null], 'traces[0] must be an object, got null'],
-    // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
-    ['a hole', [, makeTrace()], 'traces[0] must be an object, got undefined'],
-    [
-      'a confidence out of range',
-      [makeTrace({ confidence: 2 })],
-      /^traces\[0\]\.outcome\.confidence /,
-      RangeError,
-    ],
-  ];
-  test.each(malformed)('refuses %s', async (_, traces, message, Class = TypeError) => {
-    _getLocalCache().clear();
-    const error = await evaluateValues(traces).catch((reason) => reason);
-    expect(error).toBeInstanceOf(Class);
-    expect(error.code).toBe('ERR_INVALID_TRACE');
-    if (typeof message === 'string') expect(error.message).toBe(message);
-    else expect(error.message).toMatch(message);
-    expect(_getLocalCache().size).toBe(0);
-  });
-
-  test('an element that throws is refused with its cause', async () => {
-    const cause = new Error('on purpose');
-    const traces = new Proxy([makeTrace()], {
-      get(target, key) {
-        if (key === '0') throw cause;
-        return target[key];
-      },
-    });
-    const error = await evaluateValues(traces).catch((reason) => reason);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({
-      code: 'ERR_INVALID_TRACE',
-      message: 'traces[0] could not be read: it threw',
-    });
-    expect(error.cause).toBe(cause);
-  });
+  const unreadable = (thrown, key) => throwingProxy([makeTrace()], thrown, key);
+  const imitation = { code: 'ERR_INVALID_TRACE' };
 
   test.each([
-    ['a revoked proxy', () => revoked([]), 'traces must be an array', undefined],
+    ['nothing', undefined, ' must be an array'],
+    ['a trace', makeTrace(), ' must be an array'],
+    ['an iterable', new Set([makeTrace()]), ' must be an array'],
+    ['a revoked proxy', revoked([]), ' must be an array'],
+    ['null in it', [null], '[0] must be an object, got null'],
+    // biome-ignore lint/suspicious/noSparseArray: a hole is what is tested
+    ['a hole', [, makeTrace()], '[0] must be an object, got undefined'],
+    ['a confidence of 2', [makeTrace({ confidence: 2 })], /^traces\[0\]\.outcome\.confidence /, RangeError],
+    ...lengths.map(([length, Class, expected]) => [
+      ...['a wrong length', claiming([makeTrace()], length), `.length must be ${expected}`, Class],
+    ]),
     [
-      'an array whose length throws',
-      () => throwingProxy([makeTrace()], 'thrown', 'length'),
-      'traces.length could not be read: it threw',
+      'a length that throws',
+      unreadable('thrown', 'length'),
+      '.length could not be read: it threw',
+      TypeError,
       'thrown',
     ],
-  ])('refuses %s', async (_, make, message, cause) => {
-    const error = await evaluateValues(make()).catch((reason) => reason);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({ code: 'ERR_INVALID_TRACE', message });
-    expect(error.cause).toBe(cause);
-  });
-
-  test.each(lengths)('refuses a length of %p', async (length, Class, expected) => {
-    const error = await evaluateValues(claiming([makeTrace()], length)).catch((reason) => reason);
-    expect(error).toBeInstanceOf(Class);
-    expect(error).toMatchObject({
-      code: 'ERR_INVALID_TRACE',
-      message: `traces.length must be ${expected}`,
-    });
-  });
-
-  test.each([
-    ['an imitation of our error', { code: 'ERR_INVALID_TRACE' }],
-    ['what cannot be looked at', hostile],
-  ])('an element that throws %s is refused', async (_, thrown) => {
-    const error = await evaluateValues(throwingProxy([makeTrace()], thrown, '0')).catch((reason) => reason);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({
-      code: 'ERR_INVALID_TRACE',
-      message: 'traces[0] could not be read: it threw',
-    });
-    expect(error.cause).toBe(thrown);
+    [
+      'what throws an imitation',
+      unreadable(imitation, '0'),
+      '[0] could not be read: it threw',
+      TypeError,
+      imitation,
+    ],
+    [
+      'what throws a hostile object',
+      unreadable(hostile, '0'),
+      '[0] could not be read: it threw',
+      TypeError,
+      hostile,
+    ],
+  ])('evaluateValues refuses %s', async (...row) => {
+    const [, traces, message, Class = TypeError, cause] = row;
+    _getLocalCache().clear();
+    const expected = typeof message === 'string' ? `traces${message}` : message;
+    const error = await rejectionOf(evaluateValues(traces));
+    expectError(error, [Class, 'ERR_INVALID_TRACE', expected, same(cause)]);
+    expect(_getLocalCache().size).toBe(0);
   });
 
   test('without an embedder a large batch leaves turns to others', async () => {

@@ -6,8 +6,9 @@ const kp = require('..');
 const pii = require('../pii.js');
 const oracle = require('./oracle/clean.js');
 const { hostileText, level, slowTexts } = require('./support/clean-texts.js');
-const { hostile, revoked, throwingGetter } = require('./support/hostile.js');
+const { claiming, hostile, revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { rejectionOf } = require('./support/refusals.js');
 
 const { cleanPii, cleanPiiAsync, cleanTrace } = kp;
 
@@ -134,32 +135,20 @@ describe('cleanPii', () => {
     },
   );
 
+  const levels = "'aggregated', 'federated' or 'private'";
+  const unreadable = throwingGetter({}, 'level', hostile);
+
   test.each([
-    [
-      'a level that there is not',
-      'secret',
-      RangeError,
-      `level must be 'aggregated', 'federated' or 'private', got "secret"`,
-    ],
-    [
-      'one among the options',
-      { level: 'x' },
-      RangeError,
-      `options.level must be 'aggregated', 'federated' or 'private', got "x"`,
-    ],
+    ['a level that there is not', 'secret', RangeError, `level must be ${levels}, got "secret"`],
+    ['one among the options', { level: 'x' }, RangeError, `options.level must be ${levels}, got "x"`],
     ['a level that is no string', { level: 1 }, TypeError, 'options.level must be a string'],
     ['null', null, TypeError, 'options must be an object, got null'],
     ['an index', 0, TypeError, 'options must be an object, got 0'],
     ['strict that is no boolean', { strict: 'yes' }, TypeError, 'options.strict must be a boolean'],
-    [
-      'a getter that throws',
-      throwingGetter({}, 'level', hostile),
-      TypeError,
-      'options.level could not be read: it threw',
-    ],
+    ['a getter that throws', unreadable, TypeError, 'options.level could not be read: it threw'],
   ])('refuses %s', async (_, options, Class, message) => {
     const error = expect.objectContaining({ code: 'ERR_INVALID_OPTION', message });
-    const thrown = await cleanPiiAsync('text', options).catch((reason) => reason);
+    const thrown = await rejectionOf(cleanPiiAsync('text', options));
     expect(thrown).toEqual(error);
     expect(thrown).toBeInstanceOf(Class);
     expect(() => cleanPii('text', options)).toThrow(error);
@@ -379,6 +368,8 @@ describe('cleanTrace', () => {
   let deep = {};
   for (let level = 0; level < 300; level++) deep = { deep };
   const json = 'must be a value that JSON has, got';
+  const unreadable = 'could not be read: it threw';
+  const again = () => ({ toJSON: again });
   test.each([
     ['null', null, TypeError, 'trace must be an object, got null'],
     ['a string', 'trace', TypeError, 'trace must be an object, got string'],
@@ -393,7 +384,7 @@ describe('cleanTrace', () => {
     ],
     [
       'too many values',
-      { steps: new Proxy([], { get: (_, key) => (key === 'length' ? 2 ** 32 : 1) }) },
+      { steps: claiming([1], 2 ** 32) },
       RangeError,
       'trace has more than 10,000,000 values',
     ],
@@ -404,36 +395,17 @@ describe('cleanTrace', () => {
     ['a Set', { a: new Set() }, TypeError, `trace.a ${json} Set`],
     ['a typed array', { a: new Uint8Array(8) }, TypeError, `trace.a ${json} Uint8Array`],
     ['a boxed string', { a: new String('bob@example.com') }, TypeError, `trace.a ${json} String`],
-    [
-      'a getter that throws',
-      throwingGetter({}, 'steps', hostile),
-      TypeError,
-      'trace.steps could not be read: it threw',
-    ],
-    ['a revoked proxy', { a: revoked({}) }, TypeError, 'trace.a.toJSON could not be read: it threw'],
-    [
-      'a toJSON that throws',
-      { a: { toJSON: hostile.toString } },
-      TypeError,
-      'trace.a.toJSON could not be read: it threw',
-    ],
+    ['a getter that throws', throwingGetter({}, 'steps', hostile), TypeError, `trace.steps ${unreadable}`],
+    ['a revoked proxy', { a: revoked({}) }, TypeError, `trace.a.toJSON ${unreadable}`],
+    ['a toJSON that throws', { a: { toJSON: hostile.toString } }, TypeError, `trace.a.toJSON ${unreadable}`],
     [
       'an endless toJSON',
-      {
-        a: {
-          toJSON: function again() {
-            return { toJSON: again };
-          },
-        },
-      },
+      { a: { toJSON: again } },
       RangeError,
       /^trace is nested deeper than 256 levels, at /,
     ],
   ])('refuses %s', async (_, trace, Class, message) => {
-    const error = await cleanTrace(trace).then(
-      () => undefined,
-      (reason) => reason,
-    );
+    const error = await rejectionOf(cleanTrace(trace));
     expect(error).toBeInstanceOf(Class);
     expect(error.code).toBe('ERR_INVALID_TRACE');
     if (typeof message === 'string') expect(error.message).toBe(message);

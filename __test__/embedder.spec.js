@@ -11,6 +11,7 @@ const { scoreOf } = require('./oracle/score.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
 const { addon } = require('./support/addon.js');
+const { thrownBy } = require('./support/refusals.js');
 const { ONNXRUNTIME, modelDirectory, root, runtimeLibrary } = require('./support/paths.js');
 const { runForResult } = require('./support/run-script.js');
 const { copyModel: linkModel, copyPackage, replaceFile, scratchDirectory } = require('./support/scratch.js');
@@ -153,194 +154,152 @@ describe('an absent embedder', () => {
 });
 
 describe('a broken embedder', () => {
-  const cases = {
-    'a configured model directory that does not exist': () => ({
-      env: { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') },
-      code: 'ERR_MODEL_NOT_FOUND',
-      names: 'nowhere',
-    }),
-    'a truncated model': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('truncated', (directory) =>
-          replace(directory, 'model.safetensors', 'short'),
-        ),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'model.safetensors',
-    }),
-    'weights of another size, without a manifest': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('longer', (directory) => {
-          fs.rmSync(path.join(directory, 'manifest.json'));
-          const file = path.join(directory, 'model.safetensors');
-          replace(directory, 'model.safetensors', fs.readFileSync(file).subarray(0, 50_000));
-          // A hole, of which nothing may be read or reserved.
-          fs.truncateSync(file, 2 ** 40);
-        }),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'model.safetensors',
-    }),
-    'a weight that is not a number': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('not-a-number', (directory) => {
-          changeWeights(directory, 'encoder.layer.3.output.dense.weight', (bytes) =>
-            bytes.writeFloatLE(Number.NaN, 4000),
-          );
-        }),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'encoder.layer.3.output.dense.weight',
-    }),
-    'weights of another network': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('another', (directory) => {
-          fs.rmSync(path.join(directory, 'manifest.json'));
-          replace(
-            directory,
-            'model.safetensors',
-            safetensors({ a: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }, 4),
-          );
-        }),
-      },
-      code: 'ERR_MODEL_UNSUPPORTED',
-      names: 'model.safetensors',
-    }),
-    'weights that are no safetensors file, without a manifest': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('garbage', (directory) => {
-          fs.rmSync(path.join(directory, 'manifest.json'));
-          replace(directory, 'model.safetensors', 'x'.repeat(100_000));
-        }),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'model.safetensors',
-    }),
-    'a graph that is no ONNX file': () => ({
-      env: {
-        ...ONNXRUNTIME,
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('no-graph', (directory) => {
-          fs.rmSync(path.join(directory, 'manifest.json'));
-          replace(directory, 'model.onnx', 'x'.repeat(100_000));
-        }),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'model.onnx',
-    }),
-    'the engine onnxruntime without a graph': () => ({
-      env: {
-        KNOWLEDGEPULSE_ENGINE: 'onnxruntime',
-        KNOWLEDGEPULSE_MODEL_DIR: onlyBuiltIn('without-graph'),
-      },
-      code: 'ERR_MODEL_UNSUPPORTED',
-      names: 'choose the engine builtin',
-    }),
-    'the engine builtin with a graph alone': () => ({
-      env: { KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_MODEL_DIR: onlyGraph('with-graph') },
-      code: 'ERR_MODEL_UNSUPPORTED',
-      names: 'choose the engine onnxruntime',
-    }),
-    'a graph alone, where there is no ONNX Runtime': () => ({
-      env: {
-        KNOWLEDGEPULSE_NATIVE_ADDON: lonelyAddon(),
-        KNOWLEDGEPULSE_MODEL_DIR: onlyGraph('without-runtime'),
-      },
-      code: 'ERR_RUNTIME_NOT_FOUND',
-      names: 'model.safetensors',
-    }),
-    'instructions that do not exist': () => ({
-      env: { KNOWLEDGEPULSE_KERNEL: 'mmx' },
-      code: 'ERR_INVALID_OPTION',
-      names: 'KNOWLEDGEPULSE_KERNEL',
-    }),
-    'a Git LFS pointer': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('pointer', (directory) =>
-          replace(
-            directory,
-            'model.safetensors',
-            'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 90868376\n',
-          ),
-        ),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'Git LFS',
-    }),
-    'a missing tokenizer': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('no-tokenizer', (directory) =>
-          fs.rmSync(path.join(directory, 'tokenizer.json')),
-        ),
-      },
-      code: 'ERR_MODEL_DAMAGED',
-      names: 'tokenizer.json',
-    }),
-    'a tokenizer of another kind': () => ({
-      env: {
-        KNOWLEDGEPULSE_MODEL_DIR: copyModel('other-tokenizer', (directory) => {
-          fs.rmSync(path.join(directory, 'manifest.json'));
-          const tokenizer = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'tokenizer.json'), 'utf8'));
-          tokenizer.normalizer.lowercase = false;
-          replace(directory, 'tokenizer.json', JSON.stringify(tokenizer));
-        }),
-      },
-      code: 'ERR_TOKENIZER',
-      names: 'normalizer',
-    }),
-    'a configured library that does not exist': () => ({
-      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(scratch, 'no-library.so') },
-      code: 'ERR_RUNTIME_NOT_FOUND',
-      names: 'no-library.so',
-    }),
-    'a library that is a text file': () => {
-      const file = path.join(scratch, 'text.so');
-      fs.writeFileSync(file, 'this is no library');
-      return {
-        env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: file },
-        code: 'ERR_RUNTIME_UNUSABLE',
-        names: 'text.so',
-      };
-    },
-    'a truncated library': () => {
-      const file = path.join(scratch, 'truncated.so');
-      const bytes = fs.readFileSync(runtimeLibrary);
-      fs.writeFileSync(file, bytes.subarray(0, bytes.length - 1_000_000));
-      return {
-        env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: file },
-        code: 'ERR_RUNTIME_UNUSABLE',
-        names: 'truncated',
-      };
-    },
-    'a library that is no ONNX Runtime': () => ({
-      env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: addon },
-      code: 'ERR_RUNTIME_UNUSABLE',
-      names: 'OrtGetApiBase',
-    }),
-    'an ONNX Runtime that is too old': () => {
-      // The one that the SDK brings.
-      const transformers = createRequire(require.resolve('@huggingface/transformers'));
-      const node = path.dirname(transformers.resolve('onnxruntime-node/package.json'));
-      const folder = path.join(node, 'bin', 'napi-v3', process.platform, process.arch);
-      const file = fs
-        .readdirSync(folder)
-        .find((name) => /^(lib)?onnxruntime\.(so\.1|dll|1.*dylib)$/.test(name));
-      return {
-        env: { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.join(folder, file) },
-        code: 'ERR_RUNTIME_TOO_OLD',
-        names: '1.24.1',
-      };
-    },
+  const weights = 'model.safetensors';
+  const otherWeights = safetensors({ a: { dtype: 'F32', shape: [1], data_offsets: [0, 4] } }, 4);
+  const pointer = 'version https://git-lfs.example/spec/v1\noid sha256:0\nsize 90868376\n';
+
+  /** The changes of a model, some of which its manifest would tell; with the code, and what the reason names. */
+  const models = [
+    ['a truncated model', { [weights]: 'short' }, 'ERR_MODEL_DAMAGED', weights],
+    ['a Git LFS pointer', { [weights]: pointer }, 'ERR_MODEL_DAMAGED', 'Git LFS'],
+    ['a missing tokenizer', { 'tokenizer.json': null }, 'ERR_MODEL_DAMAGED', 'tokenizer.json'],
+    ['a tokenizer of another kind', otherTokenizer, 'ERR_TOKENIZER', 'normalizer'],
+    ['weights of another size', lengthen, 'ERR_MODEL_DAMAGED', weights],
+    ['a weight that is not a number', makeNaN, 'ERR_MODEL_DAMAGED', 'encoder.layer.3.output.dense.weight'],
+    ['weights of another network', { [weights]: otherWeights }, 'ERR_MODEL_UNSUPPORTED', weights],
+    [
+      'weights that are no safetensors file',
+      { [weights]: 'x'.repeat(100_000) },
+      'ERR_MODEL_DAMAGED',
+      weights,
+    ],
+    [
+      'a graph that is no ONNX file',
+      { 'model.onnx': 'x'.repeat(100_000) },
+      'ERR_MODEL_DAMAGED',
+      'model.onnx',
+      ONNXRUNTIME,
+    ],
+  ].map(([name, change, code, names, env]) => [
+    name,
+    () => ({ ...env, ...changedModel(name, change) }),
+    code,
+    names,
+  ]);
+
+  /** Files that keep their manifest, which finds what is wrong with them. */
+  const KEEPING = [
+    'a truncated model',
+    'a Git LFS pointer',
+    'a missing tokenizer',
+    'a weight that is not a number',
+  ];
+
+  function changedModel(name, change) {
+    const directory = copyModel(name.replaceAll(' ', '-'), (copy) => {
+      if (!KEEPING.includes(name)) fs.rmSync(path.join(copy, 'manifest.json'));
+      if (typeof change === 'function') return change(copy);
+      for (const [file, contents] of Object.entries(change)) {
+        if (contents === null) fs.rmSync(path.join(copy, file));
+        else replace(copy, file, contents);
+      }
+    });
+    return { KNOWLEDGEPULSE_MODEL_DIR: directory };
+  }
+
+  function otherTokenizer(directory) {
+    const tokenizer = JSON.parse(fs.readFileSync(path.join(modelDirectory, 'tokenizer.json'), 'utf8'));
+    tokenizer.normalizer.lowercase = false;
+    replace(directory, 'tokenizer.json', JSON.stringify(tokenizer));
+  }
+
+  function lengthen(directory) {
+    const file = path.join(directory, weights);
+    replace(directory, weights, fs.readFileSync(file).subarray(0, 50_000));
+    // A hole, of which nothing may be read or reserved.
+    fs.truncateSync(file, 2 ** 40);
+  }
+
+  function makeNaN(directory) {
+    const change = (bytes) => bytes.writeFloatLE(Number.NaN, 4000);
+    changeWeights(directory, 'encoder.layer.3.output.dense.weight', change);
+  }
+
+  /** The environment for a library in a file of this name. */
+  const library = (file, contents) => () => {
+    if (contents !== undefined) fs.writeFileSync(path.join(scratch, file), contents());
+    return { ...ONNXRUNTIME, KNOWLEDGEPULSE_ONNXRUNTIME: path.resolve(scratch, file) };
   };
 
-  test.each(Object.entries(cases))('%s: novelty is 0.5, with one warning', async (_, prepare) => {
-    const { env, code, names } = prepare();
-    const { result } = await runForResult(REPORT, { env });
+  const engineOf = (engine, model) => () => ({
+    ...{ KNOWLEDGEPULSE_ENGINE: engine, KNOWLEDGEPULSE_MODEL_DIR: model(`for-${engine}`) },
+  });
+
+  const withoutRuntime = () => ({
+    KNOWLEDGEPULSE_NATIVE_ADDON: lonelyAddon(),
+    KNOWLEDGEPULSE_MODEL_DIR: onlyGraph('without-runtime'),
+  });
+
+  /** The ONNX Runtime that the SDK brings. */
+  function oldRuntime() {
+    const transformers = createRequire(require.resolve('@huggingface/transformers'));
+    const node = path.dirname(transformers.resolve('onnxruntime-node/package.json'));
+    const folder = path.join(node, 'bin', 'napi-v3', process.platform, process.arch);
+    const names = /^(lib)?onnxruntime\.(so\.1|dll|1.*dylib)$/;
+    return library(
+      path.join(
+        folder,
+        fs.readdirSync(folder).find((name) => names.test(name)),
+      ),
+    )();
+  }
+
+  const nowhere = { KNOWLEDGEPULSE_MODEL_DIR: path.join(scratch, 'nowhere') };
+
+  test.each([
+    ...models,
+    ['a model directory that does not exist', () => nowhere, 'ERR_MODEL_NOT_FOUND', 'nowhere'],
+    [
+      'the engine onnxruntime without a graph',
+      engineOf('onnxruntime', onlyBuiltIn),
+      'ERR_MODEL_UNSUPPORTED',
+      'choose the engine builtin',
+    ],
+    [
+      'the engine builtin with a graph alone',
+      engineOf('builtin', onlyGraph),
+      'ERR_MODEL_UNSUPPORTED',
+      'choose the engine onnxruntime',
+    ],
+    ['a graph alone without an ONNX Runtime', withoutRuntime, 'ERR_RUNTIME_NOT_FOUND', weights],
+    [
+      'instructions that do not exist',
+      () => ({ KNOWLEDGEPULSE_KERNEL: 'mmx' }),
+      'ERR_INVALID_OPTION',
+      'KNOWLEDGEPULSE_KERNEL',
+    ],
+    ['a library that does not exist', library('no-library.so'), 'ERR_RUNTIME_NOT_FOUND', 'no-library.so'],
+    [
+      'a library that is text',
+      library('text.so', () => 'this is no library'),
+      'ERR_RUNTIME_UNUSABLE',
+      'text.so',
+    ],
+    [
+      'a truncated library',
+      library('cut.so', () => fs.readFileSync(runtimeLibrary).subarray(0, -1e6)),
+      'ERR_RUNTIME_UNUSABLE',
+      'truncated',
+    ],
+    ['a library that is no ONNX Runtime', library(addon), 'ERR_RUNTIME_UNUSABLE', 'OrtGetApiBase'],
+    ['an ONNX Runtime that is too old', oldRuntime, 'ERR_RUNTIME_TOO_OLD', '1.24.1'],
+  ])('evaluateValue with %s scores with novelty 0.5 and warns once', async (_, prepare, code, names) => {
+    const { result } = await runForResult(REPORT, { env: prepare() });
     expectNeutral(result);
-    expect(result.status.code).toBe(code);
-    expect(result.status.reason).toContain(names);
-    expect(result.warnings).toHaveLength(1);
-    expect(result.warnings[0]).toMatchObject({ name: 'KnowledgePulseWarning', code });
-    expect(result.warnings[0].message).toContain(result.status.reason);
+    expect(result.status).toMatchObject({ code, reason: expect.stringContaining(names) });
+    expect(result.warnings).toEqual([
+      { name: 'KnowledgePulseWarning', code, message: expect.stringContaining(result.status.reason) },
+    ]);
   });
 
   test('the warning comes once per process, worker threads included', async () => {
@@ -694,12 +653,7 @@ describe('configuration', () => {
   ];
   test.each(malformed)('configureEmbedder refuses %s', (_, options, Class) => {
     const { configureEmbedder } = require('..');
-    let thrown;
-    try {
-      configureEmbedder(options);
-    } catch (error) {
-      thrown = error;
-    }
+    const thrown = thrownBy(() => configureEmbedder(options));
     expect(thrown).toBeInstanceOf(Class);
     expect(thrown.code).toBe('ERR_INVALID_OPTION');
   });

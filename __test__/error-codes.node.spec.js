@@ -1,6 +1,7 @@
 'use strict';
 
-// The codes of errors: those in the code, on the page about errors and in the declarations are the same.
+// The codes of errors: `Error::code` in crates/error owns those of the core, `ErrorCode` in index.d.ts those that callers see, which the
+// compiler holds lib/ to. Those in the code, on the page about errors and in the declarations are the same.
 
 const fs = require('node:fs');
 const path = require('node:path');

@@ -1,18 +1,21 @@
 'use strict';
 
+// What evaluateValue refuses as a trace and with which error, what it accepts however odd it is, and what it reads.
+
 const vm = require('node:vm');
 
 const { _getLocalCache, embedderStatus, evaluateValue } = require('..');
 const { scoreOf } = require('./oracle/score.js');
-const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
+const { claiming, hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { expectError, rejectionOf, same } = require('./support/refusals.js');
+const { THROWN } = require('./support/wrong-values.js');
 
 const cache = _getLocalCache();
-const ZERO = new Float32Array(384);
 
-/** What novelty is in this file: see `reset`. Without an embedder it is always neutral. */
+/** The novelty of a good trace: everything has similarity 0 to the vector in the memory. Without an embedder it is neutral. */
 let novelty;
-/** What a good call adds to the memory. */
+/** How many vectors a good call adds to the memory. */
 let added;
 
 beforeAll(async () => {
@@ -21,61 +24,15 @@ beforeAll(async () => {
   added = available ? 1 : 0;
 });
 
-beforeEach(reset);
+beforeEach(() => {
+  cache.clear();
+  cache.add(new Float32Array(384));
+});
 
 afterAll(() => cache.clear());
 
-/**
- * Leaves a memory of one zero vector. Everything has similarity 0 to it, so the novelty of the next good trace
- * is exactly 1, and less if anything else was remembered.
- */
-function reset() {
-  cache.clear();
-  cache.add(ZERO);
-}
-
 /** The score that a valid trace must get here. */
 const oracle = (trace) => scoreOf(trace, novelty);
-
-/** That the scorer is as good as new: the next good trace gets the score that it must get. */
-async function expectGoodCall() {
-  const size = cache.size;
-  expect(size).toBe(1);
-  const good = makeTrace({ objective: 'Good', domain: 'medical', confidence: 0.7 });
-  expect(await evaluateValue(good)).toBe(oracle(good));
-  expect(cache.size).toBe(size + added);
-  reset();
-}
-
-/** Calls with a malformed trace and checks the rejection. `message` is exact if it is a string. */
-async function expectRefusal({ make, Class = TypeError, message, cause }) {
-  const trace = make();
-  const size = cache.size;
-  let promise;
-  expect(() => {
-    promise = evaluateValue(trace);
-  }).not.toThrow();
-  expect(promise).toBeInstanceOf(Promise);
-  const error = await promise.then(
-    (score) => ({ message: `resolved to ${score}` }),
-    (reason) => reason,
-  );
-  if (typeof message === 'string') expect(error.message).toBe(message);
-  else expect(error.message).toMatch(message);
-  expect(error).toBeInstanceOf(Class);
-  expect(error.code).toBe('ERR_INVALID_TRACE');
-  if (cause) expect(cause(error.cause)).toBe(true);
-  else expect(error.cause).toBe(undefined);
-  expect(cache.size).toBe(size);
-}
-
-/** Calls with every malformed trace of `rows`; the rows have tests of their own for how they are refused. */
-async function refuseAll(rows) {
-  for (const { make } of rows) {
-    const outcome = await evaluateValue(make()).then(String, () => 'refused');
-    expect(outcome).toBe('refused');
-  }
-}
 
 /** The object in `trace` that holds the last of `keys` (as in `steps.1.type`), and that key. */
 function holderOf(trace, keys) {
@@ -84,753 +41,499 @@ function holderOf(trace, keys) {
   return [path.reduce((object, key) => object[key], trace), last];
 }
 
-/** A valid trace but for one field. */
-function withField(keys, value) {
+/** A valid trace in which `change` was done to the object with the last of `keys`. */
+function changed(keys, change) {
   const trace = makeTrace();
-  const [holder, key] = holderOf(trace, keys);
-  holder[key] = value;
+  change(...holderOf(trace, keys));
   return trace;
 }
 
-function withoutField(keys) {
-  const trace = makeTrace();
-  const [holder, key] = holderOf(trace, keys);
-  delete holder[key];
-  return trace;
-}
+const withField = (keys, value) =>
+  changed(keys, (holder, key) => {
+    holder[key] = value;
+  });
+const withoutField = (keys) => changed(keys, (holder, key) => delete holder[key]);
+const withThrowing = (keys, thrown) => changed(keys, (holder, key) => throwingGetter(holder, key, thrown));
+const withWrapped = (keys, wrap) =>
+  changed(keys, (holder, key) => {
+    holder[key] = wrap(holder[key]);
+  });
 
-/** A valid trace but for one field, which throws when it is read. */
-function withThrowing(keys, thrown) {
-  const trace = makeTrace();
-  throwingGetter(...holderOf(trace, keys), thrown);
-  return trace;
-}
+/** How messages name a field. */
+const pathOf = (keys) => `trace.${keys.replace(/\.(\d)/, '[$1]')}`;
 
-/** Every field that the scorer reads; `trace.steps[1]` stands for every step. */
+/** Every field that the scorer reads, what it must be, and what else it may be; `steps.1` stands for every step. */
 const FIELDS = [
-  { keys: 'task', path: 'trace.task', expected: 'an object' },
-  { keys: 'task.objective', path: 'trace.task.objective', expected: 'a string' },
-  { keys: 'steps', path: 'trace.steps', expected: 'an array' },
-  { keys: 'steps.1', path: 'trace.steps[1]', expected: 'an object' },
-  { keys: 'steps.1.type', path: 'trace.steps[1].type', expected: 'a string' },
-  { keys: 'steps.1.content', path: 'trace.steps[1].content', expected: 'a string', nullable: true },
-  { keys: 'steps.1.tool', path: 'trace.steps[1].tool', expected: 'an object', nullable: true },
-  { keys: 'steps.1.tool.name', path: 'trace.steps[1].tool.name', expected: 'a string' },
-  { keys: 'metadata', path: 'trace.metadata', expected: 'an object' },
-  { keys: 'metadata.success', path: 'trace.metadata.success', expected: 'a boolean' },
-  { keys: 'metadata.task_domain', path: 'trace.metadata.task_domain', expected: 'a string', optional: true },
-  { keys: 'outcome', path: 'trace.outcome', expected: 'an object' },
-  { keys: 'outcome.confidence', path: 'trace.outcome.confidence', expected: 'a number' },
+  ['task', 'an object'],
+  ['task.objective', 'a string'],
+  ['steps', 'an array'],
+  ['steps.1', 'an object'],
+  ['steps.1.type', 'a string'],
+  ['steps.1.content', 'a string', ['undefined', 'null']],
+  ['steps.1.tool', 'an object', ['undefined', 'null']],
+  ['steps.1.tool.name', 'a string'],
+  ['metadata', 'an object'],
+  ['metadata.success', 'a boolean'],
+  ['metadata.task_domain', 'a string', ['undefined']],
+  ['outcome', 'an object'],
+  ['outcome.confidence', 'a number'],
 ];
 
-/** Values of every kind: a name, one that makes it, and what a message calls it. */
+/** Values of every kind, and what a message calls them. */
 const VALUES = [
-  ['undefined', () => undefined, 'undefined'],
-  ['null', () => null, 'null'],
-  ['a number', () => 7, 'number'],
-  ['a string', () => 'text', 'string'],
-  ['a number in a string', () => '0.5', 'string'],
-  ['a boolean', () => true, 'boolean'],
-  ['a symbol', () => Symbol('s'), 'symbol'],
-  ['a bigint', () => 1n, 'bigint'],
-  ['a function', () => () => 'text', 'function'],
-  ['a class', () => class Trace {}, 'function'],
-  ['an array', () => ['text'], 'array'],
-  ['an object', () => ({ name: 'text' }), 'object'],
-  ['a boxed string', () => new String('text'), 'object'],
-  ['a boxed number', () => new Number(0.5), 'object'],
-  ['a boxed boolean', () => new Boolean(true), 'object'],
-  ['a Date', () => new Date(0), 'object'],
-  ['a Map', () => new Map([['name', 'text']]), 'object'],
+  ['undefined', undefined, 'undefined'],
+  ['null', null, 'null'],
+  ['a number', 7, 'number'],
+  ['a string', 'text', 'string'],
+  ['a number in a string', '0.5', 'string'],
+  ['a boolean', true, 'boolean'],
+  ['a symbol', Symbol('s'), 'symbol'],
+  ['a bigint', 1n, 'bigint'],
+  ['a function', () => 'text', 'function'],
+  ['a class', class Trace {}, 'function'],
+  ['an array', ['text'], 'array'],
+  ['an object', { name: 'text' }, 'object'],
+  ['a boxed string', new String('text'), 'object'],
+  ['a boxed number', new Number(0.5), 'object'],
+  ['a boxed boolean', new Boolean(true), 'object'],
+  ['a Date', new Date(0), 'object'],
+  ['a Map', new Map([['name', 'text']]), 'object'],
 ];
 
-function isLegal(field, found) {
-  if (found === 'undefined') return Boolean(field.nullable || field.optional);
-  if (found === 'null') return Boolean(field.nullable);
-  return field.expected.endsWith(` ${found}`);
-}
-
-const WRONG_TRACES = VALUES.filter(([, , found]) => found !== 'object').map(([name, value, found]) => ({
-  name: `${name} as the trace`,
-  make: value,
-  message: `trace must be an object, got ${found}`,
-}));
-
-const EMPTY_OBJECTS = [
-  ['an empty object', () => ({})],
-  ['an object without prototype', () => Object.create(null)],
-  ['a boxed string', () => new String('trace')],
-  ['a boxed number', () => new Number(1)],
-  ['a Map', () => new Map(Object.entries(makeTrace()))],
-  ['a Date', () => new Date(0)],
-  ['a typed array', () => new Uint8Array(8)],
-  ['a promise of a trace', () => Promise.resolve(makeTrace())],
-  ['an error', () => new Error('trace')],
-  ['the global object', () => globalThis],
-].map(([name, make]) => ({
-  name: `${name} as the trace`,
-  make,
-  message: /^trace\.(task|steps|metadata|outcome) must be an (object|array), got undefined$/,
-}));
-
-const MISSING = FIELDS.filter((field) => !isLegal(field, 'undefined')).map(({ keys, path, expected }) => ({
-  name: `no ${path}`,
+const WRONG_TYPES = FIELDS.flatMap(([keys, expected, others = []]) => {
+  const isLegal = (found) => others.includes(found) || expected.endsWith(` ${found}`);
+  const message = (found) => `${pathOf(keys)} must be ${expected}, got ${found}`;
+  const wrong = VALUES.filter(([, , found]) => !isLegal(found)).map(([name, value, found]) => [
+    ...[`${name} as ${pathOf(keys)}`, () => withField(keys, value), message(found)],
+  ]);
   // Deleting an element leaves a hole.
-  make: () => withoutField(keys),
-  message: `${path} must be ${expected}, got undefined`,
-}));
+  const missing = [`no ${pathOf(keys)}`, () => withoutField(keys), message('undefined')];
+  return isLegal('undefined') ? wrong : [missing, ...wrong];
+});
 
-const WRONG_TYPES = FIELDS.flatMap((field) =>
-  VALUES.filter(([, , found]) => !isLegal(field, found)).map(([name, value, found]) => ({
-    name: `${name} as ${field.path}`,
-    make: () => withField(field.keys, value()),
-    message: `${field.path} must be ${field.expected}, got ${found}`,
-  })),
-);
+const WRONG_TRACES = [
+  ...VALUES.filter(([, , found]) => found !== 'object').map(([name, value, found]) => [
+    ...[`${name} as the trace`, () => value, `trace must be an object, got ${found}`],
+  ]),
+  ...[
+    ['an empty object', {}],
+    ['an object without prototype', Object.create(null)],
+    ['a boxed string', new String('trace')],
+    ['a Map', new Map(Object.entries(makeTrace()))],
+    ['a typed array', new Uint8Array(8)],
+    ['a promise of a trace', Promise.resolve(makeTrace())],
+    ['an error', new Error('trace')],
+    ['the global object', globalThis],
+  ].map(([name, value]) => [
+    `${name} as the trace`,
+    () => value,
+    /^trace\.(task|steps|metadata|outcome) must be an (object|array), got undefined$/,
+  ]),
+];
 
 const FIRST = { type: 'thought', content: 'a' };
-const STEP_MESSAGE = 'trace.steps[0] must be an object, got undefined';
-
-const WRONG_STEPS = [
-  ['an array-like object', { length: 1, 0: FIRST }, 'trace.steps must be an array, got object'],
-  ['a typed array', new Float64Array(2), 'trace.steps must be an array, got object'],
-  ['an empty typed array', new Uint8Array(0), 'trace.steps must be an array, got object'],
-  ['a Set', new Set([FIRST]), 'trace.steps must be an array, got object'],
-  ['an iterator', [FIRST][Symbol.iterator](), 'trace.steps must be an array, got object'],
-  ['the arguments of a call', toArguments(FIRST), 'trace.steps must be an array, got object'],
-  ['an object with the prototype of arrays', likeArray(), 'trace.steps must be an array, got object'],
-  [
-    'a proxy of an array-like object',
-    new Proxy({ length: 1, 0: FIRST }, {}),
-    /^trace\.steps must be an array/,
-  ],
-  // biome-ignore lint/suspicious/noSparseArray: it is what is tested
-  ['a hole first', [, FIRST], STEP_MESSAGE],
-  // biome-ignore lint/suspicious/noSparseArray: it is what is tested
-  ['a hole last', [FIRST, ,], 'trace.steps[1] must be an object, got undefined'],
-  ['nothing but holes', new Array(3), STEP_MESSAGE],
-  ['four billion holes', new Array(2 ** 32 - 1), STEP_MESSAGE],
-  ['a null last', [FIRST, null], 'trace.steps[1] must be an object, got null'],
-  ['a string among steps', [FIRST, 'thought', FIRST], 'trace.steps[1] must be an object, got string'],
-  ['an array of steps', [[FIRST]], 'trace.steps[0] must be an object, got array'],
-  ['an empty step', [{}], 'trace.steps[0].type must be a string, got undefined'],
-  ['a Date', [FIRST, new Date(0)], 'trace.steps[1].type must be a string, got undefined'],
-  ['a Map', [new Map([['type', 'thought']])], 'trace.steps[0].type must be a string, got undefined'],
-  ['a boxed string', [new String('thought')], 'trace.steps[0].type must be a string, got undefined'],
-  [
-    'a tool that is a name',
-    [{ ...FIRST, tool: 'read' }],
-    'trace.steps[0].tool must be an object, got string',
-  ],
-  ['an empty tool', [{ ...FIRST, tool: {} }], 'trace.steps[0].tool.name must be a string, got undefined'],
-  [
-    'a nameless tool',
-    [FIRST, { ...FIRST, tool: { name: null } }],
-    /^trace\.steps\[1\]\.tool\.name .*got null$/,
-  ],
-].map(([name, steps, message]) => ({ name: `steps: ${name}`, make: () => makeTrace({ steps }), message }));
+const LAST = 99_999;
+const long = (step) => [...new Array(LAST).fill(FIRST), step];
 
 function toArguments() {
   // biome-ignore lint/complexity/noArguments: it is what is tested
   return arguments;
 }
 
-function likeArray() {
-  return Object.assign(Object.create(Array.prototype), { length: 1, 0: FIRST });
-}
-
-const LAST = 99_999;
-const DEEP = [
-  ['a missing type', { content: 'a' }, `trace.steps[${LAST}].type must be a string, got undefined`],
-  ['null', null, `trace.steps[${LAST}] must be an object, got null`],
+const WRONG_STEPS = [
+  ...[
+    ['an array-like object', { length: 1, 0: FIRST }, 'object'],
+    ['a typed array', new Float64Array(2), 'object'],
+    ['an empty typed array', new Uint8Array(0), 'object'],
+    ['a Set', new Set([FIRST]), 'object'],
+    ['an iterator', [FIRST][Symbol.iterator](), 'object'],
+    ['the arguments of a call', toArguments(FIRST), 'object'],
+    ['an array by its prototype', Object.assign(Object.create(Array.prototype), [FIRST]), 'object'],
+    ['a proxy of an array-like object', new Proxy({ length: 1, 0: FIRST }, {}), 'object'],
+    ['a proxy of a function', new Proxy(() => {}, {}), 'function'],
+  ].map(([name, steps, found]) => [name, steps, ` must be an array, got ${found}`]),
+  // biome-ignore lint/suspicious/noSparseArray: it is what is tested
+  ['a hole first', [, FIRST], '[0] must be an object, got undefined'],
+  // biome-ignore lint/suspicious/noSparseArray: it is what is tested
+  ['a hole last', [FIRST, ,], '[1] must be an object, got undefined'],
+  ['four billion holes', new Array(2 ** 32 - 1), '[0] must be an object, got undefined'],
+  ['a null last', [FIRST, null], '[1] must be an object, got null'],
+  ['a string among steps', [FIRST, 'thought', FIRST], '[1] must be an object, got string'],
+  ['an array of steps', [[FIRST]], '[0] must be an object, got array'],
+  ['an empty step', [{}], '[0].type must be a string, got undefined'],
+  ['a Map', [FIRST, new Map([['type', 'thought']])], '[1].type must be a string, got undefined'],
+  ['a boxed string', [new String('thought')], '[0].type must be a string, got undefined'],
+  ['a tool that is a name', [{ ...FIRST, tool: 'read' }], '[0].tool must be an object, got string'],
+  ['an empty tool', [{ ...FIRST, tool: {} }], '[0].tool.name must be a string, got undefined'],
   [
-    'a wrong name',
-    { ...FIRST, tool: { name: 3 } },
-    `trace.steps[${LAST}].tool.name must be a string, got number`,
+    'a nameless tool',
+    [FIRST, { ...FIRST, tool: { name: null } }],
+    '[1].tool.name must be a string, got null',
   ],
-  ['a wrong content', { ...FIRST, content: {} }, `trace.steps[${LAST}].content must be a string, got object`],
-].map(([name, step, message]) => ({
-  name: `${name} at the end of 100,000 steps`,
-  make: () => makeTrace({ steps: [...new Array(LAST).fill(FIRST), step] }),
-  message,
-}));
+  ['no type at the end of 100,000', long({}), `[${LAST}].type must be a string, got undefined`],
+  ['a null at the end of 100,000', long(null), `[${LAST}] must be an object, got null`],
+].map(([name, steps, message]) => [`steps: ${name}`, () => makeTrace({ steps }), `trace.steps${message}`]);
 
 const OUT_OF_RANGE = [
-  Number.NaN,
-  Number.POSITIVE_INFINITY,
-  Number.NEGATIVE_INFINITY,
-  1.5,
-  -0.1,
-  -1,
-  2,
-  -Number.MIN_VALUE,
-  1.0000000000000002,
-  Number.MAX_VALUE,
-  1e21,
-  2 ** 53,
-].map((confidence) => ({
-  name: `a confidence of ${confidence}`,
-  make: () => makeTrace({ confidence }),
-  Class: RangeError,
-  message: `trace.outcome.confidence must be a finite number in [0, 1], got ${confidence}`,
-}));
+  ...[Number.NaN, 1 / 0, -1 / 0, 1.5, -0.1, -1, 2, -Number.MIN_VALUE, 1.0000000000000002],
+  ...[Number.MAX_VALUE, 1e21, 2 ** 53],
+].map((confidence) => [
+  `a confidence of ${confidence}`,
+  () => makeTrace({ confidence }),
+  `trace.outcome.confidence must be a finite number in [0, 1], got ${confidence}`,
+  { Class: RangeError },
+]);
 
-const THROWN = [
-  ['an error', new Error('thrown')],
-  ['a frozen error', Object.freeze(new RangeError('thrown'))],
-  ['null', null],
-  ['undefined', undefined],
-  ['a string', 'thrown'],
-  ['a number', 0],
-  ['a symbol', Symbol('thrown')],
-  ['a bigint', 1n],
-  ['an object whose toString throws', hostile],
-  ['a function', () => {}],
-  ['an object without prototype', Object.create(null)],
-  ['a revoked proxy', revoked({})],
-  ['an error with a code', Object.assign(new Error('thrown'), { code: 'ENOENT' })],
-];
+class Outcome {
+  get confidence() {
+    throw hostile;
+  }
+}
 
-const same = (thrown) => (cause) => Object.is(cause, thrown);
-
-const GETTERS = [
-  ...FIELDS.map(({ keys, path }) => {
-    const thrown = new Error(path);
-    return {
-      name: `${path} throws`,
-      make: () => withThrowing(keys, thrown),
-      message: `${path} could not be read: it threw`,
-      cause: same(thrown),
-    };
-  }),
-  ...['task', 'steps.0.type', 'outcome.confidence'].flatMap((keys) =>
-    THROWN.map(([name, thrown]) => ({
-      name: `${keys} throws ${name}`,
-      make: () => withThrowing(keys, thrown),
-      message: `trace.${keys.replace('.0', '[0]')} could not be read: it threw`,
-      cause: same(thrown),
-    })),
+const THROWING = [
+  ...FIELDS.map(([keys]) => [keys, 'an error', new Error(keys)]),
+  ...['task', 'steps.0', 'steps.0.type', 'outcome.confidence'].flatMap((keys) =>
+    THROWN.map(([name, thrown]) => [keys, name, thrown]),
   ),
-  {
-    name: 'a step throws when it is read',
-    make() {
-      const trace = makeTrace();
-      Object.defineProperty(trace.steps, 0, {
-        get() {
-          throw hostile;
-        },
-      });
-      return trace;
-    },
-    message: 'trace.steps[0] could not be read: it threw',
-    cause: same(hostile),
-  },
-  {
-    name: 'a getter of a prototype throws',
-    make() {
-      class Outcome {
-        get confidence() {
-          throw hostile;
-        }
-      }
-      return { ...makeTrace(), outcome: new Outcome() };
-    },
-    message: 'trace.outcome.confidence could not be read: it threw',
-    cause: same(hostile),
-  },
-  {
-    name: 'a getter empties the steps',
-    make() {
-      const trace = makeTrace();
-      Object.defineProperty(trace.steps[0], 'type', {
-        get() {
-          trace.steps.length = 1;
-          return 'thought';
-        },
-      });
-      return trace;
-    },
-    message: 'trace.steps[1] must be an object, got undefined',
-  },
-];
+].map(([keys, name, thrown]) => [
+  `${pathOf(keys)} that throws ${name}`,
+  () => withThrowing(keys, thrown),
+  `${pathOf(keys)} could not be read: it threw`,
+  { isCause: same(thrown) },
+]);
 
 const isTypeError = (cause) => cause?.name === 'TypeError';
-const PROXIED = ['task', 'steps.1', 'steps.1.tool', 'metadata', 'outcome'];
-const inPath = (keys) =>
-  keys.replace('.1', '[1]').replace('[', '\\[').replace(']', '\\]').replace('.', '\\.');
+const couldNot = 'could not be read: it threw';
 
-/** Rows for one object of a trace that is a hostile proxy. */
-function hostileProxies(keys) {
-  const field = keys === '' ? 'trace' : `trace\\.${inPath(keys)}`;
-  const message = new RegExp(`^${field}\\.\\w+ could not be read: it threw$`);
-  const replace = (wrap) => () => {
-    if (keys === '') return wrap(makeTrace());
-    const trace = makeTrace();
-    const [holder, key] = holderOf(trace, keys);
-    holder[key] = wrap(holder[key]);
-    return trace;
-  };
-  const name = keys === '' ? 'trace' : `trace.${keys}`;
-  return [
-    {
-      name: `${name}: a proxy that throws`,
-      make: replace((target) => throwingProxy(target, hostile)),
-      message,
-      cause: same(hostile),
-    },
-    { name: `${name}: a revoked proxy`, make: replace(revoked), message, cause: isTypeError },
-  ];
-}
-
-const PROXIES = [
-  ...['', ...PROXIED].flatMap(hostileProxies),
-  {
-    name: 'trace.steps: a proxy that throws',
-    make: () => makeTrace({ steps: throwingProxy([FIRST], hostile) }),
-    message: /^trace\.steps(\.length|\[0\])? could not be read: it threw$/,
-    cause: same(hostile),
-  },
-  {
-    name: 'trace.steps: a proxy that throws for its length',
-    make: () => makeTrace({ steps: throwingProxy([FIRST], 'thrown', 'length') }),
-    message: 'trace.steps.length could not be read: it threw',
-    cause: same('thrown'),
-  },
-  {
-    name: 'trace.steps: a proxy that throws for an element',
-    make: () => makeTrace({ steps: throwingProxy([FIRST, FIRST], null, '1') }),
-    message: 'trace.steps[1] could not be read: it threw',
-    cause: same(null),
-  },
-  {
-    name: 'trace.steps: a revoked proxy',
-    make: () => makeTrace({ steps: revoked([FIRST]) }),
-    message: 'trace.steps could not be read: it threw',
-    cause: isTypeError,
-  },
-  ...[-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 32, 2 ** 32 + 1].map((length) => ({
-    name: `trace.steps: a proxy that claims a length of ${length}`,
-    make: () => {
-      const get = (target, key) => (key === 'length' ? length : target[key]);
-      return makeTrace({ steps: new Proxy([FIRST], { get }) });
-    },
-    Class: RangeError,
-    message: `trace.steps.length must be the length of an array, got ${length}`,
-  })),
-  {
-    name: 'trace.steps: a proxy of a revoked proxy',
-    make: () => makeTrace({ steps: new Proxy(revoked([FIRST]), {}) }),
-    message: 'trace.steps could not be read: it threw',
-    cause: isTypeError,
-  },
-  {
-    name: 'trace.steps: a revoked proxy of an object',
-    make: () => makeTrace({ steps: revoked({}) }),
-    message: 'trace.steps could not be read: it threw',
-    cause: isTypeError,
-  },
-  {
-    name: 'trace.steps: a proxy that claims more steps than there are',
-    make: () => {
-      const get = (target, key) => (key === 'length' ? 2 ** 32 - 1 : target[key]);
-      return makeTrace({ steps: new Proxy([FIRST], { get }) });
-    },
-    message: 'trace.steps[1] must be an object, got undefined',
-  },
-  {
-    name: 'trace.steps: a proxy whose length is a string',
-    make: () => {
-      const get = (target, key) => (key === 'length' ? '1' : target[key]);
-      return makeTrace({ steps: new Proxy([FIRST], { get }) });
-    },
-    message: 'trace.steps.length must be a number, got string',
-  },
-  {
-    name: 'trace.steps: a proxy of a function',
-    make: () => makeTrace({ steps: new Proxy(() => {}, {}) }),
-    message: 'trace.steps must be an array, got function',
-  },
-];
-
-const SUITES = [
-  ['values of other types', WRONG_TRACES],
-  ['objects that are no trace', EMPTY_OBJECTS],
-  ['missing fields', MISSING],
-  ['fields of a wrong type', WRONG_TYPES],
-  ['malformed steps', WRONG_STEPS],
-  ['a long way down', DEEP],
-  ['confidence out of range', OUT_OF_RANGE],
-  ['fields that throw', GETTERS],
-  ['hostile proxies', PROXIES],
-];
-
-for (const [name, rows] of SUITES) {
-  describe(`rejects ${name}`, () => {
-    for (const row of rows) {
-      test(row.name, () => expectRefusal(row));
-    }
-
-    test('and then scores as before', async () => {
-      await refuseAll(rows);
-      await expectGoodCall();
-    });
-  });
-}
-
-describe('a call without an argument', () => {
-  test('is rejected', async () => {
-    const error = await evaluateValue().catch((reason) => reason);
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error.code).toBe('ERR_INVALID_TRACE');
-    expect(error.message).toBe('trace must be an object, got undefined');
-    await expectGoodCall();
-  });
-});
-
-describe('malformed traces among good ones', () => {
-  const rows = SUITES.flatMap(([, rows]) => rows).filter((row) => !DEEP.includes(row));
-  const goodTraces = ['alpha', 'beta', 'gamma', 'alpha', 'delta', 'alpha beta'].map((objective) =>
-    makeTrace({ objective, steps: [FIRST, { type: 'observation', content: objective }] }),
+const HOSTILE = [
+  ...['task', 'steps.1', 'steps.1.tool', 'metadata', 'outcome'].flatMap((keys) => [
+    [
+      `a proxy that throws as ${keys}`,
+      () => withWrapped(keys, (it) => throwingProxy(it, hostile)),
+      same(hostile),
+    ],
+    [`a revoked proxy as ${keys}`, () => withWrapped(keys, revoked), isTypeError],
+  ]),
+  ['a proxy that throws', () => throwingProxy(makeTrace(), hostile), same(hostile)],
+  ['a revoked proxy', () => revoked(makeTrace()), isTypeError],
+  ['a getter of a class that throws', () => ({ ...makeTrace(), outcome: new Outcome() }), same(hostile)],
+]
+  .map(([name, make, isCause]) => [
+    name,
+    make,
+    /^trace[\w.[\]]*\.\w+ could not be read: it threw$/,
+    { isCause },
+  ])
+  .concat(
+    [
+      [
+        'a proxy that throws',
+        throwingProxy([FIRST], hostile),
+        /^trace\.steps(\.length|\[0\])? could not/,
+        same(hostile),
+      ],
+      [
+        'a length that throws',
+        throwingProxy([FIRST], 'thrown', 'length'),
+        `.length ${couldNot}`,
+        same('thrown'),
+      ],
+      ['an element that throws', throwingProxy([FIRST, FIRST], null, '1'), `[1] ${couldNot}`, same(null)],
+      ['a revoked proxy', revoked([FIRST]), ` ${couldNot}`, isTypeError],
+      ['a revoked proxy of an object', revoked({}), ` ${couldNot}`, isTypeError],
+      ['a proxy of a revoked proxy', new Proxy(revoked([FIRST]), {}), ` ${couldNot}`, isTypeError],
+      ['more of them than there are', claiming([FIRST], 2 ** 32 - 1), '[1] must be an object, got undefined'],
+      ['a length that is a string', claiming([FIRST], '1'), '.length must be a number, got string'],
+    ].map(([name, steps, message, isCause]) => [
+      `steps: ${name}`,
+      () => makeTrace({ steps }),
+      typeof message === 'string' ? `trace.steps${message}` : message,
+      { isCause },
+    ]),
+    [-1, 1.5, Number.NaN, 1 / 0, 2 ** 32, 2 ** 32 + 1].map((length) => [
+      `steps: a claimed length of ${length}`,
+      () => makeTrace({ steps: claiming([FIRST], length) }),
+      `trace.steps.length must be the length of an array, got ${length}`,
+      { Class: RangeError },
+    ]),
   );
 
-  test('leave every score as it is, one after another', async () => {
-    const every = Math.ceil(rows.length / 8);
-    for (const [index, row] of rows.entries()) {
-      await refuseAll([row]);
-      if (index % every === 0) await expectGoodCall();
-    }
-    await expectGoodCall();
-  });
+function emptied() {
+  const trace = makeTrace();
+  const get = () => {
+    trace.steps.length = 1;
+    return 'thought';
+  };
+  Object.defineProperty(trace.steps[0], 'type', { get });
+  return trace;
+}
 
-  test('leave every score as it is, all in flight', async () => {
-    const alone = [];
-    for (const trace of goodTraces) alone.push(await evaluateValue(trace));
-    expect(cache.size).toBe(1 + added * goodTraces.length);
-    reset();
+const REFUSED = [
+  ...[...WRONG_TRACES, ...WRONG_TYPES, ...WRONG_STEPS, ...OUT_OF_RANGE, ...THROWING, ...HOSTILE],
+  ['a getter that empties the steps', emptied, 'trace.steps[1] must be an object, got undefined'],
+];
 
-    const share = Math.ceil(rows.length / goodTraces.length);
-    const good = [];
-    const bad = [];
-    for (const [index, trace] of goodTraces.entries()) {
-      for (const row of rows.slice(index * share, (index + 1) * share)) bad.push(evaluateValue(row.make()));
-      good.push(evaluateValue(trace));
-    }
-    const [refused, scores] = await Promise.all([Promise.allSettled(bad), Promise.all(good)]);
-    expect(refused).toHaveLength(rows.length);
-    expect(refused.filter(({ status }) => status !== 'rejected')).toEqual([]);
-    for (const [index, score] of scores.entries()) {
-      expect(Math.abs(score - alone[index])).toBeLessThan(1e-6);
-    }
-    expect(cache.size).toBe(1 + added * goodTraces.length);
-  });
-
-  test('are as many as the suite promises', () => {
-    expect(rows.length).toBeGreaterThanOrEqual(80);
-    expect(new Set(rows.map((row) => row.name)).size).toBe(rows.length);
-  });
+test.each(REFUSED)('evaluateValue refuses %s', async (...row) => {
+  const [, make, message, { Class = TypeError, isCause } = {}] = row;
+  const reply = evaluateValue(make());
+  expect(reply).toBeInstanceOf(Promise);
+  expectError(await rejectionOf(reply), [Class, 'ERR_INVALID_TRACE', message, isCause]);
+  // Nothing is remembered, and the next good trace gets the score that it must get.
+  expect(cache.size).toBe(1);
+  const good = makeTrace({ objective: 'Good', domain: 'medical', confidence: 0.7 });
+  expect(await evaluateValue(good)).toBe(oracle(good));
+  expect(cache.size).toBe(1 + added);
 });
 
-describe('accepts', () => {
-  /** Rows: a name, one that makes the trace, and what a plain trace of the same score is made of. */
-  const LEGAL = [
-    ['a trace', () => makeTrace()],
-    ['no steps', () => makeTrace({ steps: [] }), { steps: [] }],
-    ['no steps, of a length that was set', () => withLength(0), { steps: [] }],
-    ['no task_domain', () => withoutField('metadata.task_domain'), { domain: 'default' }],
-    ['task_domain: undefined', () => withField('metadata.task_domain', undefined), { domain: 'default' }],
-    ...['', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'Finance', 'code ', 'co\0de'].map(
-      (domain) => [
-        `the unknown domain ${JSON.stringify(domain)}`,
-        () => makeTrace({ domain }),
-        { domain: 'default' },
-      ],
-    ),
-    ...['finance', 'code', 'medical', 'customer_service'].map((domain) => [
-      `the domain ${domain}`,
-      () => makeTrace({ domain }),
-      { domain },
-    ]),
-    ['content: null', () => withField('steps.0.content', null)],
-    ['content: undefined', () => withField('steps.0.content', undefined)],
-    ['content: ""', () => withField('steps.0.content', '')],
-    ['no content', () => withoutField('steps.0.content')],
-    ['tool: null', () => withField('steps.1.tool', null), { steps: twoSteps() }],
-    ['tool: undefined', () => withField('steps.1.tool', undefined), { steps: twoSteps() }],
-    ['no tool', () => withoutField('steps.1.tool'), { steps: twoSteps() }],
-    ['a tool with an empty name', () => withField('steps.1.tool.name', '')],
-    ['an unknown step type', () => withField('steps.0.type', 'reflection')],
-    ['unknown step types of odd names', () => makeTrace({ steps: odd() }), { steps: odd() }],
-    ...[-0, 0, 1, Number.MIN_VALUE, 1 - Number.EPSILON / 2].map((confidence) => [
-      `a confidence of ${Object.is(confidence, -0) ? '-0' : confidence}`,
-      () => makeTrace({ confidence }),
-      { confidence },
-    ]),
-    ['a failed run', () => makeTrace({ success: false }), { success: false }],
-    ['an empty objective', () => makeTrace({ objective: '' })],
-    ['lone surrogates and NUL', () => makeTrace({ objective: '\ud800 a\0b \udfff' })],
-    ['fields of any type', () => withOddities()],
-    ['a trace that holds itself', () => withField('steps.0.input', { self: globalThis })],
-    ['a frozen trace', () => deepFreeze(makeTrace())],
-    ['a sealed trace', () => Object.seal(makeTrace())],
-    ['objects without prototypes', () => mapObjects(makeTrace(), bare)],
-    ['fields inherited from a prototype', () => mapObjects(makeTrace(), (object) => Object.create(object))],
-    ['fields that cannot be enumerated', () => mapObjects(makeTrace(), hidden)],
-    ['instances of classes with getters', () => new Accessors(makeTrace())],
-    ['a Map that has the fields', () => Object.assign(new Map(), makeTrace())],
-    ['a proxy of the trace', () => new Proxy(makeTrace(), {})],
-    ['proxies of every object', () => mapObjects(makeTrace(), (object) => new Proxy(object, {}))],
-    ['a proxy of the steps', () => makeTrace({ steps: new Proxy(makeTrace().steps, {}) })],
-    [
-      'a proxy of a proxy of the steps',
-      () => makeTrace({ steps: new Proxy(new Proxy(makeTrace().steps, {}), {}) }),
+test('evaluateValue refuses a call without an argument', async () => {
+  const message = 'trace must be an object, got undefined';
+  expectError(await rejectionOf(evaluateValue()), [TypeError, 'ERR_INVALID_TRACE', message]);
+});
+
+test('evaluateValue scores good traces among malformed ones in flight as it scores them alone', async () => {
+  const good = ['alpha', 'beta', 'gamma', 'alpha', 'delta', 'alpha beta'].map((objective) =>
+    makeTrace({ objective, steps: [FIRST, { type: 'observation', content: objective }] }),
+  );
+  const alone = [];
+  for (const trace of good) alone.push(await evaluateValue(trace));
+  cache.clear();
+  cache.add(new Float32Array(384));
+
+  const scores = [];
+  const refused = [];
+  for (const [index, [, make]] of REFUSED.entries()) {
+    if (index % Math.ceil(REFUSED.length / good.length) === 0)
+      scores.push(evaluateValue(good[scores.length]));
+    refused.push(evaluateValue(make()));
+  }
+  for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected');
+  for (const [index, score] of (await Promise.all(scores)).entries())
+    expect(score).toBeCloseTo(alone[index], 6);
+  expect(cache.size).toBe(1 + added * good.length);
+});
+
+class Steps extends Array {}
+
+class Accessors {
+  #trace = makeTrace();
+  get task() {
+    return this.#trace.task;
+  }
+  get steps() {
+    return this.#trace.steps;
+  }
+  get metadata() {
+    return this.#trace.metadata;
+  }
+  get outcome() {
+    return this.#trace.outcome;
+  }
+}
+
+const TWO_STEPS = [{ type: 'thought' }, { type: 'tool_call' }];
+const ODD_STEPS = ['', '__proto__', 'constructor', 'Thought', 'thought '].map((type) => ({
+  type,
+  content: 'a',
+}));
+const SEVEN_STEPS = Array.from({ length: 7 }, () => ({ ...FIRST }));
+
+/** A trace with odd values in fields that are not read. */
+function withOddities() {
+  const trace = makeTrace();
+  const values = [
+    Symbol('s'),
+    1n,
+    Number.NaN,
+    () => {},
+    null,
+    undefined,
+    new Date(Number.NaN),
+    new WeakMap(),
+  ];
+  for (const object of [trace, trace.task, trace.metadata, trace.outcome, ...trace.steps]) {
+    Object.assign(object, values, { [Symbol('odd')]: object });
+  }
+  const unread = ['id', '@context', '@type', 'source_skill', 'knowledge_graph_delta'];
+  for (const [index, key] of unread.entries()) trace[key] = values[index];
+  for (const key of ['step_id', 'input', 'output_summary', 'latency_ms']) trace.steps[0][key] = 1n;
+  return trace;
+}
+
+function deepFreeze(value) {
+  if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze);
+  return Object.freeze(value);
+}
+
+/** A copy in which every object but the arrays is what `wrap` makes of it. */
+function mapObjects(value, wrap) {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((element) => mapObjects(element, wrap));
+  return wrap(
+    Object.fromEntries(Object.entries(value).map(([key, field]) => [key, mapObjects(field, wrap)])),
+  );
+}
+
+function hidden(object) {
+  const entries = Object.entries(object).map(([key, value]) => [key, { value, enumerable: false }]);
+  return Object.create(null, Object.fromEntries(entries));
+}
+
+/** A trace whose steps are what `wrap` makes of the usual ones. */
+const withSteps = (wrap) => () => withWrapped('steps', wrap);
+
+/** Traces that are accepted, and what a plain trace of the same score is made of. */
+const ACCEPTED = [
+  ['a trace', () => makeTrace()],
+  ['no steps', () => makeTrace({ steps: [] }), { steps: [] }],
+  ['no task_domain', () => withoutField('metadata.task_domain'), { domain: 'default' }],
+  ['task_domain: undefined', () => withField('metadata.task_domain', undefined), { domain: 'default' }],
+  ...['', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'Finance', 'code ', 'co\0de'].map(
+    (domain) => [
+      ...[`the unknown domain ${JSON.stringify(domain)}`, () => makeTrace({ domain }), { domain: 'default' }],
     ],
-    ['a proxy of no steps', () => makeTrace({ steps: new Proxy([], {}) }), { steps: [] }],
-    ['a subclass of Array as steps', () => makeTrace({ steps: Steps.from(makeTrace().steps) })],
-    ['steps without a prototype', () => makeTrace({ steps: Object.setPrototypeOf(makeTrace().steps, null) })],
-    ['steps whose iterator throws', () => makeTrace({ steps: withoutIterator(makeTrace().steps) })],
-    ['a trace of another realm', () => vm.runInNewContext(`(${JSON.stringify(makeTrace())})`)],
-    ['one object as every step', () => makeTrace({ steps: new Array(7).fill(FIRST) }), { steps: seven() }],
-  ];
+  ),
+  ...['finance', 'code', 'medical', 'customer_service'].map((domain) => [
+    ...[`the domain ${domain}`, () => makeTrace({ domain }), { domain }],
+  ]),
+  ...[null, undefined, ''].map((content) => [
+    `content: ${content}`,
+    () => withField('steps.0.content', content),
+  ]),
+  ['no content', () => withoutField('steps.0.content')],
+  ...[null, undefined].map((tool) => [
+    ...[`tool: ${tool}`, () => withField('steps.1.tool', tool), { steps: TWO_STEPS }],
+  ]),
+  ['no tool', () => withoutField('steps.1.tool'), { steps: TWO_STEPS }],
+  ['a tool with an empty name', () => withField('steps.1.tool.name', '')],
+  ['an unknown step type', () => withField('steps.0.type', 'reflection')],
+  ['step types of odd names', () => makeTrace({ steps: ODD_STEPS }), { steps: ODD_STEPS }],
+  ...[-0, 0, 1, Number.MIN_VALUE, 1 - Number.EPSILON / 2].map((confidence) => [
+    ...[`a confidence of ${Object.is(confidence, -0) ? '-0' : confidence}`, () => makeTrace({ confidence })],
+    { confidence },
+  ]),
+  ['a failed run', () => makeTrace({ success: false }), { success: false }],
+  ['an empty objective', () => makeTrace({ objective: '' })],
+  ['lone surrogates and NUL', () => makeTrace({ objective: '\ud800 a\0b \udfff' })],
+  ['fields of any type', withOddities],
+  ['a trace that holds itself', () => withField('steps.0.input', { self: globalThis })],
+  ['a frozen trace', () => deepFreeze(makeTrace())],
+  [
+    'objects without prototypes',
+    () => mapObjects(makeTrace(), (it) => Object.assign(Object.create(null), it)),
+  ],
+  ['fields inherited from a prototype', () => mapObjects(makeTrace(), (it) => Object.create(it))],
+  ['fields that cannot be enumerated', () => mapObjects(makeTrace(), hidden)],
+  ['an instance of a class with getters', () => new Accessors()],
+  ['a Map that has the fields', () => Object.assign(new Map(), makeTrace())],
+  ['a proxy of the trace', () => new Proxy(makeTrace(), {})],
+  ['proxies of every object', () => mapObjects(makeTrace(), (it) => new Proxy(it, {}))],
+  ['a proxy of the steps', withSteps((steps) => new Proxy(steps, {}))],
+  ['a proxy of a proxy of the steps', withSteps((steps) => new Proxy(new Proxy(steps, {}), {}))],
+  ['a proxy of no steps', () => makeTrace({ steps: new Proxy([], {}) }), { steps: [] }],
+  ['a subclass of Array as steps', withSteps((steps) => Steps.from(steps))],
+  ['steps without a prototype', withSteps((steps) => Object.setPrototypeOf(steps, null))],
+  ['steps whose iterator throws', withSteps((steps) => throwingGetter(steps, Symbol.iterator, new Error()))],
+  ['a trace of another realm', () => vm.runInNewContext(`(${JSON.stringify(makeTrace())})`)],
+  ['one object as every step', () => makeTrace({ steps: new Array(7).fill(FIRST) }), { steps: SEVEN_STEPS }],
+];
 
-  class Steps extends Array {}
-
-  class Accessors {
-    #trace;
-    constructor(trace) {
-      this.#trace = trace;
-    }
-    get task() {
-      return this.#trace.task;
-    }
-    get steps() {
-      return this.#trace.steps;
-    }
-    get metadata() {
-      return this.#trace.metadata;
-    }
-    get outcome() {
-      return this.#trace.outcome;
-    }
-  }
-
-  function twoSteps() {
-    return [{ type: 'thought' }, { type: 'tool_call' }];
-  }
-
-  function odd() {
-    return ['', '__proto__', 'constructor', 'Thought', 'thought '].map((type) => ({ type, content: 'a' }));
-  }
-
-  function seven() {
-    return Array.from({ length: 7 }, () => ({ ...FIRST }));
-  }
-
-  function withLength(length) {
-    const trace = makeTrace();
-    trace.steps.length = length;
-    return trace;
-  }
-
-  function withOddities() {
-    const trace = makeTrace();
-    const values = [
-      Symbol('s'),
-      1n,
-      Number.NaN,
-      () => {},
-      null,
-      undefined,
-      new Date(Number.NaN),
-      new WeakMap(),
-    ];
-    for (const object of [trace, trace.task, trace.metadata, trace.outcome, ...trace.steps]) {
-      for (const [index, value] of values.entries()) object[`odd${index}`] = value;
-      object[Symbol('odd')] = object;
-    }
-    for (const [index, key] of [
-      'id',
-      '@context',
-      '@type',
-      'source_skill',
-      'knowledge_graph_delta',
-    ].entries()) {
-      trace[key] = values[index];
-    }
-    for (const key of ['step_id', 'input', 'output_summary', 'latency_ms']) trace.steps[0][key] = 1n;
-    return trace;
-  }
-
-  function deepFreeze(value) {
-    if (typeof value === 'object' && value !== null) Object.values(value).forEach(deepFreeze);
-    return Object.freeze(value);
-  }
-
-  /** A copy in which every object but the arrays is what `wrap` makes of it. */
-  function mapObjects(value, wrap) {
-    if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return value.map((element) => mapObjects(element, wrap));
-    return wrap(
-      Object.fromEntries(Object.entries(value).map(([key, field]) => [key, mapObjects(field, wrap)])),
-    );
-  }
-
-  function bare(object) {
-    return Object.assign(Object.create(null), object);
-  }
-
-  function hidden(object) {
-    const entries = Object.entries(object).map(([key, value]) => [key, { value, enumerable: false }]);
-    return Object.create(null, Object.fromEntries(entries));
-  }
-
-  function withoutIterator(steps) {
-    Object.defineProperty(steps, Symbol.iterator, {
-      get() {
-        throw new Error('iterated');
-      },
-    });
-    return steps;
-  }
-
-  for (const [name, make, parts] of LEGAL) {
-    test(name, async () => {
-      const score = await evaluateValue(make());
-      expect(score).toBe(oracle(makeTrace(parts)));
-      expect(cache.size).toBe(1 + added);
-    });
-  }
-
-  test('100,000 steps, in sensible time', async () => {
-    const types = ['thought', 'tool_call', 'observation', 'error_recovery', 'reflection'];
-    const steps = Array.from({ length: 100_000 }, (_, index) => ({
-      type: types[index % types.length],
-      content: `step ${index}`,
-      tool: index % 2 === 0 ? { name: `tool ${index % 7}` } : undefined,
-    }));
-    const trace = makeTrace({ steps });
-    const start = performance.now();
-    const score = await evaluateValue(trace);
-    expect(performance.now() - start).toBeLessThan(10_000);
-    expect(score).toBe(oracle(trace));
-    expect(cache.size).toBe(1 + added);
-  });
-
-  test('a trace whose getter scores another one', async () => {
-    const trace = makeTrace();
-    let inner;
-    Object.defineProperty(trace.outcome, 'confidence', {
-      get() {
-        inner = Promise.allSettled([evaluateValue(null), evaluateValue(makeTrace({ steps: [FIRST] }))]);
-        return 0.9;
-      },
-    });
-    const score = await evaluateValue(trace);
-    const [refused, scored] = await inner;
-    expect(refused.reason.code).toBe('ERR_INVALID_TRACE');
-    expect(scored.value).toBe(0.1);
-    expect(score).toBeGreaterThan(0);
-    expect(score).toBeLessThanOrEqual(1);
-    expect(cache.size).toBe(1 + 2 * added);
-  });
+test.each(ACCEPTED)('evaluateValue accepts %s', async (...row) => {
+  const [, make, parts] = row;
+  expect(await evaluateValue(make())).toBe(oracle(makeTrace(parts)));
+  expect(cache.size).toBe(1 + added);
 });
 
-describe('reads nothing but what it needs', () => {
-  const UNREAD = [
-    '@context',
-    '@type',
-    'source_skill',
-    'knowledge_graph_delta',
-    'then',
-    'toJSON',
-    'toString',
-    'valueOf',
-    'constructor',
-    'metadata.created_at',
-    'metadata.agent_id',
-    'metadata.framework',
-    'metadata.quality_score',
-    'metadata.visibility',
-    'metadata.privacy_level',
-    'metadata.validated_by',
-    'task.input_schema',
-    'outcome.result_summary',
-    ...['step_id', 'input', 'output_summary', 'latency_ms', 'toString'].flatMap((key) => [
-      `steps.0.${key}`,
-      `steps.1.${key}`,
-    ]),
-    'steps.1.tool.mcp_server',
-    'steps.1.tool.toString',
+test('evaluateValue scores 100,000 steps within ten seconds', async () => {
+  const types = ['thought', 'tool_call', 'observation', 'error_recovery', 'reflection'];
+  const steps = Array.from({ length: 100_000 }, (_, index) => ({
+    type: types[index % types.length],
+    content: `step ${index}`,
+    tool: index % 2 === 0 ? { name: `tool ${index % 7}` } : undefined,
+  }));
+  const trace = makeTrace({ steps });
+  const start = performance.now();
+  expect(await evaluateValue(trace)).toBe(oracle(trace));
+  expect(performance.now() - start).toBeLessThan(10_000);
+});
+
+test('evaluateValue scores a trace whose getter scores others', async () => {
+  const trace = makeTrace();
+  let inner;
+  const get = () => {
+    inner = Promise.allSettled([evaluateValue(null), evaluateValue(makeTrace({ steps: [FIRST] }))]);
+    return 0.9;
+  };
+  Object.defineProperty(trace.outcome, 'confidence', { get });
+  const score = await evaluateValue(trace);
+  const [refused, scored] = await inner;
+  expect(refused.reason.code).toBe('ERR_INVALID_TRACE');
+  expect(scored.value).toBe(0.1);
+  expect(score).toBeGreaterThan(0);
+  expect(score).toBeLessThanOrEqual(1);
+  expect(cache.size).toBe(1 + 2 * added);
+});
+
+const UNREAD = [
+  ...['@context', '@type', 'source_skill', 'knowledge_graph_delta'],
+  ...['then', 'toJSON', 'toString', 'valueOf', 'constructor'],
+  ...[
+    'created_at',
+    'agent_id',
+    'framework',
+    'quality_score',
+    'visibility',
+    'privacy_level',
+    'validated_by',
+  ].map((key) => `metadata.${key}`),
+  ...['task.input_schema', 'outcome.result_summary', 'steps.1.tool.mcp_server', 'steps.1.tool.toString'],
+  ...['step_id', 'input', 'output_summary', 'latency_ms', 'toString'].flatMap((key) => [
+    ...[`steps.0.${key}`, `steps.1.${key}`],
+  ]),
+];
+
+test('evaluateValue calls no getter of a field that it does not need', async () => {
+  const trace = makeTrace();
+  const touched = [];
+  for (const keys of UNREAD) {
+    const [holder, key] = holderOf(trace, keys);
+    const get = () => touched.push(keys);
+    Object.defineProperty(holder, key, { get, enumerable: true });
+  }
+  expect(await evaluateValue(trace)).toBe(oracle(makeTrace()));
+  expect(touched).toEqual([]);
+});
+
+test('evaluateValue reads each field that it needs once, no other, and no names of fields', async () => {
+  const touched = [];
+  const watch = (value, path) => {
+    if (typeof value !== 'object' || value === null) return value;
+    return new Proxy(value, {
+      get(target, key, receiver) {
+        const field = `${path}.${String(key)}`;
+        touched.push(field);
+        return watch(Reflect.get(target, key, receiver), field);
+      },
+      ownKeys(target) {
+        touched.push(`keys of ${path}`);
+        return Reflect.ownKeys(target);
+      },
+    });
+  };
+  const trace = makeTrace();
+  Object.assign(trace.steps[0], { input: { a: 1 }, output_summary: 'a', latency_ms: 1 });
+  expect(await evaluateValue(watch(trace, 'trace'))).toBe(oracle(makeTrace()));
+  const step = (index) => ['', '.type', '.content', '.tool'].map((key) => `steps.${index}${key}`);
+  const read = [
+    // The id goes into the memory, and has no effect on the score.
+    ...['id', 'metadata', 'metadata.success', 'metadata.task_domain', 'outcome', 'outcome.confidence'],
+    ...['steps', 'steps.length', ...step(0), ...step(1), 'steps.1.tool.name', 'task', 'task.objective'],
   ];
+  expect(touched.sort()).toEqual(read.map((field) => `trace.${field}`).sort());
+});
 
-  test('getters of other fields are never called', async () => {
-    const trace = makeTrace();
-    const touched = [];
-    for (const keys of UNREAD) {
-      const [holder, key] = holderOf(trace, keys);
-      const get = () => {
-        touched.push(keys);
-        throw new Error(keys);
-      };
-      Object.defineProperty(holder, key, { get, enumerable: true });
-    }
-    expect(await evaluateValue(trace)).toBe(oracle(makeTrace()));
-    expect(touched).toEqual([]);
-  });
-
-  test('proxies see no other access', async () => {
-    const touched = new Map();
-    const record = (path) => touched.set(path, (touched.get(path) ?? 0) + 1);
-    const watch = (value, path) => {
-      if (typeof value !== 'object' || value === null) return value;
-      return new Proxy(value, {
-        get(target, key, receiver) {
-          const field = `${path}.${String(key)}`;
-          record(field);
-          return watch(Reflect.get(target, key, receiver), field);
-        },
-        ownKeys(target) {
-          record(`keys of ${path}`);
-          return Reflect.ownKeys(target);
-        },
-      });
-    };
-    const trace = makeTrace();
-    Object.assign(trace.steps[0], { input: { a: 1 }, output_summary: 'a', latency_ms: 1 });
-    expect(await evaluateValue(watch(trace, 'trace'))).toBe(oracle(makeTrace()));
-    const step = (index) => [
-      `trace.steps.${index}`,
-      `trace.steps.${index}.type`,
-      `trace.steps.${index}.content`,
-    ];
-    expect([...touched.keys()].sort()).toEqual(
-      [
-        // What the memory goes by; of no effect on the score.
-        'trace.id',
-        'trace.metadata',
-        'trace.metadata.success',
-        'trace.metadata.task_domain',
-        'trace.outcome',
-        'trace.outcome.confidence',
-        'trace.steps',
-        'trace.steps.length',
-        ...step(0),
-        'trace.steps.0.tool',
-        ...step(1),
-        'trace.steps.1.tool',
-        'trace.steps.1.tool.name',
-        'trace.task',
-        'trace.task.objective',
-      ].sort(),
-    );
-    // Once each, so that a getter cannot pass the check with one value and be scored with another.
-    expect(Math.max(...touched.values())).toBe(1);
-  });
-
-  test('nor is anything written', async () => {
-    const trace = makeTrace();
-    const before = JSON.stringify(trace);
-    await evaluateValue(trace);
-    expect(JSON.stringify(trace)).toBe(before);
-    expect(Reflect.ownKeys(trace)).toEqual(Reflect.ownKeys(makeTrace()));
-  });
+test('evaluateValue writes nothing', async () => {
+  const trace = makeTrace();
+  await evaluateValue(trace);
+  expect(trace).toEqual(makeTrace());
+  expect(Reflect.ownKeys(trace)).toEqual(Reflect.ownKeys(makeTrace()));
 });

@@ -7,6 +7,7 @@ const path = require('node:path');
 const { LocalStore, Scorer, TraceMemory, VectorCache } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 const { revoked, throwingGetter } = require('./support/hostile.js');
+const { expectError, thrownBy } = require('./support/refusals.js');
 const { scratchDirectory } = require('./support/scratch.js');
 const { randomVector } = require('./support/vectors.js');
 
@@ -16,106 +17,51 @@ const MODEL = { model: 'm', dtype: 'fp32' };
 const entry = (id, ...seeds) => ({ id, vectors: seeds.map(randomVector), model: MODEL });
 const errorOf = (promise) => promise.then(() => undefined).catch((reason) => reason);
 
+const short = { ...entry('a'), vectors: [new Float32Array(3)] };
+const nan = { ...entry('a'), vectors: [new Float32Array(384).fill(Number.NaN)] };
+const unreadable = throwingGetter({ id: null, vectors: [randomVector(1)] }, 'model', 'thrown');
+const otherModel = { ...entry('a', 1), model: { ...MODEL, dtype: 'q8' } };
+const ENTRY = [TypeError, 'ERR_INVALID_ENTRY'];
+const LONG_ENTRY = [RangeError, 'ERR_INVALID_ENTRY'];
+const VECTOR = [RangeError, 'ERR_INVALID_VECTOR'];
+
 const broken = [
-  ['null', null, TypeError, 'ERR_INVALID_ENTRY', 'entries[1] must be an object'],
+  ['null', null, ENTRY, ' must be an object'],
+  ['a revoked proxy', revoked({}), ENTRY, '.id could not be read: it threw'],
+  ['a getter that throws', unreadable, ENTRY, '.model could not be read: it threw'],
+  ['a number for an id', entry(7, 1), ENTRY, '.id must be a string or null'],
+  ['a long id', entry('é'.repeat(513), 1), LONG_ENTRY, '.id must be of at most 1024 bytes, got 1026'],
+  ['no vectors', { id: 'a', model: MODEL }, ENTRY, '.vectors must be an array of at least one'],
+  ['no vector', entry('a'), ENTRY, '.vectors must be an array of at least one'],
+  ['no model', { id: 'a', vectors: [randomVector(1)] }, ENTRY, '.model must be an object'],
+  ['a number for a method', { ...entry('a', 1), method: 7 }, ENTRY, '.method must be a string'],
   [
-    'a revoked proxy',
-    revoked({}),
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].id could not be read: it threw',
-  ],
-  [
-    'a getter that throws',
-    throwingGetter({ id: null, vectors: [randomVector(1)] }, 'model', 'thrown'),
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].model could not be read: it threw',
-  ],
-  [
-    'a number for an id',
-    entry(7, 1),
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].id must be a string or null',
-  ],
-  [
-    'a long id',
-    entry('é'.repeat(513), 1),
-    RangeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].id must be of at most 1024 bytes, got 1026',
-  ],
-  [
-    'no vectors',
-    { id: 'a', model: MODEL },
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].vectors must be an array of at least one',
-  ],
-  [
-    'no vector',
-    entry('a'),
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].vectors must be an array of at least one',
+    'a method with too long a name',
+    { ...entry('a', 1), method: 'm'.repeat(1025) },
+    LONG_ENTRY,
+    '.method must be of at most 1024 bytes',
   ],
   [
     'a plain array',
     { ...entry('a'), vectors: [[1, 2]] },
-    TypeError,
-    'ERR_INVALID_VECTOR',
-    'entries[1].vectors[0] must be a Float32Array',
+    [TypeError, 'ERR_INVALID_VECTOR'],
+    '.vectors[0] must be a Float32Array',
   ],
-  [
-    'other dimensions',
-    { ...entry('a'), vectors: [new Float32Array(3)] },
-    RangeError,
-    'ERR_INVALID_VECTOR',
-    'entries[1].vectors[0] must have 384 dimensions, got 3',
-  ],
-  [
-    'no number',
-    { ...entry('a'), vectors: [new Float32Array(384).fill(Number.NaN)] },
-    RangeError,
-    'ERR_INVALID_VECTOR',
-    'entries[1].vectors[0] must have finite components',
-  ],
-  [
-    'no model',
-    { id: 'a', vectors: [randomVector(1)] },
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].model must be an object',
-  ],
+  ['other dimensions', short, VECTOR, '.vectors[0] must have 384 dimensions, got 3'],
+  ['no number', nan, VECTOR, '.vectors[0] must have finite components'],
   [
     'another model',
-    { ...entry('a', 1), model: { ...MODEL, dtype: 'q8' } },
-    Error,
-    'ERR_STORE_OTHER_MODEL',
-    'entries[1] is of another model than entries[0]: of m (q8), not of m (fp32)',
-  ],
-  [
-    'a method that is not a string',
-    { ...entry('a', 1), method: 7 },
-    TypeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].method must be a string',
-  ],
-  [
-    'a method with too long a name',
-    { ...entry('a', 1), method: 'm'.repeat(1025) },
-    RangeError,
-    'ERR_INVALID_ENTRY',
-    'entries[1].method must be of at most 1024 bytes',
+    otherModel,
+    [Error, 'ERR_STORE_OTHER_MODEL'],
+    ' is of another model than entries[0]: of m (q8), not of m (fp32)',
   ],
 ];
 
-test.each(broken)('%s: the batch is refused as a whole', async (_, second, Class, code, message) => {
+test.each(broken)('%s: the batch is refused as a whole', async (_, second, [Class, code], message) => {
   const store = new LocalStore();
   const error = await errorOf(store.compareAndAddBatch([entry('a', 1), second]));
   expect(error).toBeInstanceOf(Class);
-  expect(error).toMatchObject({ code, message });
+  expect(error).toMatchObject({ code, message: `entries[1]${message}` });
   expect(await store.size()).toBe(0);
   expect(store.memory.model).toBe(null);
 });
@@ -315,17 +261,12 @@ describe('words', () => {
       [new LocalStore(new TraceMemory()), new VectorCache(), ['prefix', 'lexical']],
       [new LocalStore(new TraceMemory()), new TraceMemory({ novelty: 'full' }), ['full', 'lexical']],
     ]) {
-      let error;
-      try {
-        new Scorer({ memory, fallback });
-      } catch (thrown) {
-        error = thrown;
-      }
-      expect(error).toBeInstanceOf(Error);
-      expect(error.code).toBe('ERR_MEMORY_OTHER_METHOD');
-      expect(error.message).toBe(
+      const message =
         `options.fallback compares with novelty '${novelties[0]}', and options.memory with '${novelties[1]}': ` +
-          'use a fallback that compares as the store does',
+        'use a fallback that compares as the store does';
+      expectError(
+        thrownBy(() => new Scorer({ memory, fallback })),
+        [Error, 'ERR_MEMORY_OTHER_METHOD', message],
       );
     }
   });

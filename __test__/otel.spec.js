@@ -2,33 +2,9 @@
 
 // Traces of OpenTelemetry, whose spans tell a conversation in parts and again and again.
 
-const fs = require('node:fs');
-const path = require('node:path');
-
 const fc = require('fast-check');
 
-const { toTraces } = require('../formats.js');
-
-const folder = path.join(__dirname, 'formats');
-
-async function read(input) {
-  const results = [];
-  for await (const result of toTraces(input)) results.push(result);
-  return results;
-}
-
-async function tracesOf(input) {
-  return (await read(input)).map(({ error, trace }) => {
-    if (error) throw error;
-    return trace;
-  });
-}
-
-const recordsOf = (name) =>
-  fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n').map(JSON.parse);
-
-/** The steps of a trace, each as its type and its text. */
-const stepsOf = ({ steps }) => steps.map(({ type, content }) => [type, content]);
+const { read, recordsOf, stepsOf, tracesOf } = require('./support/reading-traces.js');
 
 const attributesOf = (values) =>
   Object.entries(values)
@@ -51,46 +27,6 @@ const said = (role, content) => ({ role, content });
 
 describe('toTraces of spans of the AI SDK', () => {
   const records = recordsOf('ai-sdk-spans.jsonl');
-  const call = (location) => ['tool_call', `get_weather\nlocation: ${location}`];
-  const sky = (location, sky) => ['observation', JSON.stringify({ location, sky })];
-  const asked = ['thought', 'I ask the tool.'];
-
-  test.each([
-    ['4', 0],
-    ['6', 1],
-    ['7', 2],
-    ['7 with the attributes of 6', 3],
-  ])('version %s: each turn, thought, call and result is one step, in order', async (_, at) => {
-    const traces = await tracesOf(records[at]);
-    expect(traces.map((trace) => [trace.task.objective, stepsOf(trace)])).toEqual([
-      [
-        'Weather in Paris?',
-        [
-          ['thought', 'The tool knows.'],
-          asked,
-          call('Paris'),
-          sky('Paris', 'rainy'),
-          ['thought', 'It rains in Paris.'],
-        ],
-      ],
-      [
-        'Weather in Paris?',
-        [
-          ...[asked, call('Paris'), sky('Paris', 'rainy'), ['thought', 'It rains in Paris.']],
-          ['observation', 'And in Rome?'],
-          ...[asked, call('Rome'), sky('Rome', 'sunny'), ['thought', 'The sun shines in Rome.']],
-        ],
-      ],
-      ['Where does it rain?', [['thought', '{"location":"Paris"}']]],
-    ]);
-    for (const { metadata, steps } of traces) {
-      expect(metadata).toMatchObject({
-        ...{ agent_id: 'weather', framework: 'weather-agent', imported: { model: 'example-1' } },
-      });
-      for (const { type, latency_ms } of steps) expect(latency_ms > 0).toBe(type === 'tool_call');
-    }
-  });
-
   test('one file with these and others has the traces of both', async () => {
     const [inference] = recordsOf('captured-spans.jsonl');
     const traces = await tracesOf([inference, records[1]].map((record) => JSON.stringify(record)).join('\n'));
@@ -515,5 +451,134 @@ describe('toTraces of spans in which nothing was said', () => {
     ['of embeddings of the AI SDK', { 'ai.operationId': 'ai.embed.doEmbed', 'ai.model.id': 'm' }],
   ])('%s: nothing', async (_, values) => {
     expect(await read(batchOf(spanOf(1, values)))).toEqual([]);
+  });
+});
+
+describe('toTraces of spans', () => {
+  test('tools alone make a trace, where nothing of what was said is recorded', async () => {
+    const tool = (name, start, status) => ({
+      ...{ traceId: 't', startTimeUnixNano: `${start}`, endTimeUnixNano: `${start + 1}`, status },
+      attributes: attributesOf({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name }),
+    });
+    const [trace] = await tracesOf(batchOf(tool('b', 2, { code: 2, message: 'broken' }), tool('a', 1, {})));
+    expect(stepsOf(trace)).toEqual([
+      ['tool_call', 'a'],
+      ['tool_call', 'b'],
+      ['error_recovery', 'broken'],
+    ]);
+  });
+
+  test('spans of tools are of the calls with their ids, and else of the first that is left', async () => {
+    const asked = ['a', 'b', 'c', 'b', undefined].map((id) => ({ type: 'tool_call', name: 'f', id }));
+    const said = { 'gen_ai.output.messages': JSON.stringify([{ role: 'assistant', parts: asked }]) };
+    // One with an id that nobody has called is of the call without one; those after the last call are calls of their own.
+    const spans = ['b', undefined, 'x', 'c', undefined, undefined, undefined].map((id, at) => ({
+      ...{ traceId: 't', startTimeUnixNano: `${at + 2}`, endTimeUnixNano: `${at + 2}` },
+      attributes: attributesOf({
+        ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'f' },
+        'gen_ai.tool.call.result': `result ${at}`,
+        ...(id && { 'gen_ai.tool.call.id': id }),
+      }),
+    }));
+    const first = { traceId: 't', startTimeUnixNano: '1', attributes: attributesOf(said) };
+    const [trace] = await tracesOf(batchOf(first, ...spans));
+    const results = [0, 1, 2, 3, 4, 'call', 5, 'call', 6];
+    expect(trace.steps.map(({ content }) => content)).toEqual([
+      ...Array(5).fill('f'),
+      ...results.map((at) => (at === 'call' ? 'f' : `result ${at}`)),
+    ]);
+    expect(trace.metadata.imported.left_out).toBeUndefined();
+  });
+
+  test('times that are no times count as none', async () => {
+    for (const time of ['9'.repeat(30), 'soon', null, {}]) {
+      const span = {
+        traceId: 't',
+        startTimeUnixNano: time,
+        attributes: attributesOf({ 'input.value': 'Hi' }),
+      };
+      const [trace] = await tracesOf(batchOf(span));
+      expect(Math.abs(Date.now() - Date.parse(trace.metadata.created_at))).toBeLessThan(60_000);
+    }
+  });
+
+  test('a message that is said twice is there twice, and once for each span that repeats it', async () => {
+    const said = (role, content) => ({ role, parts: [{ type: 'text', content }] });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.constantFrom('yes', 'no'), fc.constantFrom('go on', 'stop')), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        fc.boolean(),
+        async (turns, isReversed) => {
+          const history = [];
+          const spans = turns.map(([answer, order], at) => {
+            history.push(said('user', order));
+            const input = JSON.stringify(history);
+            const output = said('assistant', answer);
+            history.push(output);
+            const values = {
+              'gen_ai.input.messages': input,
+              'gen_ai.output.messages': JSON.stringify([{ ...output, finish_reason: 'stop' }]),
+            };
+            return { traceId: 't', startTimeUnixNano: `${at + 1}`, attributes: attributesOf(values) };
+          });
+          const [trace] = await tracesOf(batchOf(...(isReversed ? spans.reverse() : spans)));
+          expect(trace.steps.map(({ content }) => content)).toEqual(
+            history.slice(1).map(({ parts }) => parts[0].content),
+          );
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('what a model is given again is read as if it were alone', async () => {
+    const said = (content) => JSON.stringify({ role: 'user', content });
+    const lists = [
+      ...['[]', '[1]', '[12]', '[1 ]', '[1 ,2]', '[1,]', '[,1]', '["]"]', '["]","a"]', '{"a":[]}'],
+      ...[`[${said('a')}]`, `[${said('a')}]x`, `[${said('a')},${said('b')}]`, `[${said('a')},]`],
+      `[${said('ab')},${said('c')}]`,
+    ];
+    const span = (json, at) => ({
+      ...{ traceId: 't', startTimeUnixNano: `${at + 1}` },
+      attributes: attributesOf({ 'gen_ai.input.messages': json }),
+    });
+    const saidBy = async (...spans) =>
+      (await read(batchOf(...spans))).flatMap(({ error, trace }) =>
+        error
+          ? error.code
+          : [
+              ...[trace.task.objective, ...trace.steps.map(({ content }) => content)].sort(),
+              trace.metadata.imported.left_out,
+            ],
+      );
+    for (const first of lists) {
+      for (const second of lists) {
+        // A list that has nothing in common comes between, so that it is not compared with the first.
+        const [one, between, two] = [span(first, 0), span('[0]', 2), span(second, 1)];
+        expect([first, second, await saidBy(one, two, between)]).toEqual([
+          ...[first, second],
+          await saidBy(one, between, two),
+        ]);
+      }
+    }
+  });
+
+  test('attributes that are nested deeply, and spans without an id, cost an error', async () => {
+    let value = { stringValue: 'x' };
+    for (let depth = 0; depth < 10_000; depth++) value = { arrayValue: { values: [value] } };
+    const good = { traceId: 't', attributes: attributesOf({ 'input.value': 'Hello' }) };
+    const results = await read([
+      batchOf({ traceId: 't', attributes: [{ key: 'k', value }] }),
+      batchOf({}, good),
+    ]);
+    expect(results.pop().trace.task.objective).toBe('Hello');
+    expect(results.map(({ error }) => error.message)).toEqual(
+      ['[0]', '[1]'].map(() =>
+        expect.stringMatching(/^(it is nested too deeply|not otel: a span has no traceId)$/),
+      ),
+    );
   });
 });

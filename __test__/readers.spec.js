@@ -1,75 +1,20 @@
 'use strict';
 
-const fs = require('node:fs');
-const path = require('node:path');
 const zlib = require('node:zlib');
 
 const { Scorer } = require('..');
-const { toTraces } = require('../formats.js');
-
-const folder = path.join(__dirname, 'formats');
-
-/** All that is read of an input. */
-async function read(input, options) {
-  const results = [];
-  for await (const result of toTraces(input, options)) results.push(result);
-  return results;
-}
-
-/** The only trace of an input. */
-async function traceOf(input, options) {
-  const [{ error, trace }, ...others] = await read(input, options);
-  if (error) throw error;
-  expect(others).toEqual([]);
-  return trace;
-}
-
-/** The steps of a trace, each as its type and what novelty compares. */
-const stepsOf = ({ steps }) => steps.map(({ type, content }) => [type, content]);
-
-const jsonLines = (name) =>
-  fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n').map(JSON.parse);
-
-/** What `traceOf` must say of the conversation about the weather, with what the first call of the tool has failed with. */
-function weather(failure) {
-  return [
-    ['thought', 'The tool knows.'],
-    ['thought', 'I ask the tool.'],
-    ['tool_call', 'getWeather\ncity: Pariss'],
-    ['error_recovery', failure],
-    ['error_recovery', 'getWeather\ncity: Paris'],
-    ['observation', '{"sky":"rain","degrees":12}'],
-    ['tool_call', 'lookUp\nword: rain'],
-    ['observation', 'water that falls'],
-    ['thought', 'It rains in Paris.'],
-  ];
-}
+const { read, recordsOf, stepsOf, traceOf } = require('./support/reading-traces.js');
 
 describe('toTraces of messages of the AI SDK', () => {
-  const [ui, model] = jsonLines('ai-sdk.jsonl');
+  const [ui] = recordsOf('ai-sdk.jsonl');
 
   test.each([
-    ['a chat', ui],
     ['its messages in an array', [ui.messages]],
     ['its messages, one a line', ui.messages.map((each) => JSON.stringify(each)).join('\n')],
-  ])('reads %s of a UI: every part is a step', async (_, input) => {
-    const trace = await traceOf(input);
-    expect(trace.task.objective).toBe('What is the weather in Paris?');
-    expect(stepsOf(trace)).toEqual([...weather('An error occurred.'), ['tool_call', 'book\nhotel: Ritz']]);
-    expect(trace.metadata.imported.left_out).toEqual({ 'step-start part': 3, 'call without a result': 1 });
-    expect(trace.steps[2]).toMatchObject({ tool: { name: 'getWeather' }, input: { city: 'Pariss' } });
-  });
-
-  test('reads messages of a model: every part is a step', async () => {
-    const trace = await traceOf(model);
-    const steps = weather('there is no Pariss');
-    // Both calls come before both results there.
-    [steps[5], steps[6]] = [steps[6], steps[5]];
-    expect(stepsOf(trace)).toEqual([...steps, ['tool_call', 'book\nhotel: Ritz']]);
-    expect(trace.metadata.imported.left_out).toEqual({
-      'tool-approval-request part': 1,
-      'call without a result': 1,
-    });
+  ])('reads a chat of a UI as %s: its steps are those of the chat', async (_, input) => {
+    const { task, steps, metadata } = await traceOf(ui);
+    const { left_out } = metadata.imported;
+    expect(await traceOf(input)).toMatchObject({ task, steps, metadata: { imported: { left_out } } });
   });
 
   test('reads a call that the user has denied: it did not fail', async () => {

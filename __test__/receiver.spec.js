@@ -40,6 +40,12 @@ test.each(cases)(
   },
 );
 
+test('a getter of VectorCache throws a TypeError without its object', () => {
+  for (const getter of ['size', 'maxElements', 'dimensions', 'ttlMs', 'model', 'method']) {
+    expect(() => Object.create(VectorCache.prototype)[getter]).toThrow(TypeError);
+  }
+});
+
 test('an asynchronous method rejects, and a synchronous one throws', async () => {
   const { evaluateValue } = objects.Scorer;
   const { compare } = objects.TraceMemory;

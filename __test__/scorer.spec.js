@@ -11,8 +11,9 @@ const kp = require('..');
 const scoring = require('../scoring.js');
 const { PROFILES, scoreOf } = require('./oracle/score.js');
 const arbitraries = require('./support/arbitraries.js');
-const { revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
+const { hostile, revoked, throwingGetter, throwingProxy } = require('./support/hostile.js');
 const { makeTrace } = require('./support/make-trace.js');
+const { thrownBy } = require('./support/refusals.js');
 const { runForResult } = require('./support/run-script.js');
 
 const { LocalStore, Scorer, TraceMemory, VectorCache } = kp;
@@ -157,13 +158,7 @@ describe('memories', () => {
       '\ud800',
     ];
     for (const id of ids) await scorer.evaluateValue({ ...makeTrace(), id });
-    const hostile = { ...makeTrace() };
-    Object.defineProperty(hostile, 'id', {
-      get() {
-        throw new Error('on purpose');
-      },
-    });
-    await scorer.evaluateValue(hostile);
+    await scorer.evaluateValue(throwingGetter(makeTrace(), 'id', new Error('on purpose')));
     const labels = Array.from(scorer.memory, ({ label }) => label);
     const none = undefined;
     expect(labels).toEqual(['kp:trace:a', none, none, '', 'x'.repeat(1024), none, none, '\ufffd', none]);
@@ -245,51 +240,51 @@ describe('weights', () => {
     PROFILES.delete('custom');
   });
 
-  const refused = [
-    [
+  const wrong = (name, weights, message, Class = TypeError) => [name, weights, message, Class];
+
+  test.each([
+    wrong(
       'too much',
-      { legal: { ...equal, outcome: 0.5 } },
+      { x: { ...equal, outcome: 0.5 } },
+      /\["x"\] must sum to 1, but sums to 1\.25$/,
       RangeError,
-      /\["legal"\] must sum to 1, but sums to 1\.25$/,
-    ],
-    [
+    ),
+    wrong(
       'too little',
-      { code: { ...equal, outcome: 0 } },
+      { x: { ...equal, outcome: 0 } },
+      /\["x"\] must sum to 1, but sums to 0\.75$/,
       RangeError,
-      /\["code"\] must sum to 1, but sums to 0\.75$/,
-    ],
-    ['a little too much', { x: { ...equal, outcome: 0.25 + 2e-9 } }, RangeError, /sums to 1\.000000002$/],
-    ['a negative one', { x: { ...equal, novelty: -0.25 } }, RangeError, /\["x"\]\.novelty .*, got -0\.25$/],
-    [
-      'NaN',
-      { x: { ...equal, toolDiversity: Number.NaN } },
+    ),
+    wrong(
+      'a little too much',
+      { x: { ...equal, outcome: 0.25 + 2e-9 } },
+      /sums to 1\.000000002$/,
       RangeError,
-      /\["x"\]\.toolDiversity .*, got NaN$/,
-    ],
-    ['infinity', { x: { ...equal, outcome: Number.POSITIVE_INFINITY } }, RangeError, /\.outcome .*Infinity$/],
-    ['a missing one', { x: { complexity: 1 } }, TypeError, /\["x"\]\.novelty must be a number$/],
-    ['a string', { x: { ...equal, outcome: '0.25' } }, TypeError, /\["x"\]\.outcome must be a number$/],
-    [
+    ),
+    wrong(
+      'a negative one',
+      { x: { ...equal, novelty: -0.25 } },
+      /\["x"\]\.novelty .*, got -0\.25$/,
+      RangeError,
+    ),
+    wrong('NaN', { x: { ...equal, novelty: Number.NaN } }, /\["x"\]\.novelty .*, got NaN$/, RangeError),
+    wrong('infinity', { x: { ...equal, outcome: 1 / 0 } }, /\.outcome .*Infinity$/, RangeError),
+    wrong('a missing one', { x: { complexity: 1 } }, /\["x"\]\.novelty must be a number$/),
+    wrong('a string', { x: { ...equal, outcome: '0.25' } }, /\["x"\]\.outcome must be a number$/),
+    wrong(
       'an unknown one',
-      { x: { ...equal, toolDiversty: 0 } },
-      TypeError,
-      /^options\.weights\["x"\]\.toolDiversty is not known; options\.weights\["x"\] has complexity, novelty, toolDiversity, outcome$/,
-    ],
-    ['no object', { x: 1 }, TypeError, /\["x"\] must be an object, got 1$/],
-    ['null', { x: null }, TypeError, /\["x"\] must be an object, got null$/],
-    ['an array of them', [equal], TypeError, /^options\.weights must be an object, got array$/],
-    ['a number', 1, TypeError, /^options\.weights must be an object, got 1$/],
-    ['a Map', new Map([['x', equal]]), TypeError, /^options\.weights must be an object, not a Map$/],
-    ['a revoked proxy', revoked({}), TypeError, /^options\.weights could not be read/],
-    ['one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), TypeError, /\["x"\] could not be read/],
-  ];
-  test.each(refused)('%s are refused', (_, weights, Class, message) => {
-    let error;
-    try {
-      new Scorer({ weights });
-    } catch (thrown) {
-      error = thrown;
-    }
+      { x: { ...equal, tool: 0 } },
+      /\["x"\]\.tool is not known; options.* has complexity, novelty,/,
+    ),
+    wrong('no object', { x: 1 }, /\["x"\] must be an object, got 1$/),
+    wrong('null', { x: null }, /\["x"\] must be an object, got null$/),
+    wrong('an array of them', [equal], /^options\.weights must be an object, got array$/),
+    wrong('a number', 1, /^options\.weights must be an object, got 1$/),
+    wrong('a Map', new Map([['x', equal]]), /^options\.weights must be an object, not a Map$/),
+    wrong('a revoked proxy', revoked({}), /^options\.weights could not be read/),
+    wrong('one that throws', throwingProxy({ x: equal }, 'thrown', 'x'), /\["x"\] could not be read/),
+  ])('%s are refused', (_, weights, message, Class) => {
+    const error = thrownBy(() => new Scorer({ weights }));
     expect(error).toBeInstanceOf(Class);
     expect(error.code).toBe('ERR_INVALID_OPTION');
     expect(error.message).toMatch(message);
@@ -304,56 +299,52 @@ describe('weights', () => {
 describe('other options', () => {
   const method = () => {};
   const everyMethod = { compareAndAdd: method, compareAndAddBatch: method, nearest: method, size: method };
-  const refused = [
-    ['null', null, TypeError, 'options must be an object, got null'],
-    ['an array', [], TypeError, 'options must be an object, got array'],
+  const other = 'must have 384 dimensions, those of an embedding, got 3';
+
+  test.each([
+    ['null', null, TypeError, ' must be an object, got null'],
+    ['an array', [], TypeError, ' must be an object, got array'],
     [
       'a cache of other dimensions',
       { memory: new VectorCache({ dimensions: 3 }) },
       RangeError,
-      'options.memory must have 384 dimensions, those of an embedding, got 3',
-    ],
-    ['another embedder', { embedder: 'openai' }, RangeError, "options.embedder must be 'default' or null"],
-    [
-      'a store of another novelty',
-      { memory: { ...everyMethod, novelty: 'half' } },
-      RangeError,
-      "options.memory.novelty must be 'prefix', 'lexical' or 'full'",
-    ],
-    [
-      'a store of words without their method',
-      { memory: { ...everyMethod, novelty: 'lexical' } },
-      TypeError,
-      'options.memory.nearestTraces must be a function',
+      `.memory ${other}`,
     ],
     [
       'a memory of other dimensions',
       { memory: new TraceMemory({ novelty: 'full', dimensions: 3 }) },
       RangeError,
-      'options.memory must have 384 dimensions, those of an embedding, got 3',
+      `.memory ${other}`,
+    ],
+    ['another embedder', { embedder: 'openai' }, RangeError, ".embedder must be 'default' or null"],
+    [
+      'a store of another novelty',
+      { memory: { ...everyMethod, novelty: 'half' } },
+      RangeError,
+      ".memory.novelty must be 'prefix', 'lexical' or 'full'",
+    ],
+    [
+      'a store of words without their method',
+      { memory: { ...everyMethod, novelty: 'lexical' } },
+      TypeError,
+      '.memory.nearestTraces must be a function',
     ],
     [
       'unknown options',
       { novlety: 'full' },
       TypeError,
-      'options.novlety is not an option of this call; its options are embedder, fallback, memory, weights',
+      '.novlety is not an option of this call; its options are embedder, fallback, memory, weights',
     ],
     [
       'an option that throws',
-      throwingProxy({}, 'thrown', 'memory'),
+      throwingProxy({}, 'no', 'memory'),
       TypeError,
-      'options.memory could not be read: it threw',
+      '.memory could not be read: it threw',
     ],
-  ];
-  test.each(refused)('%s are refused', (_, options, Class, message) => {
-    let error;
-    try {
-      new Scorer(options);
-    } catch (thrown) {
-      error = thrown;
-    }
+  ])('%s are refused', (_, options, Class, message) => {
+    const error = thrownBy(() => new Scorer(options));
     expect(error).toBeInstanceOf(Class);
-    expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message });
+    expect(error).toMatchObject({ code: 'ERR_INVALID_OPTION', message: `options${message}` });
   });
 
   test.each([
@@ -386,33 +377,24 @@ describe('other options', () => {
     ],
     [
       'a proxy that does not tell its options',
-      new Proxy(
-        {},
-        {
-          ownKeys: () => {
-            throw new Error('thrown');
-          },
-        },
-      ),
+      new Proxy({}, { ownKeys: () => hostile.toString() }),
       'options could not be read: it threw',
     ],
   ])('calls reject for %s', async (_, options, message) => {
     const scorer = new Scorer();
-    const calls = [
-      () => scorer.explain(makeTrace(), options),
-      () => scorer.evaluateValues([makeTrace()], options),
-    ];
     // To the functions of the package a number is no options: see below.
     const modules = typeof options === 'number' ? [] : [kp, scoring];
-    for (const { explain = kp.explain, evaluateValues } of modules) {
-      calls.push(() => explain(makeTrace(), options));
-      calls.push(() => evaluateValues([makeTrace()], options));
-    }
-    calls.push(() => scorer.evaluateValue(makeTrace(), options));
-    calls.push(() => scorer.flush(options));
-    calls.push(() => new kp.Embedder().embed('text', options));
-    calls.push(() => new kp.Embedder().embedBatch(['text'], options));
-    for (const { evaluateValue } of modules) calls.push(() => evaluateValue(makeTrace(), options));
+    const calls = [
+      () => scorer.explain(makeTrace(), options),
+      () => scorer.flush(options),
+      () => new kp.Embedder().embed('text', options),
+      () => new kp.Embedder().embedBatch(['text'], options),
+      ...[scorer, ...modules].flatMap((each) => [
+        () => each.evaluateValue(makeTrace(), options),
+        () => each.evaluateValues([makeTrace()], options),
+      ]),
+    ];
+    if (modules.length > 0) calls.push(() => kp.explain(makeTrace(), options));
     for (const call of calls) {
       const error = await call().catch((reason) => reason);
       expect(error).toBeInstanceOf(TypeError);

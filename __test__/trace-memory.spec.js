@@ -11,6 +11,7 @@ const { TraceMemory, VectorCache } = require('..');
 const { OracleMemory, countsOf, digestOf } = require('./oracle/novelty.js');
 const { readTraces, sharedTraces } = require('./support/paths.js');
 const { scratchDirectory } = require('./support/scratch.js');
+const { rejectionOf } = require('./support/refusals.js');
 const { makeTrace } = require('./support/make-trace.js');
 
 const scratch = scratchDirectory('traces');
@@ -54,12 +55,6 @@ const trace = fc
 const vector = fc
   .array(fc.integer({ min: -9, max: 9 }), { minLength: 5, maxLength: 5 })
   .map((v) => [...v, 10]);
-
-const rejectionOf = (promise) =>
-  promise.then(
-    () => Promise.reject(new Error('it was fulfilled')),
-    (error) => error,
-  );
 
 describe('the measure', () => {
   test('is that of the reference', async () => {

@@ -9,6 +9,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const fc = require('fast-check');
 
 const { VectorCache } = require('..');
+const { rejectionOf } = require('./support/refusals.js');
 const { LARGE } = require('./support/large-cache.js');
 const { run, runForResult } = require('./support/run-script.js');
 const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
@@ -16,12 +17,6 @@ const { cacheFileIn, scratchDirectory } = require('./support/scratch.js');
 const scratch = scratchDirectory('files');
 
 const newFile = () => cacheFileIn(scratch);
-
-const rejectionOf = (promise) =>
-  promise.then(
-    () => Promise.reject(new Error('it was fulfilled')),
-    (error) => error,
-  );
 
 const boundsOf = ({ maxElements, dimensions, ttlMs, model, size }) => ({
   maxElements,

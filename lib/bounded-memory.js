@@ -4,14 +4,15 @@
 
 const path = require('node:path');
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { callAddon } = require('./calls/addon.js');
+const { cancellable } = require('./calls/cancel.js');
 const { inRange, invalidOption, oneOf, readCallOptions } = require('./calls/options.js');
 const { embedderStatus } = require('./embedder.js');
-const { codeOf, codedError, fromAddon, localError } = require('./calls/errors.js');
-const native = require('./loader.js').addon;
+const { codeOf, codedError, localError } = require('./calls/errors.js');
 const { describe } = require('./calls/reading.js');
 
 /**
+ * @import { CallOptions } from '../index.js'
  * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
  */
 
@@ -48,33 +49,11 @@ const LOAD_OPTIONS = {
 async function loadMemory(Class, file, options, check) {
   const resolved = readPath(file);
   const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
-  throwIfAborted(signal);
-  const call = signal && new native.NativeCall();
-  const load = async () => {
-    const loaded = await fromAddon(() => Class.load(resolved, maxElements, ttlMs, call));
-    // The embedder is not loaded for a call that nobody waits for.
-    throwIfAborted(signal);
-    if (model === 'check') await requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
-    return loaded;
-  };
-  return cancellable(load, call, signal);
-}
-
-/**
- * Writes a native memory to a file, as it is at the call.
- *
- * @param {{ snapshot(): NativeSnapshot }} memory
- * @param {unknown} file
- * @param {unknown} options
- */
-async function saveMemory(memory, file, options) {
-  const resolved = readPath(file);
-  const { signal } = readCallOptions(options);
-  throwIfAborted(signal);
-  const snapshot = fromAddon(() => memory.snapshot());
-  const call = signal && new native.NativeCall();
-  // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
-  await cancellable(() => fromAddon(() => snapshot.save(resolved, call)), call, signal);
+  const loaded = await callAddon(signal, (call) => Class.load(resolved, maxElements, ttlMs, call));
+  const comparing = () => requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
+  // The embedder is not loaded for a call that nobody waits for.
+  if (model === 'check') await cancellable(comparing, signal);
+  return loaded;
 }
 
 /**
@@ -103,6 +82,85 @@ async function requireModel(file, held, check) {
   }
 }
 
+/**
+ * What a memory in the addon has, whatever it holds.
+ *
+ * @typedef {object} NativeMemory
+ * @property {number} size
+ * @property {import('./binding.js').NativeBounds} bounds
+ * @property {NativeModelIdentity | null} model
+ * @property {() => void} evictExpired
+ * @property {() => void} clear
+ * @property {() => NativeSnapshot} snapshot
+ */
+
+/** A bounded first-in-first-out memory of vectors or of traces. */
+class BoundedMemory {
+  #native;
+
+  /** @param {() => NativeMemory} native the one in the addon, which is asked for at every call */
+  constructor(native) {
+    this.#native = native;
+  }
+
+  /** How many vectors or traces the memory holds; expired ones do not count. */
+  get size() {
+    return this.#native().size;
+  }
+
+  /** How many of them are kept. */
+  get maxElements() {
+    return this.#native().bounds.maxElements;
+  }
+
+  /** How many milliseconds each lives; `Infinity` for ever. */
+  get ttlMs() {
+    return this.#native().bounds.ttlMs;
+  }
+
+  /**
+   * The model that the vectors or embeddings come from, if that is known.
+   *
+   * @returns {{ model: string, dtype: string } | null}
+   */
+  get model() {
+    const identity = this.#native().model;
+    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
+  }
+
+  /**
+   * Returns what expired ones take of memory. They no longer count anyway.
+   *
+   * @returns {void}
+   */
+  evictExpired() {
+    this.#native().evictExpired();
+  }
+
+  /**
+   * Removes every vector or trace, and forgets the model.
+   *
+   * @returns {void}
+   */
+  clear() {
+    this.#native().clear();
+  }
+
+  /**
+   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
+   *
+   * @param {string} file
+   * @param {CallOptions} [options]
+   * @returns {Promise<void>}
+   */
+  async save(file, options) {
+    const resolved = readPath(file);
+    const { signal } = readCallOptions(options);
+    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
+    await callAddon(signal, (call) => this.#native().snapshot().save(resolved, call));
+  }
+}
+
 /** @param {unknown} file */
 function readPath(file) {
   if (typeof file !== 'string') {
@@ -113,4 +171,4 @@ function readPath(file) {
   return path.resolve(file);
 }
 
-module.exports = { COUNT, OPTIONS, loadMemory, saveMemory };
+module.exports = { BoundedMemory, COUNT, OPTIONS, loadMemory };

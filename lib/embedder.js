@@ -4,7 +4,8 @@
 
 const { isMainThread } = require('node:worker_threads');
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { callAddon } = require('./calls/addon.js');
+const { cancellable } = require('./calls/cancel.js');
 const { ofType, readCallOptions } = require('./calls/options.js');
 const { readEmbedderOptions, resolveOptions } = require('./embedder-options.js');
 const { DIMENSIONS } = require('./embedding.js');
@@ -13,7 +14,7 @@ const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
-/** @import { AbortSignalLike, BatchOptions, CallOptions, EmbedderOptions, EmbedderStatus } from '../index.js' */
+/** @import { BatchOptions, CallOptions, EmbedderOptions, EmbedderStatus } from '../index.js' */
 
 let configured = false;
 
@@ -93,7 +94,7 @@ class Embedder {
   async embed(text, options) {
     const { signal } = readCallOptions(options);
     const checked = readText(text, 'text');
-    throwIfAborted(signal);
+    signal?.throwIfAborted();
     return embed(checked, signal);
   }
 
@@ -108,35 +109,46 @@ class Embedder {
     const { signal, onProgress } = readCallOptions(options, { onProgress: ofType('function') });
     if (!isArray(texts)) throw invalidText('texts must be an array');
     const total = readLength(texts, 'texts', 'ERR_INVALID_TEXT');
+    /** @type {string[]} */
     const checked = [];
     for (let index = 0; index < total; index++) {
       const path = `texts[${index}]`;
       checked.push(readText(readFrom(texts, index, path, 'ERR_INVALID_TEXT'), path));
     }
-    throwIfAborted(signal);
-    /** @type {Float32Array[]} */
-    const embeddings = [];
-    /** @type {Array<Promise<Float32Array>>} */
-    const inFlight = [];
-    const takeFirst = async () => {
-      const embedding = /** @type {Float32Array} */ (await inFlight.shift());
-      // Those in flight may all be embedded by now, so nothing else would tell.
-      throwIfAborted(signal);
-      embeddings.push(embedding);
-      onProgress?.({ done: embeddings.length, total });
-    };
-    for (const text of checked) {
-      if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
-      throwIfAborted(signal);
-      const embedding = embed(text, signal);
-      // It may be looked at later.
-      embedding.catch(() => {});
-      inFlight.push(embedding);
-    }
-    while (inFlight.length > 0) await takeFirst();
-    throwIfAborted(signal);
-    return embeddings;
+    return cancellable(() => embedAll(checked, signal, onProgress), signal);
   }
+}
+
+/**
+ * Embeds texts, several at a time.
+ *
+ * @param {string[]} texts
+ * @param {AbortSignal | undefined} signal
+ * @param {((progress: import('../index.js').BatchProgress) => void) | undefined} onProgress
+ */
+async function embedAll(texts, signal, onProgress) {
+  /** @type {Float32Array[]} */
+  const embeddings = [];
+  /** @type {Array<Promise<Float32Array>>} */
+  const inFlight = [];
+  const takeFirst = async () => {
+    const embedding = /** @type {Float32Array} */ (await inFlight.shift());
+    // Those in flight may all be embedded by now, so nothing else would tell.
+    signal?.throwIfAborted();
+    embeddings.push(embedding);
+    onProgress?.({ done: embeddings.length, total: texts.length });
+  };
+  for (const text of texts) {
+    if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
+    signal?.throwIfAborted();
+    const embedding = embed(text, signal);
+    // It may be looked at later.
+    embedding.catch(() => {});
+    inFlight.push(embedding);
+  }
+  while (inFlight.length > 0) await takeFirst();
+  signal?.throwIfAborted();
+  return embeddings;
 }
 
 /**
@@ -161,15 +173,13 @@ function invalidText(message) {
  * Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
  *
  * @param {string} text
- * @param {AbortSignalLike} [signal]
+ * @param {AbortSignal} [signal]
  * @returns {Promise<Float32Array>}
  */
 async function embed(text, signal) {
   ensureConfigured();
-  const call = signal && new native.NativeCall();
-  const begin = () => fromAddon(() => native.embed(text, call));
   // A copy, so that the array is of the caller's realm.
-  return new Float32Array(await cancellable(begin, call, signal));
+  return new Float32Array(await callAddon(signal, (call) => native.embed(text, call)));
 }
 
 /** Emits one warning per process if the embedder is broken. */

@@ -3,7 +3,7 @@
 const { setImmediate } = require('node:timers/promises');
 const { isMap } = require('node:util').types;
 
-const { cancellable, throwIfAborted, untilAborted } = require('./calls/abort.js');
+const { cancellable } = require('./calls/cancel.js');
 const {
   invalidOption,
   ofType,
@@ -27,7 +27,7 @@ const { TraceMemory, isTraceMemory, nativeOfTraces } = require('./trace-memory.j
 const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /**
- * @import { AbortSignalLike, BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyMethod, NoveltyStore, ReadonlyReasoningTrace,
+ * @import { BatchOptions, BatchProgress, CallOptions, ExplainOptions, NoveltyMethod, NoveltyStore, ReadonlyReasoningTrace,
  *   ScoreBreakdown, ScorerOptions } from '../index.js'
  * @import { Scorer as PublicScorer, TraceMemory as PublicMemory, VectorCache as PublicCache } from '../index.js'
  * @import { EmbeddedTrace, NativeBatch, NativeBreakdown, NativeCall, NativeProfile, NativeScorer } from './binding.js'
@@ -39,7 +39,7 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
  * @typedef {object} Batch
  * @property {readonly unknown[]} traces
  * @property {number} length
- * @property {AbortSignalLike | undefined} signal
+ * @property {AbortSignal | undefined} signal
  * @property {((progress: BatchProgress) => void) | undefined} onProgress
  */
 
@@ -151,11 +151,11 @@ class Scorer {
    */
   async flush(options) {
     const { signal } = readCallOptions(options);
-    throwIfAborted(signal);
+    signal?.throwIfAborted();
     const store = this.#store;
     const others =
       store === undefined ? this.#native.afterOthers() : this.#native.leavePlace(this.#native.takePlace());
-    if (others !== undefined) await untilAborted(others, signal);
+    if (others !== undefined) await cancellable(() => others, signal);
     // All calls before this one are settled, so the store's missed batches include theirs.
     await store?.flush(signal);
   }
@@ -173,13 +173,13 @@ class Scorer {
       throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
     }
     const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
-    throwIfAborted(signal);
+    signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
     const evaluate = () => this.#evaluateBatch({ traces, length, signal, onProgress }, call);
     const store = this.#store;
     try {
-      return await cancellable(store ? () => this.#inPlace(evaluate) : evaluate, call, signal);
+      return await cancellable(store ? () => this.#inPlace(evaluate) : evaluate, signal, () => cancel(call));
     } finally {
       tellWarning();
     }
@@ -223,7 +223,7 @@ class Scorer {
       const score = /** @type {number} */ (await inFlight.shift());
       calls.shift();
       // If all in flight are scored by now, no rejection would tell of the abort.
-      throwIfAborted(signal);
+      signal?.throwIfAborted();
       scores.push(score);
       onProgress?.({ done: scores.length, total: length });
     };
@@ -231,7 +231,7 @@ class Scorer {
       for (let index = 0; index < length && failure === undefined; index++) {
         if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
         if (index % BREATH === BREATH - 1) await setImmediate();
-        throwIfAborted(signal);
+        signal?.throwIfAborted();
         try {
           const call = this.#store && new native.NativeCall();
           const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
@@ -261,7 +261,7 @@ class Scorer {
    * @param {NativeBatch} batch
    * @param {unknown} trace
    * @param {NativeCall | undefined} call for a store
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @returns {number | Promise<number>}
    */
   #evaluateOfBatch(batch, trace, call, signal) {
@@ -273,19 +273,19 @@ class Scorer {
    * Makes a call with `ask`, and gives its reply.
    *
    * @template T
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @param {(call: NativeCall | undefined) => T | Promise<T>} ask
    * @returns {Promise<T>}
    */
   async #settle(signal, ask) {
-    throwIfAborted(signal);
+    signal?.throwIfAborted();
     if (this.#embeds) ensureConfigured();
     const call = signal && new native.NativeCall();
     const store = this.#store;
     /** @returns {T | Promise<T>} */
     const begin = () =>
       store === undefined ? fromAddon(() => this.#inTurn(() => ask(call))) : this.#inPlace(() => ask(call));
-    const result = await cancellable(begin, call, signal);
+    const result = await cancellable(begin, signal, () => cancel(call));
     tellWarning();
     return result;
   }
@@ -326,6 +326,8 @@ class Scorer {
     }
   }
 }
+
+const cancel = (/** @type {NativeCall | undefined} */ call) => call?.cancel() === true;
 
 const scoreOf = (/** @type {Found} */ { score }) => score;
 

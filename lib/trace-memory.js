@@ -1,10 +1,10 @@
 'use strict';
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { callAddon } = require('./calls/addon.js');
 const { invalidOption, oneOf, readCallOptions, readOptions, requireNumber } = require('./calls/options.js');
-const { COUNT, OPTIONS, loadMemory, saveMemory } = require('./bounded-memory.js');
+const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
-const { codedError, fromAddon, localError } = require('./calls/errors.js');
+const { codedError, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
 const native = require('./loader.js').addon;
 const { requireReceiver } = require('./calls/receiver.js');
@@ -45,7 +45,7 @@ let nativeOfTraces;
  *
  * @implements {Public}
  */
-class TraceMemory {
+class TraceMemory extends BoundedMemory {
   /** @type {NativeTraceMemory} */
   #native;
 
@@ -66,6 +66,7 @@ class TraceMemory {
    * @param {TraceMemoryOptions} [options]
    */
   constructor(options = {}) {
+    super(() => this.#native);
     const {
       novelty = 'lexical',
       maxElements = DEFAULT_MAX_ELEMENTS,
@@ -177,21 +178,6 @@ class TraceMemory {
     return entries(this.#native, start, end);
   }
 
-  /** How many traces are remembered; expired ones do not count. */
-  get size() {
-    return this.#native.size;
-  }
-
-  /** How many traces are kept. */
-  get maxElements() {
-    return this.#native.bounds.maxElements;
-  }
-
-  /** How many milliseconds a trace lives; `Infinity` for ever. */
-  get ttlMs() {
-    return this.#native.bounds.ttlMs;
-  }
-
   /**
    * What traces are compared by.
    *
@@ -199,16 +185,6 @@ class TraceMemory {
    */
   get novelty() {
     return /** @type {'lexical' | 'full'} */ (this.#native.method);
-  }
-
-  /**
-   * The model that the embeddings come from, if that is known.
-   *
-   * @returns {{ model: string, dtype: string } | null}
-   */
-  get model() {
-    const identity = this.#native.model;
-    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
   /** What `fromHandle` takes in another thread. */
@@ -225,35 +201,6 @@ class TraceMemory {
   [custom](depth, options) {
     const { size, maxElements, ttlMs, novelty, model } = this;
     return inspectAs('TraceMemory', { size, maxElements, ttlMs, novelty, model }, depth, options);
-  }
-
-  /**
-   * Returns the memory of expired traces, which no longer count anyway.
-   *
-   * @returns {void}
-   */
-  evictExpired() {
-    this.#native.evictExpired();
-  }
-
-  /**
-   * Forgets every trace, and the model.
-   *
-   * @returns {void}
-   */
-  clear() {
-    this.#native.clear();
-  }
-
-  /**
-   * Writes the memory to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
-   *
-   * @param {string} file
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
-  async save(file, options) {
-    await saveMemory(this.#native, file, options);
   }
 
   /**
@@ -280,9 +227,7 @@ class TraceMemory {
    */
   async #call(options, begin) {
     const { vector, signal } = readTraceOptions(options, this.#native);
-    throwIfAborted(signal);
-    const call = signal && new native.NativeCall();
-    return cancellable(() => fromAddon(() => begin(vector, call)), call, signal);
+    return callAddon(signal, (call) => begin(vector, call));
   }
 }
 

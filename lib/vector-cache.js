@@ -3,7 +3,7 @@
 const { isFloat32Array, isFloat64Array, isSharedArrayBuffer } = require('node:util').types;
 
 const { readOptions, requireNumber } = require('./calls/options.js');
-const { COUNT, OPTIONS, loadMemory, saveMemory } = require('./bounded-memory.js');
+const { BoundedMemory, COUNT, OPTIONS, loadMemory } = require('./bounded-memory.js');
 const { DIMENSIONS } = require('./embedding.js');
 const { codedError, localError } = require('./calls/errors.js');
 const { custom, inspectAs } = require('./inspect.js');
@@ -37,7 +37,7 @@ let nativeOf;
  *
  * @implements {Public}
  */
-class VectorCache {
+class VectorCache extends BoundedMemory {
   /** @type {NativeVectorCache} */
   #native;
   #dimensions;
@@ -60,6 +60,7 @@ class VectorCache {
    * @param {VectorCacheOptions} [options]
    */
   constructor(options = {}) {
+    super(() => this.#native);
     const {
       maxElements = DEFAULT_MAX_ELEMENTS,
       dimensions = DIMENSIONS,
@@ -202,16 +203,6 @@ class VectorCache {
     return entries(this.#native, start, end);
   }
 
-  /** How many vectors the cache holds; expired ones do not count. */
-  get size() {
-    return this.#native.size;
-  }
-
-  /** How many vectors are kept. */
-  get maxElements() {
-    return this.#native.bounds.maxElements;
-  }
-
   /**
    * The length of every vector.
    *
@@ -219,21 +210,6 @@ class VectorCache {
    */
   get dimensions() {
     return this.#dimensions;
-  }
-
-  /** How many milliseconds a vector lives; `Infinity` for ever. */
-  get ttlMs() {
-    return this.#native.bounds.ttlMs;
-  }
-
-  /**
-   * The model that the vectors come from, if that is known.
-   *
-   * @returns {{ model: string, dtype: string } | null}
-   */
-  get model() {
-    const identity = this.#native.model;
-    return identity === null ? null : { model: identity.model, dtype: identity.dtype };
   }
 
   /**
@@ -249,35 +225,6 @@ class VectorCache {
   [custom](depth, options) {
     const { size, maxElements, dimensions, ttlMs, model, method } = this;
     return inspectAs('VectorCache', { size, maxElements, dimensions, ttlMs, model, method }, depth, options);
-  }
-
-  /**
-   * Returns the memory of expired vectors, which no longer count anyway.
-   *
-   * @returns {void}
-   */
-  evictExpired() {
-    this.#native.evictExpired();
-  }
-
-  /**
-   * Removes every vector, and forgets the model.
-   *
-   * @returns {void}
-   */
-  clear() {
-    this.#native.clear();
-  }
-
-  /**
-   * Writes the cache to a file, in the safetensors format, as it is at the call. Rejects with `ERR_MEMORY_IO`.
-   *
-   * @param {string} file
-   * @param {CallOptions} [options]
-   * @returns {Promise<void>}
-   */
-  async save(file, options) {
-    await saveMemory(this.#native, file, options);
   }
 }
 
@@ -360,7 +307,7 @@ function toFloatArray(value, name, dimensions) {
  *
  * @param {unknown} list
  * @param {string} name
- * @param {string} code
+ * @param {import('./calls/errors.js').Code} code
  */
 function readCount(list, name, code) {
   if (list === null || typeof list !== 'object') {

@@ -130,7 +130,7 @@ async function bundle() {
     plugins: [changedEmnapi],
   };
   /** @type {import('esbuild').BuildOptions} */
-  const node = { ...common, platform: 'node', target: 'node18', format: 'cjs', logLevel: 'warning' };
+  const node = { ...common, platform: 'node', target: 'node20', format: 'cjs', logLevel: 'warning' };
   await build({
     ...node,
     entryPoints: ['wasm/node.mjs'],

@@ -1,7 +1,7 @@
 // `npm run test:install`: packs the packages, installs them into empty projects as users do, and looks at what works
 // there and how the rest fails. Nothing but the packages themselves can be reached meanwhile.
 //
-//   npm run test:install -- --only 'pnpm.*Node 18'     some of the cases, by a regular expression
+//   npm run test:install -- --only 'pnpm.*Node 20'     some of the cases, by a regular expression
 
 import { spawnSync } from 'node:child_process';
 

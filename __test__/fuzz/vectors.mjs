@@ -42,14 +42,13 @@ const holders = {
   'memory that was resized': (components) => {
     const buffer = new ArrayBuffer(components.length * 8, { maxByteLength: components.length * 16 });
     const array = new Float64Array(buffer);
-    // Without `resize` (Node.js 18) it is an ordinary array.
-    buffer.resize?.(components.length * 4);
+    buffer.resize(components.length * 4);
     return array;
   },
   'shared memory that grew': (components) => {
     const buffer = new SharedArrayBuffer(components.length * 8, { maxByteLength: components.length * 16 });
     const array = new Float64Array(buffer);
-    buffer.grow?.(components.length * 16);
+    buffer.grow(components.length * 16);
     return array;
   },
   'a subclass that lies': (components) => {

@@ -8,6 +8,8 @@ const pg = require('pg');
 
 const { MIGRATE_LOCK } = require('../../lib/store/postgres/migration.js');
 const { PostgresVectorStore } = require('../../postgres.js');
+const { throwingGetter } = require('../support/hostile.js');
+const { thrownBy } = require('../support/refusals.js');
 const {
   MODEL,
   describeWithPostgres,
@@ -40,22 +42,10 @@ describe('options', () => {
     ['too wide a search', { pool, index: 'hnsw', efSearch: 1001 }, RangeError],
     ['sweeps without a pause', { pool, sweepIntervalMs: 0 }, RangeError],
     ['an unknown option', { pool, timeout: 1 }, TypeError],
-    [
-      'a getter that throws',
-      {
-        get pool() {
-          throw new Error('no');
-        },
-      },
-      TypeError,
-    ],
-  ])('%s', (_, options, Class, part = 'options') => {
-    let error;
-    try {
-      new PostgresVectorStore(options);
-    } catch (thrown) {
-      error = thrown;
-    }
+    ['a getter that throws', throwingGetter({}, 'pool', new Error('no')), TypeError],
+  ])('new PostgresVectorStore refuses %s', (...row) => {
+    const [, options, Class, part = 'options'] = row;
+    const error = thrownBy(() => new PostgresVectorStore(options));
     expect(error).toBeInstanceOf(Class);
     expect(error.code).toBe('ERR_INVALID_OPTION');
     expect(error.message).toContain(part);
@@ -352,18 +342,8 @@ describeWithPostgres('migrate', () => {
       ['sequence', 'CREATE SEQUENCE #', '#', 'a sequence'],
       ['index', 'CREATE TABLE o# (n integer); CREATE INDEX # ON o# (n)', '#', 'an index'],
       ['type', 'CREATE TYPE # AS (number integer)', '#', 'a type with the columns number'],
-      [
-        'table with the name of our second one',
-        'CREATE TABLE #_meta (key text)',
-        '#_meta',
-        'the columns key',
-      ],
-      [
-        'view with the name of our second one',
-        'CREATE VIEW #_meta AS SELECT 1 AS id, 3 AS version',
-        '#_meta',
-        'a view',
-      ],
+      ['table with our second name', 'CREATE TABLE #_meta (key text)', '#_meta', 'the columns key'],
+      ['view with our second name', 'CREATE VIEW #_meta AS SELECT 1 AS id, 3 AS version', '#_meta', 'a view'],
       [
         'table beside one that looks like our second one',
         'CREATE TABLE #_meta (id integer, version integer); CREATE TABLE # (n integer)',

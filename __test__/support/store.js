@@ -4,6 +4,7 @@
 
 const { PostgresTraceStore, PostgresVectorStore } = require('../../postgres.js');
 const { startPostgres, unavailable } = require('./postgres.js');
+const { rejectionOf } = require('./refusals.js');
 const { clusteredVector, randomVector } = require('./vectors.js');
 
 const reason = unavailable();
@@ -58,14 +59,12 @@ function useServer(options) {
 
 const entry = (id, ...vectors) => ({ id, vectors, model: MODEL });
 
-/** What a promise rejects with. */
-async function rejection(promise) {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('it did not reject');
-}
-
-module.exports = { MODEL, clusteredVector, describeWithPostgres, entry, randomVector, rejection, useServer };
+module.exports = {
+  MODEL,
+  clusteredVector,
+  describeWithPostgres,
+  entry,
+  randomVector,
+  rejection: rejectionOf,
+  useServer,
+};

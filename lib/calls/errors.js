@@ -1,6 +1,12 @@
 'use strict';
 
-/** @typedef {Error & { code: string }} CodedError */
+/**
+ * A code that callers see, or that of a cancelled call, whose caller gets the reason of its signal.
+ *
+ * @typedef {import('../../index.js').ErrorCode | 'ERR_ABORTED'} Code
+ */
+
+/** @typedef {Error & { code: Code }} CodedError */
 
 /** @typedef {typeof Error | typeof RangeError | typeof TypeError} ErrorClass */
 
@@ -11,7 +17,7 @@ const classes = { Error, RangeError, TypeError };
  * Makes an error with a stable code.
  *
  * @param {ErrorClass} Class
- * @param {string} code
+ * @param {Code} code
  * @param {string} message
  * @param {unknown} [cause]
  * @returns {CodedError}
@@ -30,8 +36,8 @@ function codedError(Class, code, message, cause) {
 function localError(thrown) {
   const error = /** @type {Partial<CodedError> | null | undefined} */ (thrown);
   // The code under which napi reports a panic that it has caught.
-  if (error?.code === 'GenericFailure') {
-    return codedError(Error, 'ERR_INTERNAL', `internal error: ${error.message}; please report it`);
+  if (codeOf(error) === 'GenericFailure') {
+    return codedError(Error, 'ERR_INTERNAL', `internal error: ${error?.message}; please report it`);
   }
   if (thrown instanceof Error || !Object.hasOwn(classes, error?.name ?? '')) return thrown;
   const { name, code, message, cause } = /** @type {CodedError} */ (error);

@@ -2,6 +2,7 @@
 
 // The options of a call: each is read once and checked, and none is ignored.
 
+const { follow } = require('./cancel.js');
 const { codedError } = require('./errors.js');
 const { describe, isArray, readFrom } = require('./reading.js');
 
@@ -59,23 +60,23 @@ function readOptions(options, readers, path = 'options') {
  * @template {Record<string, OptionReader<any>>} [Readers={}]
  * @param {unknown} options
  * @param {Readers} [readers]
- * @returns {OptionsRead<Readers> & { signal?: AbortSignalLike }}
+ * @returns {OptionsRead<Readers> & { signal?: AbortSignal }}
  */
 function readCallOptions(options, readers) {
   if (options === undefined) return /** @type {OptionsRead<Readers>} */ ({});
   const read = readOptions(options, { signal: readSignal, ...readers });
-  return /** @type {OptionsRead<Readers> & { signal?: AbortSignalLike }} */ (read);
+  return /** @type {OptionsRead<Readers> & { signal?: AbortSignal }} */ (read);
 }
 
 /**
  * The option `signal`. As for `fetch`, null means no signal.
  *
- * @type {OptionReader<AbortSignalLike | undefined>}
+ * @type {OptionReader<AbortSignal | undefined>}
  */
 function readSignal(value, path) {
   if (value === null) return undefined;
   if (!isAbortSignal(value)) throw invalidOption(TypeError, `${path} must be an AbortSignal`);
-  return value;
+  return follow(value);
 }
 
 /**

@@ -2,6 +2,8 @@
 
 // Reading what callers pass: getters and proxies may throw.
 
+/** @import { Code } from './errors.js' */
+
 const { codedError } = require('./errors.js');
 
 /**
@@ -10,7 +12,7 @@ const { codedError } = require('./errors.js');
  * @param {object} object
  * @param {PropertyKey} key
  * @param {string} path how messages name the property
- * @param {string} code of the error
+ * @param {Code} code of the error
  * @returns {unknown}
  */
 function readFrom(object, key, path, code) {
@@ -40,7 +42,7 @@ function isArray(value) {
  *
  * @param {object} list
  * @param {string} path
- * @param {string} code
+ * @param {Code} code
  */
 function readLength(list, path, code) {
   const length = readFrom(list, 'length', `${path}.length`, code);

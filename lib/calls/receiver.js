@@ -4,13 +4,16 @@ const { codedError } = require('./errors.js');
 
 /**
  * Has the methods of a class throw `ERR_INVALID_THIS`, or reject with it if they are async, when they are called on anything but an object
- * of the class, as after `const { add } = cache`. The error of the engine would name a private field.
+ * of the class, as after `const { add } = cache`. The error of the engine would name a private field. Methods of a base class are the
+ * class's own then.
  *
  * @param {Function} Class
  * @param {(value: unknown) => boolean} isOwn whether a value is an object of the class
  */
 function requireReceiver(Class, isOwn) {
-  for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(Class.prototype))) {
+  const inherited = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(Class).prototype ?? {});
+  const descriptors = { ...inherited, ...Object.getOwnPropertyDescriptors(Class.prototype) };
+  for (const [name, descriptor] of Object.entries(descriptors)) {
     const method = descriptor.value;
     if (typeof method !== 'function' || name === 'constructor') continue;
     const isAsync = method.constructor.name === 'AsyncFunction';

@@ -4,12 +4,12 @@
 
 const { invalidOption, ofType, readCallOptions, readOptions } = require('../calls/options.js');
 
-/** @import { AbortSignalLike, PrivacyLevel } from '../../index.js' */
+/** @import { PrivacyLevel } from '../../index.js' */
 
 /**
  * What the addon is told, and the signal.
  *
- * @typedef {{ identifiers: boolean, strict: boolean, signal?: AbortSignalLike }} Settings
+ * @typedef {{ identifiers: boolean, strict: boolean, signal?: AbortSignal }} Settings
  */
 
 /** The first is the one that is taken if none is named. */

@@ -2,7 +2,7 @@
 
 // Cleaning a text.
 
-const { cancellable, throwIfAborted } = require('../calls/abort.js');
+const { callAddon } = require('../calls/addon.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { describe } = require('../calls/reading.js');
 const native = require('../loader.js').addon;
@@ -56,9 +56,7 @@ async function cleanPiiAsync(text, level) {
  * @returns {Promise<T>}
  */
 async function onAnotherThread(clean, given, { identifiers, strict, signal }) {
-  throwIfAborted(signal);
-  const call = signal && new native.NativeCall();
-  return cancellable(() => fromAddon(() => clean(given, identifiers, strict, call)), call, signal);
+  return callAddon(signal, (call) => clean(given, identifiers, strict, call));
 }
 
 /**

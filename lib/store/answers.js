@@ -2,7 +2,7 @@
 
 // Reads and checks the answers of a store, which may be anyone's code.
 
-const { untilAborted } = require('../calls/abort.js');
+const { cancellable } = require('../calls/cancel.js');
 const { codedError } = require('../calls/errors.js');
 const { isArray, readFrom } = require('../calls/reading.js');
 
@@ -34,16 +34,18 @@ async function lookIn(store, entry, signal) {
   const { vectors, model, method } = entry;
   if (entry.words !== undefined) {
     const nearest = /** @type {NonNullable<NoveltyStore['nearestTraces']>} */ (store.nearestTraces);
-    const similar = await untilAborted((async () => nearest.call(store, entry, 1, { signal }))(), signal);
+    const similar = await cancellable(() => nearest.call(store, entry, 1, { signal }), signal);
     if (!isArray(similar)) throw nonsense();
     return [readSimilarTrace(read(similar, 0) ?? null, method)];
   }
   /** @type {NoveltyComparison} */
   const comparison = [];
   for (const vector of vectors) {
-    const looking = (async () =>
-      store.nearest(vector, 1, /** @type {VectorModel} */ (model), { signal, method }))();
-    const neighbours = await untilAborted(looking, signal);
+    const identity = /** @type {VectorModel} */ (model);
+    const neighbours = await cancellable(
+      () => store.nearest(vector, 1, identity, { signal, method }),
+      signal,
+    );
     if (!isArray(neighbours)) throw nonsense();
     comparison.push(readNeighbour(read(neighbours, 0) ?? null));
   }

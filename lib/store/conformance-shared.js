@@ -7,7 +7,7 @@ const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 /**
- * @import { NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
  * @import { ConformanceLimits, ConformanceOptions } from '../../conformance.js'
  */
 
@@ -29,6 +29,9 @@ const { setTimeout: sleep } = require('node:timers/promises');
  * @typedef {object} Kind
  * @property {(id: string | null, seed: number) => NoveltyEntry} entryOf an entry, the same for the same seed, and hardly
  * like one of another seed
+ * @property {string} method of the entries, and `other`, one that does not compare with it
+ * @property {string} other
+ * @property {(whole: NoveltyEntry) => unknown[]} malformed entries that are like a whole one but for what is wrong with them
  * @property {(store: Store, entry: NoveltyEntry, count: number, call?: { signal?: AbortSignal }) => Promise<StoredNeighbour[]>} nearest
  */
 
@@ -46,7 +49,84 @@ const TOLERANCE = 1e-6;
  * @param {ConformanceOptions<Store>} options
  * @param {Kind<Store>} kind
  */
-function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, { entryOf, nearest }) {
+function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kind) {
+  const { entryOf, nearest, method, other, malformed } = kind;
+
+  /**
+   * Expects that an entry is refused with a code: alone, in a batch and as a question.
+   *
+   * @param {Store} store
+   * @param {NoveltyEntry} entry
+   * @param {string} code
+   */
+  const assertRefused = async (store, entry, code) => {
+    await assert.rejects(store.compareAndAdd(entry), { code });
+    await assert.rejects(store.compareAndAddBatch([entryOf('whole', 3), entry]), { code });
+    await assert.rejects(async () => nearest(store, entry, 1), { code });
+  };
+
+  add('an empty store resembles nothing', async (store) => {
+    assert.equal(await store.size(), 0);
+    assert.deepEqual(await nearest(store, entryOf('a', 1), 3), []);
+    assert.deepEqual(await store.compareAndAddBatch([]), []);
+    assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
+    assert.equal(await store.size(), 1);
+  });
+
+  add('an entry may be changed after the call', async (store) => {
+    const entry = entryOf('a', 1);
+    entry.vectors = entry.vectors.map((vector) => vector.slice());
+    const adding = store.compareAndAdd(entry);
+    entry.words?.fill(0);
+    for (const vector of entry.vectors) vector.fill(0);
+    await adding;
+    const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
+    assert.equal(neighbour?.label, 'a');
+    assertNear(neighbour?.similarity, 1);
+  });
+
+  if (entryOf(null, 1).model !== null) {
+    add('entries of another model are refused', async (store) => {
+      await store.compareAndAdd(entryOf('a', 1));
+      for (const model of [
+        { ...MODEL, model: 'other' },
+        { ...MODEL, dtype: 'q8' },
+      ]) {
+        await assertRefused(store, { ...entryOf('b', 2), model }, 'ERR_STORE_OTHER_MODEL');
+      }
+      assert.equal(await store.size(), 1);
+    });
+  }
+
+  add('entries of another method are refused', async (store) => {
+    await store.compareAndAdd({ ...entryOf('a', 1), method });
+    await assertRefused(store, { ...entryOf('b', 2), method: other }, 'ERR_STORE_OTHER_METHOD');
+    assert.equal(await store.size(), 1);
+    // A method that is not known is compatible with every other.
+    await store.compareAndAdd({ ...entryOf('d', 4), method: undefined });
+    assert.equal((await nearest(store, { ...entryOf(null, 1), method: undefined }, 5)).length, 2);
+    assert.equal((await nearest(store, { ...entryOf(null, 1), method }, 5)).length, 2);
+  });
+
+  add('a malformed entry is refused, and the batch with it', async (store) => {
+    const whole = entryOf('whole', 1);
+    for (const broken of /** @type {NoveltyEntry[]} */ (malformed(whole))) {
+      await assert.rejects(store.compareAndAdd(broken), Error);
+      await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
+    }
+    assert.equal(await store.size(), 0);
+    assert.deepEqual(await store.compareAndAdd(whole), [null]);
+  });
+
+  add('an entry with a long id is stored with its batch, or neither is', async (store) => {
+    const long = entryOf('a'.repeat(1025), 1);
+    const isTaken = await store.compareAndAddBatch([entryOf('whole', 1), long]).then(
+      () => true,
+      () => false,
+    );
+    assert.equal(await store.size(), isTaken ? 2 : 0);
+  });
+
   add('labels come back as they are', async (store) => {
     const labels = [
       null,
@@ -108,9 +188,39 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, { e
       for (const comparisons of await Promise.all(made)) assert.deepEqual(comparisons, [[null]]);
       assert.equal(await store.size(), 1);
     });
+
+    add('a call that is made twice is stored once', async (store) => {
+      await store.compareAndAdd(entryOf('before', 1));
+      const batch = [entryOf('a', 2), entryOf('b', 3)];
+      const [call, single] = [randomUUID(), randomUUID()];
+      const first = await store.compareAndAddBatch(batch, { call });
+      await store.compareAndAdd(entryOf('between', 4));
+      assertSame(await store.compareAndAddBatch(batch, { call }), first);
+      assert.equal(await store.size(), 4);
+      const alone = await store.compareAndAdd(entryOf('c', 5), { call: single });
+      assertSame([await store.compareAndAdd(entryOf('c', 5), { call: single })], [alone]);
+      assert.equal(await store.size(), 5);
+      // The same entries under another call id count as new entries.
+      const [[again]] = await store.compareAndAddBatch(batch, { call: randomUUID() });
+      assert.equal(again?.label, 'a');
+      assert.equal(await store.size(), 7);
+    });
   }
 
   if (openAgain) {
+    add('a memory is shared by all who open it', async (store, again) => {
+      const other = await again();
+      await store.compareAndAdd({ ...entryOf('a', 1), method });
+      const [found] = await other.compareAndAdd(entryOf('b', 1));
+      assert.equal(found?.label, 'a');
+      assertNear(found?.similarity, 1);
+      assert.equal(await store.size(), 2);
+      const entry = entryOf('c', 2);
+      await assertRefused(other, { ...entry, method: kind.other }, 'ERR_STORE_OTHER_METHOD');
+      if (entry.model === null) return;
+      await assertRefused(other, { ...entry, model: { ...MODEL, dtype: 'q8' } }, 'ERR_STORE_OTHER_MODEL');
+    });
+
     add('of entries that are the same and come at once from several, one is new', async (store, again) => {
       const stores = [store, await again(), await again(), await again()];
       for (let round = 0; round < 24; round++) {
@@ -149,4 +259,31 @@ function assertNear(found, expected) {
   assert.ok(isNear, `a similarity of ${found} instead of ${expected}`);
 }
 
-module.exports = { MODEL, TOLERANCE, addSharedTests, assertNear };
+/**
+ * Expects the answer of before.
+ *
+ * @param {NoveltyComparison[]} found
+ * @param {NoveltyComparison[]} expected
+ */
+function assertSame(found, expected) {
+  const labels = (/** @type {NoveltyComparison[]} */ all) =>
+    all.map((each) => each.map((neighbour) => neighbour?.label));
+  assert.deepEqual(labels(found), labels(expected));
+  for (const [index, comparison] of found.entries()) {
+    for (const [nth, neighbour] of comparison.entries()) {
+      if (neighbour !== null) assertNear(neighbour.similarity, expected[index][nth]?.similarity);
+    }
+  }
+}
+
+/**
+ * @param {readonly number[] | Float32Array} a
+ * @param {readonly number[] | Float32Array} b
+ */
+function dot(a, b) {
+  let sum = 0;
+  for (let at = 0; at < a.length; at++) sum += a[at] * b[at];
+  return sum;
+}
+
+module.exports = { MODEL, TOLERANCE, addSharedTests, assertNear, dot };

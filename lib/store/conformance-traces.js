@@ -3,9 +3,8 @@
 // What a store of traces must do: one that serves `novelty: 'lexical'` or `'full'`. Nothing here loads the addon.
 
 const assert = require('node:assert/strict');
-const { randomUUID } = require('node:crypto');
 
-const { MODEL, addSharedTests, assertNear } = require('./conformance-shared.js');
+const { MODEL, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
 
 /**
  * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
@@ -33,7 +32,7 @@ const INEXACTNESS = 0.03;
  * @param {(seed: number) => Float32Array} vectorOf a vector of length 1, the same for the same seed
  */
 function addTraceTests(add, options, vectorOf) {
-  const { novelty, openAgain, limits = {}, isExact = true, knowsCalls = false } = options;
+  const { novelty, limits = {}, isExact = true } = options;
 
   /**
    * A trace of its own, with some words that others have too.
@@ -65,18 +64,25 @@ function addTraceTests(add, options, vectorOf) {
     );
   };
 
-  addSharedTests(add, options, { entryOf, nearest });
+  /** @param {NoveltyEntry} whole */
+  const malformed = (whole) => {
+    const words = /** @type {Uint8Array} */ (whole.words);
+    const { words: _, ...without } = whole;
+    return [
+      ...[null, 7, without, { ...whole, id: 7 }, { ...whole, vectors: undefined }],
+      { ...whole, vectors: novelty === 'full' ? [] : [vectorOf(1)] },
+      { ...whole, words: words.subarray(1) },
+      { ...whole, words: 'words' },
+      // The same word twice, and more words than a trace has.
+      { ...whole, words: Buffer.concat([words.subarray(0, 10), words.subarray(0, 10)]) },
+      { ...whole, words: bytesOf(Array.from({ length: 481 }, (_, index) => wordOf(BigInt(index + 1), 1))) },
+    ];
+  };
+
+  addSharedTests(add, options, { entryOf, nearest, method: novelty, other: 'prefix', malformed });
 
   add('it says how it compares', async (store) => {
     assert.equal(store.novelty, novelty);
-  });
-
-  add('an empty store resembles nothing', async (store) => {
-    assert.equal(await store.size(), 0);
-    assert.deepEqual(await nearest(store, entryOf('a', 1), 3), []);
-    assert.deepEqual(await store.compareAndAddBatch([]), []);
-    assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
-    assert.equal(await store.size(), 1);
   });
 
   add('a trace is compared with those before it', async (store) => {
@@ -162,94 +168,6 @@ function addTraceTests(add, options, vectorOf) {
     assert.equal(second?.label, 'a');
     assertNear(second?.similarity, 1);
   });
-
-  add('an entry may be changed after the call', async (store) => {
-    const entry = entryOf('a', 1);
-    entry.vectors = entry.vectors.map((vector) => vector.slice());
-    const adding = store.compareAndAdd(entry);
-    entry.words?.fill(0);
-    for (const vector of entry.vectors) vector.fill(0);
-    await adding;
-    const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
-    assertNear(neighbour?.similarity, 1);
-  });
-
-  add('entries of another method are refused', async (store) => {
-    await store.compareAndAdd(entryOf('a', 1));
-    const other = { ...entryOf('b', 2), method: 'prefix' };
-    const refused = { code: 'ERR_STORE_OTHER_METHOD' };
-    await assert.rejects(store.compareAndAdd(other), refused);
-    await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), refused);
-    await assert.rejects(async () => nearest(store, other, 1), refused);
-    assert.equal(await store.size(), 1);
-    await store.compareAndAdd({ ...entryOf('d', 4), method: undefined });
-    assert.equal(await store.size(), 2);
-  });
-
-  if (novelty === 'full') {
-    add('entries of another model are refused', async (store) => {
-      await store.compareAndAdd(entryOf('a', 1));
-      const refused = { code: 'ERR_STORE_OTHER_MODEL' };
-      for (const model of [
-        { ...MODEL, model: 'other' },
-        { ...MODEL, dtype: 'q8' },
-      ]) {
-        const other = { ...entryOf('b', 2), model };
-        await assert.rejects(store.compareAndAdd(other), refused);
-        await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), refused);
-        await assert.rejects(async () => nearest(store, other, 1), refused);
-      }
-      assert.equal(await store.size(), 1);
-    });
-  }
-
-  add('a malformed entry is refused, and the batch with it', async (store) => {
-    const whole = entryOf('whole', 1);
-    const words = /** @type {Uint8Array} */ (whole.words);
-    const { words: _, ...without } = whole;
-    const wrong = [
-      ...[null, 7, without, { ...whole, id: 7 }, { ...whole, vectors: undefined }],
-      { ...whole, vectors: novelty === 'full' ? [] : [vectorOf(1)] },
-      { ...whole, words: words.subarray(1) },
-      { ...whole, words: 'words' },
-      // The same word twice, and more words than a trace has.
-      { ...whole, words: Buffer.concat([words.subarray(0, 10), words.subarray(0, 10)]) },
-      { ...whole, words: bytesOf(Array.from({ length: 481 }, (_, index) => wordOf(BigInt(index + 1), 1))) },
-    ];
-    for (const broken of /** @type {NoveltyEntry[]} */ (/** @type {unknown} */ (wrong))) {
-      await assert.rejects(store.compareAndAdd(broken), Error);
-      await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
-    }
-    assert.equal(await store.size(), 0);
-    assert.deepEqual(await store.compareAndAdd(whole), [null]);
-  });
-
-  if (knowsCalls) {
-    add('a call that is made twice is stored once', async (store) => {
-      await store.compareAndAdd(entryOf('before', 1));
-      const batch = [entryOf('a', 2), entryOf('b', 3)];
-      const call = randomUUID();
-      const first = await store.compareAndAddBatch(batch, { call });
-      await store.compareAndAdd(entryOf('between', 4));
-      assert.deepEqual(await store.compareAndAddBatch(batch, { call }), first);
-      assert.equal(await store.size(), 4);
-      // The same entries under another call id count as new entries.
-      const [[again]] = await store.compareAndAddBatch(batch, { call: randomUUID() });
-      assert.equal(again?.label, 'a');
-      assert.equal(await store.size(), 6);
-    });
-  }
-
-  if (openAgain) {
-    add('a memory is shared by all who open it', async (store, again) => {
-      const other = await again();
-      await store.compareAndAdd(entryOf('a', 1));
-      const [found] = await other.compareAndAdd(entryOf('b', 1));
-      assert.equal(found?.label, 'a');
-      assertNear(found?.similarity, 1);
-      assert.equal(await store.size(), 2);
-    });
-  }
 
   if (limits.maxElements) {
     add(
@@ -380,16 +298,6 @@ function projection(rows) {
 function cosine(a, b) {
   const norms = Math.sqrt(dot(a, a) * dot(b, b));
   return norms === 0 ? 0 : dot(a, b) / norms;
-}
-
-/**
- * @param {readonly number[]} a
- * @param {readonly number[]} b
- */
-function dot(a, b) {
-  let sum = 0;
-  for (let at = 0; at < a.length; at++) sum += a[at] * b[at];
-  return sum;
 }
 
 /**

@@ -3,18 +3,17 @@
 // What a novelty store must do, whatever it is made of. Nothing here loads the addon.
 
 const assert = require('node:assert/strict');
-const { randomUUID } = require('node:crypto');
 
 const { requireOptions } = require('../calls/options.js');
 const { DIMENSIONS } = require('../embedding.js');
-const { MODEL, TOLERANCE, addSharedTests, assertNear } = require('./conformance-shared.js');
+const { MODEL, TOLERANCE, addSharedTests, assertNear, dot } = require('./conformance-shared.js');
 const { addTraceTests } = require('./conformance-traces.js');
 
 const OPTIONS = [
   ...['createStore', 'destroyStore', 'isExact', 'knowsCalls', 'limits', 'novelty', 'openAgain', 'test'],
 ];
 /**
- * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour } from '../../index.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../index.js'
  * @import { ConformanceLimits, ConformanceOptions, ConformanceTest } from '../../conformance.js'
  */
 
@@ -28,7 +27,7 @@ const OPTIONS = [
 function noveltyStoreConformance(options) {
   requireOptions(options, OPTIONS);
   const { createStore, destroyStore = () => {}, openAgain, limits = {}, test } = options;
-  const { isExact = true, knowsCalls = false, novelty = 'prefix' } = options;
+  const { isExact = true, novelty = 'prefix' } = options;
   /** @type {ConformanceTest[]} */
   const tests = [];
 
@@ -64,15 +63,9 @@ function noveltyStoreConformance(options) {
   function addVectorTests() {
     addSharedTests(add, options, {
       entryOf,
-      nearest: (store, { vectors: [vector] }, count, call) => store.nearest(vector, count, MODEL, call),
-    });
-
-    add('an empty store resembles nothing', async (store) => {
-      assert.equal(await store.size(), 0);
-      assert.deepEqual(await store.nearest(vectorOf(1), 3, MODEL), []);
-      assert.deepEqual(await store.compareAndAddBatch([]), []);
-      assert.deepEqual(await store.compareAndAdd(entryOf('a', 1, 2)), [null, null]);
-      assert.equal(await store.size(), 2);
+      nearest: (store, { vectors: [vector], model, method }, count, call) =>
+        store.nearest(vector, count, /** @type {VectorModel} */ (model), { ...call, method }),
+      ...{ method: 'prefix', other: 'full', malformed },
     });
 
     add('an entry is compared with those before it', async (store) => {
@@ -149,48 +142,6 @@ function noveltyStoreConformance(options) {
       assert.equal(await store.size(), 3);
     });
 
-    add('a vector may be changed after the call', async (store) => {
-      const vector = vectorOf(1).slice();
-      const adding = store.compareAndAdd({ id: 'a', vectors: [vector], model: MODEL });
-      vector.fill(0);
-      await adding;
-      const [neighbour] = await store.compareAndAdd(entryOf('b', 1));
-      assertNeighbour(neighbour, 'a', 1);
-    });
-
-    add('vectors of another model are refused', async (store) => {
-      await store.compareAndAdd(entryOf('a', 1));
-      for (const other of [
-        { ...MODEL, model: 'other' },
-        { ...MODEL, dtype: 'q8' },
-      ]) {
-        const entry = { ...entryOf('b', 2), model: other };
-        await assert.rejects(store.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
-        await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), entry]), {
-          code: 'ERR_STORE_OTHER_MODEL',
-        });
-        await assert.rejects(store.nearest(vectorOf(1), 1, other), { code: 'ERR_STORE_OTHER_MODEL' });
-      }
-      assert.equal(await store.size(), 1);
-    });
-
-    add('vectors of another method are refused', async (store) => {
-      await store.compareAndAdd({ ...entryOf('a', 1), method: 'prefix' });
-      const other = { ...entryOf('b', 2), method: 'full' };
-      await assert.rejects(store.compareAndAdd(other), { code: 'ERR_STORE_OTHER_METHOD' });
-      await assert.rejects(store.compareAndAddBatch([entryOf('c', 3), other]), {
-        code: 'ERR_STORE_OTHER_METHOD',
-      });
-      await assert.rejects(store.nearest(vectorOf(1), 1, MODEL, { method: 'full' }), {
-        code: 'ERR_STORE_OTHER_METHOD',
-      });
-      assert.equal(await store.size(), 1);
-      // A method that is not known is compatible with every other.
-      await store.compareAndAdd(entryOf('d', 4));
-      assert.equal((await store.nearest(vectorOf(1), 5, MODEL)).length, 2);
-      assert.equal((await store.nearest(vectorOf(1), 5, MODEL, { method: 'prefix' })).length, 2);
-    });
-
     add('the first method that is known is the one that a store is of', async (store) => {
       await store.compareAndAdd(entryOf('a', 1));
       // A query does not bind the store to its model.
@@ -218,24 +169,6 @@ function noveltyStoreConformance(options) {
       assert.deepEqual(await store.compareAndAdd(other), [null]);
     });
 
-    add('a malformed entry is refused, and the batch with it', async (store) => {
-      const whole = entryOf('whole', 1);
-      const { vectors, ...without } = whole;
-      const wrong = [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
-      for (const broken of /** @type {NoveltyEntry[]} */ (/** @type {unknown} */ (wrong))) {
-        await assert.rejects(store.compareAndAdd(broken), Error);
-        await assert.rejects(store.compareAndAddBatch([whole, broken]), Error);
-      }
-      assert.equal(await store.size(), 0);
-      // The store may take the entry or refuse it, but only together with the rest of its batch.
-      const long = { ...whole, id: 'a'.repeat(1025) };
-      const isTaken = await store.compareAndAddBatch([whole, long]).then(
-        () => true,
-        () => false,
-      );
-      assert.equal(await store.size(), isTaken ? 2 : 0);
-    });
-
     add('a malformed vector is refused, and the batch with it', async (store) => {
       const broken = [
         new Float32Array(DIMENSIONS - 1).fill(0.05),
@@ -250,38 +183,6 @@ function noveltyStoreConformance(options) {
       assert.equal(await store.size(), 0);
       assert.deepEqual(await store.compareAndAdd(entryOf('a', 1)), [null]);
     });
-
-    if (knowsCalls) {
-      add('a call that is made twice is stored once', async (store) => {
-        await store.compareAndAdd(entryOf('before', 1));
-        const batch = [entryOf('a', 2, 3), entryOf('b', 2)];
-        const [call, other] = [randomUUID(), randomUUID()];
-        const first = await store.compareAndAddBatch(batch, { call });
-        await store.compareAndAdd(entryOf('between', 4));
-        assertComparisons(await store.compareAndAddBatch(batch, { call }), first, isExact);
-        assert.equal(await store.size(), 5);
-        const single = await store.compareAndAdd(entryOf('c', 5), { call: other });
-        assertComparisons([await store.compareAndAdd(entryOf('c', 5), { call: other })], [single], isExact);
-        assert.equal(await store.size(), 6);
-        // The same entries under another call id count as new entries.
-        assertNeighbour((await store.compareAndAddBatch(batch, { call: randomUUID() }))[0][1], 'a', 1);
-        assert.equal(await store.size(), 9);
-      });
-    }
-
-    if (openAgain) {
-      add('a memory is shared by all who open it', async (store, again) => {
-        const other = await again();
-        await store.compareAndAdd(entryOf('a', 1));
-        assertNeighbour((await other.compareAndAdd(entryOf('b', 1)))[0], 'a', 1);
-        assert.equal(await store.size(), 2);
-        const entry = { ...entryOf('c', 1), model: { ...MODEL, dtype: 'q8' } };
-        await assert.rejects(other.compareAndAdd(entry), { code: 'ERR_STORE_OTHER_MODEL' });
-        await store.compareAndAdd({ ...entryOf('d', 2), method: 'prefix' });
-        const full = { ...entryOf('e', 3), method: 'full' };
-        await assert.rejects(other.compareAndAdd(full), { code: 'ERR_STORE_OTHER_METHOD' });
-      });
-    }
 
     if (limits.maxElements) {
       add(
@@ -427,14 +328,10 @@ function unit(vector) {
   return vector.map((component) => component / length);
 }
 
-/**
- * @param {Float32Array} a
- * @param {Float32Array} b
- */
-function dot(a, b) {
-  let sum = 0;
-  for (let index = 0; index < a.length; index++) sum += a[index] * b[index];
-  return sum;
+/** @param {NoveltyEntry} whole */
+function malformed(whole) {
+  const { vectors: _, ...without } = whole;
+  return [null, 7, without, { ...whole, id: 7 }, { ...whole, model: null }];
 }
 
 /**

@@ -189,7 +189,7 @@ function readModel(identity, path) {
  *
  * @param {unknown} method
  * @param {string} path
- * @param {string} code of the error
+ * @param {import('../calls/errors.js').Code} code of the error
  */
 function readMethod(method, path, code) {
   return method === undefined || method === null ? undefined : requireName(method, path, code);
@@ -201,7 +201,7 @@ const MAX_NAME_BYTES = 1024;
 /**
  * @param {unknown} value
  * @param {string} path
- * @param {string} code
+ * @param {import('../calls/errors.js').Code} code
  */
 function requireName(value, path, code) {
   if (typeof value !== 'string') throw codedError(TypeError, code, `${path} must be a string`);

@@ -5,14 +5,14 @@
 
 const { setImmediate } = require('node:timers/promises');
 
-const { cancellable, isAborted, throwIfAborted, untilAborted, withOwnSignal } = require('../calls/abort.js');
+const { cancellable } = require('../calls/cancel.js');
 const { codedError } = require('../calls/errors.js');
 const { lookIn, nearer, readComparisons } = require('./answers.js');
 const { isPassing, isRefusal, isStored, typed, warn } = require('./failures.js');
 const { LocalStore, addEntries, requireComparable } = require('./local.js');
 
 /**
- * @import { AbortSignalLike, NoveltyComparison, NoveltyEntry, NoveltyStore, TraceMemory, VectorCache } from '../../index.js'
+ * @import { NoveltyComparison, NoveltyEntry, NoveltyStore, TraceMemory, VectorCache } from '../../index.js'
  * @import { NativeCall } from '../binding.js'
  */
 
@@ -111,37 +111,40 @@ class StoreWithFallback {
    * @param {NoveltyEntry} entry
    * @param {boolean} remember
    * @param {NativeCall | undefined} call
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @returns {Answer | Promise<Answer>}
    */
   ask(entry, remember, call, signal) {
-    throwIfAborted(signal);
-    const ask = (/** @type {AbortSignal | undefined} */ own) => {
+    signal?.throwIfAborted();
+    // A store is handed the signal of what is only asked.
+    const handed = remember ? undefined : signal;
+    const ask = () => {
       /** @type {Promise<Answer>} */
       const answer = new Promise((resolve, reject) => {
-        this.#questions.push({ entry, remember, call, signal: own, resolve, reject });
+        this.#questions.push({ entry, remember, call, signal: handed, resolve, reject });
       });
       this.#work();
       return answer;
     };
-    // A store is handed the signal of what is only asked.
-    const begin = () => (remember ? ask(undefined) : withOwnSignal(signal, ask));
-    return cancellable(begin, call, signal);
+    return cancellable(ask, signal, () => call?.cancel() === true);
   }
 
   /**
    * Resolves when the store has all that it has missed. Rejects when the store does not take that now, or when some of it was dropped.
    *
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @returns {Promise<void>}
    */
-  flush(signal) {
-    /** @type {Promise<void>} */
-    const flushed = new Promise((resolve, reject) => {
-      this.#flushes.push({ resolve, reject, refusal: undefined });
-    });
-    this.#work();
-    return untilAborted(flushed, signal);
+  async flush(signal) {
+    const flush = () => {
+      /** @type {Promise<void>} */
+      const flushed = new Promise((resolve, reject) => {
+        this.#flushes.push({ resolve, reject, refusal: undefined });
+      });
+      this.#work();
+      return flushed;
+    };
+    return cancellable(flush, signal);
   }
 
   async #work() {
@@ -180,9 +183,7 @@ class StoreWithFallback {
     return this.#questions.splice(0, count).filter(({ call, signal, reject }) => {
       // An entry that is remembered cannot be cancelled once it is sent, because the store may have it. A question that adds
       // nothing can be aborted until it is answered.
-      const isWanted = remember
-        ? call === undefined || call.complete()
-        : signal === undefined || !isAborted(signal);
+      const isWanted = remember ? call === undefined || call.complete() : signal?.aborted !== true;
       // The caller has its rejection already; this one lets the calls that come later go on.
       if (!isWanted) reject(codedError(Error, 'ERR_ABORTED', 'the call was cancelled'));
       return isWanted;
@@ -311,7 +312,7 @@ class StoreWithFallback {
         const own = this.#missed.length > 0 ? await lookIn(local, entry) : comparison;
         return { comparison: nearer(comparison, own), isLocal: false };
       } catch (error) {
-        throwIfAborted(signal);
+        signal?.throwIfAborted();
         if (isRefusal(error)) this.#tellRefusal(error);
         else this.#leaveAlone(error);
       }

@@ -1,10 +1,9 @@
 'use strict';
 
-const { cancellable, throwIfAborted } = require('../calls/abort.js');
+const { callAddon } = require('../calls/addon.js');
 const { ofType, readCallOptions, requireNumber } = require('../calls/options.js');
 const { codedError, fromAddon } = require('../calls/errors.js');
 const { custom, inspectAs } = require('../inspect.js');
-const native = require('../loader.js').addon;
 const { requireReceiver } = require('../calls/receiver.js');
 const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('./entry.js');
 const { packed } = require('./packed.js');
@@ -12,7 +11,7 @@ const { isTraceMemory, nativeOfTraces } = require('../trace-memory.js');
 const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
 
 /**
- * @import { AbortSignalLike, AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore,
+ * @import { AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyMethod, NoveltyStore,
  *   StoredNeighbour, TraceMemory, VectorModel } from '../../index.js'
  * @import { VectorCache as VectorCacheInterface } from '../../index.js'
  * @import { NativeCall, NativeSimilarTrace, NativeTraceMemory, NativeVectorCache } from '../binding.js'
@@ -167,11 +166,11 @@ class LocalStore {
 
   /**
    * @param {NoveltyEntry[]} entries
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @returns {Promise<NoveltyComparison[]>}
    */
   async #compareAndAdd(entries, signal) {
-    throwIfAborted(signal);
+    signal?.throwIfAborted();
     if (entries.length === 0) return [];
     const { model, method } = originOf(entries);
     if (this.#traces !== null) {
@@ -199,7 +198,7 @@ class LocalStore {
    * until the work begins.
    *
    * @template T
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @param {(cache: NativeVectorCache, call: NativeCall | undefined) => Promise<T>} begin
    * @returns {Promise<T>}
    */
@@ -212,7 +211,7 @@ class LocalStore {
    * As `#ask`, where traces are stored.
    *
    * @template T
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @param {(memory: NativeTraceMemory, call: NativeCall | undefined) => Promise<T>} begin
    * @returns {Promise<T>}
    */
@@ -224,14 +223,12 @@ class LocalStore {
 
 /**
  * @template T
- * @param {AbortSignalLike | undefined} signal
+ * @param {AbortSignal | undefined} signal
  * @param {(call: NativeCall | undefined) => Promise<T>} begin
- * @returns {T | Promise<T>}
+ * @returns {Promise<T>}
  */
 function askLater(signal, begin) {
-  throwIfAborted(signal);
-  const call = signal && new native.NativeCall();
-  return cancellable(() => asStore(fromAddon(() => begin(call))), call, signal);
+  return asStore(callAddon(signal, begin));
 }
 
 /** @param {string} message */
@@ -258,6 +255,12 @@ function packedEntries(entries) {
   return entries.map((entry) => ({ trace: packed(entry), label: entry.id ?? undefined }));
 }
 
+/** @type {Map<string, import('../calls/errors.js').Code>} */
+const STORE_CODES = new Map([
+  ['ERR_MEMORY_OTHER_MODEL', 'ERR_STORE_OTHER_MODEL'],
+  ['ERR_MEMORY_OTHER_METHOD', 'ERR_STORE_OTHER_METHOD'],
+]);
+
 /**
  * The reply of a cache, with the errors for another model or method under the codes that stores have for them.
  *
@@ -270,8 +273,8 @@ async function asStore(reply) {
     return await reply;
   } catch (thrown) {
     const error = /** @type {import('../calls/errors.js').CodedError} */ (thrown);
-    if (!/^ERR_MEMORY_OTHER_(MODEL|METHOD)$/.test(error.code)) throw error;
-    throw codedError(Error, error.code.replace('MEMORY', 'STORE'), error.message);
+    const code = STORE_CODES.get(error.code);
+    throw code === undefined ? error : codedError(Error, code, error.message);
   }
 }
 

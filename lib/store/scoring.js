@@ -5,7 +5,7 @@
 const { fromAddon } = require('../calls/errors.js');
 
 /**
- * @import { AbortSignalLike, ScoreBreakdown } from '../../index.js'
+ * @import { ScoreBreakdown } from '../../index.js'
  * @import { EmbeddedTrace, NativeBreakdown, NativeCall } from '../binding.js'
  */
 
@@ -30,7 +30,7 @@ const STORE_BASES = {
  * @param {() => Promise<EmbeddedTrace>} embed
  * @param {boolean} remember
  * @param {NativeCall | undefined} call
- * @param {AbortSignalLike | undefined} signal
+ * @param {AbortSignal | undefined} signal
  * @returns {Promise<Found>}
  */
 function explainByStore(store, embed, remember, call, signal) {
@@ -42,7 +42,7 @@ function explainByStore(store, embed, remember, call, signal) {
  * @param {Promise<EmbeddedTrace>} embedding
  * @param {boolean} remember
  * @param {NativeCall | undefined} call
- * @param {AbortSignalLike | undefined} signal
+ * @param {AbortSignal | undefined} signal
  * @returns {Promise<Found>}
  */
 async function score(store, embedding, remember, call, signal) {

@@ -2,12 +2,11 @@
 
 // One statement on a connection of a `pg` pool: within a time limit, cancellable, with errors that have our codes.
 
-const { isAborted, onAbort, reasonOf } = require('../../calls/abort.js');
+const { cancellable, onAbort } = require('../../calls/cancel.js');
 const { codedError } = require('../../calls/errors.js');
 const { RAISED } = require('./schema.js');
 
 /**
- * @import { AbortSignalLike } from '../../../index.js'
  * @import { PgClient, PgPool } from '../../../postgres.js'
  */
 
@@ -59,7 +58,7 @@ const TIME_UP = Symbol('time is up');
  *
  * @param {PgPool} pool
  * @param {Statement} statement
- * @param {{ deadline: number, signal?: AbortSignalLike }} limits `deadline` by `performance.now()`
+ * @param {{ deadline: number, signal?: AbortSignal }} limits `deadline` by `performance.now()`
  * @throws {StatementFailure} whose error is {@link TIME_UP}, the signal's reason, or the driver's error
  */
 async function runStatement(pool, { text, values, patienceFor, tag }, { deadline, signal }) {
@@ -90,19 +89,17 @@ function startTimer(deadline) {
 /**
  * @param {PgPool} pool
  * @param {Timer} timer
- * @param {AbortSignalLike} [signal]
+ * @param {AbortSignal} [signal]
  */
 async function connect(pool, timer, signal) {
-  const aborted = rejection(signal);
   const connecting = openConnection(pool);
   try {
-    return await Promise.race([connecting, timer.expired, aborted.promise]);
+    return await cancellable(() => Promise.race([connecting, timer.expired]), signal);
   } catch (error) {
     // The pool hands out this connection later all the same, so it is given back then.
     connecting.then((connection) => connection.release(), ignore);
-    throw error instanceof StatementFailure ? error : new StatementFailure(error, 'connect');
-  } finally {
-    aborted.forget();
+    if (error instanceof StatementFailure) throw error;
+    throw new StatementFailure(error, error === TIME_UP ? 'connect' : 'aborted');
   }
 }
 
@@ -131,46 +128,26 @@ function openConnection(pool) {
 }
 
 /**
- * A promise that rejects when the signal aborts.
- *
- * @param {AbortSignalLike | undefined} signal
- * @returns {{ promise: Promise<never>, forget: () => void }}
- */
-function rejection(signal) {
-  if (signal === undefined) return { promise: new Promise(ignore), forget: ignore };
-  let forget = ignore;
-  /** @type {Promise<never>} */
-  const promise = new Promise((_, reject) => {
-    const abort = () => reject(new StatementFailure(reasonOf(signal), 'aborted'));
-    if (isAborted(signal)) abort();
-    const stopListening = onAbort(signal, abort);
-    forget = () => void stopListening();
-  });
-  promise.catch(ignore);
-  return { promise, forget };
-}
-
-/**
  * @param {PgPool} pool
  * @param {Connection} connection
  * @param {{ text: string, values: unknown[], tag?: string }} statement
  * @param {Timer} timer
- * @param {AbortSignalLike} [signal]
+ * @param {AbortSignal} [signal]
  */
 async function query(pool, connection, { text, values, tag }, timer, signal) {
   /** @type {ReturnType<typeof cancel> | undefined} */
   let cancellation;
-  const forget =
-    signal === undefined
-      ? ignore
-      : onAbort(signal, () => {
-          if (tag !== undefined) cancellation = cancel(pool, tag);
-        });
+  let forget = ignore;
   const release = (/** @type {boolean} */ broken) => {
     forget();
     connection.release(broken);
   };
   try {
+    if (signal !== undefined) {
+      forget = onAbort(signal, () => {
+        if (tag !== undefined) cancellation = cancel(pool, tag);
+      });
+    }
     const config = { text, values, rowMode: /** @type {const} */ ('array'), types };
     const running = connection.client.query(config);
     // Its result no longer matters after the time limit.
@@ -184,10 +161,8 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
     if (error === TIME_UP) cancellation ??= tag === undefined ? undefined : cancel(pool, tag);
     else await cancellation?.withdraw();
     release(error === TIME_UP || isBroken(error));
-    const isCancelled = signal !== undefined && isAborted(signal) && sqlState(error) === CANCELLED;
-    throw isCancelled
-      ? new StatementFailure(reasonOf(signal), 'aborted')
-      : new StatementFailure(error, 'query');
+    const isCancelled = signal?.aborted && sqlState(error) === CANCELLED;
+    throw isCancelled ? new StatementFailure(signal.reason, 'aborted') : new StatementFailure(error, 'query');
   }
 }
 

@@ -4,7 +4,7 @@
 
 const { randomUUID } = require('node:crypto');
 
-const { isAborted, throwIfAborted } = require('../../calls/abort.js');
+const { cancellable } = require('../../calls/cancel.js');
 const { codedError } = require('../../calls/errors.js');
 const {
   inRange,
@@ -30,7 +30,7 @@ const {
 } = require('./statement.js');
 
 /**
- * @import { AbortSignalLike, CallOptions, NoveltyMethod } from '../../../index.js'
+ * @import { CallOptions, NoveltyMethod } from '../../../index.js'
  * @import { PgPool, PostgresStoreLimits } from '../../../postgres.js'
  */
 
@@ -198,7 +198,7 @@ class Table {
   /**
    * @param {string} text
    * @param {unknown[]} values
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    */
   ask(text, values, signal) {
     return this.run({ text, values, tag: newTag() }, signal);
@@ -209,11 +209,24 @@ class Table {
    * the connection was lost, as the idle ones of a pool are when the server restarts.
    *
    * @param {import('./statement.js').Statement} statement
-   * @param {AbortSignalLike | undefined} signal
+   * @param {AbortSignal | undefined} signal
    * @param {number} [deadline]
    */
   async run(statement, signal, deadline = this.deadline) {
-    throwIfAborted(signal);
+    // The statement decides by itself what an abort means; here it is only kept in sight between the attempts.
+    return cancellable(
+      () => this.#attempt(statement, signal, deadline),
+      signal,
+      () => false,
+    );
+  }
+
+  /**
+   * @param {import('./statement.js').Statement} statement
+   * @param {AbortSignal | undefined} signal
+   * @param {number} deadline
+   */
+  async #attempt(statement, signal, deadline) {
     this.#refuseClosed();
     let lost = 0;
     for (let conflicts = 0; ; ) {
@@ -223,7 +236,7 @@ class Table {
         if (!(failure instanceof StatementFailure)) throw failure;
         if (isConflict(failure)) {
           conflicts++;
-          throwIfAborted(signal);
+          signal?.throwIfAborted();
         } else if (isLost(failure)) {
           lost++;
           // The server may not have noticed the loss, and may still run the statement.
@@ -231,7 +244,7 @@ class Table {
           if (lost > 1) throw storeError(failure);
           await stopping;
           // The first attempt may have been carried out, so the call must not be reported as cancelled.
-          if (signal !== undefined && isAborted(signal)) throw storeError(failure);
+          if (signal?.aborted) throw storeError(failure);
         } else throw storeError(failure);
         const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
         if (performance.now() + pause >= deadline) throw storeError(failure);

@@ -5,7 +5,6 @@
 // A call takes three statements. The first reads the postings of some words of the trace, of which the addon finds candidates. The second
 // adds, and tells what others have added since. The third reads all of these, and the addon compares them exactly, away from the event loop.
 
-const { throwIfAborted } = require('../../calls/abort.js');
 const { codedError, localError } = require('../../calls/errors.js');
 const { DIMENSIONS } = require('../../embedding.js');
 const native = require('../../loader.js').addon;
@@ -14,7 +13,7 @@ const { called } = require('./schema.js');
 const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces-sql.js');
 
 /**
- * @import { AbortSignalLike, NoveltyEntry, StoredNeighbour } from '../../../index.js'
+ * @import { NoveltyEntry, StoredNeighbour } from '../../../index.js'
  * @import { NativeSimilarTrace, NativeSought, NativeTraceStatistics } from '../../binding.js'
  * @import { CalledNames } from './schema.js'
  */
@@ -44,7 +43,7 @@ const STALENESS = 1 / 32;
  * @callback Ask
  * @param {string} text
  * @param {unknown[]} values
- * @param {{ signal?: AbortSignalLike, deadline: number, patienceFor?: (remaining: number) => number }} options
+ * @param {{ signal?: AbortSignal, deadline: number, patienceFor?: (remaining: number) => number }} options
  * @returns {Promise<any[][]>} rows of texts and nulls
  */
 
@@ -107,7 +106,7 @@ class TraceTable {
    * Compares entries with all before them and adds them.
    *
    * @param {readonly NoveltyEntry[]} entries whose ids can be stored
-   * @param {{ call: string, signal: AbortSignalLike | undefined, deadline: number, patienceFor: (remaining: number) => number }} options
+   * @param {{ call: string, signal: AbortSignal | undefined, deadline: number, patienceFor: (remaining: number) => number }} options
    * @returns {Promise<Array<StoredNeighbour | null>>}
    */
   async compareAndAdd(entries, { call, signal, deadline, patienceFor }) {
@@ -120,7 +119,7 @@ class TraceTable {
       }
       const { seen, statistics, candidates } = view;
       const { entries: found, hashes, weights, draws } = (await this.#soughtOf(view, entries, traces)).found;
-      throwIfAborted(signal);
+      signal?.throwIfAborted();
       const [[kind, first], ...rest] = await this.#ask(
         `SELECT * FROM ${called(this.#names.add, PARAMETERS.add)}`,
         [
@@ -145,7 +144,7 @@ class TraceTable {
    *
    * @param {NoveltyEntry} entry
    * @param {number} count
-   * @param {{ signal: AbortSignalLike | undefined, deadline: number }} options
+   * @param {{ signal: AbortSignal | undefined, deadline: number }} options
    * @returns {Promise<StoredNeighbour[]>}
    */
   async nearest(entry, count, { signal, deadline }) {
@@ -176,7 +175,7 @@ class TraceTable {
    * @param {View} view
    * @param {number} first
    * @param {number} deadline
-   * @param {AbortSignalLike} [signal]
+   * @param {AbortSignal} [signal]
    */
   async #read(view, first, deadline, signal) {
     const { seen, candidates, known } = view;
@@ -207,7 +206,7 @@ class TraceTable {
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
-   * @param {{ call: string | null, count: number, signal: AbortSignalLike | undefined, deadline: number }} options
+   * @param {{ call: string | null, count: number, signal: AbortSignal | undefined, deadline: number }} options
    * @returns {Promise<View | View & { stored: number }>} `stored`: how many entries of the call are stored already
    */
   async #look(entries, traces, { call, count, signal, deadline }) {
@@ -264,7 +263,7 @@ class TraceTable {
    * Takes the statistics of the database, or makes some if these are too old and nobody else does.
    *
    * @param {any[]} summary the row that tells of them
-   * @param {{ signal: AbortSignalLike | undefined, deadline: number }} options
+   * @param {{ signal: AbortSignal | undefined, deadline: number }} options
    */
   async #follow([, position, , , data], { signal, deadline }) {
     if (data !== null) {

@@ -2,30 +2,19 @@
 
 // A novelty memory of vectors in PostgreSQL, shared by all who use its table. functions.js says how it compares and adds.
 
-const { randomUUID } = require('node:crypto');
-
-const { throwIfAborted } = require('../../calls/abort.js');
 const { inRange, ofType, oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
 const { requireReceiver } = require('../../calls/receiver.js');
 const { DIMENSIONS } = require('../../embedding.js');
-const { custom, inspectAs } = require('../../inspect.js');
-const { originOf, readEntries, readEntry, readMethod, readModel, readVector } = require('../entry.js');
+const { originOf, readMethod, readModel, readVector } = require('../entry.js');
 const { PARAMETERS } = require('./functions.js');
 const schema = require('./schema.js');
-const {
-  MAX_SQL_INTEGER,
-  Table,
-  newTag,
-  patienceFor,
-  readAddOptions,
-  readShared,
-  storable,
-} = require('./table.js');
+const { PostgresStore, isStore } = require('./store.js');
+const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = require('./table.js');
 
 /**
- * @import { AddOptions, CallOptions, NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour,
- *   VectorModel } from '../../../index.js'
- * @import { PostgresStoreLimits, PostgresVectorStoreOptions } from '../../../postgres.js'
+ * @import { NearestOptions, NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../../index.js'
+ * @import { PostgresVectorStoreOptions } from '../../../postgres.js'
+ * @import { Adding } from './store.js'
  */
 
 /** What is stored: embeddings, whose inner product is their cosine. */
@@ -43,16 +32,13 @@ const OPTIONS = {
  *
  * @implements {NoveltyStore}
  */
-class PostgresVectorStore {
+class PostgresVectorStore extends PostgresStore {
   #table;
   /** How widely the index is searched; null where every vector is looked at. */
   #efSearch;
 
   static {
-    requireReceiver(
-      PostgresVectorStore,
-      (value) => typeof value === 'object' && value !== null && #table in value,
-    );
+    requireReceiver(PostgresVectorStore, isStore);
   }
 
   /**
@@ -63,8 +49,10 @@ class PostgresVectorStore {
   constructor(options) {
     const { given, settings } = readShared(options, OPTIONS);
     const { index = 'exact', efSearch = 100 } = given;
+    const table = new Table({ ...settings, novelty: 'prefix', index });
+    super(table, KIND, (entries, adding) => this.#compareAndAdd(entries, adding));
     this.#efSearch = index === 'hnsw' ? efSearch : null;
-    this.#table = new Table({ ...settings, novelty: 'prefix', index });
+    this.#table = table;
   }
 
   /**
@@ -74,50 +62,6 @@ class PostgresVectorStore {
    */
   get novelty() {
     return 'prefix';
-  }
-
-  /** @type {import('../../inspect.js').Inspect} */
-  [custom](depth, options) {
-    return inspectAs('PostgresVectorStore', this.#table.shown, depth, options);
-  }
-
-  /**
-   * Makes what the store needs in the database, as far as it is not there. Rejects with `ERR_STORE_…`.
-   *
-   * @returns {Promise<void>}
-   */
-  async migrate() {
-    await this.#table.migrate();
-  }
-
-  /**
-   * Compares an entry with everything stored before it, and stores it, once even if the connection is lost. Rejects with `ERR_STORE_…`.
-   *
-   * @param {NoveltyEntry} entry
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison>}
-   */
-  async compareAndAdd(entry, options) {
-    const read = readAddOptions(options);
-    const [comparison] = await this.#compareAndAdd([readEntry(entry, 'entry', KIND)], read);
-    return comparison;
-  }
-
-  /**
-   * As one `compareAndAdd` after another, all or nothing, in one round trip.
-   *
-   * @param {readonly NoveltyEntry[]} entries
-   * @param {AddOptions} [options]
-   * @returns {Promise<NoveltyComparison[]>}
-   */
-  async compareAndAddBatch(entries, options) {
-    const { signal, call } = readAddOptions(options);
-    const read = readEntries(entries, KIND);
-    if (read.length === 0) {
-      throwIfAborted(signal);
-      return [];
-    }
-    return this.#compareAndAdd(read, { signal, call });
   }
 
   /**
@@ -150,50 +94,10 @@ class PostgresVectorStore {
   }
 
   /**
-   * How many of them count.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
-  async size(options) {
-    return this.#table.size(options);
-  }
-
-  /**
-   * Deletes what no longer counts, and returns how many that were.
-   *
-   * @param {CallOptions} [options]
-   * @returns {Promise<number>}
-   */
-  async sweep(options) {
-    return this.#table.sweep(options);
-  }
-
-  /**
-   * Changes the limits of the table, for all who share it, and returns all of them.
-   *
-   * @param {Partial<PostgresStoreLimits>} limits
-   * @param {CallOptions} [options]
-   * @returns {Promise<PostgresStoreLimits>}
-   */
-  async setLimits(limits, options) {
-    return this.#table.setLimits(limits, options);
-  }
-
-  /**
-   * Stops the sweeps; calls reject from now on. The pool is the caller's to end.
-   *
-   * @returns {void}
-   */
-  close() {
-    this.#table.close();
-  }
-
-  /**
    * @param {NoveltyEntry[]} entries
-   * @param {ReturnType<typeof readAddOptions>} options
+   * @param {Adding} adding
    */
-  async #compareAndAdd(entries, { signal, call = randomUUID() }) {
+  async #compareAndAdd(entries, { signal, call }) {
     const { method, ...origin } = originOf(entries);
     // Vectors are always of a model.
     const identity = /** @type {VectorModel} */ (origin.model);

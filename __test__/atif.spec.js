@@ -1,0 +1,367 @@
+'use strict';
+
+// toTraces of the Agent Trajectory Interchange Format, with sub-agents, and of what its own models make.
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const fc = require('fast-check');
+
+const { Scorer } = require('..');
+const { readTraces, root, sharedTraces } = require('./support/paths.js');
+const { folder, read, tracesOf } = require('./support/reading-traces.js');
+
+const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
+const trajectory = JSON.parse(fs.readFileSync(trajectoryFile, 'utf8'));
+
+const anyText = fc.stringMatching(/^[a-z]{1,8}( [a-z]{1,8})?$/);
+
+/** A trajectory, and the contents of the steps that it must become. */
+const anyTrajectory = fc
+  .array(
+    fc.oneof(
+      fc.record({ source: fc.constantFrom('system', 'user'), message: anyText }),
+      fc.record({
+        source: fc.constant('agent'),
+        message: fc.oneof(fc.constant(''), anyText),
+        reasoning: fc.option(anyText, { nil: undefined }),
+        calls: fc.array(
+          fc.record({ name: anyText, value: anyText, result: fc.option(anyText, { nil: undefined }) }),
+          { maxLength: 3 },
+        ),
+      }),
+    ),
+    { maxLength: 12 },
+  )
+  .map((turns) => {
+    let hasObjective = false;
+    const contents = [];
+    const steps = turns.map(({ source, message, reasoning, calls = [] }, at) => {
+      if (source === 'user') {
+        if (hasObjective) contents.push(message);
+        hasObjective = true;
+      }
+      if (source === 'agent') {
+        if (reasoning !== undefined) contents.push(reasoning);
+        if (message !== '') contents.push(message);
+        contents.push(...calls.map(({ name, value }) => `${name}\nvalue: ${value}`));
+        contents.push(...calls.flatMap(({ result }) => result ?? []));
+      }
+      const results = calls.flatMap(({ result }, call) =>
+        result === undefined ? [] : [{ source_call_id: `${at}.${call}`, content: result }],
+      );
+      return {
+        ...{ step_id: at + 1, source, message },
+        ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+        ...(calls.length === 0
+          ? {}
+          : {
+              tool_calls: calls.map(({ name, value }, call) => ({
+                tool_call_id: `${at}.${call}`,
+                function_name: name,
+                arguments: { value },
+              })),
+            }),
+        ...(results.length === 0 ? {} : { observation: { results } }),
+      };
+    });
+    return {
+      trajectory: { schema_version: 'ATIF-v1.4', agent: { name: 'a', version: '1' }, steps },
+      steps: contents,
+    };
+  })
+  .filter(({ trajectory, steps }) => steps.length > 0 && trajectory.steps.length > 0);
+
+describe('atif', () => {
+  test.each([
+    [{ verifier_result: { rewards: { reward: 0.25 } }, exception_info: { exception_type: 'X' } }, true, 0.25],
+    [{ verifier_result: { rewards: { tests: 0 } } }, false, 0],
+    [{ verifier_result: null, exception_info: { exception_type: 'AgentTimeoutError' } }, false, 0.5],
+  ])('takes the outcome from result.json: %j', async (result, success, confidence) => {
+    const directory = fs.mkdtempSync(path.join(require('node:os').tmpdir(), 'formats-'));
+    try {
+      fs.writeFileSync(path.join(directory, 'result.json'), JSON.stringify(result));
+      const [trace] = await tracesOf(trajectory, { file: path.join(directory, 'agent', 'trajectory.json') });
+      expect(trace).toMatchObject({ metadata: { success }, outcome: { confidence } });
+    } finally {
+      fs.rmSync(directory, { recursive: true });
+    }
+  });
+
+  describe('with sub-agents in files of their own', () => {
+    const step = (source, message, results) => ({
+      ...{ step_id: 1, source, message },
+      ...(results && { observation: { results } }),
+    });
+    const trajectoryOf = (id, references, rest) => ({
+      ...{
+        schema_version: 'ATIF-v1.8',
+        session_id: 'run',
+        trajectory_id: id,
+        agent: { name: 'a', version: '1' },
+      },
+      steps: [
+        step('user', `Do ${id}`),
+        step('agent', `${id} is done`, [{ content: 'ok', subagent_trajectory_ref: references }]),
+      ],
+      ...rest,
+    });
+    const to = (...paths) => paths.map((trajectory_path) => ({ trajectory_path, session_id: 'run' }));
+    let directory;
+    beforeAll(() => {
+      directory = fs.mkdtempSync(path.join(os.tmpdir(), 'formats-'));
+    });
+    afterAll(() => fs.rmSync(directory, { recursive: true }));
+    const write = (name, value) => {
+      const file = path.join(directory, name);
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      fs.writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value));
+      return file;
+    };
+    const idsOf = (results) =>
+      results.map(({ trace, error }) => error?.message ?? trace.metadata.imported.trajectory_id);
+
+    test('reads each once, also where they refer to each other, and none outside its folder', async () => {
+      const outside = write('outside.json', trajectoryOf('outside'));
+      const names = [
+        'one.json',
+        'below/two.json',
+        '../outside.json',
+        outside,
+        'link.json',
+        'linked/outside.json',
+      ];
+      const file = write(
+        'agent/trajectory.json',
+        trajectoryOf('main', to(...names, 'gone.json', 's3://b/x', '')),
+      );
+      write('agent/one.json', trajectoryOf('one', to('below/two.json', 'trajectory.json', 'one.json')));
+      write(
+        'agent/below/two.json',
+        `\ufeff${JSON.stringify(trajectoryOf('two', to('three.json', '../one.json')))}`,
+      );
+      write('agent/below/three.json', trajectoryOf('three', to('../../outside.json')));
+      write('result.json', { verifier_result: { rewards: { reward: 1 } } });
+      if (process.platform !== 'win32') {
+        fs.symlinkSync(outside, path.join(directory, 'agent', 'link.json'));
+        fs.symlinkSync(directory, path.join(directory, 'agent', 'linked'));
+      }
+      const found = await read(fs.createReadStream(file), { file });
+      expect(idsOf(found)).toEqual(['main', 'one', 'two', 'three']);
+      expect(found.map(({ known }) => known.success)).toEqual([true, false, false, false]);
+      expect(found[2].trace).toMatchObject({
+        metadata: { imported: { is_subagent: true, trajectory_path: 'below/two.json' } },
+        task: { objective: 'Do two' },
+      });
+      // Nobody knows which folder it is in.
+      expect(idsOf(await read(fs.createReadStream(file)))).toEqual(['main']);
+    });
+
+    test('takes one that is there already, and names one that is broken', async () => {
+      const embedded = { ...trajectoryOf('sub'), steps: [step('user', 'Do it'), step('agent', 'embedded')] };
+      const references = [{ trajectory_id: 'sub', trajectory_path: 'sub.json' }];
+      const broken = ['cut.json', 'chat.json', 'latin.json', 'steps.json', 'good.json'];
+      const main = trajectoryOf('main', [...references, ...to(...broken)], {
+        subagent_trajectories: [embedded],
+      });
+      const file = write('mixed/trajectory.json', main);
+      write('mixed/sub.json', trajectoryOf('other'));
+      write('mixed/cut.json', '{"schema_version":');
+      write('mixed/chat.json', '{"messages":[]}');
+      write('mixed/steps.json', { ...trajectoryOf('x'), steps: 1 });
+      write('mixed/good.json', trajectoryOf('good'));
+      fs.writeFileSync(path.join(directory, 'mixed', 'latin.json'), Buffer.from([0x22, 0xe9, 0x22]));
+      expect(idsOf(await read(fs.createReadStream(file), { file }))).toEqual([
+        ...['main', 'sub'],
+        'line 1: not atif: the sub-agent in cut.json: not JSON in UTF-8',
+        'line 1: not atif: the sub-agent in chat.json: it has no schema_version of ATIF',
+        'line 1: not atif: the sub-agent in latin.json: not JSON in UTF-8',
+        'line 1: not atif: the sub-agent in steps.json: steps must be an array',
+        'good',
+      ]);
+    });
+  });
+
+  test('that only goes on has the objective of what it goes on with', async () => {
+    const copied = { source: 'user', message: 'Do it', is_copied_context: true };
+    const done = { source: 'agent', message: 'done' };
+    const objectiveOf = async (...steps) =>
+      (await tracesOf({ schema_version: 'ATIF-v1.8', agent: {}, steps }))[0].task.objective;
+    expect(await objectiveOf(copied, { ...copied, message: 'Again' }, done)).toBe('Do it');
+    expect(await objectiveOf(copied, done, { source: 'user', message: 'Now this' })).toBe('Now this');
+  });
+
+  test('pairs results without an id with the calls of their step', async () => {
+    const call = (tool_call_id) => ({ tool_call_id, function_name: tool_call_id, arguments: {} });
+    const turn = (calls, ...contents) => ({
+      ...{ source: 'agent', message: '', tool_calls: calls.map(call) },
+      observation: { results: contents.map((content) => ({ content })) },
+    });
+    const steps = [
+      turn(['a', 'b'], 'fine', 'Error: no'),
+      turn(['b', 'c'], 'one for both'),
+      turn(['b'], 'fine'),
+    ];
+    const [trace] = await tracesOf({ schema_version: 'ATIF-v1.7', agent: {}, steps });
+    expect(trace.steps.map(({ type, tool }) => tool?.name ?? type)).toEqual([
+      ...['a', 'b', 'observation', 'error_recovery'],
+      ...['b', 'c', 'observation', 'b', 'observation'],
+    ]);
+    expect(trace.steps.at(-2).type).toBe('tool_call');
+    expect(trace.metadata.imported.left_out).toEqual({ 'call without a result': 2 });
+  });
+
+  test('of every version is read', async () => {
+    for (let minor = 0; minor <= 8; minor++) {
+      const { length } = await tracesOf({ ...trajectory, schema_version: `ATIF-v1.${minor}` });
+      expect(length).toBe(2);
+    }
+  });
+
+  test('keeps and counts what it does not know', async () => {
+    const [trace] = await tracesOf({
+      ...{ schema_version: 'ATIF-v1.9', agent: {}, mood: 'good', extra: { run: 3 } },
+      steps: [
+        {
+          source: 'user',
+          message: [
+            { type: 'image', source: {} },
+            { type: 'text', text: 'Look' },
+          ],
+          weather: 1,
+        },
+      ],
+    });
+    expect(trace.task.objective).toBe('[image]\nLook');
+    expect(trace.metadata.imported).toMatchObject({
+      extra: { run: 3 },
+      left_out: { 'field mood': 1, 'field weather': 1, 'image part': 1 },
+    });
+  });
+
+  const python = path.join(
+    root,
+    'model',
+    '.venv',
+    process.platform === 'win32' ? 'Scripts' : 'bin',
+    'python',
+  );
+  const program = path.join(folder, 'make-atif.py');
+  const hasModels = (() => {
+    try {
+      execFileSync(python, ['-c', 'import atif'], { stdio: 'pipe' });
+      return true;
+    } catch {
+      return false;
+    }
+  })();
+  if (!hasModels) console.warn('skipped: the Python package atif of scripts/readers.txt is not installed');
+  const testModels = hasModels ? test : test.skip;
+
+  testModels('is what the models of the format make, and what they validate', () => {
+    expect(JSON.parse(execFileSync(python, [program, 'make'], { encoding: 'utf8' }))).toEqual(trajectory);
+    const made = fc
+      .sample(anyTrajectory, { numRuns: 50, seed: 7 })
+      .map(({ trajectory }) => JSON.stringify(trajectory));
+    execFileSync(python, [program, 'validate'], { input: made.join('\n') });
+  });
+
+  test('loses and invents no step', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyTrajectory, async ({ trajectory, steps }) => {
+        const [trace] = await tracesOf(trajectory);
+        expect(trace.steps.map(({ content }) => content)).toEqual(steps);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each([
+    ['the model', undefined],
+    ['no embedder', null],
+  ])('is scored as the trace that it becomes, with %s', async (_, embedder) => {
+    const traces = await tracesOf(fs.createReadStream(trajectoryFile), { file: trajectoryFile });
+    const written = traces.map((trace) => JSON.stringify(trace)).join('\n');
+    const again = await tracesOf(written);
+    expect(again).toEqual(JSON.parse(`[${written.replace('\n', ',')}]`));
+    const explained = async (each) => {
+      const scorer = new Scorer({ embedder });
+      const breakdowns = [];
+      for (const trace of each) breakdowns.push(await scorer.explain(trace));
+      return breakdowns;
+    };
+    const [main, review] = await explained(traces);
+    // 3 of 4 types and a recovery and 12 steps; 3 tools in 12 steps; a certain success; nothing to compare with.
+    const complexity = 0.5 + 0.3 + (12 / 20) * 0.2;
+    expect(main.score).toBeCloseTo(0.25 * complexity + 0.35 * 0.5 + 0.15 * ((3 / 12) * 3) + 0.25, 6);
+    expect(review.noveltyBasis).toBe(embedder === null ? 'no-embedder' : 'cache');
+    expect(await explained(again)).toEqual([main, review]);
+  });
+
+  const describeShared = hasModels && fs.existsSync(sharedTraces) ? describe : describe.skip;
+  if (!fs.existsSync(sharedTraces)) console.warn(`skipped: there are no traces in ${sharedTraces}`);
+  describeShared('of real traces, and back', () => {
+    let pairs;
+    beforeAll(async () => {
+      const hotpot = path.join(path.dirname(sharedTraces), 'hotpot.jsonl');
+      const traces = [sharedTraces, hotpot].filter((file) => fs.existsSync(file)).flatMap(readTraces);
+      const input = traces.map((trace) => JSON.stringify(trace)).join('\n');
+      const made = execFileSync(python, [program, 'convert'], { input, maxBuffer: 2 ** 28 });
+      const found = await tracesOf(made);
+      expect(found).toHaveLength(traces.length);
+      pairs = traces.map((trace, at) => {
+        const { metadata, outcome } = trace;
+        return {
+          ...{ metadata, outcome },
+          expected: { ...trace, steps: asRead(trace.steps) },
+          found: found[at],
+        };
+      });
+    });
+
+    /** The steps as the documentation says that they are read: calls as text, and what repairs a failure. */
+    function asRead(steps) {
+      const failed = new Set();
+      return steps.map((step, at) => {
+        const { input, tool, type } = step;
+        if (type !== 'tool_call') return step;
+        const lines = Object.entries(input).map(
+          ([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+        );
+        const result = steps[at + 1]?.type;
+        const repairs = result === 'observation' && failed.delete(tool.name);
+        if (result === 'error_recovery') failed.add(tool.name);
+        return {
+          ...{ step_id: at, type: repairs ? 'error_recovery' : type },
+          ...{ content: [tool.name, ...lines].join('\n'), tool, input },
+        };
+      });
+    }
+
+    test('has the same steps', () => {
+      for (const { expected, found } of pairs) {
+        expect(found.task).toEqual(expected.task);
+        expect(found.steps).toEqual(expected.steps);
+      }
+      const unchanged = pairs.filter(({ expected }) =>
+        expected.steps.every(({ type }) => type !== 'error_recovery'),
+      );
+      expect(unchanged.length).toBeGreaterThan(10);
+    });
+
+    test('has the same scores', async () => {
+      const some = pairs.filter((_, at) => at % 200 === 0);
+      const [one, other] = [new Scorer(), new Scorer()];
+      for (const { metadata, outcome, expected, found } of some) {
+        const breakdown = await one.explain({ ...found, metadata, outcome });
+        const { nearest, ...rest } = await other.explain(expected);
+        expect(breakdown).toEqual({
+          ...rest,
+          nearest: nearest && { ...nearest, label: breakdown.nearest.label },
+        });
+      }
+    });
+  });
+});

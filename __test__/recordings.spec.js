@@ -1,0 +1,50 @@
+'use strict';
+
+// The recordings of __test__/formats become the traces of __test__/formats/expected, one a line. After a change that is meant,
+// KNOWLEDGEPULSE_WRITE_EXPECTED=1 writes these anew; look at what has changed then.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { folder, read } = require('./support/reading-traces.js');
+
+/** When a recording has no time, its trace has that of the call. */
+const withoutNow = (time) => (Math.abs(Date.now() - Date.parse(time)) < 60_000 ? 'now' : time);
+
+/** A result as it is written: for people, without what JSON does not have. */
+function written({ trace, error, ...rest }) {
+  if (error) return { ...rest, error: error.message };
+  const created_at = withoutNow(trace.metadata.created_at);
+  return { ...rest, trace: { ...trace, metadata: { ...trace.metadata, created_at } } };
+}
+
+test.each([
+  ['trial/agent/trajectory.json', 'ATIF with a sub-agent and the outcome of result.json'],
+  ['chat.jsonl', 'chat completions, Responses and Anthropic messages'],
+  ['ai-sdk.jsonl', 'messages of the AI SDK, of a UI and of a model'],
+  ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
+  ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
+  ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],
+  ['spans.jsonl', 'spans of OpenTelemetry and OpenInference, in whatever order they come'],
+  ['captured-spans.jsonl', 'spans of instrumentations of OpenAI and Anthropic, each step once'],
+  ['ai-sdk-spans.jsonl', 'spans of the AI SDK 4, 6 and 7, each step once'],
+  ['published/pydantic-ai.jsonl', 'spans of Pydantic AI, whose users give the results of tools'],
+  ['published/openai-agents.jsonl', 'spans of OpenAI Agents, which write texts in two ways'],
+])('toTraces reads %s: %s', async (name) => {
+  const file = path.join(folder, name);
+  const found = (await read(fs.createReadStream(file), { file })).map(written);
+  const expectedFile = path.join(
+    folder,
+    'expected',
+    `${name.replaceAll('/', '-').replace(/\.jsonl?$/, '')}.jsonl`,
+  );
+  if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) {
+    fs.writeFileSync(expectedFile, found.map((result) => `${JSON.stringify(result)}\n`).join(''));
+  }
+  const expected = fs
+    .readFileSync(expectedFile, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(JSON.parse(JSON.stringify(found))).toEqual(expected);
+});

@@ -1,0 +1,47 @@
+'use strict';
+
+// What the specs of the readers share.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { toTraces } = require('../../formats.js');
+
+/** The folder of the recordings that the specs read. */
+const folder = path.join(__dirname, '..', 'formats');
+
+/** All that is read of an input. */
+async function read(input, options) {
+  const results = [];
+  for await (const result of toTraces(input, options)) results.push(result);
+  return results;
+}
+
+/** All traces of an input in which nothing is bad. */
+async function tracesOf(input, options) {
+  return (await read(input, options)).map(({ error, trace }) => {
+    if (error) throw error;
+    return trace;
+  });
+}
+
+/** The only trace of an input. */
+async function traceOf(input, options) {
+  const [trace, ...others] = await tracesOf(input, options);
+  if (others.length > 0) throw new Error(`${others.length} more traces`);
+  return trace;
+}
+
+/** The steps of a trace, each as its type and what novelty compares. */
+const stepsOf = ({ steps }) => steps.map(({ type, content }) => [type, content]);
+
+/** The lines of a recording. */
+const linesOf = (name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n');
+
+/** The records of a recording, one a line. */
+const recordsOf = (name) => linesOf(name).map((line) => JSON.parse(line));
+
+/** A recording as a stream. */
+const streamOf = (name) => fs.createReadStream(path.join(folder, name));
+
+module.exports = { folder, linesOf, read, recordsOf, stepsOf, streamOf, traceOf, tracesOf };
