@@ -42,7 +42,9 @@ impl Eq for Bound {}
 
 impl Ord for Bound {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.gain.total_cmp(&other.gain).then(self.index.cmp(&other.index))
+        self.gain
+            .total_cmp(&other.gain)
+            .then(self.index.cmp(&other.index))
     }
 }
 
@@ -92,7 +94,9 @@ impl<'n> Facility<'n> {
     /// The traces that a trace covers, itself first, with the similarities.
     fn covered_by(&self, index: usize) -> impl Iterator<Item = (usize, f64)> {
         let reached = &self.reached[self.starts[index]..self.starts[index + 1]];
-        let others = reached.iter().map(|&(other, similarity)| (other as usize, similarity));
+        let others = reached
+            .iter()
+            .map(|&(other, similarity)| (other as usize, similarity));
         std::iter::once((index, 1.0)).chain(others)
     }
 
@@ -123,14 +127,22 @@ impl<'n> Facility<'n> {
         let best = |index: usize| {
             let near = self.neighbours[index].nearest.iter();
             let own = self.cover[index].max(self.qualities[index]);
-            near.fold(own, |best, near| best.max(self.qualities[near.index - self.first] * near.similarity))
+            near.fold(own, |best, near| {
+                best.max(self.qualities[near.index - self.first] * near.similarity)
+            })
         };
-        (0..self.weights.len()).map(|index| self.weights[index] * best(index)).sum()
+        (0..self.weights.len())
+            .map(|index| self.weights[index] * best(index))
+            .sum()
     }
 
     /// F of the set so far.
     pub(super) fn value(&self) -> f64 {
-        self.weights.iter().zip(&self.cover).map(|(weight, cover)| weight * cover).sum()
+        self.weights
+            .iter()
+            .zip(&self.cover)
+            .map(|(weight, cover)| weight * cover)
+            .sum()
     }
 
     /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first.
@@ -144,7 +156,10 @@ impl<'n> Facility<'n> {
             let index = best.index.0;
             if best.chosen == picks.len() {
                 self.choose(index);
-                picks.push(Pick { index, gain: best.gain });
+                picks.push(Pick {
+                    index,
+                    gain: best.gain,
+                });
             } else {
                 // Gains only fall, so one that is still the largest is the largest of all.
                 bounds.push(self.bound(index, picks.len()));

@@ -5,7 +5,10 @@
 //!
 //! F(X) = Σ w(i) · max over j in X or M of q(j) s(i, j)
 //!
-//! large, where M is what is shared already. Lazy greedy gives at least 1 - 1/e of the largest F. See DESIGN.md for the weights w.
+//! large, where M is what is shared already. w(i) is q(i), divided by a power of Σ_j s(i, j), so that a kind of task counts little more when it
+//! was run often. Lazy greedy gives at least 1 - 1/e of the largest F.
+//!
+//! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has what was measured.
 
 mod facility;
 
@@ -30,6 +33,15 @@ const NEIGHBOURS: usize = 16;
 /// What a failure counts, where a success counts 1.
 const FAILURE: f64 = 0.3;
 
+/// The power of the density Σ_j s(i, j) by which w(i) is divided where outcomes are known. See DESIGN.md.
+const DENSITY: f64 = 1.5;
+
+/// The same where they are not.
+const DENSITY_UNKNOWN: f64 = 2.0;
+
+/// How much less the shortest run of a task counts than the longest where no outcome is known.
+const LONGER: f64 = 0.2;
+
 /// From which similarity on two traces are taken to be of one task. Runs of one task have a median similarity of .64 to .85, runs of different
 /// ones .13 to .24: see docs/novelty.md.
 const SAME_TASK: f64 = 0.5;
@@ -46,7 +58,8 @@ pub struct Outcome {
 impl Outcome {
     /// Returns q, which is unknown where the success is.
     fn quality(self) -> Option<f64> {
-        self.success.map(|success| self.confidence * if success { 1.0 } else { FAILURE })
+        self.success
+            .map(|success| self.confidence * if success { 1.0 } else { FAILURE })
     }
 }
 
@@ -61,7 +74,11 @@ pub enum Count {
 
 impl Count {
     /// Returns the number that this is of `all`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // At most `all`.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss
+    )] // At most `all`.
     fn of(self, all: usize) -> usize {
         match self {
             Self::Number(number) => number.min(all),
@@ -177,7 +194,7 @@ impl Selection {
                 self.unknown
             ),
             Rule::Unknown => format!(
-                "chosen without outcomes: those of {} of {all} traces are not known, so each kind of task counts alike however often it was run",
+                "chosen without outcomes: those of {} of {all} traces are not known, so rare kinds of tasks and the longer runs of a task come first",
                 self.unknown
             ),
         }
@@ -191,6 +208,8 @@ pub struct Candidates {
     /// How many traces of the memory are shared already.
     known: usize,
     outcomes: Vec<Outcome>,
+    /// Σ c(t) of each candidate.
+    sizes: Vec<f64>,
 }
 
 impl Candidates {
@@ -223,6 +242,7 @@ impl Candidates {
             known: memory.len(now),
             memory,
             outcomes: Vec::new(),
+            sizes: Vec::new(),
         })
     }
 
@@ -240,6 +260,7 @@ impl Candidates {
         };
         self.memory.add(entry, Instant::now())?;
         self.outcomes.push(outcome);
+        self.sizes.push(words.iter().map(|word| word.count.value()).sum());
         Ok(())
     }
 
@@ -266,11 +287,20 @@ pub fn select(
     progress: &(dyn Fn(usize) -> bool + Sync),
 ) -> Result<Selection> {
     let first = candidates.known;
-    let neighbours = candidates.memory.join(first, NEIGHBOURS, options.threads, progress)?;
-    Ok(choose(&neighbours, first, &candidates.outcomes, options))
+    let neighbours = candidates
+        .memory
+        .join(first, NEIGHBOURS, options.threads, progress)?;
+    Ok(choose(&neighbours, candidates, options))
 }
 
-fn choose(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome], options: &Options) -> Selection {
+fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options) -> Selection {
+    let Candidates {
+        known: first,
+        outcomes,
+        sizes,
+        ..
+    } = candidates;
+    let first = *first;
     let qualities: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
     let unknown = qualities.iter().filter(|quality| quality.is_none()).count();
     let rule = if 2 * unknown > outcomes.len() {
@@ -278,14 +308,23 @@ fn choose(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome], options
     } else {
         Rule::Outcomes
     };
-    let qualities = complete(&qualities, rule);
-    let density = |of: &Neighbours| 1.0 + of.nearest.iter().map(|near| near.similarity).sum::<f64>();
-    let power = match rule {
-        Rule::Outcomes => env("P_KNOWN", 1.0),
-        Rule::Unknown => env("P_UNKNOWN", 1.0),
+    let qualities = match rule {
+        Rule::Outcomes => complete(&qualities),
+        Rule::Unknown => guess(neighbours, first, sizes),
     };
-    let pairs = qualities.iter().zip(neighbours);
-    let weights: Vec<_> = pairs.map(|(quality, of)| quality / density(of).powf(power)).collect();
+    let density = |of: &Neighbours| 1.0 + of.nearest.iter().map(|near| near.similarity).sum::<f64>();
+    let weights: Vec<_> = match rule {
+        Rule::Outcomes => {
+            let pairs = qualities.iter().zip(neighbours);
+            pairs
+                .map(|(quality, of)| quality / density(of).powf(DENSITY))
+                .collect()
+        }
+        Rule::Unknown => neighbours
+            .iter()
+            .map(|of| density(of).powf(-DENSITY_UNKNOWN))
+            .collect(),
+    };
     let cover: Vec<_> = neighbours
         .iter()
         .map(|of| of.before.map_or(0.0, |known| known.similarity))
@@ -298,32 +337,39 @@ fn choose(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome], options
     let mut facility = Facility::new(neighbours, first, weights, qualities.clone(), cover);
     let (before, most) = (facility.value(), facility.most());
     let mut covered = before;
-    let mut eligible = vec![true; outcomes.len()];
+    let mut is_left = vec![true; outcomes.len()];
     let mut picks: Vec<(Pick, Reason)> = Vec::new();
-    let mut take = |found: Vec<Pick>, reason, eligible: &mut Vec<bool>| {
-        for pick in found {
-            eligible[pick.index] = false;
+    for (reason, room) in [(Reason::Coverage, count - room), (Reason::Failure, room)] {
+        let eligible: Vec<_> = match reason {
+            Reason::Coverage => is_left.clone(),
+            Reason::Failure => is_left
+                .iter()
+                .zip(&unsolved)
+                .map(|(left, unsolved)| *left && *unsolved)
+                .collect(),
+        };
+        for pick in facility.choose_greedily(room, &eligible) {
+            is_left[pick.index] = false;
             picks.push((pick, reason));
         }
-    };
-    take(facility.choose_greedily(count - room, &eligible), Reason::Coverage, &mut eligible);
-    let failures: Vec<_> = eligible.iter().zip(&unsolved).map(|(&left, &unsolved)| left && unsolved).collect();
-    take(facility.choose_greedily(room, &failures), Reason::Failure, &mut eligible);
-    let missing = count - picks.len();
-    let _ = missing;
-    let stands = stand(neighbours, first, &qualities, &eligible);
+    }
+    let stands = stand(neighbours, first, &qualities, &is_left);
     let mut chosen: Vec<_> = picks
         .into_iter()
         .map(|(Pick { index, gain }, reason)| {
             covered += gain;
-            let near = neighbours[index].nearest.iter().map(|near| nearby(near, first));
+            let mut near = neighbours[index].nearest.iter().map(|near| nearby(near, first));
             Chosen {
                 index,
                 reason,
                 gain,
-                covered: if most > 0.0 { (covered / most).min(1.0) } else { 0.0 },
+                covered: if most > 0.0 {
+                    (covered / most).min(1.0)
+                } else {
+                    0.0
+                },
                 stands_for: Vec::new(),
-                nearest_left: near.clone().find(|near| eligible[near.index]),
+                nearest_left: near.find(|near| is_left[near.index]),
             }
         })
         .collect();
@@ -332,12 +378,18 @@ fn choose(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome], options
         ranks[chosen.index] = rank;
     }
     for &(index, standing) in &stands {
-        if let Standing::Chosen(Nearby { index: by, similarity }) = standing {
+        if let Standing::Chosen(Nearby {
+            index: by,
+            similarity,
+        }) = standing
+        {
             chosen[ranks[by]].stands_for.push(Nearby { index, similarity });
         }
     }
     for chosen in &mut chosen {
-        chosen.stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
+        chosen
+            .stands_for
+            .sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
     }
     Selection {
         chosen,
@@ -348,10 +400,6 @@ fn choose(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome], options
     }
 }
 
-fn env(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
-
 fn nearby(near: &Neighbour, first: usize) -> Nearby {
     Nearby {
         index: near.index - first,
@@ -359,22 +407,35 @@ fn nearby(near: &Neighbour, first: usize) -> Nearby {
     }
 }
 
-/// Returns q of each trace: an unknown one is the mean of the others, or 1 where most are unknown.
+/// Returns q of each trace where most are known: an unknown one is the mean of the others.
 #[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
-fn complete(qualities: &[Option<f64>], rule: Rule) -> Vec<f64> {
-    if rule == Rule::Unknown {
-        return vec![1.0; qualities.len()];
-    }
+fn complete(qualities: &[Option<f64>]) -> Vec<f64> {
     let known: Vec<f64> = qualities.iter().flatten().copied().collect();
     let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
     qualities.iter().map(|quality| quality.unwrap_or(mean)).collect()
 }
 
+/// Returns q of each trace where no outcome is known: the more of the other runs of its task are shorter, the larger it is.
+#[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
+fn guess(neighbours: &[Neighbours], first: usize, sizes: &[f64]) -> Vec<f64> {
+    let shorter = |(of, own): (&Neighbours, &f64)| {
+        let runs = of.nearest.iter().take_while(|near| near.similarity >= SAME_TASK);
+        let runs: Vec<_> = runs.map(|near| sizes[near.index - first]).collect();
+        let shorter = runs.iter().filter(|&size| size < own).count() as f64;
+        let equal = runs.iter().filter(|&size| size == own).count() as f64;
+        if runs.is_empty() {
+            return 0.5;
+        }
+        (shorter + equal / 2.0) / runs.len() as f64
+    };
+    let pairs = neighbours.iter().zip(sizes);
+    pairs.map(|pair| 1.0 - LONGER + LONGER * shorter(pair)).collect()
+}
+
 /// Returns which traces are failures without a success that is similar.
 fn unsolved(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome]) -> Vec<bool> {
-    let is_solved = |near: &Neighbour| {
-        near.similarity >= SAME_TASK && outcomes[near.index - first].success == Some(true)
-    };
+    let is_solved =
+        |near: &Neighbour| near.similarity >= SAME_TASK && outcomes[near.index - first].success == Some(true);
     let pairs = neighbours.iter().zip(outcomes);
     pairs
         .map(|(of, outcome)| outcome.success == Some(false) && !of.nearest.iter().any(is_solved))
@@ -382,7 +443,12 @@ fn unsolved(neighbours: &[Neighbours], first: usize, outcomes: &[Outcome]) -> Ve
 }
 
 /// Finds what stands for each trace that is left.
-fn stand(neighbours: &[Neighbours], first: usize, qualities: &[f64], is_left: &[bool]) -> Vec<(usize, Standing)> {
+fn stand(
+    neighbours: &[Neighbours],
+    first: usize,
+    qualities: &[f64],
+    is_left: &[bool],
+) -> Vec<(usize, Standing)> {
     let left = (0..is_left.len()).filter(|&index| is_left[index]);
     left.map(|index| {
         let of = &neighbours[index];
@@ -403,3 +469,6 @@ fn stand(neighbours: &[Neighbours], first: usize, qualities: &[f64], is_left: &[
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests;
