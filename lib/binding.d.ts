@@ -49,6 +49,25 @@ export declare class NativeCall {
   cancel(): boolean
 }
 
+/** The traces to choose from. */
+export declare class NativeCandidates {
+  /** No candidates, which are compared by this method. */
+  constructor(method: string)
+  /** Adds the traces of a memory, beside which is chosen, as they are when its turn comes. Must come before all others. */
+  addKnown(memory: NativeTraceMemory, call: NativeCall): Promise<void>
+  /** Reads a trace, which the next call of `add` adds. Throws `ERR_INVALID_TRACE`. */
+  read(trace: unknown, digested: boolean): NativeCandidate
+  /**
+   * Adds the traces that were read, each with whether its outcome is known. `vectors` are the embeddings of all digests, one after
+   * another.
+   */
+  add(known: Array<boolean>, vectors?: Float32Array | undefined): Promise<void>
+  /** Of how many traces the neighbours are known. */
+  get compared(): number
+  /** Chooses traces, with up to `most_listed` of those that each stands for. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  select(count: NativeCount, failures: NativeCount | undefined | null, mostListed: number, call: NativeCall): Promise<NativeSelection>
+}
+
 /** A file that is held until `release` or the end of the process. */
 export declare class NativeFileLock {
   /** The lock file at `path`, which says `kind` and `text`; null if another has it. */
@@ -367,6 +386,32 @@ export interface NativeBreakdown {
   truncated: boolean | null
 }
 
+/** What was read of a trace. */
+export interface NativeCandidate {
+  /** Its `id`. */
+  id?: string
+  /** What is to be embedded, if that was asked for. */
+  digest?: string
+}
+
+/** A trace that was chosen. */
+export interface NativeChosen {
+  /** Its index. */
+  index: number
+  /** `coverage` or `failure`. */
+  reason: string
+  /** By how much F grew. */
+  gain: number
+  /** The part of the largest F that the set covers up to it. */
+  covered: number
+  /** For how many traces it stands that were not chosen. */
+  standsFor: number
+  /** The most similar of these. */
+  similar: Array<NativeNearby>
+  /** The most similar trace that was not chosen. */
+  nearestLeft?: NativeNearby
+}
+
 /** A text in which something was replaced. */
 export interface NativeCleaned {
   /** The clean text. */
@@ -381,6 +426,14 @@ export interface NativeCleanedTrace {
   nodes: string
   /** What was replaced. */
   redactions: Array<NativeRedaction>
+}
+
+/** A number of traces, or a percentage of all. */
+export interface NativeCount {
+  /** The number or the percentage. */
+  value: number
+  /** Whether it is a percentage. */
+  percent: boolean
 }
 
 /** What became of loading the embedder; see `EmbedderStatus` in index.d.ts. */
@@ -479,6 +532,16 @@ export interface NativeKnown {
   confidence: boolean
 }
 
+/** A trace that was not chosen. */
+export interface NativeLeft {
+  /** Its index. */
+  index: number
+  /** The chosen trace that stands for it. */
+  chosen?: NativeNearby
+  /** Or the known trace, by its index in the memory. */
+  known?: NativeNearby
+}
+
 /** A trace as it is looked up. */
 export interface NativeLookedUp {
   /** What the same trace has in common, in hexadecimal digits. */
@@ -493,6 +556,14 @@ export interface NativeModelIdentity {
   model: string
   /** What its weights are stored in. */
   dtype: string
+}
+
+/** A trace that is similar to another one. */
+export interface NativeNearby {
+  /** Its index. */
+  index: number
+  /** How similar it is. */
+  similarity: number
 }
 
 /** The nearest remembered trace. */
@@ -575,6 +646,20 @@ export interface NativeRedaction {
   type: string
   /** How often. */
   count: number
+}
+
+/** What was chosen. */
+export interface NativeSelection {
+  /** The most valuable first. */
+  chosen: Array<NativeChosen>
+  /** The others, in their order. */
+  left: Array<NativeLeft>
+  /** The name of the rule. */
+  rule: string
+  /** Which rule that is, and why. */
+  explanation: string
+  /** The part of the largest F that the known traces cover. */
+  coveredBefore: number
 }
 
 /** A trace that is similar to another one. */

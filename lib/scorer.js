@@ -542,4 +542,4 @@ const OPTIONS = {
   weights: readProfiles,
 };
 
-module.exports = { Scorer };
+module.exports = { Scorer, errorOfElement };

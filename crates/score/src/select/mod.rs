@@ -23,7 +23,7 @@ use knowledgepulse_index::{
     },
     vectors::Options as Bounds,
 };
-use knowledgepulse_trace::{label::Label, words::Words};
+use knowledgepulse_trace::words::Words;
 
 use facility::{Facility, Pick};
 
@@ -213,37 +213,46 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// No candidates, which are compared by `method`, beside the traces of `known`. `dimensions` are those of the embeddings.
-    ///
-    /// # Errors
-    /// Those of [`TraceMemory::add`].
-    pub fn new(method: Method, dimensions: usize, known: Option<&mut TraceMemory>) -> Result<Self> {
-        let now = Instant::now();
+    /// No candidates, which are compared by `method`. `dimensions` are those of the embeddings.
+    #[must_use]
+    pub fn new(method: Method, dimensions: usize) -> Self {
         let bounds = Bounds {
             max_elements: usize::MAX,
             dimensions,
             time_to_live: None,
         };
-        let mut memory = TraceMemory::new(method, bounds);
-        if let Some(known) = known {
-            let mut sequence = known.sequence(now);
-            while let Some(stored) = known.stored(sequence.clone(), now) {
-                sequence.start = stored.sequence + 1;
-                let entry = TraceEntry {
-                    words: &stored.words,
-                    vector: stored.vector.as_deref(),
-                    label: None,
-                    model: None,
-                };
-                memory.add(entry, now)?;
-            }
-        }
-        Ok(Self {
-            known: memory.len(now),
-            memory,
+        Self {
+            memory: TraceMemory::new(method, bounds),
+            known: 0,
             outcomes: Vec::new(),
             sizes: Vec::new(),
-        })
+        }
+    }
+
+    /// Adds the traces of a memory, beside which is chosen. Must come before all candidates: later ones are not looked at.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::add`].
+    pub fn add_known(&mut self, known: &mut TraceMemory) -> Result<()> {
+        debug_assert!(self.is_empty());
+        let now = Instant::now();
+        let mut sequence = known.sequence(now);
+        while let Some(stored) = known.stored(sequence.clone(), now) {
+            sequence.start = stored.sequence + 1;
+            self.remember(&stored.words, stored.vector.as_deref())?;
+            self.known += 1;
+        }
+        Ok(())
+    }
+
+    fn remember(&mut self, words: &Words, vector: Option<&[f32]>) -> Result<()> {
+        let entry = TraceEntry {
+            words,
+            vector,
+            label: None,
+            model: None,
+        };
+        self.memory.add(entry, Instant::now())
     }
 
     /// Adds a candidate. `vector` is the embedding of its digest, which only [`Method::Full`] looks at.
@@ -251,14 +260,7 @@ impl Candidates {
     /// # Errors
     /// Those of [`TraceMemory::add`].
     pub fn add(&mut self, words: &Words, vector: Option<&[f32]>, outcome: Outcome) -> Result<()> {
-        let label: Option<&Label> = None;
-        let entry = TraceEntry {
-            words,
-            vector,
-            label,
-            model: None,
-        };
-        self.memory.add(entry, Instant::now())?;
+        self.remember(words, vector)?;
         self.outcomes.push(outcome);
         self.sizes.push(words.iter().map(|word| word.count.value()).sum());
         Ok(())

@@ -21,7 +21,7 @@ fn words(text: &str) -> Words {
 }
 
 fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
-    let mut candidates = Candidates::new(Method::Lexical, 384, None).unwrap();
+    let mut candidates = Candidates::new(Method::Lexical, 384);
     for (text, outcome) in traces {
         candidates.add(&words(text), None, *outcome).unwrap();
     }
@@ -103,7 +103,8 @@ proptest! {
             let words = words(&text(own));
             memory.add(TraceEntry { words: &words, vector: None, label: None, model: None }, now).unwrap();
         }
-        let mut candidates = Candidates::new(Method::Lexical, 384, Some(&mut memory)).unwrap();
+        let mut candidates = Candidates::new(Method::Lexical, 384);
+    candidates.add_known(&mut memory).unwrap();
         for (own, success, confidence) in &traces[known..] {
             let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
             candidates.add(&words(&text(own)), None, outcome).unwrap();
@@ -227,7 +228,8 @@ fn select_beside_what_is_known_takes_what_is_not() {
         model: None,
     };
     memory.add(entry, Instant::now()).unwrap();
-    let mut candidates = Candidates::new(Method::Lexical, 384, Some(&mut memory)).unwrap();
+    let mut candidates = Candidates::new(Method::Lexical, 384);
+    candidates.add_known(&mut memory).unwrap();
     for text in ["book a flight to paris", "cancel my hotel room"] {
         candidates.add(&words(text), None, SUCCESS).unwrap();
     }
@@ -247,7 +249,7 @@ fn count_of_a_percentage_is_rounded_up() {
 
 #[test]
 fn select_of_nothing_is_empty() {
-    let mut none = Candidates::new(Method::Lexical, 384, None).unwrap();
+    let mut none = Candidates::new(Method::Lexical, 384);
     assert!(none.is_empty());
     let selection = select(&mut none, &options(5), &|_| true).unwrap();
     assert!(selection.chosen.is_empty() && selection.left.is_empty());
