@@ -190,7 +190,7 @@ function show({ trace, success }, outcomes, random) {
  */
 function successesFirst(order, shown) {
   const isSuccess = (/** @type {number} */ index) => Number(shown[index].metadata.success);
-  return order.toSorted((one, other) => isSuccess(other) - isSuccess(one));
+  return [...order].sort((one, other) => isSuccess(other) - isSuccess(one));
 }
 
 /** @param {number[]} scores */

@@ -119,9 +119,10 @@ async function select(traces, options) {
  * @param {number} first
  * @param {number} end
  * @param {Array<string | undefined>} ids
- * @param {Embedder | undefined} embedder
+ * @param {InstanceType<typeof Embedder> | undefined} embedder
  */
 async function add(candidates, traces, first, end, ids, embedder) {
+  /** @type {boolean[]} */
   const areKnown = [];
   const digests = [];
   for (let index = first; index < end; index++) {
