@@ -55,7 +55,7 @@ function gainsOf(traces, count) {
     const row = new Map(neighbours[i].map(({ index, similarity }) => [index, similarity]));
     return row.set(i, 1);
   });
-  const weight = quality.map((q, i) => q / [...similarity[i].values()].reduce((a, b) => a + b) ** 1.5);
+  const weight = quality.map((q, i) => q / [...similarity[i].values()].reduce((a, b) => a + b) ** 1.25);
   const value = (/** @type {number[]} */ set) =>
     weight.reduce(
       (sum, w, i) => sum + w * Math.max(0, ...set.map((j) => quality[j] * (similarity[i].get(j) ?? 0))),

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const SCRIPT = path.join(path.dirname(fileURLToPath(import.meta.url)), 'semhash.py');
+const SCRIPT = path.join(path.dirname(fileURLToPath(import.meta.url)), 'semhash_side.py');
 
 /**
  * What finds representatives among embeddings; undefined without a Python.

@@ -34,7 +34,7 @@ const NEIGHBOURS: usize = 16;
 const FAILURE: f64 = 0.3;
 
 /// The power of the density Σ_j s(i, j) by which w(i) is divided where outcomes are known. See DESIGN.md.
-const DENSITY: f64 = 1.5;
+const DENSITY: f64 = 1.25;
 
 /// The same where they are not.
 const DENSITY_UNKNOWN: f64 = 2.0;
