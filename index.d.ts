@@ -1144,6 +1144,104 @@ export function cleanTrace(
   options?: CleanOptions & CallOptions,
 ): Promise<CleanedTrace>;
 
+/** A number of traces, or a percentage of all, rounded up: `'10%'`. */
+export type TraceCount = number | `${number}%`;
+
+/** Options of {@link select}. */
+export interface SelectOptions extends CallOptions {
+  /** How many traces are chosen; all if there are fewer. */
+  count: TraceCount;
+  /**
+   * What traces are compared by: see {@link TraceMemoryOptions.novelty}. `full` needs a model.
+   *
+   * @defaultValue `lexical`
+   */
+  novelty?: 'lexical' | 'full';
+  /** What is shared already: traces are chosen beside these. It must compare by the same `novelty`, and is not changed. */
+  known?: TraceMemory;
+  /** How much of `count` is kept for failures of tasks that no trace has solved. The best of them come last. */
+  quota?: { failures?: TraceCount };
+  /** Called now and then while traces are compared, which takes most of the time. If it throws, the call rejects with that. */
+  onProgress?: (progress: BatchProgress) => void;
+}
+
+/** A trace of {@link select} that is similar to another one. */
+export interface SimilarCandidate {
+  /** Its index among the traces. */
+  index: number;
+  /** Its `id`, if it has one. */
+  id: string | undefined;
+  /** How similar it is, 0 to 1. */
+  similarity: number;
+}
+
+/** A trace that {@link select} has chosen. */
+export interface ChosenTrace {
+  /** Its index among the traces. */
+  index: number;
+  /** Its `id`, if it has one. */
+  id: string | undefined;
+  /** 1 for the most valuable trace. */
+  rank: number;
+  /** Why it was chosen: it covers others, or it is a failure for which a quota was kept. */
+  reason: 'coverage' | 'failure';
+  /** How much the set gained with it. */
+  gain: number;
+  /** The part of what all traces cover that the set covers up to this one, 0 to 1. */
+  covered: number;
+  /** For how many traces it stands that were not chosen. */
+  standsFor: number;
+  /** These, the most similar first, at most 16. */
+  similar: SimilarCandidate[];
+  /** The most similar trace that was not chosen, whichever stands for it; null if none is similar. */
+  nearestLeft: SimilarCandidate | null;
+}
+
+/** A trace that {@link select} has not chosen. */
+export interface LeftTrace {
+  /** Its index among the traces. */
+  index: number;
+  /** Its `id`, if it has one. */
+  id: string | undefined;
+  /** The chosen trace that stands for it; null if none is among its 16 nearest, or if a known trace does. */
+  chosen: SimilarCandidate | null;
+  /** The trace of `known` that stands for it, by its index in the memory. */
+  known: { index: number; similarity: number } | null;
+}
+
+/** What {@link select} has chosen. */
+export interface Selection {
+  /** The chosen traces, the most valuable first. A smaller `count` gives the beginning of the list. */
+  chosen: ChosenTrace[];
+  /** The other traces, in their order. */
+  left: LeftTrace[];
+  /** How they were chosen: with their outcomes, or without, where most are not known. */
+  rule: 'outcomes' | 'unknown-outcomes';
+  /** A sentence that says so, and why. */
+  explanation: string;
+  /** The part of what all traces cover that `known` covers by itself, 0 to 1. */
+  coveredBefore: number;
+}
+
+/**
+ * Chooses the traces that are worth sharing: not those with the highest scores, but a set that stands for all others, successes first.
+ * The same traces give the same set; of equally valuable traces the earlier is chosen.
+ *
+ * Nobody knows how a trace ended whose `metadata.imported.known.success` is false, as `toTraces` writes it.
+ *
+ * @param traces - the traces; they are read some at a time, so do not change them before the call settles
+ * @returns the chosen traces, and what stands for each of the others
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
+ * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.
+ * @throws with `novelty: 'full'` also as {@link Embedder.embed}, as a rejection
+ * @example
+ * ```ts
+ * const { chosen } = await select(traces, { count: 50 });
+ * const shared = chosen.map(({ index }) => traces[index]);
+ * ```
+ */
+export function select(traces: readonly ReadonlyReasoningTrace[], options: SelectOptions): Promise<Selection>;
+
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {
   /**

@@ -6,6 +6,7 @@ const { Embedder, configureEmbedder, embedderStatus } = require('./lib/embedder.
 const { LocalStore } = require('./lib/store/local.js');
 const { Scorer } = require('./lib/scorer.js');
 const { _getLocalCache, defaultScorer, evaluateValue, evaluateValues, explain } = require('./lib/scoring.js');
+const { select } = require('./lib/select.js');
 const { TraceMemory } = require('./lib/trace-memory.js');
 const { VectorCache } = require('./lib/vector-cache.js');
 
@@ -27,4 +28,5 @@ module.exports = {
   evaluateValue,
   evaluateValues,
   explain,
+  select,
 };

@@ -10,6 +10,7 @@ import type * as embedder from '../lib/embedder.js';
 import type * as formats from '../lib/formats.js';
 import type * as scorer from '../lib/scorer.js';
 import type * as scoring from '../lib/scoring.js';
+import type * as choose from '../lib/select.js';
 import type * as conformance from '../lib/store/conformance.js';
 import type * as local from '../lib/store/local.js';
 import type * as traceStore from '../lib/store/postgres/trace-store.js';
@@ -69,6 +70,7 @@ same<Call<typeof scoring._getLocalCache>, Call<typeof declared._getLocalCache>>(
 same<Call<typeof cleanText.cleanPii>, Call<typeof declared.cleanPii>>(true);
 same<Call<typeof cleanText.cleanPiiAsync>, Call<typeof declared.cleanPiiAsync>>(true);
 same<Call<typeof cleanTrace.cleanTrace>, Call<typeof declared.cleanTrace>>(true);
+same<Call<typeof choose.select>, Call<typeof declared.select>>(true);
 same<typeof scoring.defaultScorer, InstanceType<typeof scorer.Scorer<declared.VectorCache>>>(true);
 same<typeof conformance.noveltyStoreConformance, typeof declaredConformance.noveltyStoreConformance>(true);
 same<Call<typeof formats.toTraces>, Call<typeof declaredFormats.toTraces>>(true);
@@ -86,7 +88,7 @@ same<
       | 'embedderStatus'
     )
   | ('evaluateValue' | 'evaluateValues' | 'explain' | '_getLocalCache' | 'defaultScorer')
-  | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace')
+  | ('cleanPii' | 'cleanPiiAsync' | 'cleanTrace' | 'select')
 >(true);
 same<keyof typeof declaredScoring, 'evaluateValue' | 'evaluateValues' | '_getLocalCache'>(true);
 same<keyof typeof declaredVectorCache, 'VectorCache'>(true);

@@ -94,6 +94,7 @@ describe('imports', () => {
     'evaluateValue',
     'evaluateValues',
     'explain',
+    'select',
   ];
 
   test('require gives the exports', () => {

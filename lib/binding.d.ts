@@ -66,6 +66,53 @@ export declare class NativeCommand {
    * once, and all that the run would leave behind is removed.
    */
   interrupt(): boolean
+/** The traces to choose from. */
+export declare class NativeCandidates {
+  /** No candidates, which are compared by this method. */
+  constructor(method: string)
+  /** Adds the traces of a memory, beside which is chosen, as they are when its turn comes. Must come before all others. */
+  addKnown(memory: NativeTraceMemory, call: NativeCall): Promise<void>
+  /** Reads a trace, which the next call of `add` adds. Throws `ERR_INVALID_TRACE`. */
+  read(trace: unknown, digested: boolean): NativeCandidate
+  /**
+   * Adds the traces that were read, each with whether its outcome is known. `vectors` are the embeddings of all digests, one after
+   * another.
+   */
+  add(known: Array<boolean>, vectors?: Float32Array | undefined): Promise<void>
+  /** Of how many traces the neighbours are known. */
+  get compared(): number
+  /** Chooses traces, with up to `most_listed` of those that each stands for. Rejects with `ERR_ABORTED` if the call was cancelled. */
+  select(count: NativeCount, failures: NativeCount | undefined | null, mostListed: number, call: NativeCall): Promise<NativeSelection>
+}
+
+/** A file that is held until `release` or the end of the process. */
+export declare class NativeFileLock {
+  /** The lock file at `path`, which says `kind` and `text`; null if another has it. */
+  static create(path: string, kind: string, text: string): NativeFileLock | null
+  /** Keeps `removeAbandoned` from removing the file at `path`. */
+  static keep(path: string): NativeFileLock
+  /** Removes the files in `directory` with such names that processes have left which were killed. */
+  static removeAbandoned(directory: string, prefix: string, suffix: string): void
+  /** Gives it up; the file stays. */
+  release(): void
+  /** Gives it up, and removes the file. */
+  remove(): void
+}
+
+/** Which scored traces a memory held at one moment, with their novelties. */
+export declare class NativeKnownTraces {
+  /** The traces that a cache holds now. */
+  static ofCache(cache: NativeVectorCache): NativeKnownTraces
+  /** The traces that a trace memory holds now. */
+  static ofMemory(memory: NativeTraceMemory): NativeKnownTraces
+  /** Looks a trace up; null for a trace without an `id`. Throws `ERR_INVALID_TRACE`. */
+  find(trace: unknown): NativeLookedUp | null
+}
+
+/** Which files were read, for the readers of inputs that belong together. */
+export declare class NativeReadFiles {
+  /** None yet. */
+  constructor()
 }
 
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
@@ -356,6 +403,32 @@ export interface NativeBreakdown {
   truncated: boolean | null
 }
 
+/** What was read of a trace. */
+export interface NativeCandidate {
+  /** Its `id`. */
+  id?: string
+  /** What is to be embedded, if that was asked for. */
+  digest?: string
+}
+
+/** A trace that was chosen. */
+export interface NativeChosen {
+  /** Its index. */
+  index: number
+  /** `coverage` or `failure`. */
+  reason: string
+  /** By how much F grew. */
+  gain: number
+  /** The part of the largest F that the set covers up to it. */
+  covered: number
+  /** For how many traces it stands that were not chosen. */
+  standsFor: number
+  /** The most similar of these. */
+  similar: Array<NativeNearby>
+  /** The most similar trace that was not chosen. */
+  nearestLeft?: NativeNearby
+}
+
 /** A text in which something was replaced. */
 export interface NativeCleaned {
   /** The clean text. */
@@ -370,6 +443,14 @@ export interface NativeCleanedTrace {
   nodes: string
   /** What was replaced. */
   redactions: Array<NativeRedaction>
+}
+
+/** A number of traces, or a percentage of all. */
+export interface NativeCount {
+  /** The number or the percentage. */
+  value: number
+  /** Whether it is a percentage. */
+  percent: boolean
 }
 
 /** What became of loading the embedder; see `EmbedderStatus` in index.d.ts. */
@@ -468,12 +549,38 @@ export interface NativeKnown {
   confidence: boolean
 }
 
+/** A trace that was not chosen. */
+export interface NativeLeft {
+  /** Its index. */
+  index: number
+  /** The chosen trace that stands for it. */
+  chosen?: NativeNearby
+  /** Or the known trace, by its index in the memory. */
+  known?: NativeNearby
+}
+
+/** A trace as it is looked up. */
+export interface NativeLookedUp {
+  /** What the same trace has in common, in hexadecimal digits. */
+  fingerprint: string
+  /** The novelty that it was scored with; null if the memory did not hold it. */
+  novelty: number | null
+}
+
 /** The model that vectors come from. */
 export interface NativeModelIdentity {
   /** Its name. */
   model: string
   /** What its weights are stored in. */
   dtype: string
+}
+
+/** A trace that is similar to another one. */
+export interface NativeNearby {
+  /** Its index. */
+  index: number
+  /** How similar it is. */
+  similarity: number
 }
 
 /** The nearest remembered trace. */
@@ -566,6 +673,20 @@ export interface NativeRedaction {
   type: string
   /** How often. */
   count: number
+}
+
+/** What was chosen. */
+export interface NativeSelection {
+  /** The most valuable first. */
+  chosen: Array<NativeChosen>
+  /** The others, in their order. */
+  left: Array<NativeLeft>
+  /** The name of the rule. */
+  rule: string
+  /** Which rule that is, and why. */
+  explanation: string
+  /** The part of the largest F that the known traces cover. */
+  coveredBefore: number
 }
 
 /** A trace that is similar to another one. */

@@ -544,4 +544,4 @@ const OPTIONS = {
   weights: readProfiles,
 };
 
-module.exports = { Scorer };
+module.exports = { Scorer, errorOfElement };

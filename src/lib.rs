@@ -14,6 +14,7 @@ mod packed_traces;
 mod remote;
 mod replies;
 mod scorer;
+mod select;
 mod trace;
 mod trace_memory;
 mod turns;

@@ -276,6 +276,11 @@ impl NativeTraceMemory {
             .enqueue(env, call, external, &self.memory, TraceMemory::bytes, act)
     }
 
+    /// The memory itself, for who does not compare by it.
+    pub(super) fn shared(&self) -> Arc<Mutex<TraceMemory>> {
+        Arc::clone(&self.memory)
+    }
+
     /// The memory itself.
     pub(super) fn share(&self) -> Memory {
         Memory::of_traces(Arc::clone(&self.memory), self.method)

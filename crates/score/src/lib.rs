@@ -4,6 +4,7 @@
 pub mod dimensions;
 pub mod engine;
 pub mod overrides;
+pub mod select;
 pub mod weights;
 
 use std::sync::Arc;

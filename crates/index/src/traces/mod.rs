@@ -2,6 +2,7 @@
 
 pub mod draft;
 pub mod explain;
+pub mod join;
 pub mod postings;
 mod projection;
 mod rate;

@@ -246,6 +246,12 @@ impl Terms {
         }
     }
 
+    /// How many places there are.
+    #[allow(clippy::cast_possible_truncation)] // 2^32 words would take 200 GB.
+    pub(crate) fn count(&self) -> u32 {
+        self.terms.len() as u32
+    }
+
     /// The hash of each place.
     pub(crate) fn hashes(&self) -> Vec<u64> {
         self.terms.iter().map(|term| term.hash).collect()

@@ -14,6 +14,8 @@ use crate::{
 use proptest::prelude::*;
 use std::{collections::BTreeMap, fmt::Debug, sync::Mutex, time::Duration};
 
+mod join;
+
 const DIMENSIONS: usize = 6;
 
 fn memory(method: Method, max_elements: usize, ttl_ms: Option<u64>) -> TraceMemory {

@@ -1,0 +1,226 @@
+'use strict';
+
+const fc = require('fast-check');
+
+const { TraceMemory, select } = require('..');
+const { makeTrace } = require('./support/make-trace.js');
+
+const NEIGHBOURS = 16;
+
+/**
+ * @param {string} text
+ * @param {{ success?: boolean, confidence?: number, id?: string, known?: boolean }} [parts]
+ */
+function traceOf(text, { success = true, confidence = 1, id, known = true } = {}) {
+  const trace = makeTrace({ objective: text, steps: [], success, confidence });
+  const metadata = known ? trace.metadata : { ...trace.metadata, imported: { known: { success: false } } };
+  return { ...trace, id, metadata };
+}
+
+/**
+ * The nearest others of each trace, from the definition of the similarity: L and C⁴ over words with the weights of all traces.
+ *
+ * @param {string[]} texts
+ */
+function neighboursOf(texts) {
+  const bags = texts.map((text) => new Set(text.split(' ').filter(Boolean)));
+  const df = new Map();
+  for (const word of bags.flatMap((bag) => [...bag])) df.set(word, (df.get(word) ?? 0) + 1);
+  const weight = (/** @type {string} */ word) => Math.log(texts.length + 1) - Math.log(df.get(word));
+  const sum = (/** @type {Iterable<string>} */ words, /** @type {number} */ power) =>
+    [...words].reduce((total, word) => total + weight(word) ** power, 0);
+  return bags.map((bag, index) => {
+    const similar = bags.map((other, at) => {
+      const shared = [...bag].filter((word) => other.has(word));
+      // Every word of a trace of one piece has the same count, which cancels out.
+      const lexical = sum(shared, 2) / Math.sqrt(sum(bag, 2) * sum(other, 2));
+      const contained = sum(shared, 1) / sum(bag, 1);
+      return { index: at, similarity: Math.max(lexical, contained ** 4) };
+    });
+    const others = similar.filter(({ index: at, similarity }) => at !== index && similarity > 0);
+    return others.sort((one, other) => other.similarity - one.similarity).slice(0, NEIGHBOURS);
+  });
+}
+
+/**
+ * Greedy by the definition of F: how much each chosen trace gains.
+ *
+ * @param {Array<{ text: string, success: boolean, confidence: number }>} traces
+ * @param {number} count
+ */
+function gainsOf(traces, count) {
+  const neighbours = neighboursOf(traces.map(({ text }) => text));
+  const quality = traces.map(({ success, confidence }) => confidence * (success ? 1 : 0.3));
+  const similarity = traces.map((_, i) => {
+    const row = new Map(neighbours[i].map(({ index, similarity }) => [index, similarity]));
+    return row.set(i, 1);
+  });
+  const weight = quality.map((q, i) => q / [...similarity[i].values()].reduce((a, b) => a + b) ** 1.25);
+  const value = (/** @type {number[]} */ set) =>
+    weight.reduce(
+      (sum, w, i) => sum + w * Math.max(0, ...set.map((j) => quality[j] * (similarity[i].get(j) ?? 0))),
+      0,
+    );
+  /** @type {number[]} */
+  const set = [];
+  const gains = [];
+  while (set.length < Math.min(count, traces.length)) {
+    const before = value(set);
+    const gain = traces.map((_, j) =>
+      set.includes(j) ? Number.NEGATIVE_INFINITY : value([...set, j]) - before,
+    );
+    const best = gain.findIndex((each) => each > Math.max(...gain) - 1e-12);
+    set.push(best);
+    gains.push({ index: best, gain: gain[best] });
+  }
+  return gains;
+}
+
+describe('select', () => {
+  test('chooses as greedy by the definition does', async () => {
+    const text = fc.array(fc.integer({ min: 0, max: 11 }), { minLength: 1, maxLength: 5 });
+    const trace = fc.record({
+      text: text.map((words) => [...new Set(words)].map((word) => `word${word}`).join(' ')),
+      success: fc.boolean(),
+      confidence: fc.constantFrom(0.25, 0.5, 1),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(trace, { minLength: 1, maxLength: 20 }),
+        fc.integer({ min: 1, max: 20 }),
+        async (traces, count) => {
+          const { chosen, left } = await select(
+            traces.map(({ text, ...outcome }) => traceOf(text, outcome)),
+            { count },
+          );
+          const expected = gainsOf(traces, count);
+          expect(chosen).toHaveLength(expected.length);
+          for (const [rank, { index, gain }] of expected.entries()) {
+            expect(chosen[rank].gain).toBeCloseTo(gain, 9);
+            // Rounding may part a tie otherwise, and what comes after it.
+            if (chosen[rank].index !== index) break;
+          }
+          expect([...chosen, ...left].map(({ index }) => index).sort((a, b) => a - b)).toEqual([
+            ...traces.keys(),
+          ]);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('tells what each chosen trace stands for', async () => {
+    const { chosen, left, rule, explanation, coveredBefore } = await select(
+      [
+        traceOf('book a flight to paris', { id: 'a', success: false }),
+        traceOf('book a flight to paris now', { id: 'b' }),
+        traceOf('cancel my hotel', { id: 'c' }),
+        traceOf('compose music', { success: false }),
+      ],
+      { count: '50%' },
+    );
+    expect(chosen.map(({ id, rank }) => [id, rank])).toEqual(
+      expect.arrayContaining([['b', expect.any(Number)]]),
+    );
+    const flight = chosen.find(({ id }) => id === 'b');
+    expect(flight).toMatchObject({
+      ...{ index: 1, reason: 'coverage', standsFor: 1, similar: [{ index: 0, id: 'a' }] },
+      nearestLeft: { index: 0, id: 'a' },
+    });
+    expect(chosen[1].covered).toBeGreaterThan(chosen[0].covered);
+    expect(left).toEqual([
+      { index: 0, id: 'a', chosen: { index: 1, id: 'b', similarity: expect.any(Number) }, known: null },
+      { index: 3, id: undefined, chosen: null, known: null },
+    ]);
+    expect({ rule, coveredBefore }).toEqual({ rule: 'outcomes', coveredBefore: 0 });
+    expect(explanation).toMatch('the outcome of every trace is known');
+  });
+
+  test('chooses without outcomes where most are not known', async () => {
+    const traces = ['one two', 'one two three', 'four'].map((text) =>
+      traceOf(text, { success: false, known: false }),
+    );
+    const { chosen, rule, explanation } = await select(traces, { count: 2 });
+    expect(rule).toBe('unknown-outcomes');
+    expect(explanation).toMatch('3 of 3 traces are not known');
+    expect(chosen.map(({ index }) => index).sort()).toEqual([1, 2]);
+  });
+
+  test('chooses beside a known memory, which stays as it was', async () => {
+    const known = new TraceMemory();
+    await known.add(traceOf('book a flight to paris'));
+    const traces = [traceOf('book a flight to paris'), traceOf('cancel my hotel')];
+    const { chosen, left, coveredBefore } = await select(traces, { count: 1, known });
+    expect(chosen.map(({ index }) => index)).toEqual([1]);
+    expect(left).toEqual([{ index: 0, id: undefined, chosen: null, known: { index: 0, similarity: 1 } }]);
+    expect(coveredBefore).toBeGreaterThan(0);
+    expect(known.size).toBe(1);
+  });
+
+  test('keeps a quota for failures of unsolved tasks', async () => {
+    const traces = [
+      traceOf('book a flight'),
+      traceOf('book a flight now', { success: false }),
+      traceOf('cancel my hotel'),
+      traceOf('compose music', { success: false }),
+      traceOf('paint the kitchen'),
+    ];
+    const { chosen } = await select(traces, { count: 3, quota: { failures: '10%' } });
+    expect(chosen[2]).toMatchObject({ index: 3, rank: 3, reason: 'failure' });
+  });
+
+  test('tells its progress', async () => {
+    const traces = Array.from({ length: 300 }, (_, index) => traceOf(`task ${index}`));
+    const onProgress = jest.fn();
+    await select(traces, { count: 10, onProgress });
+    expect(onProgress).toHaveBeenLastCalledWith({ done: 300, total: 300 });
+    const stop = new Error('stop');
+    const throwing = () => {
+      throw stop;
+    };
+    await expect(select(traces, { count: 10, onProgress: throwing })).rejects.toBe(stop);
+  });
+
+  test('rejects with the reason of a signal', async () => {
+    const traces = Array.from({ length: 600 }, (_, index) => traceOf(`task ${index}`));
+    const controller = new AbortController();
+    const call = select(traces, { count: 10, signal: controller.signal });
+    controller.abort('enough');
+    await expect(call).rejects.toBe('enough');
+    await expect(select(traces, { count: 10, signal: AbortSignal.abort('before') })).rejects.toBe('before');
+  });
+
+  test.each([
+    [undefined, 'ERR_INVALID_OPTION', 'options.count'],
+    [{}, 'ERR_INVALID_OPTION', 'options.count must be a number or a percentage'],
+    [{ count: '10' }, 'ERR_INVALID_OPTION', 'got "10"'],
+    [{ count: '101%' }, 'ERR_INVALID_OPTION', 'from 0 to 100'],
+    [{ count: 1.5 }, 'ERR_INVALID_OPTION', 'a safe integer'],
+    [{ count: 1, novelty: 'prefix' }, 'ERR_INVALID_OPTION', "'lexical' or 'full'"],
+    [{ count: 1, known: [] }, 'ERR_INVALID_OPTION', 'options.known must be a TraceMemory, got array'],
+    [
+      { count: 1, known: new TraceMemory({ novelty: 'full' }) },
+      'ERR_INVALID_OPTION',
+      "select with novelty 'full'",
+    ],
+    [{ count: 1, quota: { successes: 1 } }, 'ERR_INVALID_OPTION', 'options.quota.successes'],
+    [{ count: 1, top: 1 }, 'ERR_INVALID_OPTION', 'options.top'],
+  ])('refuses the options %j', async (options, code, message) => {
+    const call = select([], /** @type {any} */ (options));
+    await expect(call).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+  });
+
+  test('names the trace that is invalid', async () => {
+    const call = select([traceOf('fine'), /** @type {any} */ ({})], { count: 1 });
+    const error = { code: 'ERR_INVALID_TRACE', message: expect.stringMatching(/^traces\[1\]\.task/) };
+    await expect(call).rejects.toMatchObject(error);
+    await expect(select(/** @type {any} */ ({}), { count: 1 })).rejects.toMatchObject({
+      code: 'ERR_INVALID_TRACE',
+    });
+  });
+
+  test('chooses nothing of nothing', async () => {
+    expect(await select([], { count: 5 })).toMatchObject({ chosen: [], left: [] });
+    expect(await select([traceOf('one')], { count: 0 })).toMatchObject({ chosen: [], left: [{ index: 0 }] });
+  });
+});

@@ -1,0 +1,178 @@
+//! Lazy greedy facility location over sparse similarities.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use knowledgepulse_index::traces::join::Neighbours;
+
+/// F(X) = Σ w(i) · max over j in X of q(j) s(i, j), where s(i, j) is 0 unless j is a neighbour of i, and s(i, i) is 1.
+pub(super) struct Facility<'n> {
+    neighbours: &'n [Neighbours],
+    /// The index of the first trace in the memory of the neighbours.
+    first: usize,
+    /// w.
+    weights: Vec<f64>,
+    /// q.
+    qualities: Vec<f64>,
+    /// How well the set so far covers each trace: the maximum in F.
+    cover: Vec<f64>,
+    /// The traces that have a trace among their neighbours, with the similarities: of all traces, one after another.
+    reached: Vec<(u32, f64)>,
+    /// Where those of each trace begin.
+    starts: Vec<usize>,
+}
+
+/// A trace that was chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pick {
+    pub(super) index: usize,
+    /// By how much F grew.
+    pub(super) gain: f64,
+}
+
+/// The gain that a trace had when it was computed last, which is at least what it has now.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Bound {
+    gain: f64,
+    index: Reverse<usize>,
+    /// How many were chosen when the gain was computed.
+    chosen: usize,
+}
+
+impl Eq for Bound {}
+
+impl Ord for Bound {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.gain
+            .total_cmp(&other.gain)
+            .then(self.index.cmp(&other.index))
+    }
+}
+
+impl PartialOrd for Bound {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'n> Facility<'n> {
+    /// The function with these neighbours, whose indices begin at `first`. Each trace is covered as far as `cover` says.
+    #[allow(clippy::cast_possible_truncation)] // A memory has fewer than 2^32 traces.
+    pub(super) fn new(
+        neighbours: &'n [Neighbours],
+        first: usize,
+        weights: Vec<f64>,
+        qualities: Vec<f64>,
+        cover: Vec<f64>,
+    ) -> Self {
+        let mut starts = vec![0; neighbours.len() + 1];
+        for near in neighbours.iter().flat_map(|of| &of.nearest) {
+            starts[near.index - first + 1] += 1;
+        }
+        for index in 1..starts.len() {
+            starts[index] += starts[index - 1];
+        }
+        let mut next = starts.clone();
+        let mut reached = vec![(0, 0.0); starts.last().copied().unwrap_or(0)];
+        for (index, of) in (0..).zip(neighbours) {
+            for near in &of.nearest {
+                let place = &mut next[near.index - first];
+                reached[*place] = (index, near.similarity);
+                *place += 1;
+            }
+        }
+        Self {
+            neighbours,
+            first,
+            weights,
+            qualities,
+            cover,
+            reached,
+            starts,
+        }
+    }
+
+    /// The traces that a trace covers, itself first, with the similarities.
+    fn covered_by(&self, index: usize) -> impl Iterator<Item = (usize, f64)> {
+        let reached = &self.reached[self.starts[index]..self.starts[index + 1]];
+        let others = reached
+            .iter()
+            .map(|&(other, similarity)| (other as usize, similarity));
+        std::iter::once((index, 1.0)).chain(others)
+    }
+
+    /// By how much F grows with a trace.
+    fn gain(&self, index: usize) -> f64 {
+        let quality = self.qualities[index];
+        self.covered_by(index)
+            .map(|(other, similarity)| {
+                let more = quality * similarity - self.cover[other];
+                self.weights[other] * more.max(0.0)
+            })
+            .sum()
+    }
+
+    /// Adds a trace to the set.
+    fn choose(&mut self, index: usize) {
+        let quality = self.qualities[index];
+        let reached = self.starts[index]..self.starts[index + 1];
+        self.cover[index] = self.cover[index].max(quality);
+        for &(other, similarity) in &self.reached[reached] {
+            let cover = &mut self.cover[other as usize];
+            *cover = cover.max(quality * similarity);
+        }
+    }
+
+    /// F of all traces together: the most that any set has.
+    pub(super) fn most(&self) -> f64 {
+        let best = |index: usize| {
+            let near = self.neighbours[index].nearest.iter();
+            let own = self.cover[index].max(self.qualities[index]);
+            near.fold(own, |best, near| {
+                best.max(self.qualities[near.index - self.first] * near.similarity)
+            })
+        };
+        (0..self.weights.len())
+            .map(|index| self.weights[index] * best(index))
+            .sum()
+    }
+
+    /// F of the set so far.
+    pub(super) fn value(&self) -> f64 {
+        self.weights
+            .iter()
+            .zip(&self.cover)
+            .map(|(weight, cover)| weight * cover)
+            .sum()
+    }
+
+    /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first.
+    pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool]) -> Vec<Pick> {
+        let indices = (0..eligible.len()).filter(|&index| eligible[index]);
+        let mut bounds: BinaryHeap<Bound> = indices.map(|index| self.bound(index, 0)).collect();
+        let mut picks = Vec::new();
+        while picks.len() < count
+            && let Some(best) = bounds.pop()
+        {
+            let index = best.index.0;
+            if best.chosen == picks.len() {
+                self.choose(index);
+                picks.push(Pick {
+                    index,
+                    gain: best.gain,
+                });
+            } else {
+                // Gains only fall, so one that is still the largest is the largest of all.
+                bounds.push(self.bound(index, picks.len()));
+            }
+        }
+        picks
+    }
+
+    fn bound(&self, index: usize, chosen: usize) -> Bound {
+        Bound {
+            gain: self.gain(index),
+            index: Reverse(index),
+            chosen,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+use knowledgepulse_trace::fixtures::with_texts;
+use proptest::prelude::*;
+
+use super::*;
+
+const SUCCESS: Outcome = Outcome {
+    success: Some(true),
+    confidence: 1.0,
+};
+const FAILED: Outcome = Outcome {
+    success: Some(false),
+    confidence: 1.0,
+};
+const UNKNOWN: Outcome = Outcome {
+    success: None,
+    confidence: 0.5,
+};
+
+fn words(text: &str) -> Words {
+    Words::of(&with_texts(text, &[]))
+}
+
+fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
+    let mut candidates = Candidates::new(Method::Lexical, 384);
+    for (text, outcome) in traces {
+        candidates.add(&words(text), None, *outcome).unwrap();
+    }
+    candidates
+}
+
+fn options(count: usize) -> Options {
+    Options {
+        count: Count::Number(count),
+        failures: None,
+        threads: 1,
+    }
+}
+
+fn indices(selection: &Selection) -> Vec<usize> {
+    selection.chosen.iter().map(|chosen| chosen.index).collect()
+}
+
+/// Greedy by the definition: F of the whole set is computed for every trace that may join it.
+fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Vec<(usize, f64)> {
+    let all = candidates.len();
+    let quality: Vec<f64> = candidates
+        .outcomes
+        .iter()
+        .map(|outcome| outcome.quality().unwrap())
+        .collect();
+    let mut similarity = vec![vec![0.0; all]; all];
+    for (index, of) in neighbours.iter().enumerate() {
+        similarity[index][index] = 1.0;
+        for near in &of.nearest {
+            similarity[index][near.index - candidates.known] = near.similarity;
+        }
+    }
+    let weight = |i: usize| quality[i] / similarity[i].iter().sum::<f64>().powf(DENSITY);
+    let value = |set: &[usize]| {
+        let best = |i: usize| {
+            let known = neighbours[i].before.map_or(0.0, |known| known.similarity);
+            set.iter()
+                .fold(known, |best, &j| best.max(quality[j] * similarity[i][j]))
+        };
+        (0..all).map(|i| weight(i) * best(i)).sum::<f64>()
+    };
+    let mut set = Vec::new();
+    let mut found = Vec::new();
+    while set.len() < count.min(all) {
+        let before = value(&set);
+        let gain = |j: usize| {
+            let mut with = set.clone();
+            with.push(j);
+            value(&with) - before
+        };
+        let (mut best, mut most) = (usize::MAX, f64::NEG_INFINITY);
+        for j in (0..all).filter(|j| !set.contains(j)) {
+            // Of gains that differ by rounding alone, the first.
+            if gain(j) > most + 1e-12 {
+                (best, most) = (j, gain(j));
+            }
+        }
+        set.push(best);
+        found.push((best, most));
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn select_gains_as_much_as_greedy_by_the_definition(
+        traces in prop::collection::vec((prop::collection::vec(0u32..12, 1..6), any::<bool>(), 1u8..4), 1..25),
+        known in 0usize..6,
+        count in 1usize..30,
+    ) {
+        let text = |words: &[u32]| words.iter().map(|word| format!("word{word} ")).collect::<String>();
+        let now = Instant::now();
+        let known = known.min(traces.len() - 1);
+        let mut memory = TraceMemory::new(Method::Lexical, Bounds { max_elements: 100, ..Bounds::default() });
+        for (own, ..) in &traces[..known] {
+            let words = words(&text(own));
+            memory.add(TraceEntry { words: &words, vector: None, label: None, model: None }, now).unwrap();
+        }
+        let mut candidates = Candidates::new(Method::Lexical, 384);
+    candidates.add_known(&mut memory).unwrap();
+        for (own, success, confidence) in &traces[known..] {
+            let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
+            candidates.add(&words(&text(own)), None, outcome).unwrap();
+        }
+        let neighbours = candidates.memory.join(known, NEIGHBOURS, 1, &|_| true).unwrap();
+        let expected = naive(&neighbours, &candidates, count);
+        let found = select(&mut candidates, &options(count), &|_| true).unwrap();
+        prop_assert_eq!(found.chosen.len(), expected.len());
+        for (chosen, (_, gain)) in found.chosen.iter().zip(&expected) {
+            // Rounding may part a tie otherwise, and what comes after it.
+            if (chosen.gain - gain).abs() > 1e-9 {
+                prop_assert!(found.chosen.iter().zip(&expected).any(|(chosen, expected)| chosen.index != expected.0));
+                break;
+            }
+        }
+        let last = found.chosen.last().unwrap().covered;
+        prop_assert!(found.covered_before <= last && last <= 1.0);
+        // Each trace is chosen or left, and stands for as many as say so.
+        let standing = |standing: &Standing| matches!(standing, Standing::Chosen(_));
+        let stood: usize = found.chosen.iter().map(|chosen| chosen.stands_for.len()).sum();
+        prop_assert_eq!(found.left.iter().filter(|(_, by)| standing(by)).count(), stood);
+        prop_assert_eq!(found.left.len() + found.chosen.len(), candidates.len());
+        // A smaller set is the beginning of a larger one.
+        let all = select(&mut candidates, &options(usize::MAX), &|_| true).unwrap();
+        prop_assert_eq!(&indices(&all)[..expected.len()], &indices(&found)[..]);
+        if all.chosen.len() == candidates.len() {
+            prop_assert!((all.chosen.last().unwrap().covered - 1.0).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn select_takes_one_success_of_each_task() {
+    let traces = [
+        ("book a flight to paris", FAILED),
+        ("book a flight to paris today", SUCCESS),
+        ("cancel my hotel room", SUCCESS),
+        ("cancel my hotel room please", SUCCESS),
+        ("compose music", FAILED),
+    ];
+    let selection = select(&mut candidates(&traces), &options(2), &|_| true).unwrap();
+    assert_eq!(selection.rule, Rule::Outcomes);
+    let mut found = indices(&selection);
+    found.sort_unstable();
+    assert!(found == [1, 2] || found == [1, 3], "{found:?}");
+    let flight = selection.chosen.iter().find(|chosen| chosen.index == 1).unwrap();
+    assert_eq!(flight.stands_for[0].index, 0);
+    assert_eq!(flight.nearest_left.unwrap().index, 0);
+    assert!(matches!(
+        selection.left[0],
+        (0, Standing::Chosen(Nearby { index: 1, .. }))
+    ));
+    assert_eq!(selection.left.last(), Some(&(4, Standing::Nothing)));
+}
+
+#[test]
+fn select_breaks_ties_by_the_earlier_trace() {
+    let traces = [
+        ("same words", SUCCESS),
+        ("same words", SUCCESS),
+        ("same words", SUCCESS),
+    ];
+    let selection = select(&mut candidates(&traces), &options(3), &|_| true).unwrap();
+    assert_eq!(indices(&selection), [0, 1, 2]);
+    assert_eq!(selection.chosen[0].covered, 1.0);
+    assert_eq!(selection.chosen[1].gain, 0.0);
+}
+
+#[test]
+fn select_keeps_room_for_failures_that_nobody_solved() {
+    let traces = [
+        ("book a flight to paris", SUCCESS),
+        ("book a flight to paris now", FAILED),
+        ("cancel my hotel room", SUCCESS),
+        ("write a poem", FAILED),
+        ("paint the kitchen", SUCCESS),
+    ];
+    let quota = Options {
+        failures: Some(Count::Percent(10.0)),
+        ..options(3)
+    };
+    let selection = select(&mut candidates(&traces), &quota, &|_| true).unwrap();
+    assert_eq!(selection.chosen[2].index, 3);
+    assert_eq!(selection.chosen[2].reason, Reason::Failure);
+}
+
+#[test]
+fn select_without_outcomes_says_so() {
+    let traces = [
+        ("book a flight to paris", UNKNOWN),
+        ("book a flight to paris now", UNKNOWN),
+        ("cancel my hotel room", UNKNOWN),
+        ("write a poem", SUCCESS),
+    ];
+    let selection = select(&mut candidates(&traces), &options(3), &|_| true).unwrap();
+    assert_eq!(selection.rule, Rule::Unknown);
+    assert!(
+        selection.explanation().contains("3 of 4 traces are not known"),
+        "{}",
+        selection.explanation()
+    );
+    let mut found = indices(&selection);
+    found.sort_unstable();
+    assert_eq!(found, [1, 2, 3]);
+}
+
+#[test]
+fn select_beside_what_is_known_takes_what_is_not() {
+    let mut memory = TraceMemory::new(
+        Method::Lexical,
+        Bounds {
+            max_elements: 10,
+            ..Bounds::default()
+        },
+    );
+    let known = words("book a flight to paris");
+    let entry = TraceEntry {
+        words: &known,
+        vector: None,
+        label: None,
+        model: None,
+    };
+    memory.add(entry, Instant::now()).unwrap();
+    let mut candidates = Candidates::new(Method::Lexical, 384);
+    candidates.add_known(&mut memory).unwrap();
+    for text in ["book a flight to paris", "cancel my hotel room"] {
+        candidates.add(&words(text), None, SUCCESS).unwrap();
+    }
+    let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
+    assert_eq!(indices(&selection), [1]);
+    assert_eq!(selection.left, [(0, Standing::Known(0, 1.0))]);
+    assert!(selection.covered_before > 0.0);
+}
+
+#[test]
+fn count_of_a_percentage_is_rounded_up() {
+    assert_eq!(Count::Percent(7.0).of(100), 7);
+    assert_eq!(Count::Percent(10.0).of(11), 2);
+    assert_eq!(Count::Percent(100.0).of(3), 3);
+    assert_eq!(Count::Number(5).of(3), 3);
+}
+
+#[test]
+fn select_of_nothing_is_empty() {
+    let mut none = Candidates::new(Method::Lexical, 384);
+    assert!(none.is_empty());
+    let selection = select(&mut none, &options(5), &|_| true).unwrap();
+    assert!(selection.chosen.is_empty() && selection.left.is_empty());
+}

@@ -1,0 +1,230 @@
+'use strict';
+
+// Choosing a set of traces: they are read on the event loop, some at a time; all else happens on other threads.
+
+const { setTimeout } = require('node:timers/promises');
+
+const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { codedError, fromAddon } = require('./calls/errors.js');
+const {
+  invalidOption,
+  ofType,
+  oneOf,
+  readCallOptions,
+  readOptions,
+  requireNumber,
+} = require('./calls/options.js');
+const { describe, isArray, readFrom, readLength } = require('./calls/reading.js');
+const { Embedder } = require('./embedder.js');
+const { DIMENSIONS } = require('./embedding.js');
+const native = require('./loader.js').addon;
+const { errorOfElement } = require('./scorer.js');
+const { nativeOfTraces } = require('./trace-memory.js');
+
+/**
+ * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection } from '../index.js'
+ * @import { NativeCandidates, NativeCount, NativeNearby } from './binding.js'
+ */
+
+/** How many traces are read at a time. */
+const BATCH = 256;
+
+/** How many of the traces that a chosen one stands for are listed. */
+const MOST_LISTED = 16;
+
+/** How often progress is looked at, in milliseconds. */
+const INTERVAL = 50;
+
+/**
+ * Reads a number of traces, or a percentage such as `'10%'`.
+ *
+ * @type {import('./calls/options.js').OptionReader<NativeCount>}
+ */
+function readCount(value, path) {
+  const percent = typeof value === 'string' ? /^(\d+(?:\.\d+)?)%$/.exec(value) : null;
+  if (percent) return { value: requireNumber(Number(percent[1]), path, { from: 0, to: 100 }), percent: true };
+  if (typeof value !== 'number') {
+    const found = typeof value === 'string' ? JSON.stringify(value) : describe(value);
+    throw invalidOption(TypeError, `${path} must be a number or a percentage like '10%', got ${found}`);
+  }
+  return { value: requireNumber(value, path, { from: 0, whole: true }), percent: false };
+}
+
+const SELECT_OPTIONS = {
+  count: readCount,
+  novelty: oneOf(['lexical', 'full']),
+  known: readKnown,
+  quota: (/** @type {unknown} */ value, /** @type {string} */ path) =>
+    readOptions(value, { failures: readCount }, path).failures,
+  onProgress: ofType('function'),
+};
+
+/** @type {import('./calls/options.js').OptionReader<import('./binding.js').NativeTraceMemory>} */
+function readKnown(value, path) {
+  const known = nativeOfTraces(value);
+  if (known !== undefined) return known;
+  throw invalidOption(TypeError, `${path} must be a TraceMemory, got ${describe(value)}`);
+}
+
+/**
+ * Chooses the traces that are worth sharing: a set that covers all others well.
+ *
+ * @param {readonly ReadonlyReasoningTrace[]} traces
+ * @param {SelectOptions} options
+ * @returns {Promise<Selection>}
+ */
+async function select(traces, options) {
+  const {
+    signal,
+    count,
+    novelty = 'lexical',
+    known,
+    quota,
+    onProgress,
+  } = readCallOptions(options, SELECT_OPTIONS);
+  if (count === undefined)
+    throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
+  if (known !== undefined && known.method !== novelty) {
+    throw invalidOption(
+      RangeError,
+      `options.known compares by novelty '${known.method}': select with novelty '${known.method}', or use another memory`,
+    );
+  }
+  if (!isArray(traces)) throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
+  const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
+  throwIfAborted(signal);
+  const call = new native.NativeCall();
+  const candidates = new native.NativeCandidates(novelty);
+  const work = async () => {
+    if (known !== undefined) await fromAddon(() => candidates.addKnown(known, call));
+    const embedder = novelty === 'full' ? new Embedder() : undefined;
+    /** @type {Array<string | undefined>} */
+    const ids = [];
+    for (let first = 0; first < length; first += BATCH) {
+      throwIfAborted(signal);
+      await add(candidates, traces, first, Math.min(first + BATCH, length), ids, embedder);
+    }
+    const reply = fromAddon(() => candidates.select(count, quota, MOST_LISTED, call));
+    const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
+    return toSelection(await found, ids);
+  };
+  return cancellable(work, call, signal);
+}
+
+/**
+ * Adds the traces from `first` to `end`.
+ *
+ * @param {NativeCandidates} candidates
+ * @param {readonly unknown[]} traces
+ * @param {number} first
+ * @param {number} end
+ * @param {Array<string | undefined>} ids
+ * @param {InstanceType<typeof Embedder> | undefined} embedder
+ */
+async function add(candidates, traces, first, end, ids, embedder) {
+  /** @type {boolean[]} */
+  const areKnown = [];
+  const digests = [];
+  for (let index = first; index < end; index++) {
+    try {
+      const trace = readFrom(traces, index, 'trace', 'ERR_INVALID_TRACE');
+      const { id, digest } = fromAddon(() => candidates.read(trace, embedder !== undefined));
+      ids.push(id ?? undefined);
+      digests.push(digest ?? '');
+      areKnown.push(isOutcomeKnown(/** @type {ReadonlyReasoningTrace} */ (trace)));
+    } catch (error) {
+      throw errorOfElement(index, error);
+    }
+  }
+  const embeddings = await embedder?.embedBatch(digests);
+  const vectors = embeddings && new Float32Array(embeddings.length * DIMENSIONS);
+  embeddings?.forEach((embedding, index) => {
+    vectors?.set(embedding, index * DIMENSIONS);
+  });
+  await fromAddon(() => candidates.add(areKnown, vectors));
+}
+
+/**
+ * Whether anybody said how a trace ended: `toTraces` notes in `metadata.imported` if nobody did.
+ *
+ * @param {ReadonlyReasoningTrace} trace
+ */
+function isOutcomeKnown(trace) {
+  const metadata = readFrom(trace, 'metadata', 'trace.metadata', 'ERR_INVALID_TRACE');
+  let value = /** @type {unknown} */ (metadata);
+  for (const name of ['imported', 'known', 'success']) {
+    if (typeof value !== 'object' || value === null) return true;
+    value = readFrom(value, name, `trace.metadata.${name}`, 'ERR_INVALID_TRACE');
+  }
+  return value !== false;
+}
+
+/**
+ * The reply of a call, whose progress is told meanwhile. What `onProgress` throws ends the call.
+ *
+ * @template T
+ * @param {Promise<T>} reply
+ * @param {NativeCandidates} candidates
+ * @param {number} total
+ * @param {(progress: BatchProgress) => void} onProgress
+ * @param {import('./binding.js').NativeCall} call
+ * @returns {Promise<T>}
+ */
+async function withProgress(reply, candidates, total, onProgress, call) {
+  let told = 0;
+  const tell = () => {
+    const done = candidates.compared;
+    if (done > told) onProgress({ done, total });
+    told = done;
+  };
+  try {
+    const isDone = reply.then(
+      () => true,
+      () => true,
+    );
+    while (!(await Promise.race([isDone, setTimeout(INTERVAL, false)]))) tell();
+    const result = await reply;
+    tell();
+    return result;
+  } catch (error) {
+    call.cancel();
+    throw error;
+  }
+}
+
+/**
+ * A copy, so that the objects are of the caller's realm, with the ids.
+ *
+ * @param {import('./binding.js').NativeSelection} found
+ * @param {Array<string | undefined>} ids
+ * @returns {Selection}
+ */
+function toSelection(found, ids) {
+  const toSimilar = (/** @type {NativeNearby} */ { index, similarity }) => ({
+    index,
+    id: ids[index],
+    similarity,
+  });
+  const orNull = (/** @type {NativeNearby | null | undefined} */ near) => (near ? toSimilar(near) : null);
+  const chosen = Array.from(found.chosen, (each, rank) => ({
+    index: each.index,
+    id: ids[each.index],
+    rank: rank + 1,
+    reason: /** @type {'coverage' | 'failure'} */ (each.reason),
+    gain: each.gain,
+    covered: each.covered,
+    standsFor: each.standsFor,
+    similar: Array.from(each.similar, toSimilar),
+    nearestLeft: orNull(each.nearestLeft),
+  }));
+  const left = Array.from(found.left, ({ index, chosen: by, known }) => ({
+    index,
+    id: ids[index],
+    chosen: orNull(by),
+    known: known ? { index: known.index, similarity: known.similarity } : null,
+  }));
+  const rule = /** @type {Selection['rule']} */ (found.rule);
+  return { chosen, left, rule, explanation: found.explanation, coveredBefore: found.coveredBefore };
+}
+
+module.exports = { select };

@@ -1,0 +1,347 @@
+//! Choosing traces for JavaScript.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
+};
+
+use napi::{
+    Env, Task,
+    bindgen_prelude::{AsyncTask, Float32ArraySlice, Unknown},
+};
+use napi_derive::napi;
+
+use knowledgepulse_error::{self as error, Call, Error, guarded};
+use knowledgepulse_index::{
+    method::Method,
+    shared::{lock, lock_as_is},
+    traces::TraceMemory,
+    vectors::Options as Bounds,
+};
+use knowledgepulse_score::select::{self, Candidates, Count, Nearby, Options, Outcome, Reason, Standing};
+use knowledgepulse_trace::{Trace, digest, words::Words};
+
+use crate::{
+    call::NativeCall,
+    error::{Result, rejection, throw},
+    trace,
+    trace_memory::NativeTraceMemory,
+};
+
+/// A number of traces, or a percentage of all.
+#[napi(object, object_to_js = false)]
+#[derive(Clone, Copy)]
+pub struct NativeCount {
+    /// The number or the percentage.
+    pub value: f64,
+    /// Whether it is a percentage.
+    pub percent: bool,
+}
+
+impl From<NativeCount> for Count {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
+    fn from(count: NativeCount) -> Self {
+        if count.percent {
+            Self::Percent(count.value)
+        } else {
+            Self::Number(count.value as usize)
+        }
+    }
+}
+
+/// A trace that is similar to another one.
+#[napi(object, object_from_js = false)]
+pub struct NativeNearby {
+    /// Its index.
+    pub index: u32,
+    /// How similar it is.
+    pub similarity: f64,
+}
+
+impl From<Nearby> for NativeNearby {
+    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
+    fn from(near: Nearby) -> Self {
+        Self {
+            index: near.index as u32,
+            similarity: near.similarity,
+        }
+    }
+}
+
+/// A trace that was chosen.
+#[napi(object, object_from_js = false)]
+pub struct NativeChosen {
+    /// Its index.
+    pub index: u32,
+    /// `coverage` or `failure`.
+    pub reason: String,
+    /// By how much F grew.
+    pub gain: f64,
+    /// The part of the largest F that the set covers up to it.
+    pub covered: f64,
+    /// For how many traces it stands that were not chosen.
+    pub stands_for: u32,
+    /// The most similar of these.
+    pub similar: Vec<NativeNearby>,
+    /// The most similar trace that was not chosen.
+    pub nearest_left: Option<NativeNearby>,
+}
+
+/// A trace that was not chosen.
+#[napi(object, object_from_js = false)]
+pub struct NativeLeft {
+    /// Its index.
+    pub index: u32,
+    /// The chosen trace that stands for it.
+    pub chosen: Option<NativeNearby>,
+    /// Or the known trace, by its index in the memory.
+    pub known: Option<NativeNearby>,
+}
+
+/// What was chosen.
+#[napi(object, object_from_js = false)]
+pub struct NativeSelection {
+    /// The most valuable first.
+    pub chosen: Vec<NativeChosen>,
+    /// The others, in their order.
+    pub left: Vec<NativeLeft>,
+    /// The name of the rule.
+    pub rule: String,
+    /// Which rule that is, and why.
+    pub explanation: String,
+    /// The part of the largest F that the known traces cover.
+    pub covered_before: f64,
+}
+
+type SharedCandidates = Arc<Mutex<Candidates>>;
+
+/// What was read of a trace.
+#[napi(object, object_from_js = false)]
+pub struct NativeCandidate {
+    /// Its `id`.
+    pub id: Option<String>,
+    /// What is to be embedded, if that was asked for.
+    pub digest: Option<String>,
+}
+
+/// The traces to choose from.
+#[napi]
+pub struct NativeCandidates {
+    candidates: SharedCandidates,
+    /// Those that were read and not added yet.
+    read: Vec<Trace>,
+    /// Of how many the neighbours are known.
+    compared: Arc<AtomicU32>,
+}
+
+#[napi]
+impl NativeCandidates {
+    /// No candidates, which are compared by this method.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: &Env, method: String) -> Result<Self> {
+        let method = Method::of_traces(&method)
+            .ok_or_else(|| throw(env, &Error::Internal(format!("there is no method {method:?}"))))?;
+        let candidates = Candidates::new(method, Bounds::default().dimensions);
+        Ok(Self {
+            candidates: Arc::new(Mutex::new(candidates)),
+            read: Vec::new(),
+            compared: Arc::default(),
+        })
+    }
+
+    /// Adds the traces of a memory, beside which is chosen, as they are when its turn comes. Must come before all others.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add_known(&self, memory: &NativeTraceMemory, call: &NativeCall) -> AsyncTask<AddKnown> {
+        AsyncTask::new(AddKnown {
+            candidates: Arc::clone(&self.candidates),
+            memory: memory.shared(),
+            call: call.share(),
+        })
+    }
+
+    /// Reads a trace, which the next call of `add` adds. Throws `ERR_INVALID_TRACE`.
+    #[napi(catch_unwind)]
+    pub fn read(
+        &mut self,
+        env: &Env,
+        #[napi(ts_arg_type = "unknown")] trace: Unknown,
+        digested: bool,
+    ) -> Result<NativeCandidate> {
+        let trace = trace::read(env, trace, Some(Method::Full))?;
+        let read = NativeCandidate {
+            id: trace.label.as_ref().map(ToString::to_string),
+            digest: digested.then(|| digest::of(&trace)),
+        };
+        self.read.push(trace);
+        Ok(read)
+    }
+
+    /// Adds the traces that were read, each with whether its outcome is known. `vectors` are the embeddings of all digests, one after
+    /// another.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn add(
+        &mut self,
+        known: Vec<bool>,
+        #[napi(ts_arg_type = "Float32Array | undefined")] vectors: Option<Float32ArraySlice>,
+    ) -> AsyncTask<Add> {
+        AsyncTask::new(Add {
+            candidates: Arc::clone(&self.candidates),
+            traces: std::mem::take(&mut self.read),
+            known,
+            vectors: vectors.map(|vectors| vectors.to_vec()).unwrap_or_default(),
+        })
+    }
+
+    /// Of how many traces the neighbours are known.
+    #[napi(getter, catch_unwind)]
+    pub fn compared(&self) -> u32 {
+        self.compared.load(Ordering::Relaxed)
+    }
+
+    /// Chooses traces, with up to `most_listed` of those that each stands for. Rejects with `ERR_ABORTED` if the call was cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSelection>")]
+    pub fn select(
+        &self,
+        count: NativeCount,
+        failures: Option<NativeCount>,
+        most_listed: u32,
+        call: &NativeCall,
+    ) -> AsyncTask<Select> {
+        AsyncTask::new(Select {
+            candidates: Arc::clone(&self.candidates),
+            compared: Arc::clone(&self.compared),
+            options: Options {
+                count: count.into(),
+                failures: failures.map(Into::into),
+                threads: 0,
+            },
+            most_listed: most_listed as usize,
+            call: call.share(),
+        })
+    }
+}
+
+/// Adding known traces, away from the event loop.
+pub struct AddKnown {
+    candidates: SharedCandidates,
+    memory: Arc<Mutex<TraceMemory>>,
+    call: Arc<Call>,
+}
+
+impl Task for AddKnown {
+    type Output = error::Result<()>;
+    type JsValue = ();
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            if self.call.is_cancelled() {
+                return Err(Error::Aborted);
+            }
+            lock_as_is(&self.candidates).add_known(&mut lock(&self.memory))
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, done: Self::Output) -> Result<()> {
+        done.map_err(|error| rejection(env, &error))
+    }
+}
+
+/// Adding traces, away from the event loop.
+pub struct Add {
+    candidates: SharedCandidates,
+    traces: Vec<Trace>,
+    known: Vec<bool>,
+    vectors: Vec<f32>,
+}
+
+impl Task for Add {
+    type Output = error::Result<()>;
+    type JsValue = ();
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            let mut candidates = lock_as_is(&self.candidates);
+            let length = self.vectors.len() / self.traces.len().max(1);
+            let mut vectors = self.vectors.chunks(length.max(1));
+            for (trace, known) in std::mem::take(&mut self.traces).into_iter().zip(&self.known) {
+                let outcome = Outcome {
+                    success: known.then_some(trace.metadata.success),
+                    confidence: trace.outcome.confidence,
+                };
+                candidates.add(&Words::of(&trace), vectors.next(), outcome)?;
+            }
+            Ok(())
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, done: Self::Output) -> Result<()> {
+        done.map_err(|error| rejection(env, &error))
+    }
+}
+
+/// Choosing, away from the event loop.
+pub struct Select {
+    candidates: SharedCandidates,
+    compared: Arc<AtomicU32>,
+    options: Options,
+    most_listed: usize,
+    call: Arc<Call>,
+}
+
+impl Task for Select {
+    type Output = error::Result<select::Selection>;
+    type JsValue = NativeSelection;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
+            let progress = |compared: usize| {
+                self.compared.fetch_max(compared as u32, Ordering::Relaxed);
+                !self.call.is_cancelled()
+            };
+            let selection = select::select(&mut lock_as_is(&self.candidates), &self.options, &progress)?;
+            self.call.complete().then_some(selection).ok_or(Error::Aborted)
+        }))
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
+    fn resolve(&mut self, env: Env, selection: Self::Output) -> Result<NativeSelection> {
+        let selection = selection.map_err(|error| rejection(env, &error))?;
+        let explanation = selection.explanation();
+        let chosen = selection.chosen.into_iter().map(|chosen| NativeChosen {
+            index: chosen.index as u32,
+            reason: match chosen.reason {
+                Reason::Coverage => "coverage".into(),
+                Reason::Failure => "failure".into(),
+            },
+            gain: chosen.gain,
+            covered: chosen.covered,
+            stands_for: chosen.stands_for.len() as u32,
+            similar: chosen
+                .stands_for
+                .into_iter()
+                .take(self.most_listed)
+                .map(Into::into)
+                .collect(),
+            nearest_left: chosen.nearest_left.map(Into::into),
+        });
+        let left = selection.left.into_iter().map(|(index, standing)| NativeLeft {
+            index: index as u32,
+            chosen: match standing {
+                Standing::Chosen(near) => Some(near.into()),
+                _ => None,
+            },
+            known: match standing {
+                Standing::Known(index, similarity) => Some(Nearby { index, similarity }.into()),
+                _ => None,
+            },
+        });
+        Ok(NativeSelection {
+            chosen: chosen.collect(),
+            left: left.collect(),
+            rule: selection.rule.name().into(),
+            explanation,
+            covered_before: selection.covered_before,
+        })
+    }
+}
