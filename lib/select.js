@@ -4,7 +4,7 @@
 
 const { setTimeout } = require('node:timers/promises');
 
-const { cancellable, throwIfAborted } = require('./calls/abort.js');
+const { cancellable } = require('./calls/cancel.js');
 const { codedError, fromAddon } = require('./calls/errors.js');
 const {
   invalidOption,
@@ -92,7 +92,7 @@ async function select(traces, options) {
   }
   if (!isArray(traces)) throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
   const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
-  throwIfAborted(signal);
+  signal?.throwIfAborted();
   const call = new native.NativeCall();
   const candidates = new native.NativeCandidates(novelty);
   const work = async () => {
@@ -101,14 +101,14 @@ async function select(traces, options) {
     /** @type {Array<string | undefined>} */
     const ids = [];
     for (let first = 0; first < length; first += BATCH) {
-      throwIfAborted(signal);
+      signal?.throwIfAborted();
       await add(candidates, traces, first, Math.min(first + BATCH, length), ids, embedder);
     }
     const reply = fromAddon(() => candidates.select(count, quota, MOST_LISTED, call));
     const found = onProgress ? withProgress(reply, candidates, length, onProgress, call) : reply;
     return toSelection(await found, ids);
   };
-  return cancellable(work, call, signal);
+  return cancellable(work, signal, () => call.cancel());
 }
 
 /**

@@ -53,6 +53,15 @@ impl Failure {
         }
     }
 
+    /// Returns the failure for a run that a signal has ended.
+    #[must_use]
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Interrupted,
+            message: message.into(),
+        }
+    }
+
     /// Returns the failure for an output that cannot be written.
     #[must_use]
     pub fn write(name: &str, error: &io::Error) -> Self {

@@ -1,12 +1,14 @@
 //! `kp-score`: reads traces from files, scores them, and writes results, sets of traces and a report.
 
 pub mod breakdown;
+mod choosing;
 mod compression;
 mod domains;
 pub mod error;
 mod file_identity;
 pub mod host;
 mod known;
+mod labels;
 pub mod leftovers;
 pub mod messages;
 pub mod near_duplicate;

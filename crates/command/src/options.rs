@@ -150,6 +150,14 @@ pub struct Options {
     pub threshold: f64,
     /// How many of the best traces are kept.
     pub top: Option<Top>,
+    /// How many traces are chosen, as a set that covers the others.
+    pub select: Option<Top>,
+    /// How many of those are failures of tasks that nobody solved.
+    pub failures: Option<Top>,
+    /// The file of outcomes by which traces are chosen.
+    pub labels: Option<String>,
+    /// From which reward on a run is a success.
+    pub success_at: f64,
     /// How traces are cleaned; `None` where they are not.
     pub clean: Option<Cleaning>,
     /// Whether files are replaced even by an incomplete run.
@@ -229,15 +237,19 @@ const WITH_VALUE: &[&str] = &[
     "format",
     "from",
     "known",
+    "labels",
     "memory",
     "memory-size",
     "model-dir",
     "novelty",
     "out",
+    "quota",
     "report",
+    "select",
     "store",
     "store-table",
     "success",
+    "success-at",
     "threads",
     "threshold",
     "top",
@@ -407,7 +419,8 @@ fn is_thread_count(value: f64) -> bool {
     is_count(value) && value <= MOST_THREADS
 }
 
-fn top_of(text: &str) -> std::result::Result<Top, Wrong> {
+/// The number or percentage of an option.
+fn top_of(name: &str, text: &str) -> std::result::Result<Top, Wrong> {
     let (digits, is_percent) = text
         .strip_suffix('%')
         .map_or((text, false), |digits| (digits, true));
@@ -420,10 +433,20 @@ fn top_of(text: &str) -> std::result::Result<Top, Wrong> {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a whole number.
         Some(value) if !is_percent && is_count(value) => Ok(Top::Count(value as u64)),
         _ => Err(format!(
-            "--top must be a whole number of at least 1, or a percentage up to 100%, got '{text}'"
+            "--{name} must be a whole number of at least 1, or a percentage up to 100%, got '{text}'"
         )),
     }
 }
+
+fn quota_of(text: &str) -> std::result::Result<Top, Wrong> {
+    match text.split_once('=') {
+        Some(("failures", count)) => top_of("quota failures", count),
+        _ => Err(format!("--quota must be failures=N or failures=N%, got '{text}'")),
+    }
+}
+
+/// Options that tell traces to keep from others.
+const SPLITTING: [&str; 3] = ["threshold", "top", "select"];
 
 fn read(arguments: &[String]) -> std::result::Result<Request, Wrong> {
     let values = Values::parse(arguments)?;
@@ -467,11 +490,20 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
         out: values.owned("out"),
         dropped: values.owned("dropped"),
         report: values.owned("report"),
-        splits: values.has("threshold") || values.has("top"),
+        splits: SPLITTING.into_iter().any(|name| values.has(name)),
         threshold: values
             .number("threshold", is_score, "a number from 0 to 1")?
             .unwrap_or(DEFAULT_THRESHOLD),
-        top: values.get("top").map(top_of).transpose()?,
+        top: values.get("top").map(|text| top_of("top", text)).transpose()?,
+        select: values
+            .get("select")
+            .map(|text| top_of("select", text))
+            .transpose()?,
+        failures: values.get("quota").map(quota_of).transpose()?,
+        labels: values.owned("labels"),
+        success_at: values
+            .number("success-at", f64::is_finite, "a number")?
+            .unwrap_or(1.0),
         clean: (level.is_some() || strict).then_some(Cleaning {
             level: level.unwrap_or(LEVELS[0].1),
             strict,
@@ -483,7 +515,13 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
         known: values.one_of("known", &KNOWN)?.unwrap_or_default(),
         store: values.owned("store"),
         store_table: values.owned("store-table"),
-        novelty: values.one_of("novelty", &METHODS)?.unwrap_or(Method::Prefix),
+        novelty: values
+            .one_of("novelty", &METHODS)?
+            .unwrap_or(if values.has("select") {
+                Method::Lexical
+            } else {
+                Method::Prefix
+            }),
         weights: values.owned("weights"),
         embedder: !values.has("no-embedder"),
         embedder_choice: EmbedderChoice {
@@ -505,11 +543,13 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
 fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     let wrong = |message: &str| Err(message.to_owned());
     if options.dropped.is_some() && !options.splits {
-        return wrong("--dropped needs --threshold or --top");
+        return wrong("--dropped needs --threshold, --top or --select");
     }
-    if values.has("threshold") && values.has("top") {
-        return wrong("--threshold and --top exclude each other");
+    let splitting: Vec<_> = SPLITTING.into_iter().filter(|name| values.has(name)).collect();
+    if let [one, other, ..] = splitting[..] {
+        return Err(format!("--{one} and --{other} exclude each other"));
     }
+    refuse_choosing(values, options)?;
     if options.from == Some(FormatName::Trace) {
         let name = ["success", "confidence", "domain"]
             .into_iter()
@@ -555,6 +595,35 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
     refuse_same_file(values, options)
 }
 
+/// Refuses what does not fit `--select`, or is of use with it alone.
+fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
+    if options.select.is_none() {
+        let name = ["quota", "labels", "success-at"]
+            .into_iter()
+            .find(|name| values.has(name));
+        return name.map_or(Ok(()), |name| Err(format!("--{name} needs --select")));
+    }
+    if values.has("success-at") && options.labels.is_none() {
+        return Err("--success-at needs --labels".into());
+    }
+    if !options.embedder {
+        return Err(
+            "--select compares words, and --no-embedder compares nothing: --novelty lexical needs no model"
+                .into(),
+        );
+    }
+    match options.novelty {
+        Method::Prefix => Err("--select compares words: --novelty lexical or --novelty full".into()),
+        _ if options.store.is_some() => {
+            Err("--select and --store exclude each other: a store gets every trace, also those that are not chosen".into())
+        }
+        Method::Full if options.memory.is_some() => {
+            Err("--select with --memory compares words alone: --novelty lexical".into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what is said of an embedder or a memory where there is none.
 fn refuse_unused_embedder(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     const OF_MODEL: [&str; 4] = ["dtype", "engine", "model-dir", "threads"];
@@ -576,8 +645,11 @@ fn refuse_unused_embedder(values: &Values, options: &Options) -> std::result::Re
 
 /// Refuses to overwrite another output or something that is read, except by `--out` an input that it loses nothing of.
 fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
-    let weights = options.weights.as_deref().map(|file| ("weights", file));
-    let files: Vec<_> = options.outputs().chain(weights).collect();
+    let read = [("weights", &options.weights), ("labels", &options.labels)];
+    let read = read
+        .into_iter()
+        .filter_map(|(name, file)| Some((name, file.as_deref()?)));
+    let files: Vec<_> = options.outputs().chain(read).collect();
     for (at, &(name, file)) in files.iter().enumerate() {
         if let Some((other, _)) = files[..at].iter().find(|(_, other)| is_same_file(other, file)) {
             return Err(format!("--{other} and --{name} must not be the same file"));
@@ -606,9 +678,12 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
         ));
     }
     if options.splits && options.dropped.is_none() {
-        let option = if values.has("top") { "--top" } else { "--threshold" };
+        let option = SPLITTING
+            .into_iter()
+            .find(|name| values.has(name))
+            .unwrap_or_default();
         return Err(format!(
-            "--out is read too, and would lose the traces that {option} leaves out: {source}; name a file for them with \
+            "--out is read too, and would lose the traces that --{option} leaves out: {source}; name a file for them with \
              --dropped, or write to another"
         ));
     }

@@ -15,8 +15,9 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
-    Scorer,
+    Scorer, Summary,
     engine::{Engine, Request},
+    select,
 };
 use knowledgepulse_trace::{
     Trace,
@@ -25,6 +26,7 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
+    choosing::Awaited,
     host::{NotScored, Outcome, Store},
     known::{KnownNovelties, Lookup},
     options::{Cleaning, KnownTraces},
@@ -73,6 +75,8 @@ pub(crate) struct Scoring {
     pub text: String,
     /// What was replaced in it.
     pub redactions: Redactions,
+    /// What is compared of it, if a set is chosen.
+    pub compared: Option<Awaited>,
 }
 
 /// What is shown of a trace beside its score.
@@ -83,6 +87,8 @@ pub(crate) struct About {
     pub objective: Text,
     pub domain: Text,
     pub success: bool,
+    /// What is known of how the run ended.
+    pub outcome: select::Outcome,
 }
 
 impl About {
@@ -123,6 +129,8 @@ pub(crate) struct Pipeline<'h> {
     pub clean: Option<Cleaning>,
     /// Whether the texts of traces are written.
     pub is_written: bool,
+    /// Whether a set of the traces is chosen.
+    pub is_choosing: bool,
     pieces: VecDeque<Piece>,
     bytes: u64,
 }
@@ -137,6 +145,7 @@ impl<'h> Pipeline<'h> {
             known_traces: KnownTraces::default(),
             clean: None,
             is_written: false,
+            is_choosing: false,
             pieces: VecDeque::new(),
             bytes: 0,
         }
@@ -246,6 +255,10 @@ impl<'h> Pipeline<'h> {
             objective: excerpt_of(&shown),
             domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
             success: trace.metadata.success,
+            outcome: select::Outcome {
+                success: (known.success && !was_unknown(&shown)).then_some(trace.metadata.success),
+                confidence: trace.outcome.confidence,
+            },
         };
         let text = if self.is_written {
             text.unwrap_or_else(|| shown.to_json())
@@ -255,9 +268,11 @@ impl<'h> Pipeline<'h> {
         if let (None, Some(known), Some(fingerprint)) = (earlier, &mut self.known, fingerprint) {
             known.begin(fingerprint);
         }
+        let summary = self.scorer.summarize(trace);
+        let compared = self.is_choosing.then(|| self.compare(summary.clone()));
         let outcome = match (&self.store, recorded) {
             (Some(store), Some(recorded)) => Pending::Waiting(store.explain(recorded)),
-            _ => self.score(trace, earlier),
+            _ => self.score(summary, earlier),
         };
         let scoring = Scoring {
             outcome,
@@ -266,6 +281,7 @@ impl<'h> Pipeline<'h> {
             about,
             text,
             redactions,
+            compared,
         };
         self.push(size, place, Work::Scoring(Box::new(scoring)))
     }
@@ -289,9 +305,26 @@ impl<'h> Pipeline<'h> {
         json::read(value, texts)
     }
 
-    fn score(&self, trace: Trace, novelty: Option<f64>) -> Pending {
+    /// Has the engine prepare what is compared of a trace.
+    fn compare(&self, summary: Summary) -> Awaited {
         let request = Request {
-            summary: self.scorer.summarize(trace),
+            summary,
+            memory: self.scorer.memory.clone(),
+            uncompared: Novelty::NEUTRAL,
+            remember: false,
+            explained: false,
+            call: None,
+        };
+        let (sender, receiver) = channel();
+        // The receiver is gone only if the run has failed.
+        let reply = Box::new(move |compared| drop(sender.send(compared)));
+        self.engine.embed_trace(request, reply);
+        receiver
+    }
+
+    fn score(&self, summary: Summary, novelty: Option<f64>) -> Pending {
+        let request = Request {
+            summary,
             memory: self.scorer.memory.clone().filter(|_| novelty.is_none()),
             uncompared: novelty.map_or(Novelty::NEUTRAL, Novelty::given),
             remember: true,
@@ -328,16 +361,38 @@ impl Scoring {
         }
     }
 
-    /// Returns the outcome, what is shown and written of the trace, and what was replaced in it.
-    pub(crate) fn finish(mut self) -> (Outcome, About, String, Redactions) {
+    /// Waits for the outcome.
+    pub(crate) fn finish(mut self) -> Finished {
         let outcome = self.wait().map_err(|failure| match failure {
             NotScored::Trace(reason) if self.is_foreign => {
                 NotScored::Trace(format!("{reason}{OF_NO_FORMAT}"))
             }
             failure => failure,
         });
-        (outcome, self.about, self.text, self.redactions)
+        Finished {
+            outcome,
+            about: self.about,
+            text: self.text,
+            redactions: self.redactions,
+            compared: self.compared,
+        }
     }
+}
+
+/// A trace that was scored, or not.
+pub(crate) struct Finished {
+    pub outcome: Outcome,
+    pub about: About,
+    pub text: String,
+    pub redactions: Redactions,
+    pub compared: Option<Awaited>,
+}
+
+/// Whether nobody knew how the run ended when the trace was converted.
+fn was_unknown(trace: &Value) -> bool {
+    let path = ["metadata", "imported", "known", "success"];
+    let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
+    known == Some(&Value::Bool(false))
 }
 
 const OF_NO_FORMAT: &str = ", and it is of no format that --from names";

@@ -23,7 +23,6 @@ struct Entry {
 
 /// The records of a run, in the order in which they were added. Holds 24 bytes for each in memory.
 pub(crate) struct Ranking {
-    top: Top,
     file: BufWriter<File>,
     entries: Vec<Entry>,
     position: u64,
@@ -34,16 +33,17 @@ pub(crate) struct Best {
     entries: Vec<Entry>,
     /// Whether each of the entries is among the best.
     is_best: Vec<bool>,
-    /// The least score of the best; 0 where there is none.
+    /// The positions of the best, in their order.
+    order: Vec<usize>,
+    /// The score of the last of the best; 0 where there is none.
     pub threshold: f64,
     file: File,
 }
 
 impl Ranking {
     /// Creates the temporary file, which only this process can open.
-    pub(crate) fn new(top: Top) -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(Self {
-            top,
             file: BufWriter::new(tempfile::tempfile().map_err(|error| cannot_keep(&error))?),
             entries: Vec::new(),
             position: 0,
@@ -65,19 +65,23 @@ impl Ranking {
     }
 
     /// Finds the best; of equal scores, those that came first.
-    pub(crate) fn finish(self) -> Result<Best> {
-        let Self {
-            top, file, entries, ..
-        } = self;
+    pub(crate) fn finish(self, top: Top) -> Result<Best> {
+        let mut order = by_rank(&self.entries);
+        order.truncate(count_of(top, order.len()));
+        self.finish_with(order)
+    }
+
+    /// Takes the records at these positions for the best, in this order.
+    pub(crate) fn finish_with(self, order: Vec<usize>) -> Result<Best> {
+        let Self { file, entries, .. } = self;
         let file = file.into_inner().map_err(|error| cannot_keep(error.error()))?;
         let mut is_best = vec![false; entries.len()];
-        let order = by_rank(&entries);
-        let best = &order[..count_of(top, entries.len())];
-        best.iter().for_each(|&at| is_best[at] = true);
-        let threshold = best.last().map_or(0.0, |&at| entries[at].score);
+        order.iter().for_each(|&at| is_best[at] = true);
+        let threshold = order.last().map_or(0.0, |&at| entries[at].score);
         Ok(Best {
             entries,
             is_best,
+            order,
             threshold,
             file,
         })
@@ -130,7 +134,7 @@ impl Best {
     /// Hands on the best records, that of the highest score first.
     pub(crate) fn best(&mut self, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut record = Vec::new();
-        for at in by_rank(&self.entries).into_iter().filter(|&at| self.is_best[at]) {
+        for &at in &self.order {
             let Entry { position, length, .. } = self.entries[at];
             record.resize(length, 0);
             let read = self
@@ -146,7 +150,7 @@ impl Best {
 
 fn cannot_keep(error: &io::Error) -> Failure {
     Failure::file(format!(
-        "cannot write to {}, where --top keeps the traces until it knows the best: {}; TMPDIR names another directory",
+        "cannot write to {}, where the traces wait until the best are known: {}; TMPDIR names another directory",
         env::temp_dir().display(),
         reason_of(error)
     ))
@@ -164,14 +168,14 @@ mod tests {
             scores in proptest::collection::vec(0_u8..5, 0..40),
             count in 1_u64..50,
         ) {
-            let mut ranking = Ranking::new(Top::Count(count)).unwrap();
+            let mut ranking = Ranking::new().unwrap();
             for (at, &score) in scores.iter().enumerate() {
                 ranking.add(f64::from(score), format!("record {at}").as_bytes()).unwrap();
             }
             let mut expected: Vec<usize> = (0..scores.len()).collect();
             expected.sort_by_key(|&at| std::cmp::Reverse(scores[at]));
             expected.truncate(count as usize);
-            let mut best = ranking.finish().unwrap();
+            let mut best = ranking.finish(Top::Count(count)).unwrap();
             let mut found = Vec::new();
             best.best(|record| { found.push(String::from_utf8(record.to_vec()).unwrap()); Ok(()) }).unwrap();
             prop_assert_eq!(found, expected.iter().map(|at| format!("record {at}")).collect::<Vec<_>>());

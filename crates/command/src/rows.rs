@@ -112,7 +112,7 @@ impl Rows {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A score is from 0 to 1.
-    fn table_row(&mut self, Judged { scored, kept }: &Judged) -> String {
+    fn table_row(&mut self, Judged { scored, kept, .. }: &Judged) -> String {
         let breakdown = &scored.breakdown;
         let full = (breakdown.score * BAR_WIDTH as f64).round() as usize;
         let mut row = format!(
@@ -157,7 +157,12 @@ impl Rows {
         cell
     }
 
-    fn json(&self, Judged { scored, kept }: &Judged) -> String {
+    fn json(&self, judged: &Judged) -> String {
+        let Judged {
+            scored,
+            kept,
+            selection,
+        } = judged;
         let mut value = object([
             ("source", scored.place.source.as_str().into()),
             ("line", number(scored.place.line)),
@@ -170,15 +175,18 @@ impl Rows {
             ("format", scored.format.name().into()),
             ("known", scored.known.into_value()),
         ]);
-        if let Value::Object(fields) = &mut value
-            && self.explains
-        {
-            fields.insert("breakdown", value_of(&scored.breakdown));
+        if let Value::Object(fields) = &mut value {
+            if let Some(selection) = selection {
+                fields.insert("selection", selection.clone());
+            }
+            if self.explains {
+                fields.insert("breakdown", value_of(&scored.breakdown));
+            }
         }
         value.to_json()
     }
 
-    fn csv_cells(&self, Judged { scored, kept }: &Judged) -> Vec<Value> {
+    fn csv_cells(&self, Judged { scored, kept, .. }: &Judged) -> Vec<Value> {
         let breakdown = &scored.breakdown;
         let mut cells = vec![
             scored.place.source.as_str().into(),
@@ -371,7 +379,11 @@ mod tests {
 
     fn judged() -> Judged {
         let scored = Scored::from_value(&parse_str(SCORED).unwrap()).unwrap();
-        Judged { scored, kept: false }
+        Judged {
+            scored,
+            kept: false,
+            selection: None,
+        }
     }
 
     #[test]
@@ -408,7 +420,7 @@ mod tests {
         #[test]
         fn a_row_of_the_table_is_one_line_that_is_safe_to_print(scored in scored(), kept: bool) {
             let mut rows = Rows::new(Format::Table, false, true);
-            let judged = Judged { scored, kept };
+            let judged = Judged { scored, kept, selection: None };
             let text = rows.row(&judged) + &rows.row(&judged);
             prop_assert_eq!(text.lines().count(), 3);
             prop_assert!(text.lines().all(|line| printable(&line.into(), usize::MAX) == line));
@@ -417,7 +429,7 @@ mod tests {
         #[test]
         fn rows_of_json_are_one_value(scored in scored(), kept: bool) {
             let mut rows = Rows::new(Format::Json, true, false);
-            let judged = Judged { scored, kept };
+            let judged = Judged { scored, kept, selection: None };
             let json = [rows.begin(), rows.row(&judged), rows.row(&judged), rows.end(&kept.into())].concat();
             let value = parse_str(&json).unwrap();
             prop_assert_eq!(value.get("summary"), Some(&kept.into()));
@@ -431,7 +443,7 @@ mod tests {
         fn rows_of_csv_have_as_many_cells_as_the_header_and_no_formulas(scored in scored(), explains: bool) {
             let mut rows = Rows::new(Format::Csv, explains, false);
             let objective = scored.objective.to_string_lossy().into_owned();
-            let csv = rows.begin() + &rows.row(&Judged { scored, kept: true });
+            let csv = rows.begin() + &rows.row(&Judged { scored, kept: true, selection: None });
             let mut reader = csv::Reader::from_reader(csv.as_bytes());
             let width = reader.headers().unwrap().len();
             let row = reader.records().next().unwrap().unwrap();

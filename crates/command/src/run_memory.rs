@@ -12,11 +12,11 @@ use knowledgepulse_index::{
     method::Method,
     persist::LoadOptions,
     shared::lock,
-    traces::{SharedTraces, TraceMemory},
+    traces::{SharedTraces, TraceEntry, TraceMemory},
     vectors::{ModelIdentity, Options, Origin, SharedCache, VectorCache},
 };
 use knowledgepulse_score::engine::Status;
-use knowledgepulse_trace::label::Fingerprint;
+use knowledgepulse_trace::{Trace, label::Fingerprint, words::Words};
 
 use crate::error::{Failure, Result};
 
@@ -131,6 +131,22 @@ impl RunMemory {
             Self::Vectors(cache) => Memory::of_vectors(Arc::clone(cache)),
             Self::Traces(memory, method) => Memory::of_traces(Arc::clone(memory), *method),
         }
+    }
+
+    /// Remembers a trace of words that was scored with this novelty.
+    pub(crate) fn add(&self, trace: &Trace, novelty: f64) -> Result<()> {
+        let Self::Traces(memory, _) = self else {
+            return Ok(());
+        };
+        let label = trace.label.as_ref().map(|label| label.with_novelty(novelty));
+        let entry = TraceEntry {
+            words: &Words::of(trace),
+            vector: None,
+            label: label.as_ref(),
+            model: None,
+        };
+        let added = lock(memory).add(entry, Instant::now());
+        added.map_err(|error| Failure::file(error.to_string()))
     }
 
     /// Returns how many traces it holds.

@@ -98,8 +98,10 @@ impl Scored {
 pub struct Judged {
     /// The trace.
     pub scored: Scored,
-    /// Whether it scores as much as the threshold, or is one of the best.
+    /// Whether it scores as much as the threshold, is one of the best, or was chosen.
     pub kept: bool,
+    /// What the chosen set says of it; `None` where no set is chosen.
+    pub selection: Option<Value>,
 }
 
 #[cfg(test)]

@@ -9,7 +9,10 @@ use std::{cmp::Reverse, path::Path, time::Instant};
 use knowledgepulse_clean::{Redaction, Redactions};
 use knowledgepulse_formats::FormatName;
 use knowledgepulse_json::{Object, Text, Value};
-use knowledgepulse_score::engine::{EngineKind, Status};
+use knowledgepulse_score::{
+    engine::{EngineKind, Status},
+    select::{Rule, Selection},
+};
 
 use crate::{
     near_duplicate::{is_near_duplicate, resemblance},
@@ -95,7 +98,7 @@ impl Summary {
     }
 
     /// Adds a trace.
-    pub fn add(&mut self, Judged { scored, kept }: &Judged) {
+    pub fn add(&mut self, Judged { scored, kept, .. }: &Judged) {
         let score = scored.breakdown.score;
         self.all.add(score, *kept);
         self.converted += u64::from(scored.format != FormatName::Trace);
@@ -191,6 +194,8 @@ pub struct About {
     pub threshold: f64,
     /// How many of the best traces were asked for; `None` for all.
     pub top: Option<Top>,
+    /// What the chosen set covers; `None` where none is chosen.
+    pub coverage: Option<Coverage>,
     /// How traces were cleaned; `None` if they were not.
     pub clean: Option<Cleaning>,
     /// Whether the user ended the run.
@@ -201,6 +206,33 @@ pub struct About {
     pub memory: Option<MemoryFile>,
     /// The files that were written.
     pub written: Vec<Written>,
+}
+
+/// What a chosen set covers of what all traces show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    /// The rule by which it was chosen.
+    pub rule: Rule,
+    /// The part that the set covers with what was shared before, 0 to 1.
+    pub covered: f64,
+    /// The part that was covered before.
+    pub covered_before: f64,
+}
+
+impl Coverage {
+    /// Returns what a selection covers.
+    #[must_use]
+    pub fn of(selection: &Selection) -> Self {
+        let covered_before = selection.covered_before;
+        Self {
+            rule: selection.rule,
+            covered: selection
+                .chosen
+                .last()
+                .map_or(covered_before, |last| last.covered),
+            covered_before,
+        }
+    }
 }
 
 /// Where a memory is kept, and how many traces it holds.
@@ -394,6 +426,7 @@ impl Figures {
         let About {
             threshold,
             top,
+            coverage,
             clean: _,
             interrupted,
             embedder,
@@ -427,6 +460,13 @@ impl Figures {
                 ("traces", optional(traces.map(number))),
             ])
         });
+        let selection = coverage.map(|coverage| {
+            object([
+                ("rule", coverage.rule.name().into()),
+                ("covered", coverage.covered.into()),
+                ("coveredBefore", coverage.covered_before.into()),
+            ])
+        });
         object([
             ("scored", number(self.scored)),
             ("kept", number(self.kept)),
@@ -448,6 +488,7 @@ impl Figures {
             ("perSecond", self.per_second().into()),
             ("threshold", (*threshold).into()),
             ("top", optional(top)),
+            ("selection", optional(selection)),
             ("interrupted", (*interrupted).into()),
             ("embedder", embedder.to_value()),
             ("memory", optional(memory)),
@@ -467,6 +508,7 @@ mod tests {
         About {
             threshold: 0.75,
             top: None,
+            coverage: None,
             clean: None,
             interrupted: false,
             embedder: Embedder::none(None),
@@ -476,7 +518,11 @@ mod tests {
     }
 
     fn judged() -> impl Strategy<Value = Judged> {
-        (scored().boxed(), any::<bool>()).prop_map(|(scored, kept)| Judged { scored, kept })
+        (scored().boxed(), any::<bool>()).prop_map(|(scored, kept)| Judged {
+            scored,
+            kept,
+            selection: None,
+        })
     }
 
     proptest! {

@@ -62,6 +62,7 @@ fn add(report: &mut Report, record: &Value) -> Option<()> {
         report.add(&Judged {
             scored: Scored::from_value(trace)?,
             kept: trace.get("kept")?.as_bool()?,
+            selection: None,
         });
         return Some(());
     }

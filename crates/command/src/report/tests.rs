@@ -87,6 +87,7 @@ fn trace(id: &str, score: f64, nearest: Option<(&str, f64)>) -> Judged {
             },
         },
         kept: true,
+        selection: None,
     }
 }
 
@@ -136,7 +137,7 @@ proptest! {
     fn summary_counts_the_traces(traces in vec(scored(), 0..16), threshold in 0.0..1.0) {
         let mut report = Report::new(ReportOptions { threshold, ..options() });
         for scored in &traces {
-            report.add(&Judged { scored: scored.clone(), kept: true });
+            report.add(&Judged { scored: scored.clone(), kept: true, selection: None });
         }
         let summary = report.summary(&run());
         let matching = |is: &dyn Fn(&Scored) -> bool| number(traces.iter().filter(|scored| is(scored)).count() as u64);
@@ -155,7 +156,7 @@ proptest! {
 
     #[test]
     fn render_puts_the_figures_into_the_page_as_text(traces in vec(scored(), 0..6)) {
-        let report = report(traces.into_iter().map(|scored| Judged { scored, kept: true }));
+        let report = report(traces.into_iter().map(|scored| Judged { scored, kept: true, selection: None }));
         let html = report.render(&run(), "<a>__KNOWLEDGEPULSE_REPORT__</a>").unwrap();
         let figures = html.strip_prefix("<a>").and_then(|html| html.strip_suffix("</a>")).unwrap();
         let is_plain = !figures.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);

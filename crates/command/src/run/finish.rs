@@ -1,19 +1,26 @@
 //! What a run does when nothing is left to score: writes files, tells figures, and says what it could not do.
 
 use std::io::Read;
+use std::mem;
 
 use knowledgepulse_formats::date;
-use knowledgepulse_json::{Value, parse};
+use knowledgepulse_json::{Value, parse, parse_str};
+use knowledgepulse_score::engine::Status;
+use knowledgepulse_trace::json::{self, Texts};
 
 use super::{Output, Run};
 use crate::{
+    choosing::Choosing,
     domains::{BUILT_IN, closest_to},
     error::{Exit, Failure, Result},
     file_identity::metadata_of,
     options::{KnownTraces, name_of},
     pieces::Pipeline,
-    report::{self},
+    ranking::Ranking,
+    report,
+    run_memory::RunMemory,
     scored::{Judged, Scored},
+    summary::Coverage,
     summary::{About, Figures, Written, render_summary},
 };
 
@@ -26,7 +33,13 @@ impl Run<'_> {
         let Some(ranking) = self.ranking.take() else {
             return Ok(());
         };
-        let mut best = ranking.finish()?;
+        if let Some(choosing) = self.choosing.take() {
+            return self.record_chosen(ranking, choosing);
+        }
+        let Some(top) = self.options.top else {
+            return Ok(());
+        };
+        let mut best = ranking.finish(top)?;
         self.threshold = best.threshold;
         if let Some(report) = &mut self.report {
             report.set_threshold(best.threshold);
@@ -34,18 +47,79 @@ impl Run<'_> {
         // Their rows come below, in the order of their ranks.
         let rows = self.rows.take();
         best.each(|record, kept| {
-            let (scored, text) = read_record(record)?;
-            self.record(Judged { scored, kept }, &text)
+            let (judged, text) = read_record(record, kept)?;
+            self.record(&judged)?;
+            self.write_trace(&judged, &text)
         })?;
         let Some(mut rows) = rows else { return Ok(()) };
         self.messages.stop_progress();
         best.best(|record| {
-            let (scored, _) = read_record(record)?;
-            let row = rows.row(&Judged { scored, kept: true });
+            let (judged, _) = read_record(record, true)?;
+            let row = rows.row(&judged);
             self.print(row.as_bytes())
         })?;
         self.rows = Some(rows);
         Ok(())
+    }
+
+    /// Chooses a set of what waited, and writes it in the order of its ranks.
+    fn record_chosen(&mut self, ranking: Ranking, mut choosing: Choosing) -> Result<()> {
+        let selection = choosing.choose(&self.messages, &self.stop)?;
+        let mut described = choosing.describe(&selection);
+        self.coverage = Some(Coverage::of(&selection));
+        let order: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
+        let mut chosen = ranking.finish_with(order.clone())?;
+        let memory = self.memory_of_chosen()?;
+        // Their rows come below.
+        let rows = self.rows.take();
+        let mut position = 0;
+        chosen.each(|record, kept| {
+            let (mut judged, text) = read_record(record, kept)?;
+            judged.selection = Some(mem::take(&mut described[position]));
+            self.record(&judged)?;
+            if kept {
+                described[position] = judged.selection.unwrap_or_default();
+            } else {
+                self.write_trace(&judged, &text)?;
+            }
+            position += 1;
+            Ok(())
+        })?;
+        self.rows = rows;
+        self.messages.stop_progress();
+        let mut order = order.into_iter();
+        chosen.best(|record| {
+            let (mut judged, text) = read_record(record, true)?;
+            judged.selection = order.next().map(|position| mem::take(&mut described[position]));
+            if let Some(rows) = &mut self.rows {
+                let row = rows.row(&judged);
+                self.print(row.as_bytes())?;
+            }
+            if let Some(memory) = &memory {
+                let trace = parse_str(&text)
+                    .ok()
+                    .and_then(|value| json::read(&value, Texts::Whole).ok());
+                if let Some(trace) = trace {
+                    memory.add(&trace, judged.scored.breakdown.dimensions.novelty)?;
+                }
+            }
+            self.write_trace(&judged, &text)
+        })?;
+        if memory.is_some() {
+            self.memory = memory;
+            self.added = selection.chosen.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// The memory as it was before the run, which the chosen traces alone join; `None` where no file keeps it.
+    fn memory_of_chosen(&self) -> Result<Option<RunMemory>> {
+        let Some(file) = &self.options.memory else {
+            return Ok(None);
+        };
+        let (novelty, most) = (self.options.novelty, self.options.memory_size);
+        let held = RunMemory::load(file, novelty, most, &Status::default())?;
+        Ok(Some(held.unwrap_or_else(|| RunMemory::new(novelty, most))))
     }
 
     pub(super) fn finish(&mut self, pipeline: &Pipeline) -> Result<Exit> {
@@ -242,6 +316,7 @@ impl Run<'_> {
         self.summary.figures(About {
             threshold: self.threshold,
             top: self.options.top,
+            coverage: self.coverage,
             clean: self.options.clean,
             interrupted: self.stop.is_interrupted(),
             embedder: self.embedder.clone(),
@@ -371,13 +446,18 @@ fn as_before(files: &[&str]) -> String {
 }
 
 /// Reads back what waited for the best to be known.
-fn read_record(record: &[u8]) -> Result<(Scored, String)> {
+fn read_record(record: &[u8], kept: bool) -> Result<(Judged, String)> {
     let read = || {
         let record = parse(record).ok()?;
         let [scored, text] = record.as_array()? else {
             return None;
         };
-        Some((Scored::from_value(scored)?, text.as_str()?.to_owned()))
+        let judged = Judged {
+            scored: Scored::from_value(scored)?,
+            kept,
+            selection: None,
+        };
+        Some((judged, text.as_str()?.to_owned()))
     };
     read().ok_or_else(|| Failure::file("a trace that waited for the best to be known came back damaged"))
 }

@@ -7,6 +7,7 @@ mod score;
 use std::{fs::Metadata, time::Instant};
 
 use crate::{
+    choosing::Choosing,
     error::{Exit, Result},
     host::Host,
     messages::Messages,
@@ -17,7 +18,7 @@ use crate::{
     rows::Rows,
     run_memory::RunMemory,
     start::Stop,
-    summary::{Embedder, MemoryFile, Summary},
+    summary::{Coverage, Embedder, MemoryFile, Summary},
     temporary::RunLock,
 };
 
@@ -44,8 +45,12 @@ pub(crate) struct Run<'h> {
     rows: Option<Rows>,
     outputs: Outputs,
     report: Option<Report>,
-    /// Where traces wait until it is known which are the best.
+    /// Where traces wait until it is known which are the best, or are chosen.
     ranking: Option<Ranking>,
+    /// Chooses a set of them.
+    choosing: Option<Choosing>,
+    /// What the chosen set covers.
+    coverage: Option<Coverage>,
     /// What is known of `--out`, if it is an input too, before that is read.
     replaced: Option<Metadata>,
     threshold: f64,

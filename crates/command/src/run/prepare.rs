@@ -11,6 +11,7 @@ use knowledgepulse_score::{
 
 use super::{Output, Outputs, Run};
 use crate::{
+    choosing::Choosing,
     domains::{BUILT_IN, closest_to},
     error::{Failure, Result},
     file_identity::{is_same_file, metadata_of},
@@ -69,6 +70,8 @@ impl<'h> Run<'h> {
             outputs: Outputs::default(),
             report: None,
             ranking: None,
+            choosing: None,
+            coverage: None,
             started: Instant::now(),
             _lock: None,
         };
@@ -85,7 +88,12 @@ impl<'h> Run<'h> {
         }
         pipeline.known_traces = run.options.known;
         pipeline.clean = run.options.clean;
-        pipeline.is_written = run.options.out.is_some() || run.options.dropped.is_some();
+        run.choosing = Choosing::of(&run.options)?;
+        pipeline.is_choosing = run.choosing.is_some();
+        // A memory takes the chosen traces from their texts.
+        pipeline.is_written = run.options.out.is_some()
+            || run.options.dropped.is_some()
+            || run.options.memory.is_some() && pipeline.is_choosing;
         run.open_outputs()?;
         Ok((run, pipeline))
     }
@@ -138,7 +146,7 @@ impl<'h> Run<'h> {
             let is_asked =
                 choice.dtype.is_some() || choice.engine.is_some() || choice.model_directory.is_some();
             let reason = &failure.reason;
-            if is_asked || options.memory.is_some() || options.store.is_some() {
+            if is_asked || options.memory.is_some() || options.store.is_some() || options.select.is_some() {
                 return Err(Failure::file(format!("there is no embedder: {reason}")));
             }
             self.messages.warning(format!(
@@ -219,8 +227,8 @@ impl<'h> Run<'h> {
 
     fn open_outputs(&mut self) -> Result<()> {
         let options = &self.options;
-        if let Some(top) = options.top {
-            self.ranking = Some(Ranking::new(top)?);
+        if options.top.is_some() || options.select.is_some() {
+            self.ranking = Some(Ranking::new()?);
         }
         let open = |name: &Option<String>, traces| {
             let Some(name) = name else { return Ok(None) };
@@ -238,7 +246,8 @@ impl<'h> Run<'h> {
             let others = options.sources.iter().map(String::as_str);
             let others = others
                 .chain(options.outputs().map(|(_, file)| file))
-                .chain(options.weights.as_deref());
+                .chain(options.weights.as_deref())
+                .chain(options.labels.as_deref());
             output.partial = match output.partial.take() {
                 None => Some(output.file.name.clone()),
                 Some(partial) => {
@@ -262,7 +271,7 @@ impl<'h> Run<'h> {
         }
         self.outputs = outputs;
         if let Some(format) = options.format {
-            let rows = Rows::new(format, options.explain, options.splits && options.top.is_none());
+            let rows = Rows::new(format, options.explain, options.splits && self.ranking.is_none());
             let begin = rows.begin();
             self.rows = Some(rows);
             self.print(begin.as_bytes())?;

@@ -19,7 +19,7 @@ use crate::{
     error::{Failure, Result},
     file_identity::total_size,
     host::NotScored,
-    pieces::{Piece, Pipeline, Scoring, Work},
+    pieces::{Finished, Piece, Pipeline, Scoring, Work},
     reading::{Event, Reading},
     scored::{Judged, Place},
     splice::set_metadata,
@@ -186,7 +186,13 @@ impl Run<'_> {
     }
 
     fn settle_scoring(&mut self, place: Place, scoring: Scoring, pipeline: &Pipeline) -> Result<()> {
-        let (outcome, about, text, redactions) = scoring.finish();
+        let Finished {
+            outcome,
+            about,
+            text,
+            redactions,
+            compared,
+        } = scoring.finish();
         if let Some(warning) = pipeline.engine.take_warning() {
             let reason = warning.reason;
             self.messages.warning(format!(
@@ -216,7 +222,14 @@ impl Run<'_> {
         if !matches!(breakdown.novelty.basis, Basis::Given | Basis::NoEmbedder) {
             self.added += 1;
         }
+        let outcome = about.outcome;
         let scored = about.scored(place, breakdown);
+        if let (Some(choosing), Some(compared)) = (&mut self.choosing, compared) {
+            let compared = compared.recv().ok().and_then(|compared| compared.ok().flatten());
+            let compared =
+                compared.ok_or_else(|| Failure::file("a trace could not be compared with the others"))?;
+            choosing.add(scored.id.as_ref(), outcome, &compared)?;
+        }
         match &mut self.ranking {
             Some(ranking) => {
                 let record = Value::from(vec![scored.to_value(), text.into()]);
@@ -224,7 +237,13 @@ impl Run<'_> {
             }
             None => {
                 let kept = scored.breakdown.score >= self.threshold;
-                self.record(Judged { scored, kept }, &text)
+                let judged = Judged {
+                    scored,
+                    kept,
+                    selection: None,
+                };
+                self.record(&judged)?;
+                self.write_trace(&judged, &text)
             }
         }
     }
@@ -265,24 +284,28 @@ impl Run<'_> {
         cleaned.map_or_else(|| reason.clone(), |units| Text::from_units(&units))
     }
 
-    pub(super) fn record(&mut self, judged: Judged, text: &str) -> Result<()> {
-        let breakdown = &judged.scored.breakdown;
-        if breakdown.novelty.basis == Basis::Given {
+    /// Counts a trace, and shows it unless it waits for its rank.
+    pub(super) fn record(&mut self, judged: &Judged) -> Result<()> {
+        if judged.scored.breakdown.novelty.basis == Basis::Given {
             self.summary.known_traces += 1;
         }
         if let Some(report) = &mut self.report {
-            report.add(&judged);
+            report.add(judged);
         }
-        self.summary.add(&judged);
+        self.summary.add(judged);
         if !self.unused_profiles.is_empty() {
             let domain = judged.scored.domain.to_string_lossy();
             self.unused_profiles.retain(|unused| *unused != domain);
         }
-        // The best come in the order of their ranks, when all are known.
-        if let (Some(rows), None) = (&mut self.rows, &self.ranking) {
-            let row = rows.row(&judged);
+        if let Some(rows) = &mut self.rows {
+            let row = rows.row(judged);
             self.print(row.as_bytes())?;
         }
+        Ok(())
+    }
+
+    /// Writes a trace to the file that it belongs to.
+    pub(super) fn write_trace(&mut self, judged: &Judged, text: &str) -> Result<()> {
         let is_kept = !self.options.splits || judged.kept;
         let output = if is_kept {
             &mut self.outputs.out
@@ -292,12 +315,16 @@ impl Run<'_> {
         let Some(Output { file, .. }) = output else {
             return Ok(());
         };
+        let breakdown = &judged.scored.breakdown;
         // Without one, that of an earlier score would stay beside this one.
         let explanation = self.options.explain.then(|| value_of(breakdown));
-        let values = [
+        let mut values = vec![
             ("quality_score", Some(breakdown.score.into())),
             ("score_breakdown", explanation),
         ];
+        if judged.selection.is_some() {
+            values.push(("selection", judged.selection.clone()));
+        }
         let mut line = set_metadata(text, &values);
         line.push('\n');
         file.traces = file.traces.map(|traces| traces + 1);

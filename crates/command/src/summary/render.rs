@@ -3,7 +3,7 @@
 use knowledgepulse_json::number as javascript_number;
 use knowledgepulse_score::engine::EngineKind;
 
-use super::{About, Embedder, Figures};
+use super::{About, Coverage, Embedder, Figures};
 use crate::{
     near_duplicate::SIMILARITY,
     options::{Cleaning, KnownTraces, Top},
@@ -93,7 +93,13 @@ fn score_lines(figures: &Figures, splits: bool) -> Vec<String> {
         ),
         line(
             "kept",
-            &format!("{kept} {}, {dropped} below", kept_words(&figures.about, splits)),
+            &match figures.about.coverage {
+                Some(Coverage { covered, .. }) => format!(
+                    "{kept} chosen, which cover {} % of what all traces show, {dropped} left",
+                    fixed(100.0 * covered, 0)
+                ),
+                None => format!("{kept} {}, {dropped} below", kept_words(&figures.about, splits)),
+            },
         ),
     ];
     if figures.near_duplicates > 0 {

@@ -1,0 +1,175 @@
+//! Chooses a set of the traces of a run, for `--select`.
+
+use std::{path::Path, sync::mpsc::Receiver};
+
+use knowledgepulse_embed::DIMENSIONS;
+use knowledgepulse_error::Error;
+use knowledgepulse_index::{persist::LoadOptions, traces::TraceMemory};
+use knowledgepulse_json::{Text, Value};
+use knowledgepulse_score::{
+    engine::Comparable,
+    select::{Candidates, Chosen, Count, Nearby, Options, Outcome, Reason, Selection, Standing, select},
+};
+
+use crate::{
+    error::{Failure, Result},
+    labels::Labels,
+    messages::Messages,
+    options::{self, Top},
+    start::Stop,
+    values::{list, number, object, optional},
+};
+
+/// How many of the traces that a chosen one stands for are listed.
+const MOST_LISTED: usize = 16;
+
+/// What of a trace is compared, once that is computed.
+pub(crate) type Awaited = Receiver<knowledgepulse_error::Result<Option<Comparable>>>;
+
+/// The scored traces of a run, from which a set is chosen.
+pub(crate) struct Choosing {
+    candidates: Candidates,
+    ids: Vec<Option<Text>>,
+    labels: Option<Labels>,
+    /// How many traces have no label.
+    without_label: u64,
+    options: Options,
+}
+
+impl Choosing {
+    /// Reads the labels, and what is shared already from the file of the memory.
+    pub(crate) fn of(options: &options::Options) -> Result<Option<Self>> {
+        let Some(count) = options.select else {
+            return Ok(None);
+        };
+        let labels = options.labels.as_deref();
+        let labels = labels
+            .map(|file| Labels::read(file, options.success_at))
+            .transpose()?;
+        let mut candidates = Candidates::new(options.novelty, DIMENSIONS);
+        if let Some(file) = &options.memory {
+            match TraceMemory::load(Path::new(file), LoadOptions::default()) {
+                Err(Error::MemoryNotFound { .. }) => {}
+                known => known
+                    .and_then(|mut known| candidates.add_known(&mut known))
+                    .map_err(|error| failed(&error))?,
+            }
+        }
+        Ok(Some(Self {
+            candidates,
+            ids: Vec::new(),
+            labels,
+            without_label: 0,
+            options: Options {
+                count: count_of(count),
+                failures: options.failures.map(count_of),
+                threads: options.embedder_choice.threads.unwrap_or_default(),
+            },
+        }))
+    }
+
+    /// Adds a trace that was scored; `outcome` is what it says of itself.
+    pub(crate) fn add(
+        &mut self,
+        id: Option<&Text>,
+        mut outcome: Outcome,
+        compared: &Comparable,
+    ) -> Result<()> {
+        if let Some(labels) = &mut self.labels {
+            match labels.of(id) {
+                None => self.without_label += 1,
+                Some(label) => {
+                    outcome.success = Some(label.success);
+                    outcome.confidence = label.confidence.unwrap_or(outcome.confidence);
+                }
+            }
+        }
+        let vector = compared.text.as_ref().map(|text| &text.embedding[..]);
+        let words = compared.words.as_ref();
+        let words =
+            words.ok_or_else(|| Failure::file("a trace was read without its words: please report it"))?;
+        self.ids.push(id.cloned());
+        self.candidates
+            .add(words, vector, outcome)
+            .map_err(|error| failed(&error))
+    }
+
+    /// Chooses, unless the run is interrupted, and tells how.
+    pub(crate) fn choose(&mut self, messages: &Messages, stop: &Stop) -> Result<Selection> {
+        if let Some(labels) = &self.labels {
+            let (unused, without) = (labels.unused(), self.without_label);
+            if unused > 0 || without > 0 {
+                messages.warning(format!(
+                    "--labels: {unused} labels belong to no trace, and {without} traces have no label"
+                ));
+            }
+        }
+        let interrupted_before = stop.is_interrupted();
+        let go_on = |_| interrupted_before || !stop.is_interrupted();
+        let selection = select(&mut self.candidates, &self.options, &go_on).map_err(|error| match error {
+            Error::Aborted => Failure::interrupted("interrupted: nothing was chosen"),
+            error => failed(&error),
+        })?;
+        messages.note(selection.explanation());
+        Ok(selection)
+    }
+
+    /// Returns what the set says of a trace, by its position among those that were added.
+    pub(crate) fn describe(&self, selection: &Selection) -> Vec<Value> {
+        let mut described = vec![Value::Null; self.ids.len()];
+        for (rank, chosen) in (1..).zip(&selection.chosen) {
+            described[chosen.index] = self.describe_chosen(rank, chosen);
+        }
+        for &(index, standing) in &selection.left {
+            let chosen = match standing {
+                Standing::Chosen(near) => Some(self.describe_near(near)),
+                _ => None,
+            };
+            let known = match standing {
+                Standing::Known(_, similarity) => Some(object([("similarity", similarity.into())])),
+                _ => None,
+            };
+            described[index] = object([("chosen", optional(chosen)), ("known", optional(known))]);
+        }
+        described
+    }
+
+    fn describe_chosen(&self, rank: u64, chosen: &Chosen) -> Value {
+        let reason = match chosen.reason {
+            Reason::Coverage => "coverage",
+            Reason::Failure => "failure",
+        };
+        let similar = chosen.stands_for.iter().take(MOST_LISTED);
+        object([
+            ("rank", number(rank)),
+            ("reason", reason.into()),
+            ("gain", chosen.gain.into()),
+            ("covered", chosen.covered.into()),
+            ("standsFor", number(chosen.stands_for.len() as u64)),
+            ("similar", list(similar.map(|near| self.describe_near(*near)))),
+            (
+                "nearestLeft",
+                optional(chosen.nearest_left.map(|near| self.describe_near(near))),
+            ),
+        ])
+    }
+
+    fn describe_near(&self, near: Nearby) -> Value {
+        object([
+            ("id", optional(self.ids[near.index].clone())),
+            ("similarity", near.similarity.into()),
+        ])
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // More traces than memory has addresses are all.
+fn count_of(top: Top) -> Count {
+    match top {
+        Top::Count(count) => Count::Number(count as usize),
+        Top::Percent(percent) => Count::Percent(percent),
+    }
+}
+
+fn failed(error: &Error) -> Failure {
+    Failure::file(error.to_string())
+}
