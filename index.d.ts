@@ -1203,7 +1203,7 @@ export interface LeftTrace {
   index: number;
   /** Its `id`, if it has one. */
   id: string | undefined;
-  /** The chosen trace that stands for it; null if none is among its 16 nearest, or if a known trace does. */
+  /** The chosen trace that stands for it; null if none is among its 32 nearest, or if a known trace does. */
   chosen: SimilarCandidate | null;
   /** The trace of `known` that stands for it, by its index in the memory. */
   known: { index: number; similarity: number } | null;

@@ -5,7 +5,10 @@ const fc = require('fast-check');
 const { TraceMemory, select } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 
-const NEIGHBOURS = 16;
+const NEIGHBOURS = 32;
+
+/** How many of these make up the density of a trace, with itself. */
+const DENSE = 17;
 
 /**
  * @param {string} text
@@ -55,7 +58,13 @@ function gainsOf(traces, count) {
     const row = new Map(neighbours[i].map(({ index, similarity }) => [index, similarity]));
     return row.set(i, 1);
   });
-  const weight = quality.map((q, i) => q / [...similarity[i].values()].reduce((a, b) => a + b) ** 1.25);
+  const densities = similarity.map((row) =>
+    [...row.values()]
+      .sort((one, other) => other - one)
+      .slice(0, DENSE)
+      .reduce((sum, each) => sum + each),
+  );
+  const weight = quality.map((q, i) => q / densities[i] ** 1.25);
   const value = (/** @type {number[]} */ set) =>
     weight.reduce(
       (sum, w, i) => sum + w * Math.max(0, ...set.map((j) => quality[j] * (similarity[i].get(j) ?? 0))),

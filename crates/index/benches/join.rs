@@ -15,6 +15,9 @@ use knowledgepulse_trace::words::Words;
 mod random;
 use random::{Random, words};
 
+/// How many neighbours are found.
+const COUNT: usize = 32;
+
 fn entry(words: &Words) -> TraceEntry<'_> {
     TraceEntry {
         words,
@@ -51,7 +54,7 @@ fn main() {
         let added = now.elapsed();
         for threads in [1, 2] {
             let start = Instant::now();
-            let neighbours = joined.join(0, 16, threads, &|_| true).expect("a join");
+            let neighbours = joined.join(0, COUNT, threads, &|_| true).expect("a join");
             let sum: f64 = neighbours
                 .iter()
                 .flat_map(|found| &found.nearest)
@@ -61,7 +64,7 @@ fn main() {
                 "{size} traces, {threads} threads: added in {:.1} s, joined in {:.1} s, mean similarity {:.4}",
                 added.as_secs_f64(),
                 start.elapsed().as_secs_f64(),
-                sum / (16 * size) as f64
+                sum / (COUNT * size) as f64
             );
         }
         let start = Instant::now();

@@ -5,7 +5,7 @@
 //!
 //! F(X) = Σ w(i) · max over j in X or M of q(j) s(i, j)
 //!
-//! large, where M is what is shared already. w(i) is q(i), divided by a power of Σ_j s(i, j), so that a kind of task counts little more when it
+//! large, where M is what is shared already. w(i) is q(i), divided by a power of the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts little more when it
 //! was run often. Lazy greedy gives at least 1 - 1/e of the largest F.
 //!
 //! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has what was measured.
@@ -27,13 +27,16 @@ use knowledgepulse_trace::words::Words;
 
 use facility::{Facility, Pick};
 
-/// How many of the most similar traces a trace can stand for.
-const NEIGHBOURS: usize = 16;
+/// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
+const NEIGHBOURS: usize = 32;
+
+/// How many of these make up its density.
+const DENSE: usize = 16;
 
 /// What a failure counts, where a success counts 1.
 const FAILURE: f64 = 0.3;
 
-/// The power of the density Σ_j s(i, j) by which w(i) is divided where outcomes are known. See DESIGN.md.
+/// The power of the density by which w(i) is divided where outcomes are known. See DESIGN.md.
 const DENSITY: f64 = 1.25;
 
 /// The same where they are not.
@@ -314,7 +317,14 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         Rule::Outcomes => complete(&qualities),
         Rule::Unknown => guess(neighbours, first, sizes),
     };
-    let density = |of: &Neighbours| 1.0 + of.nearest.iter().map(|near| near.similarity).sum::<f64>();
+    let density = |of: &Neighbours| {
+        1.0 + of
+            .nearest
+            .iter()
+            .take(DENSE)
+            .map(|near| near.similarity)
+            .sum::<f64>()
+    };
     let weights: Vec<_> = match rule {
         Rule::Outcomes => {
             let pairs = qualities.iter().zip(neighbours);

@@ -55,7 +55,11 @@ fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Ve
             similarity[index][near.index - candidates.known] = near.similarity;
         }
     }
-    let weight = |i: usize| quality[i] / similarity[i].iter().sum::<f64>().powf(DENSITY);
+    let weight = |i: usize| {
+        let mut nearest = similarity[i].clone();
+        nearest.sort_by(|one, other| other.total_cmp(one));
+        quality[i] / nearest.iter().take(1 + DENSE).sum::<f64>().powf(DENSITY)
+    };
     let value = |set: &[usize]| {
         let best = |i: usize| {
             let known = neighbours[i].before.map_or(0.0, |known| known.similarity);
