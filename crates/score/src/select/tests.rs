@@ -193,6 +193,15 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
     let selection = select(&mut candidates(&traces), &quota, &|_| true).unwrap();
     assert_eq!(selection.chosen[2].index, 3);
     assert_eq!(selection.chosen[2].reason, Reason::Failure);
+    // One failure does not fill the room for four.
+    let quota = Options {
+        failures: Some(Count::Number(4)),
+        ..options(4)
+    };
+    let selection = select(&mut candidates(&traces), &quota, &|_| true).unwrap();
+    let reasons: Vec<_> = selection.chosen.iter().map(|chosen| chosen.reason).collect();
+    assert_eq!(reasons[..2], [Reason::Failure, Reason::Coverage]);
+    assert_eq!(selection.chosen.len(), 4);
 }
 
 #[test]
