@@ -2,7 +2,7 @@
 
 const fc = require('fast-check');
 
-const { TraceMemory, select } = require('..');
+const { Embedder, TraceMemory, select } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 
 const NEIGHBOURS = 32;
@@ -164,6 +164,28 @@ describe('select', () => {
     expect(left).toEqual([{ index: 0, id: undefined, chosen: null, known: { index: 0, similarity: 1 } }]);
     expect(coveredBefore).toBeGreaterThan(0);
     expect(known.size).toBe(1);
+  });
+
+  test('compares as a memory does with novelty full', async () => {
+    const texts = [
+      'book a flight to paris',
+      'book a flight',
+      'cancel my hotel',
+      'compose music',
+      'a flight home',
+    ];
+    const traces = texts.map((text) => traceOf(text));
+    const { left } = await select(traces, { count: 3, novelty: 'full' });
+    const memory = new TraceMemory({ novelty: 'full' });
+    const embedder = new Embedder();
+    const vectors = await embedder.embedBatch(traces.map((trace) => TraceMemory.digest(trace)));
+    for (const [index, trace] of traces.entries()) await memory.add(trace, { vector: vectors[index] });
+    expect(left).toHaveLength(2);
+    for (const { index, chosen } of left) {
+      const nearest = await memory.nearest(traces[index], traces.length, { vector: vectors[index] });
+      const similarity = nearest.find((near) => near.index === chosen?.index)?.similarity;
+      expect(chosen?.similarity).toBe(similarity);
+    }
   });
 
   test('keeps a quota for failures of unsolved tasks', async () => {
