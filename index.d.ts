@@ -1159,7 +1159,7 @@ export interface SelectOptions extends CallOptions {
   novelty?: 'lexical' | 'full';
   /** What is shared already: traces are chosen beside these. It must compare by the same `novelty`, and is not changed. */
   known?: TraceMemory;
-  /** How much of `count` is kept for failures of tasks that no trace has solved. The best of them come last. */
+  /** How much of `count` is kept for failures of tasks that no trace has solved. They come last; where they are too few, others follow. */
   quota?: { failures?: TraceCount };
   /** Called now and then while traces are compared, which takes most of the time. If it throws, the call rejects with that. */
   onProgress?: (progress: BatchProgress) => void;
@@ -1203,7 +1203,7 @@ export interface LeftTrace {
   index: number;
   /** Its `id`, if it has one. */
   id: string | undefined;
-  /** The chosen trace that stands for it; null if none is among its 16 nearest, or if a known trace does. */
+  /** The chosen trace that stands for it; null if none is among its 32 nearest, or if a known trace does. */
   chosen: SimilarCandidate | null;
   /** The trace of `known` that stands for it, by its index in the memory. */
   known: { index: number; similarity: number } | null;

@@ -2,10 +2,13 @@
 
 const fc = require('fast-check');
 
-const { TraceMemory, select } = require('..');
+const { Embedder, TraceMemory, select } = require('..');
 const { makeTrace } = require('./support/make-trace.js');
 
-const NEIGHBOURS = 16;
+const NEIGHBOURS = 32;
+
+/** How many of these make up the density of a trace, with itself. */
+const DENSE = 17;
 
 /**
  * @param {string} text
@@ -55,7 +58,13 @@ function gainsOf(traces, count) {
     const row = new Map(neighbours[i].map(({ index, similarity }) => [index, similarity]));
     return row.set(i, 1);
   });
-  const weight = quality.map((q, i) => q / [...similarity[i].values()].reduce((a, b) => a + b) ** 1.25);
+  const densities = similarity.map((row) =>
+    [...row.values()]
+      .sort((one, other) => other - one)
+      .slice(0, DENSE)
+      .reduce((sum, each) => sum + each),
+  );
+  const weight = quality.map((q, i) => q / densities[i] ** 1.25);
   const value = (/** @type {number[]} */ set) =>
     weight.reduce(
       (sum, w, i) => sum + w * Math.max(0, ...set.map((j) => quality[j] * (similarity[i].get(j) ?? 0))),
@@ -155,6 +164,28 @@ describe('select', () => {
     expect(left).toEqual([{ index: 0, id: undefined, chosen: null, known: { index: 0, similarity: 1 } }]);
     expect(coveredBefore).toBeGreaterThan(0);
     expect(known.size).toBe(1);
+  });
+
+  test('compares as a memory does with novelty full', async () => {
+    const texts = [
+      'book a flight to paris',
+      'book a flight',
+      'cancel my hotel',
+      'compose music',
+      'a flight home',
+    ];
+    const traces = texts.map((text) => traceOf(text));
+    const { left } = await select(traces, { count: 3, novelty: 'full' });
+    const memory = new TraceMemory({ novelty: 'full' });
+    const embedder = new Embedder();
+    const vectors = await embedder.embedBatch(traces.map((trace) => TraceMemory.digest(trace)));
+    for (const [index, trace] of traces.entries()) await memory.add(trace, { vector: vectors[index] });
+    expect(left).toHaveLength(2);
+    for (const { index, chosen } of left) {
+      const nearest = await memory.nearest(traces[index], traces.length, { vector: vectors[index] });
+      const similarity = nearest.find((near) => near.index === chosen?.index)?.similarity;
+      expect(chosen?.similarity).toBe(similarity);
+    }
   });
 
   test('keeps a quota for failures of unsolved tasks', async () => {

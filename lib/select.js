@@ -27,7 +27,7 @@ const { nativeOfTraces } = require('./trace-memory.js');
  */
 
 /** How many traces are read at a time. */
-const BATCH = 256;
+const BATCH = 64;
 
 /** How many of the traces that a chosen one stands for are listed. */
 const MOST_LISTED = 16;

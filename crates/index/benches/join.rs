@@ -15,6 +15,9 @@ use knowledgepulse_trace::words::Words;
 mod random;
 use random::{Random, words};
 
+/// How many neighbours are found.
+const COUNT: usize = 32;
+
 fn entry(words: &Words) -> TraceEntry<'_> {
     TraceEntry {
         words,
@@ -49,21 +52,16 @@ fn main() {
             joined.add(entry(words), now).expect("room");
         }
         let added = now.elapsed();
-        for threads in [1, 2] {
-            let start = Instant::now();
-            let neighbours = joined.join(0, 16, threads, &|_| true).expect("a join");
-            let sum: f64 = neighbours
-                .iter()
-                .flat_map(|found| &found.nearest)
-                .map(|neighbour| neighbour.similarity)
-                .sum();
-            println!(
-                "{size} traces, {threads} threads: added in {:.1} s, joined in {:.1} s, mean similarity {:.4}",
-                added.as_secs_f64(),
-                start.elapsed().as_secs_f64(),
-                sum / (16 * size) as f64
-            );
-        }
+        let start = Instant::now();
+        let neighbours = joined.join(0, COUNT, 0, &|_| true).expect("a join");
+        let nearest = neighbours.iter().flat_map(|found| &found.nearest);
+        let sum: f64 = nearest.map(|neighbour| neighbour.similarity).sum();
+        println!(
+            "{size} traces: added in {:.1} s, joined in {:.1} s, mean similarity {:.4}",
+            added.as_secs_f64(),
+            start.elapsed().as_secs_f64(),
+            sum / (COUNT * size) as f64
+        );
         let start = Instant::now();
         let mut scored = memory();
         for words in &traces {

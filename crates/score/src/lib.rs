@@ -1,5 +1,6 @@
 //! The pipeline on one screen: trace → features, (text → tokens → embedding →) novelty → dimensions → contributions
 //! → composite → overrides. The embeddings come from [`crate::engine`], which computes several side by side.
+//! [`select`] chooses a set of traces.
 
 pub mod dimensions;
 pub mod engine;

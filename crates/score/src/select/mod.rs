@@ -5,7 +5,7 @@
 //!
 //! F(X) = Σ w(i) · max over j in X or M of q(j) s(i, j)
 //!
-//! large, where M is what is shared already. w(i) is q(i), divided by a power of Σ_j s(i, j), so that a kind of task counts little more when it
+//! large, where M is what is shared already. w(i) is q(i), divided by a power of the density, the sum of s(i, j) over i and the [`DENSE`] nearest, so that a kind of task counts little more when it
 //! was run often. Lazy greedy gives at least 1 - 1/e of the largest F.
 //!
 //! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has what was measured.
@@ -27,13 +27,16 @@ use knowledgepulse_trace::words::Words;
 
 use facility::{Facility, Pick};
 
-/// How many of the most similar traces a trace can stand for.
-const NEIGHBOURS: usize = 16;
+/// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
+const NEIGHBOURS: usize = 32;
+
+/// How many of these make up its density.
+const DENSE: usize = 16;
 
 /// What a failure counts, where a success counts 1.
 const FAILURE: f64 = 0.3;
 
-/// The power of the density Σ_j s(i, j) by which w(i) is divided where outcomes are known. See DESIGN.md.
+/// The power of the density by which w(i) is divided where outcomes are known. See DESIGN.md.
 const DENSITY: f64 = 1.25;
 
 /// The same where they are not.
@@ -168,7 +171,7 @@ pub enum Standing {
 /// What was chosen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selection {
-    /// The traces, the most valuable first. Those that were chosen as failures come last.
+    /// The traces, the most valuable first. Those for which room was kept come last, unless there are too few of them.
     pub chosen: Vec<Chosen>,
     /// What stands for each of the other candidates, by index and in their order.
     pub left: Vec<(usize, Standing)>,
@@ -296,110 +299,95 @@ pub fn select(
 }
 
 fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options) -> Selection {
-    let Candidates {
-        known: first,
-        outcomes,
-        sizes,
-        ..
-    } = candidates;
-    let first = *first;
-    let qualities: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
-    let unknown = qualities.iter().filter(|quality| quality.is_none()).count();
-    let rule = if 2 * unknown > outcomes.len() {
-        Rule::Unknown
+    let first = candidates.known;
+    let outcomes = &candidates.outcomes;
+    let known: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
+    let unknown = known.iter().filter(|quality| quality.is_none()).count();
+    let (rule, qualities) = if 2 * unknown > outcomes.len() {
+        (Rule::Unknown, guess(neighbours, first, &candidates.sizes))
     } else {
-        Rule::Outcomes
+        (Rule::Outcomes, complete(&known))
     };
-    let qualities = match rule {
-        Rule::Outcomes => complete(&qualities),
-        Rule::Unknown => guess(neighbours, first, sizes),
-    };
-    let density = |of: &Neighbours| 1.0 + of.nearest.iter().map(|near| near.similarity).sum::<f64>();
-    let weights: Vec<_> = match rule {
-        Rule::Outcomes => {
-            let pairs = qualities.iter().zip(neighbours);
-            pairs
-                .map(|(quality, of)| quality / density(of).powf(DENSITY))
-                .collect()
-        }
-        Rule::Unknown => neighbours
-            .iter()
-            .map(|of| density(of).powf(-DENSITY_UNKNOWN))
-            .collect(),
-    };
-    let cover: Vec<_> = neighbours
+    let pairs = neighbours.iter().zip(&qualities);
+    let weights = pairs.map(|(of, quality)| match rule {
+        Rule::Outcomes => quality / density(of).powf(DENSITY),
+        Rule::Unknown => density(of).powf(-DENSITY_UNKNOWN),
+    });
+    let cover = neighbours
         .iter()
-        .map(|of| of.before.map_or(0.0, |known| known.similarity))
-        .collect();
-
-    let count = options.count.of(outcomes.len());
-    let unsolved = unsolved(neighbours, first, outcomes);
-    let room = options.failures.map_or(0, |failures| failures.of(count));
-    let room = room.min(unsolved.iter().filter(|&&unsolved| unsolved).count());
-    let mut facility = Facility::new(neighbours, first, weights, qualities.clone(), cover);
+        .map(|of| of.before.map_or(0.0, |known| known.similarity));
+    let mut facility = Facility::new(
+        neighbours,
+        first,
+        weights.collect(),
+        qualities.clone(),
+        cover.collect(),
+    );
     let (before, most) = (facility.value(), facility.most());
+    let unsolved = unsolved(neighbours, first, outcomes);
+    let (picks, is_left) = pick(&mut facility, &unsolved, options);
+
+    let share = |value: f64| if most > 0.0 { (value / most).min(1.0) } else { 0.0 };
+    let left = stand(neighbours, first, &qualities, &is_left);
+    let mut stood_for = vec![Vec::new(); outcomes.len()];
+    for &(index, standing) in &left {
+        if let Standing::Chosen(by) = standing {
+            let similarity = by.similarity;
+            stood_for[by.index].push(Nearby { index, similarity });
+        }
+    }
     let mut covered = before;
-    let mut is_left = vec![true; outcomes.len()];
-    let mut picks: Vec<(Pick, Reason)> = Vec::new();
-    for (reason, room) in [(Reason::Coverage, count - room), (Reason::Failure, room)] {
-        let eligible: Vec<_> = match reason {
-            Reason::Coverage => is_left.clone(),
-            Reason::Failure => is_left
-                .iter()
-                .zip(&unsolved)
-                .map(|(left, unsolved)| *left && *unsolved)
-                .collect(),
-        };
-        for pick in facility.choose_greedily(room, &eligible) {
+    let chosen = picks.into_iter().map(|(Pick { index, gain }, reason)| {
+        covered += gain;
+        let mut near = neighbours[index].nearest.iter().map(|near| nearby(near, first));
+        let mut stands_for = std::mem::take(&mut stood_for[index]);
+        stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
+        Chosen {
+            index,
+            reason,
+            gain,
+            covered: share(covered),
+            stands_for,
+            nearest_left: near.find(|near| is_left[near.index]),
+        }
+    });
+    Selection {
+        chosen: chosen.collect(),
+        left,
+        rule,
+        unknown,
+        covered_before: share(before),
+    }
+}
+
+/// How much of its kind there is around a trace, itself included.
+fn density(of: &Neighbours) -> f64 {
+    let nearest = of.nearest.iter().take(DENSE);
+    1.0 + nearest.map(|near| near.similarity).sum::<f64>()
+}
+
+/// Picks the traces, and tells which are left. The room for failures is filled last, unless there are too few of them.
+fn pick(facility: &mut Facility, unsolved: &[bool], options: &Options) -> (Vec<(Pick, Reason)>, Vec<bool>) {
+    let count = options.count.of(unsolved.len());
+    let room = options.failures.map_or(0, |failures| failures.of(count));
+    let mut is_left = vec![true; unsolved.len()];
+    let mut picks = Vec::new();
+    let phases = [
+        (Reason::Coverage, count - room),
+        (Reason::Failure, count),
+        (Reason::Coverage, count),
+    ];
+    for (reason, until) in phases {
+        let pairs = is_left.iter().zip(unsolved);
+        let eligible: Vec<_> = pairs
+            .map(|(&left, &unsolved)| left && (reason == Reason::Coverage || unsolved))
+            .collect();
+        for pick in facility.choose_greedily(until - picks.len(), &eligible) {
             is_left[pick.index] = false;
             picks.push((pick, reason));
         }
     }
-    let stands = stand(neighbours, first, &qualities, &is_left);
-    let mut chosen: Vec<_> = picks
-        .into_iter()
-        .map(|(Pick { index, gain }, reason)| {
-            covered += gain;
-            let mut near = neighbours[index].nearest.iter().map(|near| nearby(near, first));
-            Chosen {
-                index,
-                reason,
-                gain,
-                covered: if most > 0.0 {
-                    (covered / most).min(1.0)
-                } else {
-                    0.0
-                },
-                stands_for: Vec::new(),
-                nearest_left: near.find(|near| is_left[near.index]),
-            }
-        })
-        .collect();
-    let mut ranks = vec![usize::MAX; outcomes.len()];
-    for (rank, chosen) in chosen.iter().enumerate() {
-        ranks[chosen.index] = rank;
-    }
-    for &(index, standing) in &stands {
-        if let Standing::Chosen(Nearby {
-            index: by,
-            similarity,
-        }) = standing
-        {
-            chosen[ranks[by]].stands_for.push(Nearby { index, similarity });
-        }
-    }
-    for chosen in &mut chosen {
-        chosen
-            .stands_for
-            .sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
-    }
-    Selection {
-        chosen,
-        left: stands,
-        rule,
-        unknown,
-        covered_before: if most > 0.0 { before / most } else { 0.0 },
-    }
+    (picks, is_left)
 }
 
 fn nearby(near: &Neighbour, first: usize) -> Nearby {

@@ -55,7 +55,11 @@ fn naive(neighbours: &[Neighbours], candidates: &Candidates, count: usize) -> Ve
             similarity[index][near.index - candidates.known] = near.similarity;
         }
     }
-    let weight = |i: usize| quality[i] / similarity[i].iter().sum::<f64>().powf(DENSITY);
+    let weight = |i: usize| {
+        let mut nearest = similarity[i].clone();
+        nearest.sort_by(|one, other| other.total_cmp(one));
+        quality[i] / nearest.iter().take(1 + DENSE).sum::<f64>().powf(DENSITY)
+    };
     let value = |set: &[usize]| {
         let best = |i: usize| {
             let known = neighbours[i].before.map_or(0.0, |known| known.similarity);
@@ -189,6 +193,15 @@ fn select_keeps_room_for_failures_that_nobody_solved() {
     let selection = select(&mut candidates(&traces), &quota, &|_| true).unwrap();
     assert_eq!(selection.chosen[2].index, 3);
     assert_eq!(selection.chosen[2].reason, Reason::Failure);
+    // One failure does not fill the room for four.
+    let quota = Options {
+        failures: Some(Count::Number(4)),
+        ..options(4)
+    };
+    let selection = select(&mut candidates(&traces), &quota, &|_| true).unwrap();
+    let reasons: Vec<_> = selection.chosen.iter().map(|chosen| chosen.reason).collect();
+    assert_eq!(reasons[..2], [Reason::Failure, Reason::Coverage]);
+    assert_eq!(selection.chosen.len(), 4);
 }
 
 #[test]
