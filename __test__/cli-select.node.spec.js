@@ -1,0 +1,148 @@
+'use strict';
+
+// `kp-score --select`: which set it writes, and what it says of it.
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { select, TraceMemory } = require('..');
+const { jsonLines, kpScore, linesOf, readLines } = require('./support/kp-score.js');
+const { makeTrace } = require('./support/make-trace.js');
+const { scratchDirectory } = require('./support/scratch.js');
+
+const scratch = scratchDirectory('cli-select');
+
+const TASKS = ['book a flight to Lima', 'fix the failing build', 'triage a headache', 'reconcile an invoice'];
+
+/** Five runs of each task, of which every other one succeeded. */
+const traces = TASKS.flatMap((task, kind) =>
+  Array.from({ length: 5 }, (_, run) => {
+    const trace = makeTrace({ objective: `${task} for customer ${run}`, success: run % 2 === 0 });
+    return { ...trace, id: `kp:trace:${kind}-${run}` };
+  }),
+);
+const input = jsonLines(traces);
+
+let files = 0;
+function write(contents) {
+  files++;
+  const file = path.join(scratch, `${files}`);
+  fs.writeFileSync(file, contents);
+  return file;
+}
+
+const idsOf = (lines) => lines.map((line) => JSON.parse(line).id);
+
+test('--select N writes what select() chooses, in the order of its ranks', async () => {
+  const [out, dropped] = [write(''), write('')];
+  const { code, stdout, stderr } = await kpScore(
+    ['--select', '4', '--format', 'jsonl', '--out', out, '--dropped', dropped],
+    { input },
+  );
+  expect(code).toBe(0);
+  const { chosen, left, explanation } = await select(traces, { count: 4 });
+  const ids = chosen.map(({ id }) => id);
+  expect(idsOf(linesOf(stdout))).toEqual(ids);
+  expect(idsOf(readLines(out))).toEqual(ids);
+  expect(idsOf(readLines(dropped))).toEqual(left.map(({ id }) => id));
+  expect(linesOf(stderr)[0]).toBe(explanation);
+  const [first] = readLines(out).map((line) => JSON.parse(line).metadata.selection);
+  const { rank, reason, gain, covered, standsFor } = chosen[0];
+  expect(first).toMatchObject({ rank, reason, gain, covered, standsFor });
+  expect(first.similar.map(({ id }) => id)).toEqual(chosen[0].similar.map(({ id }) => id));
+  const rest = readLines(dropped).map((line) => JSON.parse(line).metadata.selection);
+  expect(rest.map(({ chosen }) => chosen?.id ?? null)).toEqual(left.map(({ chosen }) => chosen?.id ?? null));
+});
+
+test('the beginning of a larger set is the smaller one, and a percentage counts all traces', async () => {
+  const chosen = async (count) =>
+    idsOf(linesOf((await kpScore(['--select', count, '--format', 'jsonl'], { input })).stdout));
+  const [four, half] = [await chosen('4'), await chosen('50%')];
+  expect(half).toHaveLength(10);
+  expect(half.slice(0, 4)).toEqual(four);
+});
+
+test('the summary says how much the set covers', async () => {
+  const { stdout, stderr } = await kpScore(['--select', '4', '--format', 'json'], { input });
+  const { summary } = JSON.parse(stdout);
+  expect(summary).toMatchObject({ scored: 20, kept: 4, selection: { rule: 'outcomes', coveredBefore: 0 } });
+  const percent = Math.round(100 * summary.selection.covered);
+  expect(stderr).toContain(`  kept      4 chosen, which cover ${percent} % of what all traces show, 16 left\n`);
+});
+
+describe('--labels', () => {
+  const failing = jsonLines(traces.map((trace) => ({ ...trace, metadata: { ...trace.metadata, success: false } })));
+  const rewards = traces.map(({ id }) => ({ id, reward: id.endsWith('-3') ? 1 : 0 }));
+  const csv = ['id,reward', ...rewards.map(({ id, reward }) => `${id},${reward}`)].join('\n');
+
+  test.each([
+    ['JSON Lines', jsonLines(rewards)],
+    ['CSV', csv],
+  ])('of %s decide which runs succeeded', async (_, labels) => {
+    const args = ['--select', '4', '--format', 'jsonl', '--labels', write(labels)];
+    const { stdout } = await kpScore(args, { input: failing });
+    expect(idsOf(linesOf(stdout)).sort()).toEqual(TASKS.map((_, kind) => `kp:trace:${kind}-3`));
+  });
+
+  test('that fit no trace, and traces without one, are counted by a warning', async () => {
+    const labels = write(jsonLines([...rewards.slice(0, 15), { id: 'other', success: true }]));
+    const { code, stderr } = await kpScore(['--select', '4', '--labels', labels], { input });
+    expect(code).toBe(0);
+    expect(stderr).toContain(
+      'kp-score: warning: --labels: 1 labels belong to no trace, and 5 traces have no label\n',
+    );
+  });
+
+  test('of another shape are refused by file and line: code 3', async () => {
+    const labels = write('id,success\na,maybe\n');
+    const { code, stderr } = await kpScore(['--select', '4', '--labels', labels], { input });
+    expect({ code, stderr }).toEqual({
+      code: 3,
+      stderr: `kp-score: ${labels}:2: a label needs success, true or false, or reward, a number\n`,
+    });
+  });
+});
+
+test('--quota keeps room for failures of tasks that nobody solved', async () => {
+  const failing = traces.map((trace) => {
+    const success = trace.id < 'kp:trace:3' && trace.metadata.success;
+    return { ...trace, metadata: { ...trace.metadata, success } };
+  });
+  const args = ['--select', '4', '--quota', 'failures=25%', '--format', 'jsonl'];
+  const { stdout } = await kpScore(args, { input: jsonLines(failing) });
+  const last = JSON.parse(linesOf(stdout)[3]);
+  expect(last).toMatchObject({ id: expect.stringMatching(/^kp:trace:3-/), selection: { reason: 'failure' } });
+});
+
+test('--memory is what the set is chosen beside, and the set alone joins it', async () => {
+  const memory = path.join(scratch, 'memory.safetensors');
+  const run = async (count) => {
+    const args = ['--select', count, '--memory', memory, '--known', 'again', '--format', 'json'];
+    const { results, summary } = JSON.parse((await kpScore(args, { input })).stdout);
+    return { ids: results.map(({ id }) => id), summary };
+  };
+  const first = await run('2');
+  expect(first.summary.memory).toMatchObject({ before: 0, after: 2 });
+  expect((await TraceMemory.load(memory)).size).toBe(2);
+  const second = await run('2');
+  expect(second.summary.memory).toMatchObject({ before: 2, after: 4 });
+  expect(second.summary.selection.coveredBefore).toBeGreaterThan(0);
+  const kinds = [...first.ids, ...second.ids].map((id) => id.slice(0, -2));
+  expect(new Set(kinds).size).toBe(4);
+});
+
+test.each([
+  [['--select', '2', '--top', '2'], '--top and --select exclude each other'],
+  [['--select', '0'], '--select must be a whole number of at least 1'],
+  [['--labels', 'x'], '--labels needs --select'],
+  [['--quota', 'failures=1'], '--quota needs --select'],
+  [['--select', '2', '--quota', 'half'], '--quota must be failures=N or failures=N%'],
+  [['--select', '2', '--success-at', '1'], '--success-at needs --labels'],
+  [['--select', '2', '--novelty', 'prefix'], '--select compares words'],
+  [['--select', '2', '--no-embedder'], '--select compares words'],
+  [['--select', '2', '--store', 'postgres://x'], '--select and --store exclude each other'],
+])('%j is wrong usage: code 2', async (args, message) => {
+  const { code, stderr } = await kpScore(args, { input });
+  expect(code).toBe(2);
+  expect(stderr).toContain(message);
+});
