@@ -67,11 +67,15 @@ test('the summary says how much the set covers', async () => {
   const { summary } = JSON.parse(stdout);
   expect(summary).toMatchObject({ scored: 20, kept: 4, selection: { rule: 'outcomes', coveredBefore: 0 } });
   const percent = Math.round(100 * summary.selection.covered);
-  expect(stderr).toContain(`  kept      4 chosen, which cover ${percent} % of what all traces show, 16 left\n`);
+  expect(stderr).toContain(
+    `  kept      4 chosen, which cover ${percent} % of what all traces show, 16 left\n`,
+  );
 });
 
 describe('--labels', () => {
-  const failing = jsonLines(traces.map((trace) => ({ ...trace, metadata: { ...trace.metadata, success: false } })));
+  const failing = jsonLines(
+    traces.map((trace) => ({ ...trace, metadata: { ...trace.metadata, success: false } })),
+  );
   const rewards = traces.map(({ id }) => ({ id, reward: id.endsWith('-3') ? 1 : 0 }));
   const csv = ['id,reward', ...rewards.map(({ id, reward }) => `${id},${reward}`)].join('\n');
 
