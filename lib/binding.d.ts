@@ -49,23 +49,6 @@ export declare class NativeCall {
   cancel(): boolean
 }
 
-/** A run of the command. */
-export declare class NativeCommand {
-  /** Starts a run with these arguments, without the name of the program. */
-  constructor(arguments: Array<string>, machine: string)
-  /** Resolves with the next question; call it again then. */
-  question(): Promise<NativeQuestion>
-  /** Answers a question, in JSON. */
-  answer(question: number, answer: string): void
-  /** Says why a question has no answer: the exit code of the run, and what is told of it. */
-  fail(question: number, exit: number, reason: string): void
-  /** Shows a warning. */
-  warn(message: string): void
-  /**
-   * Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at
-   * once, and all that the run would leave behind is removed.
-   */
-  interrupt(): boolean
 /** The traces to choose from. */
 export declare class NativeCandidates {
   /** No candidates, which are compared by this method. */
@@ -85,34 +68,23 @@ export declare class NativeCandidates {
   select(count: NativeCount, failures: NativeCount | undefined | null, mostListed: number, call: NativeCall): Promise<NativeSelection>
 }
 
-/** A file that is held until `release` or the end of the process. */
-export declare class NativeFileLock {
-  /** The lock file at `path`, which says `kind` and `text`; null if another has it. */
-  static create(path: string, kind: string, text: string): NativeFileLock | null
-  /** Keeps `removeAbandoned` from removing the file at `path`. */
-  static keep(path: string): NativeFileLock
-  /** Removes the files in `directory` with such names that processes have left which were killed. */
-  static removeAbandoned(directory: string, prefix: string, suffix: string): void
-  /** Gives it up; the file stays. */
-  release(): void
-  /** Gives it up, and removes the file. */
-  remove(): void
-}
-
-/** Which scored traces a memory held at one moment, with their novelties. */
-export declare class NativeKnownTraces {
-  /** The traces that a cache holds now. */
-  static ofCache(cache: NativeVectorCache): NativeKnownTraces
-  /** The traces that a trace memory holds now. */
-  static ofMemory(memory: NativeTraceMemory): NativeKnownTraces
-  /** Looks a trace up; null for a trace without an `id`. Throws `ERR_INVALID_TRACE`. */
-  find(trace: unknown): NativeLookedUp | null
-}
-
-/** Which files were read, for the readers of inputs that belong together. */
-export declare class NativeReadFiles {
-  /** None yet. */
-  constructor()
+/** A run of the command. */
+export declare class NativeCommand {
+  /** Starts a run with these arguments, without the name of the program. */
+  constructor(arguments: Array<string>, machine: string)
+  /** Resolves with the next question; call it again then. */
+  question(): Promise<NativeQuestion>
+  /** Answers a question, in JSON. */
+  answer(question: number, answer: string): void
+  /** Says why a question has no answer: the exit code of the run, and what is told of it. */
+  fail(question: number, exit: number, reason: string): void
+  /** Shows a warning. */
+  warn(message: string): void
+  /**
+   * Ends the run early; what was begun is finished. Returns whether this is the first time: at the second, the process must end at
+   * once, and all that the run would leave behind is removed.
+   */
+  interrupt(): boolean
 }
 
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
@@ -557,14 +529,6 @@ export interface NativeLeft {
   chosen?: NativeNearby
   /** Or the known trace, by its index in the memory. */
   known?: NativeNearby
-}
-
-/** A trace as it is looked up. */
-export interface NativeLookedUp {
-  /** What the same trace has in common, in hexadecimal digits. */
-  fingerprint: string
-  /** The novelty that it was scored with; null if the memory did not hold it. */
-  novelty: number | null
 }
 
 /** The model that vectors come from. */

@@ -312,7 +312,9 @@ mod tests {
             let text = lines(20_000);
             let mut input = gzip(&text);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-            let at = 10 + ((input.len() - 10) as f64 * at) as usize;
+            let part = |length: usize| (length as f64 * at) as usize;
+            // The header of `gzip` has ten bytes.
+            let at = 10 + part(input.len() - 10);
             if flipped {
                 input[at] ^= 0x55;
             } else {
@@ -322,8 +324,8 @@ mod tests {
             prop_assert!(error.is_some_and(|error| error.starts_with("its compressed contents are ")));
             if !flipped {
                 prop_assert!(text.starts_with(&found));
-                // Deflate codes at most 258 bytes in two bits and more.
-                prop_assert!(found.len() as f64 >= text.len() as f64 * (at as f64 / input.len() as f64) * 0.5 - 70_000.0);
+                // The lines are about as compressible everywhere.
+                prop_assert!(found.len() + 70_000 >= part(text.len()) * 9 / 10);
             }
         }
     }
