@@ -23,7 +23,7 @@ use knowledgepulse_command::{
     start::{Stop, start},
     values::{number, object, optional},
 };
-use knowledgepulse_error::{Error, guarded};
+use knowledgepulse_error::Error;
 use knowledgepulse_json::{Value, parse_str};
 use knowledgepulse_score::engine::{Engine, EngineChoice};
 
@@ -69,10 +69,7 @@ impl NativeCommand {
         };
         let (messages, stop) = (command.messages.clone(), command.stop.clone());
         let run = move || {
-            let exit = guarded(|| Ok(start(&arguments, &host, &messages, &stop))).unwrap_or_else(|error| {
-                messages.failure(error.to_string());
-                Exit::File
-            });
+            let exit = start(&arguments, &host, &messages, &stop);
             host.questions.ask("end", &number(exit.code().into()));
         };
         // Where there are no threads, everything is done when the constructor returns.

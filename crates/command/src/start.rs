@@ -6,8 +6,10 @@ use std::sync::{
     mpsc::SyncSender,
 };
 
+use knowledgepulse_error::guarded;
+
 use crate::{
-    error::{Exit, Result},
+    error::{Exit, Failure, Result},
     host::Host,
     messages::Messages,
     options::{Request, read_options},
@@ -62,9 +64,20 @@ impl Stop {
     }
 }
 
-/// Runs the command with these arguments, without the name of the program. Returns the exit code.
+/// Runs the command with these arguments, without the name of the program. Returns the exit code. A panic, which is a bug, ends the run with
+/// a message.
 pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Exit {
-    let result = match read_options(arguments) {
+    let attempt = || Ok(attempt(arguments, host, messages, stop));
+    let result = guarded(attempt).unwrap_or_else(|panic| Err(Failure::file(panic.to_string())));
+    result.unwrap_or_else(|failure| {
+        messages.stop_progress();
+        messages.failure(failure.message);
+        failure.exit
+    })
+}
+
+fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    match read_options(arguments) {
         Ok(Request::Help) => print(USAGE.trim_end()),
         Ok(Request::Version) => print(host.version()),
         Ok(Request::Run(options)) => {
@@ -72,12 +85,7 @@ pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &
             run(*options, host, messages, stop.clone())
         }
         Err(failure) => Err(failure),
-    };
-    result.unwrap_or_else(|failure| {
-        messages.stop_progress();
-        messages.failure(failure.message);
-        failure.exit
-    })
+    }
 }
 
 fn print(text: &str) -> Result<Exit> {

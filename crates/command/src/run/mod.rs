@@ -4,7 +4,7 @@ mod finish;
 mod prepare;
 mod score;
 
-use std::{fs::Metadata, time::Instant};
+use std::fs::Metadata;
 
 use crate::{
     choosing::Choosing,
@@ -54,7 +54,6 @@ pub(crate) struct Run<'h> {
     /// What is known of `--out`, if it is an input too, before that is read.
     replaced: Option<Metadata>,
     threshold: f64,
-    started: Instant,
     /// Domains that `--weights` has a profile for, of which no trace was scored yet.
     unused_profiles: Vec<String>,
     /// Keeps other runs from the file of the memory.

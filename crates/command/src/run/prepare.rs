@@ -1,6 +1,6 @@
 //! What a run has before its first trace: the embedder, the memory, the outputs.
 
-use std::{fs::Metadata, sync::mpsc::channel, time::Instant};
+use std::{fs::Metadata, sync::mpsc::channel};
 
 use knowledgepulse_index::method::Method;
 use knowledgepulse_score::{
@@ -72,7 +72,6 @@ impl<'h> Run<'h> {
             ranking: None,
             choosing: None,
             coverage: None,
-            started: Instant::now(),
             _lock: None,
         };
         let status = run.load_embedder()?;

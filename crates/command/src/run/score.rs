@@ -5,10 +5,10 @@ use std::{
     ops::ControlFlow,
     sync::mpsc::{Receiver, TryRecvError, sync_channel},
     thread,
-    time::Instant,
 };
 
 use knowledgepulse_clean::clean_pii;
+use knowledgepulse_error::guarded;
 use knowledgepulse_formats::reader::Item;
 use knowledgepulse_index::memory::Basis;
 use knowledgepulse_json::{Text, Value};
@@ -47,7 +47,6 @@ impl Run<'_> {
         if options.progress && !options.quiet && !shows_rows {
             self.messages.start_progress(total_size(&options.sources));
         }
-        self.started = Instant::now();
         self.summary.begin();
         if cfg!(target_family = "wasm") {
             self.score_on_this_thread(pipeline)?;
@@ -130,10 +129,14 @@ impl Run<'_> {
             .name("kp-score-reading".into())
             .spawn(move || {
                 // The receiver is gone when nothing more is wanted.
-                reading.run(&mut |event| match sender.send(event) {
+                let mut send = |event| match sender.send(event) {
                     Ok(()) => ControlFlow::Continue(()),
                     Err(_) => ControlFlow::Break(()),
-                })
+                };
+                if let Err(panic) = guarded(|| Ok(reading.run(&mut send))) {
+                    let _ = send(Event::Failed(panic.to_string()));
+                    let _ = send(Event::End);
+                }
             })
             .map_err(|error| Failure::file(format!("no thread to read on: {error}")))?;
         Ok(receiver)
@@ -177,7 +180,7 @@ impl Run<'_> {
             Work::WithoutConversation(reason) => {
                 self.summary.without_conversation += 1;
                 if self.options.verbose {
-                    self.name(&place, &reason);
+                    self.note(&place, &self.cleaned(&reason));
                 }
             }
             Work::Scoring(scoring) => self.settle_scoring(place, *scoring, pipeline)?,
@@ -248,7 +251,7 @@ impl Run<'_> {
         }
     }
 
-    /// Names a record that makes no trace.
+    /// Counts a record that makes no trace, and names it unless there were many.
     fn add_bad(&mut self, place: &Place, reason: &Text) {
         let reason = self.cleaned(reason);
         self.summary.bad += 1;
@@ -262,10 +265,6 @@ impl Run<'_> {
         if let Some(report) = &mut self.report {
             report.add_error(place, &reason);
         }
-    }
-
-    fn name(&self, place: &Place, reason: &Text) {
-        self.note(place, &self.cleaned(reason));
     }
 
     fn note(&self, place: &Place, reason: &Text) {
