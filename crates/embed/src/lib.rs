@@ -64,8 +64,8 @@ pub trait Network: Send + Sync {
     /// What the network takes, if that is known.
     fn limits(&self) -> Option<Limits>;
 
-    /// How many tokens of several texts a lane embeds in less time together than one after another. With 0, several lanes with
-    /// fewer threads each are what embeds many texts faster.
+    /// How many tokens of several texts a lane embeds in less time together than one after another; 0 if it does not. Lanes of a network that does
+    /// share its weights, and take little memory of their own.
     fn pass_tokens(&self) -> usize;
 }
 

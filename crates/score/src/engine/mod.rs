@@ -1,9 +1,9 @@
 //! The inference thread and its queue: calls are settled in the order in which they were made, however many
 //! embeddings are computed side by side.
 //!
-//! A single call is embedded on all threads at once, which gives the shortest wait. Of a backlog, the built-in engine embeds the
-//! short texts of several calls in one pass on all threads. For ONNX Runtime it is spread over lanes, each with its share of the
-//! threads, which gives more embeddings a second: its small operations do not scale over threads.
+//! A single call is embedded on all threads at once, which gives the shortest wait. A backlog is spread over lanes, which wait for no other
+//! thread and so give more embeddings a second: of the built-in engine one for each thread, in which short texts share passes; of ONNX
+//! Runtime a few, each with its share of the threads.
 
 mod job;
 mod load;

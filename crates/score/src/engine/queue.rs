@@ -71,6 +71,11 @@ impl<T> Queue<T> {
         state.jobs.len()
     }
 
+    /// How many jobs wait.
+    pub(super) fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
     /// The number that the next job taken will have.
     pub(super) fn next_number(&self) -> u64 {
         self.lock().first

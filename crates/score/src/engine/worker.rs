@@ -1,6 +1,7 @@
 //! The inference thread and its lanes.
 
 use std::{
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     thread,
@@ -18,10 +19,10 @@ use super::{
     queue::{InOrder, Queue},
 };
 
-/// How many calls must wait before lanes are opened: opening them takes as long as embedding a few texts.
+/// How many calls must wait before lanes of ONNX Runtime are opened: opening them takes as long as embedding a few texts.
 const BACKLOG: usize = 6;
 
-/// Each lane has its own repacked half of the weights; with more threads than this, lanes get several.
+/// Each lane of ONNX Runtime has its own repacked half of the weights; with more threads than this, lanes get several.
 const MOST_LANES: usize = 4;
 
 /// Lanes that had nothing to do for so long are closed, which returns their memory.
@@ -52,27 +53,29 @@ impl Worker {
         let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
             return self.settle_all();
         };
-        let shares_passes = loaded.embedder.network().pass_tokens() > 0;
+        let count = self.lanes_of(&loaded.embedder);
+        // From how many calls on lanes are opened, and down to how many they go on.
+        let (begin, least) = if loaded.embedder.network().pass_tokens() > 0 {
+            (count, count)
+        } else {
+            (BACKLOG, 1)
+        };
         let mut lanes = Vec::new();
-        let mut next = None;
         // What loading has freed is returned as soon as nobody waits.
         let mut patience = Duration::ZERO;
         loop {
-            let backlog = match next {
-                Some(_) => 1,
-                None => self.queue.wait_for_backlog(patience),
-            };
+            let backlog = self.queue.wait_for_backlog(patience);
             if backlog == 0 {
                 lanes.clear();
                 os::return_freed_memory();
                 patience = NO_HURRY;
-            } else if backlog >= BACKLOG && !shares_passes {
-                self.open_lanes(&loaded.embedder, &mut lanes);
-                self.work_side_by_side(&loaded, &mut lanes);
+            } else if count > 1 && backlog >= begin {
+                self.open_lanes(&loaded.embedder, &mut lanes, count);
+                self.work_side_by_side(&loaded, &mut lanes, least);
                 patience = LANE_PATIENCE;
             }
             // One at a time where passes are not shared, also where the lanes could not be opened.
-            let jobs = self.take_for_a_pass(&loaded.embedder, &mut next);
+            let (_, jobs) = self.take_for_a_pass(&loaded.embedder, usize::MAX);
             for settlement in embed_together(&loaded, &mut *lane, jobs) {
                 self.settle(settlement);
             }
@@ -87,33 +90,21 @@ impl Worker {
         }
     }
 
-    /// The next jobs whose texts fit a pass, at least one if there is one. What does not fit any more is left in `next`.
-    fn take_for_a_pass(&self, embedder: &Embedder, next: &mut Option<Prepared>) -> Vec<Prepared> {
-        let room = embedder.network().pass_tokens();
-        let mut tokens = 0;
-        let mut jobs: Vec<Prepared> = Vec::new();
-        loop {
-            let job = next
-                .take()
-                .or_else(|| Some(self.queue.take()?.1.prepare(embedder)));
-            let Some(job) = job else { return jobs };
-            tokens += job.tokens();
-            if tokens > room && !jobs.is_empty() {
-                *next = Some(job);
-                return jobs;
-            }
-            jobs.push(job);
-            if tokens >= room {
-                return jobs;
-            }
+    /// How many texts, or passes of short ones, are embedded side by side. Lanes of the built-in engine share the weights and need no
+    /// barrier, so each thread has one.
+    fn lanes_of(&self, embedder: &Embedder) -> usize {
+        let threads = threads(&self.options);
+        if embedder.network().pass_tokens() > 0 {
+            threads
+        } else {
+            threads.min(MOST_LANES)
         }
     }
 
     /// Opens the lanes that are missing. Without them, because memory or threads are short, it takes longer.
-    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>) {
+    fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>, count: usize) {
         let threads = threads(&self.options);
-        let count = threads.min(MOST_LANES);
-        while count > 1 && lanes.len() < count {
+        while lanes.len() < count {
             match guarded(|| embedder.network().open_lane(threads / count)) {
                 Ok(lane) => lanes.push(lane),
                 Err(_) => break,
@@ -121,17 +112,30 @@ impl Worker {
         }
     }
 
-    /// Works through the queue until it is empty, with one thread for each lane.
-    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane]) {
+    /// Works through the queue until fewer than `least` jobs wait, with one thread for each lane.
+    fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane], least: usize) {
         let in_order = InOrder::new(self.queue.next_number());
+        let count = lanes.len();
         thread::scope(|scope| {
             for lane in lanes {
                 let work = || {
                     // Moves the lane in: it is this thread's alone.
                     let lane = lane;
-                    while let Some((number, job)) = self.queue.take() {
-                        let jobs = vec![job.prepare(&loaded.embedder)];
-                        for settlement in embed_together(loaded, &mut **lane, jobs) {
+                    let mut is_first = true;
+                    loop {
+                        let waiting = self.queue.len();
+                        // The last ones are done sooner by all threads together.
+                        if waiting < least && !mem::take(&mut is_first) {
+                            return;
+                        }
+                        // Of many short texts, a lane takes no more than its part.
+                        let part = waiting.div_ceil(count).max(1);
+                        let (numbers, jobs) = self.take_for_a_pass(&loaded.embedder, part);
+                        if jobs.is_empty() {
+                            return;
+                        }
+                        let settlements = embed_together(loaded, &mut **lane, jobs);
+                        for (number, settlement) in numbers.into_iter().zip(settlements) {
                             in_order.finish(number, settlement, |settlement| self.settle(settlement));
                         }
                     }
@@ -140,6 +144,24 @@ impl Worker {
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
         });
+    }
+
+    /// Takes jobs whose texts share a pass, at most so many, with their numbers; one job where passes are not shared, and none if none waits.
+    fn take_for_a_pass(&self, embedder: &Embedder, most: usize) -> (Vec<u64>, Vec<Prepared>) {
+        let room = embedder.network().pass_tokens();
+        let mut tokens = 0;
+        let (mut numbers, mut jobs) = (Vec::new(), Vec::new());
+        while let Some((number, job)) = self.queue.take() {
+            let job = job.prepare(embedder);
+            tokens += job.tokens();
+            numbers.push(number);
+            jobs.push(job);
+            // The last one may not fit: then the encoder makes two passes.
+            if tokens >= room || jobs.len() >= most {
+                break;
+            }
+        }
+        (numbers, jobs)
     }
 
     /// Does what must be done in order. A reply that panics must not end the thread.
