@@ -6,6 +6,7 @@
 use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
+    mem,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
@@ -521,8 +522,8 @@ struct Reader {
     is_in_line: bool,
     chunk: Vec<u8>,
     at: usize,
-    /// Whether the chunk ended in a return, which may be one with the line feed that comes next.
-    ended_in_return: bool,
+    /// Whether the chunk ended in a return that was held back, because it may be one with the line feed that comes next.
+    holds_return: bool,
     read_again: u64,
 }
 
@@ -535,7 +536,7 @@ impl Reader {
             is_in_line: false,
             chunk: Vec::new(),
             at: 0,
-            ended_in_return: false,
+            holds_return: false,
             read_again: 0,
         }
     }
@@ -560,24 +561,26 @@ impl Reader {
                     chunk => Poll::Ready(chunk),
                 }
             });
-            let Some(mut chunk) = chunk.await else {
-                return false;
+            self.chunk = match chunk.await {
+                Some(chunk) => self.with_line_feeds(chunk),
+                None if mem::take(&mut self.holds_return) => vec![NEWLINE],
+                None => return false,
             };
-            self.at = self.make_line_feeds(&mut chunk);
-            self.chunk = chunk;
+            self.at = 0;
         }
         true
     }
 
-    /// Has every line of a chunk end in a line feed; returns where the chunk begins then. No valid JSON has a return but between
-    /// values.
-    fn make_line_feeds(&mut self, chunk: &mut [u8]) -> usize {
+    /// Has every line of a chunk end in a line feed. No valid JSON has a return but between values.
+    fn with_line_feeds(&mut self, mut chunk: Vec<u8>) -> Vec<u8> {
         if chunk.is_empty() {
-            return 0;
+            return chunk;
         }
-        let start = usize::from(self.ended_in_return && chunk.first() == Some(&NEWLINE));
-        self.ended_in_return = chunk[start..].last() == Some(&b'\r');
-        let mut from = start;
+        if mem::take(&mut self.holds_return) {
+            chunk.insert(0, b'\r');
+        }
+        self.holds_return = chunk.pop_if(|last| *last == b'\r').is_some();
+        let mut from = 0;
         while let Some(at) = memchr(b'\r', &chunk[from..]) {
             let at = from + at;
             if chunk.get(at + 1) != Some(&NEWLINE) {
@@ -585,7 +588,7 @@ impl Reader {
             }
             from = at + 1;
         }
-        start
+        chunk
     }
 
     fn begin_line(&mut self) {
@@ -891,6 +894,17 @@ mod tests {
             ),
             ("{\"a\":NaN}\n{}", vec!["1 not JSON: no value at byte 5", "2 {}"]),
             ("{\"a\":\n", vec!["1 not JSON: it is cut off"]),
+            (
+                "[\n{\"a\":1}{\"a\":1}\n{\n\n\r\r\n{\"a\":1}}\r",
+                vec![
+                    "2[0] {\"a\":1}",
+                    "2[1] {\"a\":1}",
+                    "2[2] not JSON: the array that begins in line 1 is cut off",
+                    "3 not JSON: no name of a field at byte 6",
+                    "7 {\"a\":1}",
+                    "7 not JSON: no value at byte 0",
+                ],
+            ),
         ] {
             for size in 1..=input.len() {
                 assert_eq!(
