@@ -3,7 +3,10 @@
 use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -75,7 +78,8 @@ impl Worker {
                 patience = LANE_PATIENCE;
             }
             // One at a time where passes are not shared, also where the lanes could not be opened.
-            let (_, jobs) = self.take_for_a_pass(&loaded.embedder, usize::MAX);
+            let room = loaded.embedder.network().pass_tokens();
+            let (_, jobs) = self.take_for_a_pass(&loaded.embedder, room, usize::MAX);
             for settlement in embed_together(&loaded, &mut *lane, jobs) {
                 self.settle(settlement);
             }
@@ -115,7 +119,9 @@ impl Worker {
     /// Works through the queue until fewer than `least` jobs wait, with one thread for each lane.
     fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane], least: usize) {
         let in_order = InOrder::new(self.queue.next_number());
-        let count = lanes.len();
+        // Half of what all threads share: one thread is as busy with it, and more is left that the others can share.
+        let room = loaded.embedder.network().pass_tokens() / 2;
+        let idle = AtomicUsize::new(lanes.len());
         thread::scope(|scope| {
             for lane in lanes {
                 let work = || {
@@ -128,13 +134,15 @@ impl Worker {
                         if waiting < least && !mem::take(&mut is_first) {
                             return;
                         }
-                        // Of many short texts, a lane takes no more than its part.
-                        let part = waiting.div_ceil(count).max(1);
-                        let (numbers, jobs) = self.take_for_a_pass(&loaded.embedder, part);
+                        // Of many short texts, a lane leaves as many to each of the others that have none.
+                        let part = waiting.div_ceil(idle.load(Ordering::Relaxed).max(1)).max(1);
+                        let (numbers, jobs) = self.take_for_a_pass(&loaded.embedder, room, part);
                         if jobs.is_empty() {
                             return;
                         }
+                        idle.fetch_sub(1, Ordering::Relaxed);
                         let settlements = embed_together(loaded, &mut **lane, jobs);
+                        idle.fetch_add(1, Ordering::Relaxed);
                         for (number, settlement) in numbers.into_iter().zip(settlements) {
                             in_order.finish(number, settlement, |settlement| self.settle(settlement));
                         }
@@ -146,9 +154,8 @@ impl Worker {
         });
     }
 
-    /// Takes jobs whose texts share a pass, at most so many, with their numbers; one job where passes are not shared, and none if none waits.
-    fn take_for_a_pass(&self, embedder: &Embedder, most: usize) -> (Vec<u64>, Vec<Prepared>) {
-        let room = embedder.network().pass_tokens();
+    /// Takes jobs whose texts share a pass of `room` tokens, at most so many, with their numbers; one job where passes are not shared, and none if none waits.
+    fn take_for_a_pass(&self, embedder: &Embedder, room: usize, most: usize) -> (Vec<u64>, Vec<Prepared>) {
         let mut tokens = 0;
         let (mut numbers, mut jobs) = (Vec::new(), Vec::new());
         while let Some((number, job)) = self.queue.take() {
