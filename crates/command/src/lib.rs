@@ -1,5 +1,6 @@
 //! `kp-score`: reads traces from files, scores them, and writes results, sets of traces and a report.
 
+mod bar;
 pub mod breakdown;
 mod choosing;
 mod compression;

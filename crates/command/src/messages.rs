@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    io::{self, Write},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -10,21 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use knowledgepulse_json::Text;
 
 use crate::{
+    bar::Bar,
     printable::{counted, printable, rate},
-    waiting::Waiting,
 };
 
 const BAR_WIDTH: usize = 24;
-const REDRAW: Duration = Duration::from_millis(100);
 
 const CYAN: &str = "\u{1b}[36m";
 const DEFAULT_COLOUR: &str = "\u{1b}[39m";
-const HIDE_CURSOR: &str = "\u{1b}[?25l";
-const SHOW_CURSOR: &str = "\u{1b}[?25h";
 
 /// A longer line is cut, in UTF-16 code units: an error may quote a trace.
 const MOST_UNITS: usize = 500;
@@ -36,7 +31,7 @@ pub struct Messages {
     is_quiet: Arc<AtomicBool>,
     counts: Arc<Counts>,
     /// Hidden, except between [`start_progress`](Self::start_progress) and [`stop_progress`](Self::stop_progress) on a terminal.
-    bar: ProgressBar,
+    bar: Bar,
 }
 
 impl Default for Messages {
@@ -52,7 +47,7 @@ impl Messages {
         Self {
             is_quiet: Arc::default(),
             counts: Arc::default(),
-            bar: ProgressBar::hidden().with_finish(ProgressFinish::AndClear),
+            bar: Bar::hidden(),
         }
     }
 
@@ -86,10 +81,7 @@ impl Messages {
 
     /// Writes lines as they are.
     pub fn text(&self, text: &str) {
-        // The bar makes way and is drawn again below.
-        self.bar.suspend(|| {
-            let _ = Waiting(io::stderr()).write_all(text.as_bytes());
-        });
+        self.bar.write(text);
     }
 
     fn line(&self, prefix: &str, message: impl Into<Text>) {
@@ -101,35 +93,17 @@ impl Messages {
         if self.is_quiet() {
             return;
         }
-        self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        if self.bar.is_hidden() {
-            return;
-        }
         let started = Instant::now();
         let counts = Arc::clone(&self.counts);
         // See https://no-color.org.
         let has_colours = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        let style =
-            ProgressStyle::with_template("{progress}").unwrap_or_else(|_| ProgressStyle::default_bar());
-        self.bar.set_style(
-            style.with_key("progress", move |_: &_, line: &mut dyn std::fmt::Write| {
-                let _ = line.write_str(&counts.render(started.elapsed(), total_bytes, has_colours));
-            }),
-        );
-        self.text(HIDE_CURSOR);
-        self.bar.enable_steady_tick(REDRAW);
+        self.bar
+            .start(move || counts.render(started.elapsed(), total_bytes, has_colours));
     }
 
     /// Removes the bar, if there is one.
     pub fn stop_progress(&self) {
-        if self.bar.is_hidden() {
-            return;
-        }
-        // The last state may not have been drawn yet.
-        self.bar.force_draw();
-        self.bar.finish_and_clear();
-        self.bar.set_draw_target(ProgressDrawTarget::hidden());
-        self.text(SHOW_CURSOR);
+        self.bar.stop();
     }
 
     /// Counts bytes that were read from the input, compressed or not.
