@@ -74,7 +74,13 @@ impl NativeCommand {
         };
         // Where there are no threads, everything is done when the constructor returns.
         #[cfg(target_family = "wasm")]
-        run();
+        {
+            // WASI starts in the root directory.
+            if let Ok(directory) = std::env::var("PWD") {
+                drop(std::env::set_current_dir(directory));
+            }
+            run();
+        }
         #[cfg(not(target_family = "wasm"))]
         if let Err(error) = std::thread::Builder::new().name("kp-score".into()).spawn(run) {
             command.messages.failure(format!("no thread to run on: {error}"));

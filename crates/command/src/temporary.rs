@@ -41,7 +41,7 @@ impl TemporaryFile {
         let file = builder.tempfile_in(directory).map_err(without_path)?;
         if let Some(permissions) = permissions {
             // Without what the umask takes away.
-            file.as_file().set_permissions(permissions)?;
+            set_permissions(file.as_file(), permissions)?;
         }
         Ok(Self {
             _lock: FileLock::keep(file.path())?,
@@ -60,6 +60,17 @@ impl TemporaryFile {
         self.file.persist(target).map_err(|error| error.error)?;
         sync_directory(directory_of(target))
     }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn set_permissions(file: &File, permissions: Permissions) -> io::Result<()> {
+    file.set_permissions(permissions)
+}
+
+/// WASI has no permissions.
+#[cfg(target_family = "wasm")]
+fn set_permissions(_: &File, _: Permissions) -> io::Result<()> {
+    Ok(())
 }
 
 /// The error of the system alone: `tempfile` adds the path of the temporary file, which says nothing to people.
@@ -104,7 +115,7 @@ impl RunLock {
     /// Locks the file, which need not exist, by another file beside it.
     pub(crate) fn of(name: &str, machine: &str) -> Result<Self> {
         let path = with_suffix(&target_of(name), ".lock");
-        let holder = format!("{} on {machine}", std::process::id());
+        let holder = format!("{} on {machine}", process_id());
         let lock = FileLock::create(&path, KIND, &holder)
             .map_err(|error| Failure::file(format!("cannot lock {name} by {}: {error}", path.display())))?;
         match lock {
@@ -126,6 +137,17 @@ impl Drop for RunLock {
         // If it cannot be removed it stays, but unlocked: the next run takes it over.
         drop(self.lock.take().map(FileLock::remove));
     }
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn process_id() -> u32 {
+    std::process::id()
+}
+
+/// WASI knows no processes.
+#[cfg(target_family = "wasm")]
+fn process_id() -> u32 {
+    0
 }
 
 /// Returns the path with more at its end.
