@@ -16,15 +16,14 @@ use knowledgepulse_command::{
     breakdown::breakdown_of,
     error::{Exit, Failure},
     host::{Host, NotScored, Outcome, Store, StoreRequest},
-    leftovers::remove_leftovers,
     messages::Messages,
     options::EmbedderChoice,
     report::described,
     start::{Stop, start},
-    values::{number, object, optional},
+    values::{number, optional},
 };
 use knowledgepulse_error::Error;
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Value, object, parse_str};
 use knowledgepulse_score::engine::{Engine, EngineChoice};
 
 use crate::{
@@ -125,15 +124,7 @@ impl NativeCommand {
     /// once, and all that the run would leave behind is removed.
     #[napi(catch_unwind)]
     pub fn interrupt(&self) -> bool {
-        let is_first = self.stop.interrupt();
-        if is_first {
-            self.messages
-                .warning("interrupted: finishing what was begun; once more to end at once");
-        } else {
-            self.messages.stop_progress();
-            remove_leftovers();
-        }
-        is_first
+        self.stop.interrupt(&self.messages)
     }
 }
 
@@ -245,14 +236,9 @@ impl Host for JavaScript {
 
     /// Asks JavaScript, which finds the packages and configures the engine.
     fn configure(&self, choice: &EmbedderChoice) -> std::result::Result<(), Failure> {
-        let engine = choice.engine.map(|engine| match engine {
-            EngineChoice::Auto => "auto",
-            EngineChoice::BuiltIn => "builtin",
-            EngineChoice::OnnxRuntime => "onnxruntime",
-        });
         let about = object([
             ("dtype", optional(choice.dtype)),
-            ("engine", optional(engine)),
+            ("engine", optional(choice.engine.map(EngineChoice::name))),
             ("modelDirectory", optional(choice.model_directory.as_deref())),
             (
                 "threads",

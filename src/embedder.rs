@@ -103,11 +103,10 @@ impl From<EmbedderOptions<'_>> for engine::Options {
     fn from(options: EmbedderOptions<'_>) -> Self {
         let model_in_memory = options.weights.zip(options.tokenizer);
         Self {
-            engine: match options.engine.as_deref() {
-                Some("builtin") => EngineChoice::BuiltIn,
-                Some("onnxruntime") => EngineChoice::OnnxRuntime,
-                _ => EngineChoice::Auto,
-            },
+            engine: EngineChoice::ALL
+                .into_iter()
+                .find(|choice| options.engine.as_deref() == Some(choice.name()))
+                .unwrap_or_default(),
             model_in_memory: model_in_memory
                 .map(|(weights, tokenizer)| ModelInMemory::new(weights.to_vec(), tokenizer.to_vec())),
             runtime_packaged: options.runtime_packaged,

@@ -18,7 +18,7 @@ use knowledgepulse_index::{
     traces::TraceMemory,
     vectors::Options as Bounds,
 };
-use knowledgepulse_score::select::{self, Candidates, Count, Nearby, Options, Outcome, Reason, Standing};
+use knowledgepulse_score::select::{self, Candidates, Count, Nearby, Options, Outcome, Standing};
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
 use crate::{
@@ -310,10 +310,7 @@ impl Task for Select {
         let explanation = selection.explanation();
         let chosen = selection.chosen.into_iter().map(|chosen| NativeChosen {
             index: chosen.index as u32,
-            reason: match chosen.reason {
-                Reason::Coverage => "coverage".into(),
-                Reason::Failure => "failure".into(),
-            },
+            reason: chosen.reason.name().into(),
             gain: chosen.gain,
             covered: chosen.covered,
             stands_for: chosen.stands_for.len() as u32,

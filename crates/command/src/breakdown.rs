@@ -7,7 +7,7 @@ use knowledgepulse_index::{
     similarity::Similarity,
     traces::explain::{ExplainedWord, ExplainedWords},
 };
-use knowledgepulse_json::Value;
+use knowledgepulse_json::{Value, object};
 use knowledgepulse_score::{
     Breakdown,
     dimensions::Dimensions,
@@ -16,7 +16,7 @@ use knowledgepulse_score::{
 };
 use knowledgepulse_trace::label::Label;
 
-use crate::values::{number, object, optional};
+use crate::values::{number, optional};
 
 /// Returns the JSON object, with the fields in the order of `ScoreBreakdown` in index.d.ts.
 #[must_use]

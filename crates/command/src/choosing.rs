@@ -5,19 +5,19 @@ use std::{path::Path, sync::mpsc::Receiver};
 use knowledgepulse_embed::DIMENSIONS;
 use knowledgepulse_error::Error;
 use knowledgepulse_index::{persist::LoadOptions, traces::TraceMemory};
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, object};
 use knowledgepulse_score::{
     engine::Comparable,
-    select::{Candidates, Chosen, Count, Nearby, Options, Outcome, Reason, Selection, Standing, select},
+    select::{Candidates, Chosen, Nearby, Options, Outcome, Selection, Standing, select},
 };
 
 use crate::{
     error::{Failure, Result},
     labels::Labels,
     messages::Messages,
-    options::{self, Top},
+    options,
     start::Stop,
-    values::{list, number, object, optional},
+    values::{list, number, optional},
 };
 
 /// How many of the traces that a chosen one stands for are listed.
@@ -61,8 +61,8 @@ impl Choosing {
             labels,
             without_label: 0,
             options: Options {
-                count: count_of(count),
-                failures: options.failures.map(count_of),
+                count,
+                failures: options.failures,
                 threads: options.embedder_choice.threads.unwrap_or_default(),
             },
         }))
@@ -135,14 +135,10 @@ impl Choosing {
     }
 
     fn describe_chosen(&self, rank: u64, chosen: &Chosen) -> Value {
-        let reason = match chosen.reason {
-            Reason::Coverage => "coverage",
-            Reason::Failure => "failure",
-        };
         let similar = chosen.stands_for.iter().take(MOST_LISTED);
         object([
             ("rank", number(rank)),
-            ("reason", reason.into()),
+            ("reason", chosen.reason.name().into()),
             ("gain", chosen.gain.into()),
             ("covered", chosen.covered.into()),
             ("standsFor", number(chosen.stands_for.len() as u64)),
@@ -159,14 +155,6 @@ impl Choosing {
             ("id", optional(self.ids[near.index].clone())),
             ("similarity", near.similarity.into()),
         ])
-    }
-}
-
-#[allow(clippy::cast_possible_truncation)] // More traces than memory has addresses are all.
-fn count_of(top: Top) -> Count {
-    match top {
-        Top::Count(count) => Count::Number(count as usize),
-        Top::Percent(percent) => Count::Percent(percent),
     }
 }
 

@@ -1,7 +1,11 @@
 //! Finds the domain that a mistyped one was meant to be. Any name is a domain, so an unknown one is no error.
 
-/// The domains that have weights of their own without `--weights`.
-pub const BUILT_IN: [&str; 4] = ["finance", "code", "medical", "customer_service"];
+use knowledgepulse_score::weights::Profiles;
+
+/// Returns the domains that have weights of their own without `--weights`.
+pub fn built_in<'n>() -> impl Iterator<Item = &'n str> {
+    Profiles::BUILT_IN.into_iter().map(|(name, _)| name)
+}
 
 /// Two names are close if they differ by one slip for this many UTF-16 code units, and by [`MOST_SLIPS`] at most.
 const UNITS_PER_SLIP: usize = 3;
@@ -41,7 +45,7 @@ mod tests {
             ("costumer-servcie", None),
             ("", None),
         ] {
-            assert_eq!(closest_to(name, BUILT_IN), closest, "{name}");
+            assert_eq!(closest_to(name, built_in()), closest, "{name}");
         }
     }
 

@@ -31,7 +31,7 @@ impl Drop for Leftover {
 }
 
 /// Removes what a run would leave, because the process ends at once.
-pub fn remove_leftovers() {
+pub(crate) fn remove_leftovers() {
     for path in &*paths() {
         // The process is ending, so an error can no longer be reported.
         drop(fs::remove_file(path));

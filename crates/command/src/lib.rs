@@ -10,7 +10,7 @@ mod file_identity;
 pub mod host;
 mod known;
 mod labels;
-pub mod leftovers;
+mod leftovers;
 pub mod messages;
 pub mod near_duplicate;
 pub mod options;

@@ -10,7 +10,6 @@ use std::{
 use knowledgepulse_command::{
     error::{Exit, Failure, Result},
     host::{Host, Store, StoreRequest},
-    leftovers::remove_leftovers,
     messages::Messages,
     options::EmbedderChoice,
     start::{Stop, start},
@@ -74,11 +73,7 @@ fn main() -> ExitCode {
     let stop = Stop::default();
     let (told, interrupted) = (messages.clone(), stop.clone());
     let handled = ctrlc::set_handler(move || {
-        if interrupted.interrupt() {
-            told.warning("interrupted: finishing what was begun; once more to end at once");
-        } else {
-            told.stop_progress();
-            remove_leftovers();
+        if !interrupted.interrupt(&told) {
             process::exit(Exit::Interrupted.code().into());
         }
     });

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io::IsTerminal};
 
 use knowledgepulse_formats::{FormatName, Given};
 use knowledgepulse_index::method::Method;
-use knowledgepulse_score::engine::EngineChoice;
+use knowledgepulse_score::{engine::EngineChoice, select::Count};
 use lexopt::Arg;
 
 use crate::{
@@ -43,15 +43,6 @@ const FORMATS: [(&str, Format); 4] = [
     ("jsonl", Format::JsonLines),
     ("csv", Format::Csv),
 ];
-
-/// How many traces are the best.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Top {
-    /// A number of traces, at least 1.
-    Count(u64),
-    /// A percentage of all traces, above 0 and up to 100; at least one trace.
-    Percent(f64),
-}
 
 /// What is done with a trace that the memory holds with the same id and contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -98,16 +89,6 @@ impl Cleaning {
     }
 }
 
-const METHODS: [(&str, Method); 3] = [
-    ("prefix", Method::Prefix),
-    ("lexical", Method::Lexical),
-    ("full", Method::Full),
-];
-const ENGINES: [(&str, EngineChoice); 3] = [
-    ("auto", EngineChoice::Auto),
-    ("builtin", EngineChoice::BuiltIn),
-    ("onnxruntime", EngineChoice::OnnxRuntime),
-];
 const DTYPES: [(&str, &str); 2] = [("fp32", "fp32"), ("q8", "q8")];
 const ANSWERS: [(&str, bool); 2] = [("yes", true), ("no", false)];
 
@@ -149,11 +130,11 @@ pub struct Options {
     /// The least score of traces that are kept, without `--top`.
     pub threshold: f64,
     /// How many of the best traces are kept.
-    pub top: Option<Top>,
+    pub top: Option<Count>,
     /// How many traces are chosen, as a set that covers the others.
-    pub select: Option<Top>,
+    pub select: Option<Count>,
     /// How many of those are failures of tasks that nobody solved.
-    pub failures: Option<Top>,
+    pub failures: Option<Count>,
     /// The file of outcomes by which traces are chosen.
     pub labels: Option<String>,
     /// From which reward on a run is a success.
@@ -420,7 +401,7 @@ fn is_thread_count(value: f64) -> bool {
 }
 
 /// The number or percentage of an option.
-fn top_of(name: &str, text: &str) -> std::result::Result<Top, Wrong> {
+fn top_of(name: &str, text: &str) -> std::result::Result<Count, Wrong> {
     let (digits, is_percent) = text
         .strip_suffix('%')
         .map_or((text, false), |digits| (digits, true));
@@ -429,16 +410,16 @@ fn top_of(name: &str, text: &str) -> std::result::Result<Top, Wrong> {
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
         && digits.split('.').count() <= 2;
     match digits.parse::<f64>().ok().filter(|_| is_plain) {
-        Some(value) if is_percent && value > 0.0 && value <= 100.0 => Ok(Top::Percent(value)),
+        Some(value) if is_percent && value > 0.0 && value <= 100.0 => Ok(Count::Percent(value)),
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // It is a whole number.
-        Some(value) if !is_percent && is_count(value) => Ok(Top::Count(value as u64)),
+        Some(value) if !is_percent && is_count(value) => Ok(Count::Number(value as usize)),
         _ => Err(format!(
             "--{name} must be a whole number of at least 1, or a percentage up to 100%, got '{text}'"
         )),
     }
 }
 
-fn quota_of(text: &str) -> std::result::Result<Top, Wrong> {
+fn quota_of(text: &str) -> std::result::Result<Count, Wrong> {
     match text.split_once('=') {
         Some(("failures", count)) => top_of("quota failures", count),
         _ => Err(format!("--quota must be failures=N or failures=N%, got '{text}'")),
@@ -466,6 +447,8 @@ fn read(arguments: &[String]) -> std::result::Result<Request, Wrong> {
 
 fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
     let formats = FormatName::ALL.map(|format| (format.name(), format));
+    let engines = EngineChoice::ALL.map(|engine| (engine.name(), engine));
+    let methods = [Method::Prefix, Method::Lexical, Method::Full].map(|method| (method.name(), method));
     let has_file = ["out", "report", "dropped"]
         .into_iter()
         .any(|name| values.has(name));
@@ -516,7 +499,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
         store: values.owned("store"),
         store_table: values.owned("store-table"),
         novelty: values
-            .one_of("novelty", &METHODS)?
+            .one_of("novelty", &methods)?
             .unwrap_or(if values.has("select") {
                 Method::Lexical
             } else {
@@ -526,7 +509,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
         embedder: !values.has("no-embedder"),
         embedder_choice: EmbedderChoice {
             dtype: values.one_of("dtype", &DTYPES)?,
-            engine: values.one_of("engine", &ENGINES)?,
+            engine: values.one_of("engine", &engines)?,
             model_directory: values.owned("model-dir"),
             threads: values.count(
                 "threads",

@@ -8,10 +8,9 @@ use std::{
     io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write},
 };
 
-use crate::{
-    error::{Failure, Result, reason_of},
-    options::Top,
-};
+use knowledgepulse_score::select::Count;
+
+use crate::error::{Failure, Result, reason_of};
 
 /// A record in the file.
 #[derive(Debug, Clone, Copy)]
@@ -65,7 +64,7 @@ impl Ranking {
     }
 
     /// Finds the best; of equal scores, those that came first.
-    pub(crate) fn finish(self, top: Top) -> Result<Best> {
+    pub(crate) fn finish(self, top: Count) -> Result<Best> {
         let mut order = by_rank(&self.entries);
         order.truncate(count_of(top, order.len()));
         self.finish_with(order)
@@ -89,18 +88,8 @@ impl Ranking {
 }
 
 /// How many of `all` are the best: at least one, if there is any.
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss
-)] // Counts are far below 2^53.
-fn count_of(top: Top, all: usize) -> usize {
-    let count = match top {
-        Top::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
-        // A percentage may have been rounded up by as little.
-        Top::Percent(percent) => (all as f64 * percent / 100.0 - 1e-9).ceil() as usize,
-    };
-    count.max(1).min(all)
+fn count_of(top: Count, all: usize) -> usize {
+    top.of(all).max(1).min(all)
 }
 
 /// The positions of the entries, that of the highest score first; of equal scores, those that came first.
@@ -166,7 +155,7 @@ mod tests {
         #[test]
         fn the_best_are_the_first_of_a_stable_sort(
             scores in proptest::collection::vec(0_u8..5, 0..40),
-            count in 1_u64..50,
+            count in 1_usize..50,
         ) {
             let mut ranking = Ranking::new().unwrap();
             for (at, &score) in scores.iter().enumerate() {
@@ -174,8 +163,8 @@ mod tests {
             }
             let mut expected: Vec<usize> = (0..scores.len()).collect();
             expected.sort_by_key(|&at| std::cmp::Reverse(scores[at]));
-            expected.truncate(count as usize);
-            let mut best = ranking.finish(Top::Count(count)).unwrap();
+            expected.truncate(count);
+            let mut best = ranking.finish(Count::Number(count)).unwrap();
             let mut found = Vec::new();
             best.best(|record| { found.push(String::from_utf8(record.to_vec()).unwrap()); Ok(()) }).unwrap();
             prop_assert_eq!(found, expected.iter().map(|at| format!("record {at}")).collect::<Vec<_>>());
@@ -200,7 +189,7 @@ mod tests {
             (50.0, 0, 0),
         ] {
             assert_eq!(
-                count_of(Top::Percent(percent), all),
+                count_of(Count::Percent(percent), all),
                 count,
                 "{percent} % of {all}"
             );

@@ -3,7 +3,7 @@
 use std::mem;
 
 use knowledgepulse_index::memory::{Basis, Nearest, Reading};
-use knowledgepulse_json::{Text, Value, is_white_space, number as javascript_number};
+use knowledgepulse_json::{Text, Value, is_white_space, number as javascript_number, object};
 use knowledgepulse_score::{
     Breakdown,
     dimensions::Dimensions,
@@ -17,7 +17,7 @@ use crate::{
     options::Format,
     printable::{MOST_UNITS, decimal, fixed, label_of, pad_end, printable, rounded, width_of},
     scored::{Judged, Scored},
-    values::{number, object, optional},
+    values::{number, optional},
 };
 
 /// What a domain is called of which nothing can be seen.

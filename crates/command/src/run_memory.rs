@@ -13,7 +13,7 @@ use knowledgepulse_index::{
     persist::LoadOptions,
     shared::lock,
     traces::{SharedTraces, TraceEntry, TraceMemory},
-    vectors::{ModelIdentity, Options, Origin, SharedCache, VectorCache},
+    vectors::{Options, Origin, SharedCache, VectorCache},
 };
 use knowledgepulse_score::engine::Status;
 use knowledgepulse_trace::{Trace, label::Fingerprint, words::Words};
@@ -89,11 +89,7 @@ impl RunMemory {
 
     /// Whether what the embedder makes compares with what the memory holds.
     fn check(&self, file: &str, status: &Status) -> Result<()> {
-        let embedder = status.failure.is_none().then(|| ModelIdentity {
-            model: status.model.clone().unwrap_or_default(),
-            dtype: status.dtype.clone().unwrap_or_default(),
-            sha256: status.model_sha256.clone(),
-        });
+        let embedder = status.failure.is_none().then(|| status.identity());
         let origin = Origin {
             model: embedder.filter(|embedder| !embedder.model.is_empty()),
             method: Some(self.method().name().into()),

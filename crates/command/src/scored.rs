@@ -1,12 +1,12 @@
 //! A trace that was scored.
 
 use knowledgepulse_formats::{FormatName, Known};
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, object};
 use knowledgepulse_score::Breakdown;
 
 use crate::{
     breakdown::{breakdown_of, value_of},
-    values::{number, object, optional},
+    values::{number, optional},
 };
 
 /// Where a record is.

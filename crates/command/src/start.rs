@@ -11,6 +11,7 @@ use knowledgepulse_error::guarded;
 use crate::{
     error::{Exit, Failure, Result},
     host::Host,
+    leftovers::remove_leftovers,
     messages::Messages,
     options::{Request, read_options},
     output_file::StandardOutput,
@@ -33,10 +34,13 @@ struct State {
 }
 
 impl Stop {
-    /// Ends the run as a signal does. Returns whether this is the first time; at the second, the process is to end at once.
+    /// Ends the run as a signal does. Returns whether this is the first time: at the second, the process must end at once, and all that
+    /// the run would leave behind is removed.
     #[must_use]
-    pub fn interrupt(&self) -> bool {
+    pub fn interrupt(&self, messages: &Messages) -> bool {
         if self.0.is_interrupted.swap(true, Ordering::SeqCst) {
+            messages.stop_progress();
+            remove_leftovers();
             return false;
         }
         self.end_reading();
@@ -44,6 +48,7 @@ impl Stop {
             // A run whose events are full does not wait for one.
             drop(events.try_send(Event::Interrupted));
         }
+        messages.warning("interrupted: finishing what was begun; once more to end at once");
         true
     }
 

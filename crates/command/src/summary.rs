@@ -8,19 +8,19 @@ use std::{cmp::Reverse, path::Path, time::Instant};
 
 use knowledgepulse_clean::{Redaction, Redactions};
 use knowledgepulse_formats::FormatName;
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 use knowledgepulse_score::{
     engine::{EngineKind, Status},
-    select::{Rule, Selection},
+    select::{Count, Rule, Selection},
 };
 
 use crate::{
     near_duplicate::{is_near_duplicate, resemblance},
-    options::{Cleaning, Top},
+    options::Cleaning,
     scored::Judged,
     statistics::{Histogram, SCORE_BINS},
     text::cut,
-    values::{number, object, optional},
+    values::{number, optional},
 };
 
 /// How many domains are told apart. Traces of further ones are counted together.
@@ -193,7 +193,7 @@ pub struct About {
     /// The least score of a trace that is kept.
     pub threshold: f64,
     /// How many of the best traces were asked for; `None` for all.
-    pub top: Option<Top>,
+    pub top: Option<Count>,
     /// What the chosen set covers; `None` where none is chosen.
     pub coverage: Option<Coverage>,
     /// How traces were cleaned; `None` if they were not.
@@ -443,8 +443,8 @@ impl Figures {
             ])
         });
         let top = top.map(|top| match top {
-            Top::Count(count) => object([("count", number(count))]),
-            Top::Percent(percent) => object([("percent", percent.into())]),
+            Count::Number(count) => object([("count", number(count as u64))]),
+            Count::Percent(percent) => object([("percent", percent.into())]),
         });
         let memory = memory.as_ref().map(|memory| {
             object([

@@ -1,13 +1,6 @@
-//! JSON values put together from Rust's, and read back.
+//! JSON values of Rust's.
 
-use knowledgepulse_json::{Object, Value};
-
-/// Returns the object with these fields, in this order.
-#[must_use]
-pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
-    let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
-    fields.collect::<Object>().into()
-}
+use knowledgepulse_json::Value;
 
 /// Returns the list of these values.
 #[must_use]

@@ -20,11 +20,11 @@
 
 use std::collections::HashMap;
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of, object},
+    mapping::{Sink, TraceBuilder, fields_of},
     messages::add_message,
     open_traces::{Limits, OpenTraces},
     values::{joined, list_of, object_of, spelled, str_of, string_of},

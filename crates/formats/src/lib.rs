@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, object};
 
 /// A value of more bytes is not read.
 pub const DEFAULT_LIMIT: u64 = 64 * 1024 * 1024;
@@ -109,7 +109,7 @@ impl Known {
     /// The object of JavaScript.
     #[must_use]
     pub fn into_value(self) -> Value {
-        mapping::object([
+        object([
             ("success", self.success.into()),
             ("confidence", self.confidence.into()),
         ])

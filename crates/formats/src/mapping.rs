@@ -18,7 +18,7 @@ use std::{
     sync::LazyLock,
 };
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 use regex::Regex;
 use sha2::{Digest, Sha256};
 
@@ -696,12 +696,6 @@ impl Step {
         }
         step.into()
     }
-}
-
-/// An object of these fields.
-pub fn object<const FIELDS: usize>(fields: [(&str, Value); FIELDS]) -> Value {
-    let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
-    Value::Object(fields.collect())
 }
 
 /// The fields of a value that a field of a record holds, if it is an object.

@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Wrong,
-    mapping::{Call, Outcome, Sink, object, text_of_part, with_end},
+    mapping::{Call, Outcome, Sink, text_of_part, with_end},
     parts::translated,
     values::{
         first_of, id_of, input_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of, string_of,

@@ -20,11 +20,11 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Sink, TraceBuilder, fields_of, object, with_end},
+    mapping::{Sink, TraceBuilder, fields_of, with_end},
     messages::{add_message, is_message},
     open_traces::{Limits, OpenTraces},
     values::{list_of, number_of, object_of, spelled, string_of},

@@ -20,10 +20,10 @@
 //!
 //! The shapes are those of @aws-sdk/client-bedrock-runtime 3, of ai 4 and 6, and of @google/genai 2.
 
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
-    mapping::{fields_of, object},
+    mapping::fields_of,
     values::{first_of, json_of, list_of, string_of},
 };
 

@@ -17,12 +17,12 @@
 
 use std::sync::LazyLock;
 
-use knowledgepulse_json::{Object, Text, Value, is_white_space};
+use knowledgepulse_json::{Object, Text, Value, is_white_space, object};
 use regex::Regex;
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
-    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, object, regex},
+    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, regex},
     messages::add_message,
     values::{is_given, list_of, number_of, object_of, string_of, trimmed},
 };

@@ -7,7 +7,7 @@ mod text;
 mod write;
 
 pub use knowledgepulse_error::javascript_number as number;
-pub use object::Object;
+pub use object::{Object, object};
 pub use parse::{MAX_DEPTH, ParseError, parse, parse_str};
 pub use text::{Text, is_white_space, trim};
 pub use write::write_string;

@@ -170,6 +170,13 @@ fn integer(name: &Text) -> Option<u32> {
 }
 
 /// Takes the last value of fields that are there twice, in the place of the first one. Takes time in proportion to the fields.
+/// Returns the object with these fields, in this order.
+#[must_use]
+pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
+    let fields = fields.into_iter().map(|(name, value)| (name.into(), value));
+    Value::Object(fields.collect())
+}
+
 impl FromIterator<(Text, Value)> for Object {
     fn from_iter<I: IntoIterator<Item = (Text, Value)>>(fields: I) -> Self {
         let mut object = Self::new();

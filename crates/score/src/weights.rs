@@ -109,12 +109,7 @@ impl Default for Profiles {
             by_domain: HashMap::from([(default.name.clone(), Arc::clone(&default))]),
             default,
         };
-        for (name, weights) in [
-            ("finance", Weights::FINANCE),
-            ("code", Weights::CODE),
-            ("medical", Weights::MEDICAL),
-            ("customer_service", Weights::CUSTOMER_SERVICE),
-        ] {
+        for (name, weights) in Self::BUILT_IN {
             profiles.insert(name.into(), weights);
         }
         profiles
@@ -122,6 +117,14 @@ impl Default for Profiles {
 }
 
 impl Profiles {
+    /// The domains that have weights of their own from the start, and these.
+    pub const BUILT_IN: [(&'static str, Weights); 4] = [
+        ("finance", Weights::FINANCE),
+        ("code", Weights::CODE),
+        ("medical", Weights::MEDICAL),
+        ("customer_service", Weights::CUSTOMER_SERVICE),
+    ];
+
     /// Adds a profile, or replaces the one of that name.
     ///
     /// # Errors

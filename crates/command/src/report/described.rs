@@ -12,21 +12,20 @@ use crate::scored::{Judged, Place, Scored};
 /// # Errors
 /// If a line is something else; the message names it.
 pub fn described(lines: &str) -> Result<(Report, Run), String> {
-    let mut report = None;
+    let mut report: Option<Report> = None;
     for (number, line) in (1..).zip(lines.lines()) {
         let wrong = |what: &str| format!("line {number} is {what}");
         let record = parse_str(line).map_err(|error| wrong(&format!("not JSON: {error}")))?;
-        if let (Some(run), Some(report)) =
-            (record.get("run"), report.take_if(|_| record.get("run").is_some()))
-        {
-            return Ok((report, run_of(run).ok_or_else(|| wrong("not a run"))?));
-        }
-        let Some(report) = &mut report else {
-            let options = options_of(&record).ok_or_else(|| wrong("not options"))?;
-            report = Some(Report::new(options));
-            continue;
-        };
-        add(report, &record).ok_or_else(|| wrong("neither a trace nor an error"))?;
+        report = Some(match (report, record.get("run")) {
+            (None, _) => Report::new(options_of(&record).ok_or_else(|| wrong("not options"))?),
+            (Some(report), Some(run)) => {
+                return Ok((report, run_of(run).ok_or_else(|| wrong("not a run"))?));
+            }
+            (Some(mut report), None) => {
+                add(&mut report, &record).ok_or_else(|| wrong("neither a trace nor an error"))?;
+                report
+            }
+        });
     }
     Err("the last line is not a run".into())
 }

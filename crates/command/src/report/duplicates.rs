@@ -6,12 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use knowledgepulse_json::{Text, Value};
+use knowledgepulse_json::{Text, Value, object};
 
 use super::bounded::Recent;
 use crate::{
     near_duplicate::{SIMILARITY, is_near_duplicate},
-    values::{list, number, object, optional},
+    values::{list, number, optional},
 };
 
 /// How many traces are known by their id, at least: those added last, and those of groups that were used last.

@@ -7,7 +7,7 @@ mod duplicates;
 mod excerpt;
 
 use knowledgepulse_index::method::Method;
-use knowledgepulse_json::{Object, Text, Value};
+use knowledgepulse_json::{Object, Text, Value, object};
 use knowledgepulse_score::{Breakdown, dimensions::Dimensions, weights::Weights};
 
 pub use self::described::described;
@@ -22,7 +22,7 @@ use crate::{
     near_duplicate::resemblance,
     scored::{Judged, Place, Scored},
     statistics::{Histogram, SCORE_BINS},
-    values::{list, number, object, optional},
+    values::{list, number, optional},
 };
 
 /// Where the page takes the figures.

@@ -11,7 +11,7 @@ use knowledgepulse_trace::json::{self, Texts};
 use super::{Output, Run};
 use crate::{
     choosing::Choosing,
-    domains::{BUILT_IN, closest_to},
+    domains::{built_in, closest_to},
     error::{Exit, Failure, Result},
     file_identity::metadata_of,
     options::{KnownTraces, name_of},
@@ -75,11 +75,9 @@ impl Run<'_> {
         let mut position = 0;
         chosen.each(|record, kept| {
             let (mut judged, text) = read_record(record, kept)?;
-            judged.selection = Some(mem::take(&mut described[position]));
             self.record(&judged)?;
-            if kept {
-                described[position] = judged.selection.unwrap_or_default();
-            } else {
+            if !kept {
+                judged.selection = Some(mem::take(&mut described[position]));
                 self.write_trace(&judged, &text)?;
             }
             position += 1;
@@ -363,7 +361,7 @@ impl Run<'_> {
             .iter()
             .map(|unused| {
                 let quoted = |name: &str| Value::from(name).to_json();
-                let names = BUILT_IN.into_iter().chain(domains.iter().map(|name| &**name));
+                let names = built_in().chain(domains.iter().map(|name| &**name));
                 let closest =
                     closest_to(unused, names).map(|name| format!(" (did you mean {}?)", quoted(name)));
                 format!("{}{}", quoted(unused), closest.unwrap_or_default())

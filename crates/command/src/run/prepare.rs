@@ -12,7 +12,7 @@ use knowledgepulse_score::{
 use super::{Output, Outputs, Run};
 use crate::{
     choosing::Choosing,
-    domains::{BUILT_IN, closest_to},
+    domains::{built_in, closest_to},
     error::{Failure, Result},
     file_identity::{is_same_file, metadata_of},
     host::{Host, StoreRequest},
@@ -113,7 +113,7 @@ impl<'h> Run<'h> {
         let known = || {
             ["default"]
                 .into_iter()
-                .chain(BUILT_IN)
+                .chain(built_in())
                 .chain(profiles.iter().map(String::as_str))
         };
         if known().any(|name| name == domain) {

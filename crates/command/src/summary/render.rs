@@ -3,10 +3,12 @@
 use knowledgepulse_json::number as javascript_number;
 use knowledgepulse_score::engine::EngineKind;
 
+use knowledgepulse_score::select::Count;
+
 use super::{About, Coverage, Embedder, Figures};
 use crate::{
     near_duplicate::SIMILARITY,
-    options::{Cleaning, KnownTraces, Top},
+    options::{Cleaning, KnownTraces},
     printable::{
         MOST_UNITS, counted, decimal, fixed, grouped, label_of, pad_end, printable, rate, rounded, width_of,
     },
@@ -133,8 +135,8 @@ fn score_lines(figures: &Figures, splits: bool) -> Vec<String> {
 
 fn kept_words(about: &About, splits: bool) -> String {
     let asked = match about.top {
-        Some(Top::Count(count)) => grouped(count),
-        Some(Top::Percent(percent)) => format!("{} %", javascript_number(percent)),
+        Some(Count::Number(count)) => grouped(count as u64),
+        Some(Count::Percent(percent)) => format!("{} %", javascript_number(percent)),
         None => {
             let default = if splits { "" } else { " (the default)" };
             return format!("of at least {}{default}", javascript_number(about.threshold));
@@ -244,7 +246,7 @@ mod tests {
             median: Some(0.03125),
         };
         let mut figures = Summary::new().figures(About {
-            top: Some(Top::Percent(12.5)),
+            top: Some(Count::Percent(12.5)),
             clean: Some(Cleaning {
                 level: "private",
                 strict: true,

@@ -2,12 +2,11 @@
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
-use knowledgepulse_json::{Object, Text, Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value, object, parse_str};
 
 use super::attributes::{Attributes, parsed};
 use crate::{
     Wrong,
-    mapping::object,
     messages::is_message,
     openai_chat,
     values::{is_given, is_truthy, list_of, object_of, or, spelled, str_of},

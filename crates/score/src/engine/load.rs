@@ -61,6 +61,21 @@ pub enum EngineChoice {
     OnnxRuntime,
 }
 
+impl EngineChoice {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::BuiltIn, Self::OnnxRuntime];
+
+    /// Returns what options call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::BuiltIn => EngineKind::BuiltIn.name(),
+            Self::OnnxRuntime => EngineKind::OnnxRuntime.name(),
+        }
+    }
+}
+
 /// What computes the embeddings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
@@ -137,8 +152,9 @@ pub struct Status {
 }
 
 impl Status {
-    /// What vectors of this model are marked with.
-    pub(super) fn identity(&self) -> ModelIdentity {
+    /// Returns what vectors of this model are marked with.
+    #[must_use]
+    pub fn identity(&self) -> ModelIdentity {
         ModelIdentity {
             model: self.model.clone().unwrap_or_default(),
             dtype: self.dtype.clone().unwrap_or_default(),

@@ -82,7 +82,8 @@ impl Count {
         clippy::cast_sign_loss,
         clippy::cast_precision_loss
     )] // At most `all`.
-    fn of(self, all: usize) -> usize {
+    #[must_use]
+    pub fn of(self, all: usize) -> usize {
         match self {
             Self::Number(number) => number.min(all),
             // The product of 7 % and 100 is above 7.
@@ -129,6 +130,17 @@ pub enum Reason {
     Coverage,
     /// It is a failure of a task that nobody solved.
     Failure,
+}
+
+impl Reason {
+    /// Returns what results call the reason.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Coverage => "coverage",
+            Self::Failure => "failure",
+        }
+    }
 }
 
 /// A trace that was chosen.
