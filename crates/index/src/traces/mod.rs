@@ -90,7 +90,7 @@ pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
 /// What a word of a trace says about its similarity to a remembered one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WordShare {
-    /// Which word it is: [`words::texts`](knowledgepulse_trace::words::texts) tells how the trace spells it.
+    /// Which word it is: [`SpelledWords`](knowledgepulse_trace::words::SpelledWords) tell how the trace spells it.
     pub hash: u64,
     /// How many remembered traces contain it.
     pub traces: usize,

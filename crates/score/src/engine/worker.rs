@@ -28,17 +28,22 @@ const BACKLOG: usize = 6;
 /// Each lane of ONNX Runtime has its own repacked half of the weights; with more threads than this, lanes get several.
 const MOST_LANES: usize = 4;
 
+/// More threads would wait for the memory: to compare and remember a trace takes two fifths of the work.
+const MOST_WORD_THREADS: usize = 4;
+
 /// Lanes that had nothing to do for so long are closed, which returns their memory.
 const LANE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A year, where there is nothing to close: the platforms' limits for waiting are not much higher.
 const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What the inference thread works with.
+/// What the inference thread, or the threads that find words, work with.
 pub(super) struct Worker {
     options: Options,
     queue: Arc<Queue<Job>>,
     shared: Arc<Shared>,
+    /// The order of the calls, where nothing is embedded.
+    in_order: InOrder<Settlement>,
 }
 
 impl Worker {
@@ -47,7 +52,13 @@ impl Worker {
             options,
             queue,
             shared,
+            in_order: InOrder::new(0),
         }
+    }
+
+    /// How many threads find words.
+    pub(super) fn word_threads(&self) -> usize {
+        threads(&self.options).min(MOST_WORD_THREADS)
     }
 
     /// The inference thread's life. It ends only with the process.
@@ -86,11 +97,13 @@ impl Worker {
         }
     }
 
-    /// The life of a thread without an embedder.
+    /// The life of a thread without an embedder, of which several may take turns.
     pub(super) fn settle_all(&self) {
         loop {
-            let (_, job) = self.queue.wait();
-            self.settle(job.without_embedder());
+            let (number, job) = self.queue.wait();
+            let settlement = job.without_embedder();
+            self.in_order
+                .finish(number, settlement, |settlement| self.settle(settlement));
         }
     }
 
