@@ -376,7 +376,7 @@ export interface NoveltyEntry {
   /**
    * With `novelty: 'lexical'` and `'full'` the words of the trace, at most 480, in the order of their hashes. Each takes ten bytes: its
    * XXH3-64 in eight, and how much it counts in two, both little-endian; the page
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#another-store | Fleet} says how to read the count.
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md#another-store | Shared store} says how to read the count.
    */
   words?: Uint8Array;
   /** The model of the vectors; null with `novelty: 'lexical'`. */

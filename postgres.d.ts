@@ -94,7 +94,7 @@ export interface PostgresVectorStoreOptions extends PostgresStoreOptions {
   /**
    * How the nearest vector is found. `exact` looks at all vectors. `hnsw` uses pgvector's approximate index, which is faster
    * from some ten thousand vectors on, and makes an addition slower; the page
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#exact-or-hnsw | Fleet} has figures.
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md#exact-or-hnsw | Shared store} has figures.
    *
    * @defaultValue `'exact'`
    */
@@ -121,7 +121,7 @@ export interface PostgresTraceStoreOptions extends PostgresStoreOptions {
 /**
  * A {@link NoveltyStore} of vectors in a table of PostgreSQL, which any number of processes can share. Comparing and adding are one round trip
  * and one atomic step; the page
- * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer, the package `pg`, and pgvector 0.5 or newer (0.8 for
+ * {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md | Shared store} says how. It needs PostgreSQL 13 or newer, the package `pg`, and pgvector 0.5 or newer (0.8 for
  * `index: 'hnsw'`).
  *
  * Its calls reject with an `Error` that has one of the codes of a {@link NoveltyStore}, and the driver's error as its `cause`. They reject
