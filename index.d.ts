@@ -234,8 +234,7 @@ export interface ExplainOptions extends CallOptions {
  * - `full` compares the words of the whole trace, and the embeddings of its digest. Without a model novelty is 0.5: a
  *   {@link TraceMemory} with `novelty: 'full'`.
  *
- * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Novelty} has the formulas, and tells what
- * each of them finds.
+ * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/memory.md | Memory} has the formulas and a comparison.
  */
 export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
 
@@ -914,7 +913,7 @@ export interface TraceMemoryEntry {
 /**
  * A bounded first-in-first-out memory of traces that tells how new another one is by what all of it says, not only its beginning: by its
  * words, and with `novelty: 'full'` also by an embedding. The answer is exact, and does not depend on the order in which traces came.
- * `docs/novelty.md` has the formula and what it was measured to tell apart.
+ * `docs/memory.md` has the formula and measurements.
  *
  * Traces are read at the call; the rest is done away from the event loop, in the order of the calls. Each call sees all of the calls before
  * or nothing. A trace is remembered by hashes of its words, not by its text: real ones take about 4 KB each, and with an embedding 6 KB.

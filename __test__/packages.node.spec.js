@@ -253,7 +253,7 @@ test('the example of the README runs as it is written, and prints what the READM
 
 test('the other examples of the pages run after it', async () => {
   // That of the fleet needs a database; __test__/store has it.
-  const examples = ['README.md', 'docs/memory-file.md', 'docs/novelty.md'].flatMap((page) =>
+  const examples = ['README.md', 'docs/memory.md'].flatMap((page) =>
     [...read(page).matchAll(/```js\n(.*?)```/gs)].map(([, script]) => script),
   );
   const [first, ...others] = examples.filter((script) => !script.includes("from 'pg'"));

@@ -187,7 +187,7 @@ function addTraceTests(add, options, vectorOf) {
   }
 }
 
-/** The measure from its definition, in double precision: docs/novelty.md has the formulas. */
+/** The measure from its definition, in double precision: docs/memory.md has the formulas. */
 class Reference {
   /** @type {Array<{ label: string | null, words: Map<bigint, number>, vector: Float32Array | undefined }>} */
   #stored = [];

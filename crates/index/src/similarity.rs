@@ -14,7 +14,7 @@
 //!
 //! Traces without any word are alike: L and C of two such traces are 1. With any other trace both are 0.
 //!
-//! What was measured to choose this, and what was dropped, is told in docs/novelty.md.
+//! DESIGN.md has the measurements that this was chosen by.
 
 /// The novelty of a trace that cannot be compared: there is no embedder, or the memory is empty.
 pub const NEUTRAL_NOVELTY: f64 = 0.5;
