@@ -59,7 +59,7 @@ class LocalStore {
   }
 
   /**
-   * How the scorers compare that it serves.
+   * The novelty method of its scorers.
    *
    * @returns {NoveltyMethod}
    */
@@ -86,7 +86,7 @@ class LocalStore {
   }
 
   /**
-   * As one `compareAndAdd` after another, all or nothing.
+   * Does `compareAndAdd` for one entry after another, for all or none.
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {AddOptions} [options]
@@ -98,7 +98,7 @@ class LocalStore {
   }
 
   /**
-   * The `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
+   * Returns the `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
    *
    * @param {Float32Array} vector
    * @param {number} count
@@ -122,7 +122,7 @@ class LocalStore {
   }
 
   /**
-   * The `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
+   * Returns the `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
    *
    * @param {NoveltyEntry} entry
    * @param {number} count

@@ -133,7 +133,7 @@ class Table {
   }
 
   /**
-   * Deletes what no longer counts, and returns how many vectors that were.
+   * Deletes vectors or traces beyond the limits, and returns their number.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -150,7 +150,7 @@ class Table {
   }
 
   /**
-   * Changes the limits of the table, for all who share it, and returns all of them.
+   * Changes the limits of the table for every process, and returns them.
    *
    * @param {Partial<PostgresStoreLimits>} limits
    * @param {CallOptions} [options]
@@ -170,7 +170,7 @@ class Table {
   }
 
   /**
-   * Stops the sweeps; calls reject from now on. The pool is the caller's to end.
+   * Stops the sweeps and makes later calls reject. The caller ends the pool.
    *
    * @returns {void}
    */
