@@ -29,7 +29,7 @@ const OPTIONS = {
   ttlMs: inRange(DURATION),
 };
 
-/** The options of `load`, besides `signal`. */
+/** The options of `load`, without `signal`. */
 const LOAD_OPTIONS = {
   maxElements: OPTIONS.maxElements,
   ttlMs: OPTIONS.ttlMs,

@@ -348,7 +348,7 @@ function handled(reply) {
 }
 
 /**
- * The error for an element of a batch, from that for the trace alone.
+ * Adds the index to the error of a trace of a batch.
  *
  * @param {number} index
  * @param {unknown} thrown

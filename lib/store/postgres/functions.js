@@ -40,7 +40,7 @@ const PARAMETERS = {
   add: {
     ...EXPECTED,
     ...ORIGIN,
-    // One for each call, and the same when it is made again.
+    // The id of the call, the same when the call is repeated.
     new_call: 'pg_catalog.uuid',
     new_embeddings: 'pg_catalog.text[]',
     new_labels: 'pg_catalog.text[]',

@@ -31,7 +31,7 @@ const BATCH_BUDGET = 1_000_000;
 const CANDIDATES = 96;
 const BATCH_CANDIDATES = 2048;
 
-/** Up to how many traces all are counted anew for statistics; how many more are counted at a time; and of how many embeddings P is made. */
+/** Traces that are all counted for statistics, traces that are added to them at a time, and embeddings that P is computed from. */
 const SAMPLE = [4096, 16_384, 256];
 
 /** Statistics grow when the number of traces has changed by this part. */
