@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_runtime_is_refused_with_a_reason() {
+    fn invalid_runtime_is_refused_with_a_reason() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("library");
         let refused = || Runtime::load(&path).err().unwrap();

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_no_token_is_never_enough() {
+    fn uncertain_tokens_are_not_counted() {
         for text in [
             "a".repeat(100_000),
             "[]".repeat(100_000),

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_pieces_the_first_are_there() {
+    fn digest_of_too_many_pieces_has_the_first() {
         let contents = vec!["word"; 5_000];
         assert_eq!(
             of(&with_texts("o", &contents)),

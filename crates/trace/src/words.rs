@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_normalised_is_bounded() {
+    fn normalisation_is_bounded() {
         let mut left = 20;
         let mut found = Vec::new();
         for piece in ["\u{fdfa}".repeat(1_000), "plain é".into()] {
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_that_count_most_are_kept() {
+    fn words_with_the_largest_counts_are_kept() {
         let dump: String = (0..2_000).map(|number| format!("n{number} ")).collect();
         let words = Words::of(&with_texts("the objective", &[&dump, "a short step"]));
         assert_eq!(words.len(), MOST_WORDS);

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn absence_says_what_is_there_instead() {
+    fn absence_error_lists_existing_files() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
@@ -477,7 +477,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_the_system_refuses_to_read_is_not_damaged() {
+    fn unreadable_files_are_not_damaged() {
         use std::os::unix::fs::symlink;
         for (target, code, reason) in [
             ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),

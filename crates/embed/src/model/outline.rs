@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_mapped_is_a_table() {
+    fn mapped_weights_become_tables() {
         let table = |name: &str, file: &str, offset: u64, length: u64| Table {
             name: name.into(),
             data_type: 1,

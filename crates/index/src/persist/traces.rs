@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_finds_the_same() {
+    fn loaded_memory_finds_the_same() {
         let (now, clock) = (Instant::now(), SystemTime::now());
         for method in [Method::Lexical, Method::Full] {
             let mut memory = filled(method, now);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_finished_does_not_wait_for_who_settles() {
+    fn finished_threads_do_not_wait_for_settling() {
         let gate = InOrder::new(0);
         let settled = Mutex::new(Vec::new());
         let (begin, begun) = mpsc::channel();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_settling_stops_nobody_else() {
+    fn panic_while_settling_keeps_later_results() {
         let gate = InOrder::new(0);
         let settling = panic::catch_unwind(AssertUnwindSafe(|| {
             gate.finish(0, 0, |_| panic!("on purpose"));
