@@ -479,7 +479,7 @@ fn a_file_is_replaced_and_loaded() {
 
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
-fn save_leaves_other_kinds_of_files_unchanged() {
+fn save_and_load_refuse_paths_of_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let now = Instant::now();
     let snapshot = example(now).snapshot(now, SystemTime::now());

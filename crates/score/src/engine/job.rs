@@ -1,5 +1,4 @@
-//! What the engine does for a call, in two steps. The first embeds, together or side by side with those of other calls; the
-//! second takes place in the order of the calls.
+//! The two steps of a call: embedding, together or in parallel with other calls; and settling, in the order of the calls.
 
 use std::{sync::Arc, time::Instant};
 
@@ -19,16 +18,16 @@ use knowledgepulse_trace::{digest, words::Words};
 
 use crate::{Breakdown, Source};
 
-/// A call: what is to be embedded for it, side by side with what is for other calls, and what to do then.
+/// A call: its text to embed, and the step after it.
 pub(super) struct Job {
     order: Option<Order>,
     settle: Settle,
 }
 
-/// What to do with the embedding of an order; `None` without an embedder.
+/// The step after the embedding of an order; gets `None` without an embedder.
 type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>) + Send>;
 
-/// What follows the embedding, in the order of the calls: compares, remembers, replies.
+/// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
 
 /// A text to be embedded.
@@ -40,8 +39,7 @@ struct Order {
 }
 
 impl Order {
-    /// What is to be embedded for a request; `None` where nothing is. A text is taken out of the request, which does not need it any
-    /// more.
+    /// Takes the text to embed out of a request; `None` if there is none.
     fn of(request: &mut Request) -> Option<Self> {
         let source = match &mut request.summary.source {
             Some(Source::Prefix(_)) => request.summary.source.take(),
@@ -55,10 +53,10 @@ impl Order {
     }
 }
 
-/// A job whose text is tokens by now.
+/// A job with tokens.
 pub(super) struct Prepared {
     job: Job,
-    /// That of its order; `None` without one.
+    /// The call of its order; `None` without one.
     text: Result<Option<Tokens>>,
 }
 
@@ -71,12 +69,12 @@ impl Job {
         }
     }
 
-    /// What follows where there is no embedder.
+    /// Returns the step without an embedder.
     pub(super) fn without_embedder(self) -> Settlement {
         Box::new(|shared| (self.settle)(shared, Ok(None)))
     }
 
-    /// What follows the embedding of the text, of which `embedded` is what became; `None` where nothing was to be embedded.
+    /// Returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
     pub(super) fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
         let Self { order, settle } = self;
         let text = embedded.map(|embedded| {
@@ -87,7 +85,7 @@ impl Job {
         Box::new(|shared| settle(shared, text))
     }
 
-    /// The text that is still to be embedded; `None` if there is none.
+    /// Returns the text still to be embedded; `None` if there is none.
     ///
     /// # Errors
     /// [`Error::Aborted`] if it is no longer wanted.
@@ -122,7 +120,7 @@ impl Job {
 }
 
 impl Prepared {
-    /// How many tokens are to be embedded.
+    /// Returns the number of tokens to embed.
     pub(super) fn tokens(&self) -> usize {
         self.tokenized().map_or(0, |text| text.ids.len())
     }
@@ -137,7 +135,7 @@ impl Prepared {
     }
 }
 
-/// Embeds for several jobs together. Where that fails, each has the error that is its own.
+/// Embeds several jobs together. On failure, each job has its own error.
 pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Prepared>) -> Vec<Settlement> {
     let together: Vec<&Tokens> = jobs.iter().filter_map(Prepared::tokenized).collect();
     let is_wanted = || jobs.iter().any(Prepared::is_wanted);
@@ -171,7 +169,7 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Jo
     }
 }
 
-/// Prepares a trace to be compared elsewhere. What goes wrong costs the comparison, not the call.
+/// Prepares a trace for a store. A failure costs the comparison, not the call.
 pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
@@ -188,7 +186,7 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
     }
 }
 
-/// What of a trace is compared elsewhere; `None` if an embedding is missing.
+/// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
 fn comparable(request: &Request, text: Option<EmbeddedText>) -> Option<Comparable> {
     let (words, reading) = match (&request.summary.source, &text) {
         (Some(Source::Lexical(trace)), _) => (Some(Words::of(trace)), lexical_reading(request)),
@@ -199,7 +197,7 @@ fn comparable(request: &Request, text: Option<EmbeddedText>) -> Option<Comparabl
     Some(Comparable { words, text, reading })
 }
 
-/// How much was read of a trace whose words alone are compared.
+/// Returns how much text of a trace was read for its words.
 fn lexical_reading(request: &Request) -> Reading {
     Reading {
         tokens: None,
@@ -207,7 +205,7 @@ fn lexical_reading(request: &Request) -> Reading {
     }
 }
 
-/// Makes permanent what the draft of `memory` holds.
+/// Commits the draft of `memory`.
 pub(super) fn commit(memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) -> Job {
     Job::without_order(move |_| reply(guarded(|| commit_unless_cancelled(&memory, &call))))
 }
@@ -234,17 +232,17 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     }
 }
 
-/// Does nothing but reply.
+/// Replies only.
 pub(super) fn turn(reply: Reply<()>) -> Job {
     Job::without_order(|_| reply(()))
 }
 
-/// Tells what became of loading the embedder.
+/// Reports the state of the embedder.
 pub(super) fn status(reply: Reply<Status>) -> Job {
     Job::without_order(|shared| reply(shared.status()))
 }
 
-/// The score of a trace. What goes wrong on the way costs the novelty, not the score.
+/// Scores a trace. A failure of the embedder costs the novelty, not the score.
 fn score_embedded(
     shared: &Shared,
     request: &Request,
@@ -269,7 +267,7 @@ fn score_embedded(
             explained: request.explained,
         };
         let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
-        // The memory need not wait for the texts of the words.
+        // Finds the spellings after releasing the memory.
         if let (Some(trace), Some(nearest), true) = (trace, &mut novelty.nearest, request.explained) {
             nearest.words = Some(ExplainedWords::of(trace, &shares));
         }
@@ -292,7 +290,7 @@ fn score_embedded(
 
 impl Order {
     fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
-        // A digest leaves out much, but the words that are compared beside it are those of the whole text.
+        // A digest leaves out text, but the words are those of the whole text.
         let (method, truncated) = match self.source {
             Source::Prefix(_) => (Method::Prefix, embedded.truncated || self.incomplete),
             Source::Lexical(_) | Source::Full(_) => (Method::Full, self.incomplete),
