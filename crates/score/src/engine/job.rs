@@ -1,5 +1,4 @@
-//! What the engine does for a call, in two steps. The first embeds and finds the words, together or side by side with those of other
-//! calls; the second takes place in the order of the calls.
+//! The two steps of a call: embedding and finding words, in parallel with other calls; and settling, in the order of the calls.
 
 use std::{sync::Arc, time::Instant};
 
@@ -22,20 +21,20 @@ use knowledgepulse_trace::{
 
 use crate::{Breakdown, Source};
 
-/// A call: what is to be embedded and read for it, side by side with what is for other calls, and what to do then.
+/// A call: its text to embed, its trace to read, and the step after both.
 pub(super) struct Job {
     order: Option<Order>,
     unread: Option<Unread>,
     settle: Settle,
 }
 
-/// What to do with the embedding of an order, which is `None` without an embedder, and with the words of a trace.
+/// The step after embedding and finding words; the embedding is `None` without an embedder.
 type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
 
-/// A trace whose words are to be found.
+/// A trace whose words are needed.
 struct Unread {
     trace: Arc<Trace>,
-    /// Whether their spelling is asked for too.
+    /// Whether the spellings are needed too.
     is_spelled: bool,
 }
 
@@ -58,7 +57,7 @@ impl Unread {
     }
 }
 
-/// What follows the embedding, in the order of the calls: compares, remembers, replies.
+/// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
 
 /// A text to be embedded.
@@ -70,8 +69,7 @@ struct Order {
 }
 
 impl Order {
-    /// What is to be embedded for a request; `None` where nothing is. A text is taken out of the request, which does not need it any
-    /// more.
+    /// Takes the text to embed out of a request; `None` if there is none.
     fn of(request: &mut Request) -> Option<Self> {
         let source = match &mut request.summary.source {
             Some(Source::Prefix(_)) => request.summary.source.take(),
@@ -85,10 +83,10 @@ impl Order {
     }
 }
 
-/// A job whose text is tokens by now.
+/// A job with tokens.
 pub(super) struct Prepared {
     job: Job,
-    /// That of its order; `None` without one.
+    /// The call of its order; `None` without one.
     text: Result<Option<Tokens>>,
 }
 
@@ -108,14 +106,13 @@ impl Job {
             .map_or_else(|| Ok(SpelledWords::default()), Unread::read)
     }
 
-    /// What follows where there is no embedder. Finds the words.
+    /// Finds the words and returns the step without an embedder.
     pub(super) fn without_embedder(self) -> Settlement {
         let words = self.words();
         Box::new(|shared| (self.settle)(shared, Ok(None), words))
     }
 
-    /// What follows the embedding of the text, of which `embedded` is what became; `None` where nothing was to be embedded. Finds the
-    /// words.
+    /// Finds the words and returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
     pub(super) fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
         let words = self.words();
         let Self { order, settle, .. } = self;
@@ -127,7 +124,7 @@ impl Job {
         Box::new(|shared| settle(shared, text, words))
     }
 
-    /// The text that is still to be embedded; `None` if there is none.
+    /// Returns the text still to be embedded; `None` if there is none.
     ///
     /// # Errors
     /// [`Error::Aborted`] if it is no longer wanted.
@@ -162,7 +159,7 @@ impl Job {
 }
 
 impl Prepared {
-    /// How many tokens are to be embedded.
+    /// Returns the number of tokens to embed.
     pub(super) fn tokens(&self) -> usize {
         self.tokenized().map_or(0, |text| text.ids.len())
     }
@@ -177,7 +174,7 @@ impl Prepared {
     }
 }
 
-/// Embeds for several jobs together. Where that fails, each has the error that is its own.
+/// Embeds several jobs together. On failure, each job has its own error.
 pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Prepared>) -> Vec<Settlement> {
     let together: Vec<&Tokens> = jobs.iter().filter_map(Prepared::tokenized).collect();
     let is_wanted = || jobs.iter().any(Prepared::is_wanted);
@@ -212,7 +209,7 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Jo
     }
 }
 
-/// Prepares a trace to be compared elsewhere. What goes wrong costs the comparison, not the call.
+/// Prepares a trace for a store. A failure costs the comparison, not the call.
 pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
@@ -230,7 +227,7 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
     }
 }
 
-/// What of a trace is compared elsewhere; `None` if an embedding is missing.
+/// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
 fn comparable(request: &Request, text: Option<EmbeddedText>, words: Words) -> Option<Comparable> {
     let (words, reading) = match (&request.summary.source, &text) {
         (Some(Source::Lexical(_)), _) => (Some(words), lexical_reading(request)),
@@ -241,7 +238,7 @@ fn comparable(request: &Request, text: Option<EmbeddedText>, words: Words) -> Op
     Some(Comparable { words, text, reading })
 }
 
-/// How much was read of a trace whose words alone are compared.
+/// Returns how much text of a trace was read for its words.
 fn lexical_reading(request: &Request) -> Reading {
     Reading {
         tokens: None,
@@ -249,7 +246,7 @@ fn lexical_reading(request: &Request) -> Reading {
     }
 }
 
-/// Makes permanent what the draft of `memory` holds.
+/// Commits the draft of `memory`.
 pub(super) fn commit(memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) -> Job {
     Job::without_order(move |_| reply(guarded(|| commit_unless_cancelled(&memory, &call))))
 }
@@ -277,17 +274,17 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     }
 }
 
-/// Does nothing but reply.
+/// Replies only.
 pub(super) fn turn(reply: Reply<()>) -> Job {
     Job::without_order(|_| reply(()))
 }
 
-/// Tells what became of loading the embedder.
+/// Reports the state of the embedder.
 pub(super) fn status(reply: Reply<Status>) -> Job {
     Job::without_order(|shared| reply(shared.status()))
 }
 
-/// The score of a trace. What goes wrong on the way costs the novelty, not the score.
+/// Scores a trace. A failure of the embedder costs the novelty, not the score.
 fn score_embedded(
     shared: &Shared,
     request: &Request,
@@ -335,7 +332,7 @@ fn score_embedded(
 
 impl Order {
     fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
-        // A digest leaves out much, but the words that are compared beside it are those of the whole text.
+        // A digest leaves out text, but the words are those of the whole text.
         let (method, truncated) = match self.source {
             Source::Prefix(_) => (Method::Prefix, embedded.truncated || self.incomplete),
             Source::Lexical(_) | Source::Full(_) => (Method::Full, self.incomplete),
