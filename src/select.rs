@@ -15,7 +15,7 @@ use knowledgepulse_error::{self as error, Call, Error, guarded};
 use knowledgepulse_index::{
     method::Method,
     shared::{lock, lock_as_is},
-    traces::TraceMemory,
+    traces::{TraceEntry, TraceMemory},
     vectors::Options as Bounds,
 };
 use knowledgepulse_score::select::{self, Candidates, Count, Nearby, Options, Outcome, Standing};
@@ -214,6 +214,7 @@ impl NativeCandidates {
                 count: count.into(),
                 failures: failures.map(Into::into),
                 threads: 0,
+                outlook: false,
             },
             most_listed: most_listed as usize,
             call: call.share(),
@@ -237,7 +238,8 @@ impl Task for AddKnown {
             if self.call.is_cancelled() {
                 return Err(Error::Aborted);
             }
-            lock_as_is(&self.candidates).add_known(&mut lock(&self.memory))
+            *lock_as_is(&self.candidates) = Candidates::beside(&mut lock(&self.memory));
+            Ok(())
         }))
     }
 
@@ -268,7 +270,13 @@ impl Task for Add {
                     success: known.then_some(trace.metadata.success),
                     confidence: trace.outcome.confidence,
                 };
-                candidates.add(&Words::of(&trace), vectors.next(), outcome)?;
+                let entry = TraceEntry {
+                    words: &Words::of(&trace),
+                    vector: vectors.next(),
+                    label: None,
+                    model: None,
+                };
+                candidates.add(entry, outcome)?;
             }
             Ok(())
         }))
@@ -329,7 +337,7 @@ impl Task for Select {
                 _ => None,
             },
             known: match standing {
-                Standing::Known(index, similarity) => Some(Nearby { index, similarity }.into()),
+                Standing::Known(Some(index), similarity) => Some(Nearby { index, similarity }.into()),
                 _ => None,
             },
         });

@@ -1,21 +1,23 @@
 //! Chooses a set of the traces of a run, for `--select`.
 
-use std::{path::Path, sync::mpsc::Receiver};
+use std::sync::mpsc::Receiver;
 
 use knowledgepulse_embed::DIMENSIONS;
 use knowledgepulse_error::Error;
-use knowledgepulse_index::{persist::LoadOptions, traces::TraceMemory};
+use knowledgepulse_index::traces::TraceEntry;
 use knowledgepulse_json::{Text, Value, object};
 use knowledgepulse_score::{
     engine::Comparable,
     select::{Candidates, Chosen, Nearby, Options, Outcome, Selection, Standing, select},
 };
+use knowledgepulse_trace::label::Label;
 
 use crate::{
     error::{Failure, Result},
     labels::Labels,
     messages::Messages,
     options,
+    run_memory::RunMemory,
     start::Stop,
     values::{list, number, optional},
 };
@@ -23,8 +25,13 @@ use crate::{
 /// How many of the traces that a chosen one stands for are listed.
 const MOST_LISTED: usize = 16;
 
-/// What of a trace is compared, once that is computed.
-pub(crate) type Awaited = Receiver<knowledgepulse_error::Result<Option<Comparable>>>;
+/// A trace that may be chosen.
+pub(crate) struct Candidate {
+    /// What a memory keeps it under.
+    pub label: Option<Label>,
+    /// What is compared of it, once that is computed.
+    pub compared: Receiver<Option<Comparable>>,
+}
 
 /// The scored traces of a run, from which a set is chosen.
 pub(crate) struct Choosing {
@@ -37,8 +44,8 @@ pub(crate) struct Choosing {
 }
 
 impl Choosing {
-    /// Reads the labels, and what is shared already from the file of the memory.
-    pub(crate) fn of(options: &options::Options) -> Result<Option<Self>> {
+    /// Reads the labels. `known` is what is shared already.
+    pub(crate) fn of(options: &options::Options, known: Option<&RunMemory>) -> Result<Option<Self>> {
         let Some(count) = options.select else {
             return Ok(None);
         };
@@ -46,17 +53,9 @@ impl Choosing {
         let labels = labels
             .map(|file| Labels::read(file, options.success_at))
             .transpose()?;
-        let mut candidates = Candidates::new(options.novelty, DIMENSIONS);
-        if let Some(file) = &options.memory {
-            match TraceMemory::load(Path::new(file), LoadOptions::default()) {
-                Err(Error::MemoryNotFound { .. }) => {}
-                known => known
-                    .and_then(|mut known| candidates.add_known(&mut known))
-                    .map_err(|error| failed(&error))?,
-            }
-        }
+        let beside = known.and_then(RunMemory::candidates);
         Ok(Some(Self {
-            candidates,
+            candidates: beside.unwrap_or_else(|| Candidates::new(options.novelty, DIMENSIONS)),
             ids: Vec::new(),
             labels,
             without_label: 0,
@@ -64,6 +63,7 @@ impl Choosing {
                 count,
                 failures: options.failures,
                 threads: options.embedder_choice.threads.unwrap_or_default(),
+                outlook: options.report.is_some(),
             },
         }))
     }
@@ -73,7 +73,7 @@ impl Choosing {
         &mut self,
         id: Option<&Text>,
         mut outcome: Outcome,
-        compared: &Comparable,
+        candidate: Candidate,
     ) -> Result<()> {
         if let Some(labels) = &mut self.labels {
             match labels.of(id) {
@@ -84,14 +84,44 @@ impl Choosing {
                 }
             }
         }
-        let vector = compared.text.as_ref().map(|text| &text.embedding[..]);
-        let words = compared.words.as_ref();
-        let words =
-            words.ok_or_else(|| Failure::file("a trace was read without its words: please report it"))?;
+        let Ok(Some(Comparable {
+            words: Some(words),
+            text,
+            ..
+        })) = candidate.compared.recv()
+        else {
+            return Err(Failure::file("a trace could not be compared with the others"));
+        };
+        let text = text.as_ref();
+        let entry = TraceEntry {
+            words: &words,
+            vector: text.map(|text| &text.embedding[..]),
+            label: candidate.label.as_ref(),
+            model: text.and_then(|text| text.origin.model.as_ref()),
+        };
         self.ids.push(id.cloned());
         self.candidates
-            .add(words, vector, outcome)
+            .add(entry, outcome)
             .map_err(|error| failed(&error))
+    }
+
+    /// Says how similar the trace that was added last is to what is shared in a store.
+    pub(crate) fn set_covered(&mut self, similarity: f64) {
+        self.candidates.set_covered(similarity);
+    }
+
+    /// Adds a trace, by its position among those that were added, to a memory. It was scored with this novelty.
+    pub(crate) fn share(&mut self, position: usize, novelty: f64, memory: &RunMemory) -> Result<()> {
+        let Some(stored) = self.candidates.get(position) else {
+            return Ok(());
+        };
+        let label = stored.label.map(|label| label.with_novelty(novelty));
+        memory.add(TraceEntry {
+            words: &stored.words,
+            vector: stored.vector.as_deref(),
+            label: label.as_ref(),
+            model: self.candidates.model(),
+        })
     }
 
     /// Chooses, unless the run is interrupted, and tells how.

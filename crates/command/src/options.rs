@@ -597,12 +597,6 @@ fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<()
     }
     match options.novelty {
         Method::Prefix => Err("--select compares words: --novelty lexical or --novelty full".into()),
-        _ if options.store.is_some() => {
-            Err("--select and --store exclude each other: a store gets every trace, also those that are not chosen".into())
-        }
-        Method::Full if options.memory.is_some() => {
-            Err("--select with --memory compares words alone: --novelty lexical".into())
-        }
         _ => Ok(()),
     }
 }

@@ -1,6 +1,9 @@
 //! What becomes of the records of a run: a few at a time, begun in order and finished in order.
 
-use std::{collections::VecDeque, sync::mpsc::channel};
+use std::{
+    collections::VecDeque,
+    sync::mpsc::{Sender, channel},
+};
 
 use knowledgepulse_clean::{Redactions, clean_trace};
 use knowledgepulse_embed::sufficiency::Sufficiency;
@@ -16,7 +19,7 @@ use knowledgepulse_index::{
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     Scorer, Summary,
-    engine::{Engine, Request},
+    engine::{Comparable, ComparedScore, Engine, Request},
     select,
 };
 use knowledgepulse_trace::{
@@ -26,7 +29,7 @@ use knowledgepulse_trace::{
 };
 
 use crate::{
-    choosing::Awaited,
+    choosing::Candidate,
     host::{NotScored, Outcome, Store},
     known::{KnownNovelties, Lookup},
     options::{Cleaning, KnownTraces},
@@ -75,8 +78,10 @@ pub(crate) struct Scoring {
     pub text: String,
     /// What was replaced in it.
     pub redactions: Redactions,
-    /// What is compared of it, if a set is chosen.
-    pub compared: Option<Awaited>,
+    /// What may be chosen, if a set is.
+    pub candidate: Option<Candidate>,
+    /// The trace as it was recorded, in JSON, if the store gets it only when it is chosen.
+    pub recorded: Option<String>,
 }
 
 /// What is shown of a trace beside its score.
@@ -269,10 +274,18 @@ impl<'h> Pipeline<'h> {
             known.begin(fingerprint);
         }
         let summary = self.scorer.summarize(trace);
-        let compared = self.is_choosing.then(|| self.compare(summary.clone()));
+        let label = summary.label.clone();
+        let (sender, compared) = channel();
+        let kept = self.is_choosing.then_some(sender);
+        let to_share = recorded.as_ref().filter(|_| self.is_choosing).cloned();
         let outcome = match (&self.store, recorded) {
-            (Some(store), Some(recorded)) => Pending::Waiting(store.explain(recorded)),
-            _ => self.score(summary, earlier),
+            (Some(store), Some(recorded)) => {
+                if let Some(kept) = kept {
+                    self.compare(summary, kept);
+                }
+                Pending::Waiting(store.explain(recorded, !self.is_choosing))
+            }
+            _ => self.score(summary, earlier, kept),
         };
         let scoring = Scoring {
             outcome,
@@ -281,7 +294,8 @@ impl<'h> Pipeline<'h> {
             about,
             text,
             redactions,
-            compared,
+            candidate: self.is_choosing.then_some(Candidate { label, compared }),
+            recorded: to_share,
         };
         self.push(size, place, Work::Scoring(Box::new(scoring)))
     }
@@ -305,8 +319,8 @@ impl<'h> Pipeline<'h> {
         json::read(value, texts)
     }
 
-    /// Has the engine prepare what is compared of a trace.
-    fn compare(&self, summary: Summary) -> Awaited {
+    /// Has the engine prepare what is compared of a trace, for `kept`.
+    fn compare(&self, summary: Summary, kept: Sender<Option<Comparable>>) {
         let request = Request {
             summary,
             memory: self.scorer.memory.clone(),
@@ -315,14 +329,24 @@ impl<'h> Pipeline<'h> {
             explained: false,
             call: None,
         };
-        let (sender, receiver) = channel();
-        // The receiver is gone only if the run has failed.
-        let reply = Box::new(move |compared| drop(sender.send(compared)));
-        self.engine.embed_trace(request, reply);
-        receiver
+        let reply = move |compared: knowledgepulse_error::Result<_>| {
+            // The receiver is gone only if the run has failed.
+            drop(kept.send(compared.ok().flatten()));
+        };
+        self.engine.embed_trace(request, Box::new(reply));
     }
 
-    fn score(&self, summary: Summary, novelty: Option<f64>) -> Pending {
+    /// Has the engine score a trace. What is compared of it goes to `kept`.
+    fn score(
+        &self,
+        summary: Summary,
+        novelty: Option<f64>,
+        kept: Option<Sender<Option<Comparable>>>,
+    ) -> Pending {
+        if let (Some(_), Some(kept)) = (novelty, &kept) {
+            // Its score needs no comparison.
+            self.compare(summary.clone(), kept.clone());
+        }
         let request = Request {
             summary,
             memory: self.scorer.memory.clone().filter(|_| novelty.is_none()),
@@ -339,10 +363,15 @@ impl<'h> Pipeline<'h> {
         }
         let (sender, receiver) = channel();
         // The receiver is gone only if the run has failed.
-        self.engine.score(
-            request,
-            Box::new(move |scored| drop(sender.send(outcome(scored)))),
-        );
+        let reply = move |scored: knowledgepulse_error::Result<ComparedScore>| {
+            let (scored, compared) = match scored {
+                Ok((breakdown, compared)) => (Ok(breakdown), compared),
+                Err(error) => (Err(error), None),
+            };
+            drop(kept.map(|kept| kept.send(compared)));
+            drop(sender.send(outcome(scored)));
+        };
+        self.engine.score_and_keep(request, Box::new(reply));
         Pending::Waiting(Box::new(move || receiver.recv().unwrap_or_else(|_| lost())))
     }
 }
@@ -374,7 +403,8 @@ impl Scoring {
             about: self.about,
             text: self.text,
             redactions: self.redactions,
-            compared: self.compared,
+            candidate: self.candidate,
+            recorded: self.recorded,
         }
     }
 }
@@ -385,7 +415,8 @@ pub(crate) struct Finished {
     pub about: About,
     pub text: String,
     pub redactions: Redactions,
-    pub compared: Option<Awaited>,
+    pub candidate: Option<Candidate>,
+    pub recorded: Option<String>,
 }
 
 /// Whether nobody knew how the run ended when the trace was converted.

@@ -135,8 +135,8 @@ pub(crate) struct Document {
 /// no other trace has, which take 70 bytes each.
 ///
 /// Every method that depends on the time takes it as `now`. Should it go backwards, a trace counts as no older than the one
-/// added before it.
-#[derive(Debug)]
+/// added before it. A clone shares the words of the traces.
+#[derive(Debug, Clone)]
 pub struct TraceMemory {
     method: Method,
     options: Options,
@@ -185,6 +185,14 @@ impl TraceMemory {
             transaction: None,
             transactions: 0,
         }
+    }
+
+    /// Returns this memory without bounds: nothing leaves it any more.
+    #[must_use]
+    pub fn unbounded(mut self) -> Self {
+        self.options.max_elements = usize::MAX;
+        self.options.time_to_live = None;
+        self
     }
 
     /// What traces are compared by.

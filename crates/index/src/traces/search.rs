@@ -118,7 +118,7 @@ impl Query {
 }
 
 /// The memory of a search, which outlives the call.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
     sums: Vec<PostingSums>,
     /// Upper bounds of L and C for each trace.

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Instant};
 
 use knowledgepulse_encoder::Tokens;
 
-use super::{Comparable, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
+use super::{
+    Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status,
+    load::Loaded,
+};
 
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
 use knowledgepulse_error::{Call, Error, Result, guarded};
@@ -17,7 +20,7 @@ use knowledgepulse_index::{
 };
 use knowledgepulse_trace::{digest, words::Words};
 
-use crate::{Breakdown, Source};
+use crate::Source;
 
 /// A call: what is to be embedded for it, side by side with what is for other calls, and what to do then.
 pub(super) struct Job {
@@ -161,8 +164,8 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
     jobs.into_iter().map(settle).collect()
 }
 
-/// Scores a trace.
-pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Job {
+/// Scores a trace, and hands over what was compared of it.
+pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -> Job {
     Job {
         order: Order::of(&mut request),
         settle: Box::new(move |shared, embedded| {
@@ -249,43 +252,41 @@ fn score_embedded(
     shared: &Shared,
     request: &Request,
     embedded: Result<Option<EmbeddedText>>,
-) -> Result<Breakdown> {
+) -> Result<ComparedScore> {
     request.begin()?;
     let compare = || {
         let Some(memory) = &request.memory else {
-            return Ok(request.uncompared.clone());
+            return Ok((request.uncompared.clone(), None));
         };
-        let embedded = embedded?;
-        let trace = match &request.summary.source {
-            Some(Source::Lexical(trace) | Source::Full(trace)) => Some(trace),
-            _ => None,
+        let Some(comparable) = comparable(request, embedded?) else {
+            return Ok((Novelty::NEUTRAL, None));
         };
-        let words = trace.map(|trace| Words::of(trace)).unwrap_or_default();
+        let embedded = comparable.text.as_ref();
+        let none = Words::default();
         let compared = Compared {
-            words: &words,
-            embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
+            words: comparable.words.as_ref().unwrap_or(&none),
+            embedding: embedded.map(|text| (&*text.embedding, &text.origin)),
             label: request.summary.label.as_ref(),
             remember: request.remember,
             explained: request.explained,
         };
         let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
         // The memory need not wait for the texts of the words.
-        if let (Some(trace), Some(nearest), true) = (trace, &mut novelty.nearest, request.explained) {
+        if let (Some(Source::Lexical(trace) | Source::Full(trace)), Some(nearest), true) =
+            (&request.summary.source, &mut novelty.nearest, request.explained)
+        {
             nearest.words = Some(ExplainedWords::of(trace, &shares));
         }
-        let reading = match embedded {
-            Some(text) => Some(text.reading),
-            None => (!memory.method().needs_embedder()).then(|| lexical_reading(request)),
-        };
-        Ok(Novelty { reading, ..novelty })
+        novelty.reading = Some(comparable.reading);
+        Ok((novelty, Some(comparable)))
     };
     match compare() {
-        Ok(novelty) => Ok(request.score(novelty)),
+        Ok((novelty, comparable)) => Ok((request.score(novelty), comparable)),
         // The caller has chosen the memory.
         Err(error @ (Error::MemoryOtherModel { .. } | Error::MemoryOtherMethod { .. })) => Err(error),
         Err(error) => {
             shared.warn(Failure::from(&error));
-            Ok(request.score_uncompared())
+            Ok((request.score_uncompared(), None))
         }
     }
 }

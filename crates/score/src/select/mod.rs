@@ -11,21 +11,21 @@
 //! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has what was measured.
 
 mod facility;
+mod outlook;
 
 use std::time::Instant;
 
+use facility::{Facility, Pick};
 use knowledgepulse_error::Result;
 use knowledgepulse_index::{
     method::Method,
     traces::{
-        TraceEntry, TraceMemory,
+        StoredTrace, TraceEntry, TraceMemory,
         join::{Neighbour, Neighbours},
     },
-    vectors::Options as Bounds,
+    vectors::{ModelIdentity, Options as Bounds},
 };
-use knowledgepulse_trace::words::Words;
-
-use facility::{Facility, Pick};
+pub use outlook::{Outlook, Place, knee};
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
 const NEIGHBOURS: usize = 32;
@@ -101,6 +101,8 @@ pub struct Options {
     pub failures: Option<Count>,
     /// How many threads compare traces; 0 stands for one for each core.
     pub threads: usize,
+    /// Whether to look beyond the set, and to draw a map of it.
+    pub outlook: bool,
 }
 
 /// The rule by which a set was chosen.
@@ -174,8 +176,8 @@ pub struct Nearby {
 pub enum Standing {
     /// A chosen trace.
     Chosen(Nearby),
-    /// The known trace at this index of the memory, with its similarity.
-    Known(usize, f64),
+    /// The known trace at this index of the memory, or one elsewhere, with its similarity.
+    Known(Option<usize>, f64),
     /// Nothing: no chosen trace is among its nearest.
     Nothing,
 }
@@ -193,6 +195,8 @@ pub struct Selection {
     pub unknown: usize,
     /// The part of the largest F that the known traces cover by themselves.
     pub covered_before: f64,
+    /// What lies beyond the set, and how it looks, if that was asked for.
+    pub outlook: Option<Outlook>,
 }
 
 impl Selection {
@@ -223,6 +227,8 @@ pub struct Candidates {
     /// How many traces of the memory are shared already.
     known: usize,
     outcomes: Vec<Outcome>,
+    /// How similar each candidate is to what is shared elsewhere.
+    covered: Vec<f64>,
     /// Σ c(t) of each candidate.
     sizes: Vec<f64>,
 }
@@ -240,45 +246,56 @@ impl Candidates {
             memory: TraceMemory::new(method, bounds),
             known: 0,
             outcomes: Vec::new(),
+            covered: Vec::new(),
             sizes: Vec::new(),
         }
     }
 
-    /// Adds the traces of a memory, beside which is chosen. Must come before all candidates: later ones are not looked at.
-    ///
-    /// # Errors
-    /// Those of [`TraceMemory::add`].
-    pub fn add_known(&mut self, known: &mut TraceMemory) -> Result<()> {
-        debug_assert!(self.is_empty());
-        let now = Instant::now();
-        let mut sequence = known.sequence(now);
-        while let Some(stored) = known.stored(sequence.clone(), now) {
-            sequence.start = stored.sequence + 1;
-            self.remember(&stored.words, stored.vector.as_deref())?;
-            self.known += 1;
+    /// No candidates, beside the traces of a memory, by whose method they are compared.
+    #[must_use]
+    pub fn beside(known: &mut TraceMemory) -> Self {
+        let known_count = known.len(Instant::now());
+        Self {
+            memory: known.clone().unbounded(),
+            known: known_count,
+            outcomes: Vec::new(),
+            covered: Vec::new(),
+            sizes: Vec::new(),
         }
-        Ok(())
     }
 
-    fn remember(&mut self, words: &Words, vector: Option<&[f32]>) -> Result<()> {
-        let entry = TraceEntry {
-            words,
-            vector,
-            label: None,
-            model: None,
-        };
-        self.memory.add(entry, Instant::now())
-    }
-
-    /// Adds a candidate. `vector` is the embedding of its digest, which only [`Method::Full`] looks at.
+    /// Adds a candidate.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`].
-    pub fn add(&mut self, words: &Words, vector: Option<&[f32]>, outcome: Outcome) -> Result<()> {
-        self.remember(words, vector)?;
+    pub fn add(&mut self, entry: TraceEntry, outcome: Outcome) -> Result<()> {
+        self.memory.add(entry, Instant::now())?;
         self.outcomes.push(outcome);
-        self.sizes.push(words.iter().map(|word| word.count.value()).sum());
+        self.covered.push(0.0);
+        let counts = entry.words.iter().map(|word| word.count.value());
+        self.sizes.push(counts.sum());
         Ok(())
+    }
+
+    /// Says how similar the candidate that was added last is to what is shared elsewhere, beside which is chosen too.
+    pub fn set_covered(&mut self, similarity: f64) {
+        if let Some(last) = self.covered.last_mut() {
+            *last = similarity;
+        }
+    }
+
+    /// Returns a candidate as it was added; `None` if there is none of this index.
+    pub fn get(&mut self, index: usize) -> Option<StoredTrace> {
+        let now = Instant::now();
+        let sequence = self.memory.sequence(now);
+        let start = sequence.start + (self.known + index) as u64;
+        self.memory.stored(start..sequence.end, now)
+    }
+
+    /// Returns the model that the embeddings come from, if that was said.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelIdentity> {
+        self.memory.model()
     }
 
     /// Returns how many candidates there are.
@@ -325,9 +342,15 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
         Rule::Outcomes => quality / density(of).powf(DENSITY),
         Rule::Unknown => density(of).powf(-DENSITY_UNKNOWN),
     });
-    let cover = neighbours
+    let shared: Vec<_> = neighbours
         .iter()
-        .map(|of| of.before.map_or(0.0, |known| known.similarity));
+        .zip(&candidates.covered)
+        .map(|(of, &elsewhere)| {
+            let known = of.before.filter(|known| known.similarity >= elsewhere);
+            known.map_or((None, elsewhere), |known| (Some(known.index), known.similarity))
+        })
+        .collect();
+    let cover = shared.iter().map(|&(_, similarity)| similarity);
     let mut facility = Facility::new(
         neighbours,
         first,
@@ -338,9 +361,12 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let (before, most) = (facility.value(), facility.most());
     let unsolved = unsolved(neighbours, first, outcomes);
     let (picks, is_left) = pick(&mut facility, &unsolved, options);
+    // What follows does not change the set.
+    let more = (outlook::BEYOND - 1) * picks.len();
+    let beyond = options.outlook.then(|| facility.choose_greedily(more, &is_left));
 
     let share = |value: f64| if most > 0.0 { (value / most).min(1.0) } else { 0.0 };
-    let left = stand(neighbours, first, &qualities, &is_left);
+    let left = stand(neighbours, first, &qualities, &shared, &is_left);
     let mut stood_for = vec![Vec::new(); outcomes.len()];
     for &(index, standing) in &left {
         if let Standing::Chosen(by) = standing {
@@ -363,8 +389,20 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
             nearest_left: near.find(|near| is_left[near.index]),
         }
     });
+    let chosen: Vec<_> = chosen.collect();
+    let outlook = beyond.map(|beyond| {
+        let gains = beyond.iter().map(|pick| {
+            covered += pick.gain;
+            share(covered)
+        });
+        Outlook {
+            beyond: gains.collect(),
+            places: outlook::lay_out(neighbours, first, &chosen),
+        }
+    });
     Selection {
-        chosen: chosen.collect(),
+        chosen,
+        outlook,
         left,
         rule,
         unknown,
@@ -449,17 +487,18 @@ fn stand(
     neighbours: &[Neighbours],
     first: usize,
     qualities: &[f64],
+    shared: &[(Option<usize>, f64)],
     is_left: &[bool],
 ) -> Vec<(usize, Standing)> {
     let left = (0..is_left.len()).filter(|&index| is_left[index]);
     left.map(|index| {
         let of = &neighbours[index];
-        let mut best = 0.0;
-        let mut standing = Standing::Nothing;
-        if let Some(known) = of.before {
-            best = known.similarity;
-            standing = Standing::Known(known.index, known.similarity);
-        }
+        let (known, mut best) = shared[index];
+        let mut standing = if best > 0.0 {
+            Standing::Known(known, best)
+        } else {
+            Standing::Nothing
+        };
         for near in of.nearest.iter().map(|near| nearby(near, first)) {
             let value = qualities[near.index] * near.similarity;
             if !is_left[near.index] && value > best {
