@@ -368,7 +368,9 @@ impl<'h> Pipeline<'h> {
                 Ok((breakdown, compared)) => (Ok(breakdown), compared),
                 Err(error) => (Err(error), None),
             };
-            drop(kept.map(|kept| kept.send(compared)));
+            if let Some(kept) = kept {
+                drop(kept.send(compared));
+            }
             drop(sender.send(outcome(scored)));
         };
         self.engine.score_and_keep(request, Box::new(reply));

@@ -12,6 +12,7 @@
 
 mod facility;
 mod outlook;
+mod stream;
 
 use std::time::Instant;
 
@@ -26,6 +27,7 @@ use knowledgepulse_index::{
     vectors::{ModelIdentity, Options as Bounds},
 };
 pub use outlook::{Outlook, Place, knee};
+pub use stream::{Offered, Sample, Sieve};
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
 const NEIGHBOURS: usize = 32;
@@ -115,6 +117,23 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Returns the rule where so many outcomes of all are unknown.
+    fn of(unknown: usize, all: usize) -> Self {
+        if 2 * unknown > all {
+            Self::Unknown
+        } else {
+            Self::Outcomes
+        }
+    }
+
+    /// Returns w of a trace.
+    fn weight(self, quality: f64, density: f64) -> f64 {
+        match self {
+            Self::Outcomes => quality / density.powf(DENSITY),
+            Self::Unknown => density.powf(-DENSITY_UNKNOWN),
+        }
+    }
+
     /// Returns what the API calls the rule.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -197,16 +216,30 @@ pub struct Selection {
     pub covered_before: f64,
     /// What lies beyond the set, and how it looks, if that was asked for.
     pub outlook: Option<Outlook>,
+    /// The sample that the set was chosen by; `None` if all traces were compared. It has all that are left then, and all that the chosen
+    /// ones stand for.
+    pub sampled: Option<Sampled>,
+}
+
+/// A sample of traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    /// How many traces it has.
+    pub size: usize,
+    /// Of how many.
+    pub seen: usize,
 }
 
 impl Selection {
     /// Returns a sentence that says which rule ran, and why.
     #[must_use]
     pub fn explanation(&self) -> String {
-        let all = self.chosen.len() + self.left.len();
-        match self.rule {
+        let all = self
+            .sampled
+            .map_or(self.chosen.len() + self.left.len(), |sampled| sampled.size);
+        let explanation = match self.rule {
             Rule::Outcomes if self.unknown == 0 => {
-                "chosen by facility location with outcomes: the outcome of every trace is known".into()
+                "chosen by facility location with outcomes: the outcome of every trace is known".to_owned()
             }
             Rule::Outcomes => format!(
                 "chosen by facility location with outcomes: those of {} of {all} traces are not known, and count as the mean of the others",
@@ -216,6 +249,12 @@ impl Selection {
                 "chosen without outcomes: those of {} of {all} traces are not known, so rare kinds of tasks and the longer runs of a task come first",
                 self.unknown
             ),
+        };
+        match self.sampled {
+            None => explanation,
+            Some(Sampled { size, seen }) => {
+                format!("{explanation}; all {seen} traces were held against a sample of {size}")
+            }
         }
     }
 }
@@ -332,16 +371,13 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let outcomes = &candidates.outcomes;
     let known: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
     let unknown = known.iter().filter(|quality| quality.is_none()).count();
-    let (rule, qualities) = if 2 * unknown > outcomes.len() {
-        (Rule::Unknown, guess(neighbours, first, &candidates.sizes))
-    } else {
-        (Rule::Outcomes, complete(&known))
+    let rule = Rule::of(unknown, outcomes.len());
+    let qualities = match rule {
+        Rule::Outcomes => complete(&known),
+        Rule::Unknown => guess(neighbours, first, &candidates.sizes),
     };
     let pairs = neighbours.iter().zip(&qualities);
-    let weights = pairs.map(|(of, quality)| match rule {
-        Rule::Outcomes => quality / density(of).powf(DENSITY),
-        Rule::Unknown => density(of).powf(-DENSITY_UNKNOWN),
-    });
+    let weights = pairs.map(|(of, quality)| rule.weight(*quality, density(of)));
     let shared: Vec<_> = neighbours
         .iter()
         .zip(&candidates.covered)
@@ -403,6 +439,7 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     Selection {
         chosen,
         outlook,
+        sampled: None,
         left,
         rule,
         unknown,
@@ -448,28 +485,46 @@ fn nearby(near: &Neighbour, first: usize) -> Nearby {
 }
 
 /// Returns q of each trace where most are known: an unknown one is the mean of the others.
-#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
 fn complete(qualities: &[Option<f64>]) -> Vec<f64> {
-    let known: Vec<f64> = qualities.iter().flatten().copied().collect();
-    let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+    let mean = mean_of(qualities);
     qualities.iter().map(|quality| quality.unwrap_or(mean)).collect()
 }
 
-/// Returns q of each trace where no outcome is known: the more of the other runs of its task are shorter, the larger it is.
-#[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
+/// Returns the mean of those that are known.
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+fn mean_of(qualities: &[Option<f64>]) -> f64 {
+    let known = qualities.iter().flatten();
+    known.clone().sum::<f64>() / known.count().max(1) as f64
+}
+
+/// Returns q of each trace where no outcome is known.
 fn guess(neighbours: &[Neighbours], first: usize, sizes: &[f64]) -> Vec<f64> {
-    let shorter = |(of, own): (&Neighbours, &f64)| {
-        let runs = of.nearest.iter().take_while(|near| near.similarity >= SAME_TASK);
-        let runs: Vec<_> = runs.map(|near| sizes[near.index - first]).collect();
-        let shorter = runs.iter().filter(|&size| size < own).count() as f64;
-        let equal = runs.iter().filter(|&size| size == own).count() as f64;
-        if runs.is_empty() {
-            return 0.5;
-        }
+    let pairs = neighbours.iter().zip(sizes);
+    let near = |of: &'_ Neighbours| {
+        of.nearest
+            .iter()
+            .map(|near| (sizes[near.index - first], near.similarity))
+            .collect()
+    };
+    pairs.map(|(of, &own)| quality_by_size(own, near(of))).collect()
+}
+
+/// Returns q of a trace of this size whose outcome is not known: the more of the other runs of its task are shorter, the larger it is. `near`
+/// has the sizes and similarities of the nearest traces.
+#[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
+fn quality_by_size(own: f64, near: Vec<(f64, f64)>) -> f64 {
+    let runs = near
+        .into_iter()
+        .take_while(|&(_, similarity)| similarity >= SAME_TASK);
+    let runs: Vec<_> = runs.map(|(size, _)| size).collect();
+    let shorter = runs.iter().filter(|&&size| size < own).count() as f64;
+    let equal = runs.iter().filter(|&&size| size == own).count() as f64;
+    let part = if runs.is_empty() {
+        0.5
+    } else {
         (shorter + equal / 2.0) / runs.len() as f64
     };
-    let pairs = neighbours.iter().zip(sizes);
-    pairs.map(|pair| 1.0 - LONGER + LONGER * shorter(pair)).collect()
+    1.0 - LONGER + LONGER * part
 }
 
 /// Returns which traces are failures without a success that is similar.
