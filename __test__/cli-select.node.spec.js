@@ -173,6 +173,21 @@ test('--novelty full chooses beside a memory, and the set alone joins it with it
   expect(second.results.map(({ id }) => id)).toEqual(chosen.map(({ id }) => id));
 });
 
+test('--window M chooses as select() with a window does', async () => {
+  const out = write('');
+  const dropped = write('');
+  const args = ['--select', '4', '--window', '12', '--out', out, '--dropped', dropped, '--clean', '--quiet'];
+  const { code, stderr } = await kpScore(args, { input });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const { chosen, left } = await select(traces, { count: 4, window: 12 });
+  expect(idsOf(readLines(out))).toEqual(chosen.map(({ id }) => id));
+  const rest = readLines(dropped).map((line) => JSON.parse(line));
+  expect(rest).toHaveLength(16);
+  // Of what is not in the sample nothing is known.
+  const told = rest.filter(({ metadata }) => metadata.selection);
+  expect(told.map(({ id }) => id)).toEqual(left.map(({ id }) => id));
+});
+
 test('--known score chooses among traces that the memory scored before', async () => {
   const memory = path.join(scratch, 'known.safetensors');
   const args = ['--select', '20', '--memory', memory, '--format', 'json', '--known'];
@@ -185,6 +200,9 @@ test.each([
   [['--select', '2', '--top', '2'], '--top and --select exclude each other'],
   [['--select', '0'], '--select must be a whole number of at least 1'],
   [['--labels', 'x'], '--labels needs --select'],
+  [['--window', '9'], '--window needs --select'],
+  [['--select', '2', '--window', '9', '--memory', 'x'], '--window and --memory exclude each other'],
+  [['--select', '2', '--window', '9', '--novelty', 'full'], '--window compares words alone'],
   [['--quota', 'failures=1'], '--quota needs --select'],
   [['--select', '2', '--quota', 'half'], '--quota must be failures=N or failures=N%'],
   [['--select', '2', '--success-at', '1'], '--success-at needs --labels'],

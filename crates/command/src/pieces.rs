@@ -80,7 +80,7 @@ pub(crate) struct Scoring {
     pub redactions: Redactions,
     /// What may be chosen, if a set is.
     pub candidate: Option<Candidate>,
-    /// The trace as it was recorded, in JSON, if the store gets it only when it is chosen.
+    /// The trace as it was recorded, in JSON, if it is read again to choose, or a store gets it when it is chosen.
     pub recorded: Option<String>,
 }
 
@@ -136,6 +136,8 @@ pub(crate) struct Pipeline<'h> {
     pub is_written: bool,
     /// Whether a set of the traces is chosen.
     pub is_choosing: bool,
+    /// Whether traces are read again to choose.
+    pub reads_again: bool,
     pieces: VecDeque<Piece>,
     bytes: u64,
 }
@@ -151,6 +153,7 @@ impl<'h> Pipeline<'h> {
             clean: None,
             is_written: false,
             is_choosing: false,
+            reads_again: false,
             pieces: VecDeque::new(),
             bytes: 0,
         }
@@ -239,7 +242,8 @@ impl<'h> Pipeline<'h> {
             Lookup::New => None,
         };
         // A store compares the trace as it was recorded.
-        let recorded = (self.store.is_some() && earlier.is_none()).then(|| value.to_json());
+        let is_recorded = self.store.is_some() && earlier.is_none() || self.reads_again;
+        let recorded = is_recorded.then(|| value.to_json());
         let is_foreign = format.is_none() && value.as_object().is_some();
         let (shown, text, redactions) = match self.clean {
             None => (value, text, Redactions::default()),

@@ -62,14 +62,20 @@ impl Run<'_> {
 
     /// Chooses a set of what waited, and writes it in the order of its ranks.
     fn record_chosen(&mut self, ranking: Ranking, mut choosing: Choosing) -> Result<()> {
-        let selection = choosing.choose(&self.messages, &self.stop)?;
+        let mut chosen = ranking.finish_with(Vec::new())?;
+        let selection = choosing.choose(&self.messages, &self.stop, |take| {
+            chosen.each(|record, kept| {
+                let (_, _, recorded) = read_record(record, kept)?;
+                take(&recorded.unwrap_or_default())
+            })
+        })?;
         let mut described = choosing.describe(&selection);
         if let Some(report) = &mut self.report {
             report.set_selection(&selection);
         }
         self.coverage = Some(Coverage::of(&selection));
         let order: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
-        let mut chosen = ranking.finish_with(order.clone())?;
+        chosen.set(order.clone());
         // Their rows come below.
         let rows = self.rows.take();
         let mut position = 0;
@@ -77,7 +83,9 @@ impl Run<'_> {
             let (mut judged, text, _) = read_record(record, kept)?;
             self.record(&judged)?;
             if !kept {
-                judged.selection = Some(mem::take(&mut described[position]));
+                let selection = mem::take(&mut described[position]);
+                // Of what is not in a sample nothing is known.
+                judged.selection = (!selection.is_null()).then_some(selection);
                 self.write_trace(&judged, &text)?;
             }
             position += 1;
@@ -88,7 +96,8 @@ impl Run<'_> {
         let mut order = order.into_iter();
         chosen.best(|record| {
             let (mut judged, text, recorded) = read_record(record, true)?;
-            self.to_share.extend(recorded);
+            self.to_share
+                .extend(recorded.filter(|_| self.options.store.is_some()));
             if let Some(position) = order.next() {
                 judged.selection = Some(mem::take(&mut described[position]));
                 if let (Some(memory), Some(_)) = (&self.memory, &self.options.memory) {
