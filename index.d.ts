@@ -1143,7 +1143,16 @@ export interface SelectOptions extends CallOptions {
   quota?: { failures?: TraceCount };
   /** Called now and then while traces are compared, which takes most of the time. If it throws, the call rejects with that. */
   onProgress?: (progress: BatchProgress) => void;
+  /**
+   * How many traces are held in memory, where there are more than fit into it: a sample, which is the same each time. The traces are read
+   * twice then. The set covers the sample at least .4 times as well as any of its size; `left`, `standsFor` and
+   * `similar` tell of the sample alone. Goes with `novelty: 'lexical'`, without `known` and `quota`.
+   */
+  window?: number;
 }
+
+/** Traces that can be read more than once: each call begins anew. */
+export type TraceSource = () => Iterable<ReadonlyReasoningTrace> | AsyncIterable<ReadonlyReasoningTrace>;
 
 /** A trace of {@link select} that is similar to another one. */
 export interface SimilarCandidate {
@@ -1209,7 +1218,8 @@ export interface Selection {
  *
  * Nobody knows how a trace ended whose `metadata.imported.known.success` is false, as `toTraces` writes it.
  *
- * @param traces - the traces; they are read some at a time, so do not change them before the call settles
+ * @param traces - the traces; they are read some at a time, so do not change them before the call settles. With `window` also a function
+ *   that returns them, which is called twice
  * @returns the chosen traces, and what stands for each of the others
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, as {@link evaluateValues}.
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection.
@@ -1220,7 +1230,10 @@ export interface Selection {
  * const shared = chosen.map(({ index }) => traces[index]);
  * ```
  */
-export function select(traces: readonly ReadonlyReasoningTrace[], options: SelectOptions): Promise<Selection>;
+export function select(
+  traces: readonly ReadonlyReasoningTrace[] | TraceSource,
+  options: SelectOptions,
+): Promise<Selection>;
 
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {

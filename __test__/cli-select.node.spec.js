@@ -135,16 +135,79 @@ test('--memory is what the set is chosen beside, and the set alone joins it', as
   expect(new Set(kinds).size).toBe(4);
 });
 
+test('--memory-size bounds what the set is chosen beside', async () => {
+  const memory = path.join(scratch, 'bounded.safetensors');
+  const run = async (chosenFrom, ...args) => {
+    const all = ['--memory', memory, '--known', 'again', '--format', 'json', ...args];
+    return JSON.parse((await kpScore(all, { input: jsonLines(chosenFrom) })).stdout);
+  };
+  // A successful run of each task, the first one the oldest.
+  await run(
+    [0, 5, 10, 15].map((index) => traces[index]),
+    '--novelty',
+    'lexical',
+  );
+  const others = traces.filter(({ id }) => id.endsWith('-2'));
+  const { results, summary } = await run(others, '--select', '2', '--memory-size', '2', '--forget');
+  expect(results.map(({ id }) => id).sort()).toEqual(['kp:trace:0-2', 'kp:trace:1-2']);
+  expect(summary.memory).toMatchObject({ before: 4, after: 2 });
+});
+
+test('--novelty full chooses beside a memory, and the set alone joins it with its embeddings', async () => {
+  const memory = path.join(scratch, 'full.safetensors');
+  const run = async (...args) => {
+    const all = ['--select', '2', '--novelty', 'full', '--memory', memory, '--known', 'again', ...args];
+    const { code, stdout, stderr } = await kpScore([...all, '--format', 'json'], { input });
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout);
+  };
+  const first = await run();
+  expect(first.results.map(({ id }) => id)).toEqual(
+    (await select(traces, { count: 2, novelty: 'full' })).chosen.map(({ id }) => id),
+  );
+  const held = await TraceMemory.load(memory);
+  expect({ size: held.size, novelty: held.novelty }).toEqual({ size: 2, novelty: 'full' });
+  const second = await run();
+  expect(second.summary.selection.coveredBefore).toBeGreaterThan(0);
+  const { chosen } = await select(traces, { count: 2, novelty: 'full', known: held });
+  expect(second.results.map(({ id }) => id)).toEqual(chosen.map(({ id }) => id));
+});
+
+test('--window M chooses as select() with a window does', async () => {
+  const out = write('');
+  const dropped = write('');
+  const args = ['--select', '4', '--window', '12', '--out', out, '--dropped', dropped, '--clean', '--quiet'];
+  const { code, stderr } = await kpScore(args, { input });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const { chosen, left } = await select(traces, { count: 4, window: 12 });
+  expect(idsOf(readLines(out))).toEqual(chosen.map(({ id }) => id));
+  const rest = readLines(dropped).map((line) => JSON.parse(line));
+  expect(rest).toHaveLength(16);
+  // Of what is not in the sample nothing is known.
+  const told = rest.filter(({ metadata }) => metadata.selection);
+  expect(told.map(({ id }) => id)).toEqual(left.map(({ id }) => id));
+});
+
+test('--known score chooses among traces that the memory scored before', async () => {
+  const memory = path.join(scratch, 'known.safetensors');
+  const args = ['--select', '20', '--memory', memory, '--format', 'json', '--known'];
+  await kpScore([...args, 'again'], { input });
+  const { results } = JSON.parse((await kpScore([...args, 'score'], { input })).stdout);
+  expect(results).toHaveLength(20);
+});
+
 test.each([
   [['--select', '2', '--top', '2'], '--top and --select exclude each other'],
   [['--select', '0'], '--select must be a whole number of at least 1'],
   [['--labels', 'x'], '--labels needs --select'],
+  [['--window', '9'], '--window needs --select'],
+  [['--select', '2', '--window', '9', '--memory', 'x'], '--window and --memory exclude each other'],
+  [['--select', '2', '--window', '9', '--novelty', 'full'], '--window compares words alone'],
   [['--quota', 'failures=1'], '--quota needs --select'],
   [['--select', '2', '--quota', 'half'], '--quota must be failures=N or failures=N%'],
   [['--select', '2', '--success-at', '1'], '--success-at needs --labels'],
   [['--select', '2', '--novelty', 'prefix'], '--select compares words'],
   [['--select', '2', '--no-embedder'], '--select compares words'],
-  [['--select', '2', '--store', 'postgres://x'], '--select and --store exclude each other'],
 ])('%j is wrong usage: code 2', async (args, message) => {
   const { code, stderr } = await kpScore(args, { input });
   expect(code).toBe(2);

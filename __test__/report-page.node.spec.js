@@ -6,6 +6,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
 
+const { jsonLines, kpScore } = require('./support/kp-score.js');
+const { makeTrace } = require('./support/make-trace.js');
 const { findChromium, launchChromium } = require('./support/browser.js');
 const { makeBreakdown, makeScored, randomNumbers } = require('./support/make-breakdown.js');
 const { renderReport } = require('./support/report.js');
@@ -398,6 +400,104 @@ describeOnce('the page of a report', () => {
     expect(sums.join()).toMatch(/ −\s0\.10 for using only one tool =\s/);
     expect(sums.join()).toMatch(/ \+\s0\.10 for recovering from more than two errors =\s/);
     await close();
+  });
+
+  describe('of a chosen set', () => {
+    const TASKS = ['book a flight', 'fix the failing build', 'triage a headache', 'reconcile an invoice'];
+    const input = jsonLines(
+      TASKS.flatMap((task, kind) =>
+        Array.from({ length: 5 }, (_, run) => ({
+          ...makeTrace({ objective: `${task} for customer ${run}`, success: run % 2 === 0 }),
+          id: `kp:trace:${kind}-${run}`,
+        })),
+      ),
+    );
+    const pageOf = async (...args) => {
+      const file = path.join(scratch, 'chosen.html');
+      const { code } = await kpScore(['--select', '5', '--report', file, '--quiet', ...args], { input });
+      expect(code).toBe(0);
+      return fs.readFileSync(file, 'utf8');
+    };
+    let html;
+    beforeAll(async () => {
+      html = await pageOf();
+    });
+
+    test.each([
+      ['light', 1280],
+      ['dark', 400],
+    ])('draws a curve and a map faultlessly, %s, %i pixels wide', async (colorScheme, width) => {
+      const { page, faults, close } = await open(html, { colorScheme, width });
+      expect(await defectsOf(page)).toEqual([]);
+      const chosen = page.locator('section').first();
+      expect(await chosen.locator('h2').textContent()).toBe('The chosen set');
+      expect(await chosen.locator('.finding').textContent()).toMatch(
+        /^5 of 20 traces were chosen by facility location.*They cover \d+%.*The curve bends at 4 \(\d+%\)/,
+      );
+      // The chosen traces, and those that they stand for.
+      const dots = await chosen.locator('figure').nth(1).locator('[aria-label="dot"]').all();
+      const [similar, large] = await Promise.all(dots.map((some) => some.locator('circle').count()));
+      expect({ similar, large }).toEqual({ similar: 15, large: 5 });
+      await page.evaluate(() => {
+        for (const details of document.querySelectorAll('details')) details.open = true;
+      });
+      await drawn(page);
+      expect((await faintParts(page)).faint).toEqual([]);
+      expect(await defectsOf(page)).toEqual([]);
+      expect(faults).toEqual([]);
+      await close();
+    });
+
+    test('tells by keyboard what another number covers', async () => {
+      const { page, close } = await open(html);
+      const verdict = page.locator('section').first().locator('.verdict');
+      const table = page.locator('section').first().locator('.more tbody tr');
+      const covered = async (size) =>
+        (await table
+          .nth(size - 1)
+          .locator('td')
+          .first()
+          .textContent()) ?? '';
+      expect(await verdict.textContent()).toContain(`5 traces cover ${await covered(5)}`);
+      await page.locator('#set-size').focus();
+      await page.keyboard.press('ArrowLeft');
+      await page.keyboard.press('ArrowLeft');
+      expect(await verdict.textContent()).toBe(`3 traces cover ${await covered(3)}--select 3`);
+      expect(await page.locator('#set-size').getAttribute('aria-valuetext')).toMatch(/^3 traces cover/);
+      const large = page.locator('figure').nth(1).locator('[aria-label="dot"]').nth(1).locator('circle');
+      expect(await large.evaluateAll((dots) => dots.map((dot) => dot.getAttribute('fill')))).toEqual([
+        ...Array(3).fill('var(--kept)'),
+        ...Array(2).fill('var(--dropped)'),
+      ]);
+      await page.keyboard.press('End');
+      expect(await verdict.textContent()).toBe('20 traces cover 100%--select 20');
+      await close();
+    });
+
+    test('lists who stands for whom, by keyboard', async () => {
+      const { page, close } = await open(html);
+      const group = page.locator('.groups details').first();
+      await group.locator('summary').focus();
+      await page.keyboard.press('Enter');
+      await group.locator('table').waitFor();
+      const stands = Number(/\d+$/.exec(await group.locator('.range').textContent())[0]);
+      expect(await group.locator('tbody tr').count()).toBe(1 + stands);
+      const texts = await group.locator('tbody tr').allTextContents();
+      const [kind] = /kp:trace:\d/.exec(texts[0]);
+      expect(texts.filter((text) => text.startsWith(kind))).toHaveLength(texts.length);
+      await close();
+    });
+
+    test('shows cleaned texts where they are cleaned', async () => {
+      const file = path.join(scratch, 'cleaned.html');
+      const secret = jsonLines([{ ...makeTrace({ objective: 'mail jane@example.com' }), id: 'a' }]);
+      await kpScore(['--select', '1', '--clean', '--report', file, '--quiet'], { input: secret });
+      const { page, faults, close } = await open(fs.readFileSync(file, 'utf8'));
+      expect(await defectsOf(page)).toEqual([]);
+      expect(await page.content()).not.toContain('jane@example.com');
+      expect(faults).toEqual([]);
+      await close();
+    });
   });
 
   test('opens a group of near-duplicates, by keyboard too', async () => {

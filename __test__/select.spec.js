@@ -241,6 +241,70 @@ describe('select', () => {
     await expect(call).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });
 
+  describe('with a window', () => {
+    const tasks = Array.from({ length: 300 }, (_, run) =>
+      traceOf(`task${Math.floor(run / 30)} of kind${Math.floor(run / 30)} run${run}`, {
+        id: `kp:trace:${run}`,
+        success: run % 3 === 0,
+      }),
+    );
+    const taskOf = ({ index }) => Math.floor(index / 30);
+
+    test('reads a source twice, and takes a success of each task', async () => {
+      let reads = 0;
+      async function* source() {
+        reads++;
+        yield* tasks;
+      }
+      const onProgress = jest.fn();
+      const { chosen, left, explanation } = await select(source, { count: 10, window: 100, onProgress });
+      expect(reads).toBe(2);
+      expect(new Set(chosen.map(taskOf)).size).toBe(10);
+      expect(chosen.every(({ index }) => index % 3 === 0)).toBe(true);
+      expect(chosen.map(({ id }) => id)).toEqual(chosen.map(({ index }) => `kp:trace:${index}`));
+      expect(explanation).toMatch('all 300 traces were held against a sample of 100');
+      expect(left.length).toBeLessThanOrEqual(100);
+      for (const { index, id, chosen: by } of left) {
+        expect(id).toBe(`kp:trace:${index}`);
+        if (by) expect(by.id).toBe(`kp:trace:${by.index}`);
+      }
+      expect(onProgress).toHaveBeenLastCalledWith({ done: 300, total: 300 });
+      expect(await select(tasks, { count: 10, window: 100 })).toEqual(
+        await select(() => tasks, { count: 10, window: 100 }),
+      );
+    });
+
+    test('covers about as much as without one', async () => {
+      const gainOf = (set) => new Set(set.chosen.map(taskOf)).size;
+      const options = { count: '5%' };
+      expect(gainOf(await select(tasks, { ...options, window: 150 }))).toBe(
+        gainOf(await select(tasks, options)),
+      );
+    });
+
+    test('names what is wrong', async () => {
+      const window = 10;
+      const options = { count: 1, window };
+      const rejects = (traces, code, message) =>
+        expect(select(traces, options)).rejects.toMatchObject({
+          code,
+          message: expect.stringMatching(message),
+        });
+      await rejects(tasks[Symbol.iterator](), 'ERR_INVALID_TRACE', /^traces must be an array, or a function/);
+      await rejects(() => [tasks[0], {}], 'ERR_INVALID_TRACE', /^traces\[1\]\.task/);
+      const shrinking = [2, 1];
+      await rejects(() => tasks.slice(0, shrinking.shift()), 'ERR_INVALID_TRACE', 'there were 2, then 1');
+      const known = new TraceMemory();
+      for (const more of [{ novelty: 'full' }, { known }, { quota: { failures: 1 } }]) {
+        const call = select(tasks, /** @type {any} */ ({ ...options, ...more }));
+        await expect(call).rejects.toMatchObject({ code: 'ERR_INVALID_OPTION' });
+      }
+      const reason = new Error('enough');
+      const aborted = select(tasks, { ...options, signal: AbortSignal.abort(reason) });
+      await expect(aborted).rejects.toBe(reason);
+    });
+  });
+
   test('names the trace that is invalid', async () => {
     const call = select([traceOf('fine'), /** @type {any} */ ({})], { count: 1 });
     const error = { code: 'ERR_INVALID_TRACE', message: expect.stringMatching(/^traces\[1\]\.task/) };

@@ -49,6 +49,7 @@ async function main() {
     '--top, lexical': async (_, shown) => descending(await scoresOf(shown)),
     QDIT: async (_, shown) => qdit(shown, await similarities(shown)),
     'select, lexical': (_, shown) => chosen(shown, 'lexical'),
+    'select, window 50': (_, shown) => chosen(shown, 'lexical', 50),
   };
   const python = semhash();
   if (python) {
@@ -102,9 +103,10 @@ async function main() {
   /**
    * @param {ReasoningTrace[]} shown
    * @param {'lexical' | 'full'} novelty
+   * @param {number} [window]
    */
-  async function chosen(shown, novelty) {
-    const { chosen } = await select(shown, { count: Math.max(...SIZES), novelty });
+  async function chosen(shown, novelty, window) {
+    const { chosen } = await select(shown, { count: Math.max(...SIZES), novelty, window });
     return chosen.map(({ index }) => index);
   }
 

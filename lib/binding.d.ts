@@ -116,6 +116,23 @@ export declare class NativeScorer {
   batch(call?: NativeCall | undefined | null): NativeBatch
 }
 
+/** A set that is chosen from more traces than memory holds, which are read twice. */
+export declare class NativeSieve {
+  /** No traces yet. `window` is how many are held. */
+  constructor(window: number)
+  /** Reads a trace, which the next call of `offer` offers. Throws `ERR_INVALID_TRACE`. */
+  read(trace: unknown): void
+  /** Offers the traces that were read, each with whether its outcome is known. */
+  offer(known: Array<boolean>): Promise<void>
+  /**
+   * Ends the first pass. The traces are to be offered again, in the same order. Rejects with `ERR_ABORTED` if the call was
+   * cancelled.
+   */
+  beginAgain(count: NativeCount, call: NativeCall): Promise<number>
+  /** Ends the second pass. */
+  finish(mostListed: number): Promise<NativeSieved>
+}
+
 /** The state of a memory at one moment. */
 export declare class NativeSnapshot {
   /** Writes the state to a file, once. Rejects with `ERR_ABORTED` if the call was cancelled. */
@@ -651,6 +668,14 @@ export interface NativeSelection {
   explanation: string
   /** The part of the largest F that the known traces cover. */
   coveredBefore: number
+}
+
+/** What was chosen in two passes. */
+export interface NativeSieved {
+  /** It. */
+  selection: NativeSelection
+  /** The `id`s of the traces in it, by their indices. */
+  ids: Record<string, string>
 }
 
 /** A trace that is similar to another one. */

@@ -22,7 +22,7 @@ const { errorOfElement } = require('./scorer.js');
 const { nativeOfTraces } = require('./trace-memory.js');
 
 /**
- * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection } from '../index.js'
+ * @import { BatchProgress, ReadonlyReasoningTrace, SelectOptions, Selection, TraceSource } from '../index.js'
  * @import { NativeCandidates, NativeCount, NativeNearby } from './binding.js'
  */
 
@@ -57,6 +57,8 @@ const SELECT_OPTIONS = {
   quota: (/** @type {unknown} */ value, /** @type {string} */ path) =>
     readOptions(value, { failures: readCount }, path).failures,
   onProgress: ofType('function'),
+  window: (/** @type {unknown} */ value, /** @type {string} */ path) =>
+    requireNumber(value, path, { from: 1, whole: true }),
 };
 
 /** @type {import('./calls/options.js').OptionReader<import('./binding.js').NativeTraceMemory>} */
@@ -69,7 +71,7 @@ function readKnown(value, path) {
 /**
  * Chooses a set of traces that covers all others.
  *
- * @param {readonly ReadonlyReasoningTrace[]} traces
+ * @param {readonly ReadonlyReasoningTrace[] | TraceSource} traces
  * @param {SelectOptions} options
  * @returns {Promise<Selection>}
  */
@@ -81,6 +83,7 @@ async function select(traces, options) {
     known,
     quota,
     onProgress,
+    window,
   } = readCallOptions(options, SELECT_OPTIONS);
   if (count === undefined)
     throw invalidOption(TypeError, "options.count must be a number or a percentage like '10%'");
@@ -89,6 +92,13 @@ async function select(traces, options) {
       RangeError,
       `options.known compares by novelty '${known.method}': select with novelty '${known.method}', or use another memory`,
     );
+  }
+  if (window !== undefined) {
+    if (novelty !== 'lexical' || known !== undefined || quota !== undefined) {
+      const message = "options.window goes with novelty 'lexical', and without known and quota";
+      throw invalidOption(RangeError, message);
+    }
+    return selectInPasses(traces, count, window, onProgress, signal);
   }
   if (!isArray(traces)) throw codedError(TypeError, 'ERR_INVALID_TRACE', 'traces must be an array');
   const length = readLength(traces, 'traces', 'ERR_INVALID_TRACE');
@@ -109,6 +119,70 @@ async function select(traces, options) {
     return toSelection(await found, ids);
   };
   return cancellable(work, signal, () => call.cancel());
+}
+
+/**
+ * Chooses from traces that are read twice, of which a sample is held.
+ *
+ * @param {unknown} traces
+ * @param {NativeCount} count
+ * @param {number} window
+ * @param {SelectOptions['onProgress']} onProgress
+ * @param {AbortSignal | undefined} signal
+ */
+async function selectInPasses(traces, count, window, onProgress, signal) {
+  const source = isArray(traces) ? () => traces : traces;
+  if (typeof source !== 'function') {
+    const message = `traces must be an array, or a function that returns them each time they are read, got ${describe(traces)}`;
+    throw codedError(TypeError, 'ERR_INVALID_TRACE', message);
+  }
+  signal?.throwIfAborted();
+  const call = new native.NativeCall();
+  const sieve = new native.NativeSieve(window);
+  const work = async () => {
+    await offerAll(sieve, source(), signal);
+    const total = await fromAddon(() => sieve.beginAgain(count, call));
+    const done = await offerAll(sieve, source(), signal, (read) => onProgress?.({ done: read, total }));
+    if (done !== total) {
+      const message = `traces must be the same each time they are read: there were ${total}, then ${done}`;
+      throw codedError(RangeError, 'ERR_INVALID_TRACE', message);
+    }
+    const { selection, ids } = await fromAddon(() => sieve.finish(MOST_LISTED));
+    return toSelection(selection, ids);
+  };
+  return cancellable(work, signal, () => call.cancel());
+}
+
+/**
+ * Offers all traces, some at a time; resolves with how many there are.
+ *
+ * @param {InstanceType<typeof native.NativeSieve>} sieve
+ * @param {any} traces
+ * @param {AbortSignal | undefined} signal
+ * @param {(read: number) => void} [onRead]
+ */
+async function offerAll(sieve, traces, signal, onRead) {
+  let read = 0;
+  /** @type {boolean[]} */
+  let areKnown = [];
+  const flush = async () => {
+    signal?.throwIfAborted();
+    await fromAddon(() => sieve.offer(areKnown));
+    areKnown = [];
+    onRead?.(read);
+  };
+  for await (const trace of traces) {
+    try {
+      fromAddon(() => sieve.read(trace));
+      areKnown.push(isOutcomeKnown(trace));
+    } catch (error) {
+      throw errorOfElement(read, error);
+    }
+    read++;
+    if (areKnown.length === BATCH) await flush();
+  }
+  if (areKnown.length > 0) await flush();
+  return read;
 }
 
 /**
@@ -196,7 +270,7 @@ async function withProgress(reply, candidates, total, onProgress, call) {
  * A copy, so that the objects are of the caller's realm, with the ids.
  *
  * @param {import('./binding.js').NativeSelection} found
- * @param {Array<string | undefined>} ids
+ * @param {Record<number, string | undefined>} ids
  * @returns {Selection}
  */
 function toSelection(found, ids) {

@@ -51,6 +51,8 @@ export interface Report {
   starts: Start[];
   /** Traces that resemble an earlier one. */
   duplicates: Duplicates;
+  /** The set that was chosen; `null` if none was. */
+  selection: ChosenSet | null;
   /** The 10 traces with the highest scores, the highest first. */
   best: Trace[];
   /** The 10 traces with the lowest scores, the lowest first, but for those among the best. */
@@ -172,6 +174,47 @@ export interface Group {
   members: Member[];
   /** The positions of its traces, ascending; of many traces at most 256, spread over all. */
   positions: number[];
+}
+
+/** A set of traces that was chosen. */
+export interface ChosenSet {
+  /** By which rule, and why. */
+  explanation: string;
+  /** How many traces were chosen. */
+  chosen: number;
+  /** The part of what all traces show that was covered before, 0 to 1. */
+  coveredBefore: number;
+  /** The part that the first chosen trace covers, the first two and so on; beyond the set, to four times its size. */
+  curve: number[];
+  /** After how many traces the curve bends most; `null` if it hardly bends. */
+  knee: number | null;
+  /** The first 200 chosen traces. */
+  traces: ChosenTrace[];
+}
+
+/** A trace on the map, where similar traces are near each other. */
+export interface MappedTrace extends ListedTrace {
+  /** From -1 to 1. */
+  x: number;
+  /** From -1 to 1. */
+  y: number;
+}
+
+/** A trace that was chosen. */
+export interface ChosenTrace extends MappedTrace {
+  /** Its place in the set, from 1. */
+  rank: number;
+  /** Why it was chosen. */
+  reason: 'coverage' | 'failure';
+  /** For how many traces it stands. */
+  standsFor: number;
+  /** The most similar of these, at most 16, the most similar first. */
+  similar: Array<
+    MappedTrace & {
+      /** The similarity to the chosen trace. */
+      similarity: number;
+    }
+  >;
 }
 
 /** Where a trace is, and what it is about. */

@@ -1,5 +1,6 @@
 // Draws a report: figures in, elements out. Nothing is fetched.
 
+import { chosenSection } from './chosen.mjs';
 import { element } from './dom.mjs';
 import { domainsSection } from './domains.mjs';
 import { duplicatesSection } from './duplicates.mjs';
@@ -18,6 +19,7 @@ import { tracesSection } from './traces.mjs';
 export function drawReport(report) {
   const threshold = makeThreshold(report);
   const sections = [
+    chosenSection(report),
     scoresSection(report, threshold),
     domainsSection(report, threshold),
     noveltySection(report),

@@ -277,8 +277,9 @@ impl Store for JavaScriptStore {
         Some(parse_str(&size).ok()?.as_number()? as u64)
     }
 
-    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome + Send> {
-        let answer = self.questions.ask("explain", &trace.into());
+    fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome + Send> {
+        let about = object([("trace", trace.into()), ("remember", remember.into())]);
+        let answer = self.questions.ask("explain", &about);
         Box::new(move || {
             let lost = || NotScored::Trace("the store gave no score: this is a bug, please report it".into());
             let breakdown = answer

@@ -489,7 +489,7 @@ impl EmbeddedTrace {
             .as_ref()
             .and_then(|comparable| comparable.words.as_ref());
         words
-            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack_words(words)))
+            .map(|words| Uint8ArraySlice::copy_from(env, PackedTrace::pack_words(words.words())))
             .transpose()
     }
 

@@ -1,8 +1,11 @@
 //! Choosing traces for JavaScript.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use napi::{
@@ -15,10 +18,12 @@ use knowledgepulse_error::{self as error, Call, Error, guarded};
 use knowledgepulse_index::{
     method::Method,
     shared::{lock, lock_as_is},
-    traces::TraceMemory,
+    traces::{TraceEntry, TraceMemory},
     vectors::Options as Bounds,
 };
-use knowledgepulse_score::select::{self, Candidates, Count, Nearby, Options, Outcome, Standing};
+use knowledgepulse_score::select::{
+    self, Candidates, Count, Nearby, Offered, Options, Outcome, Sample, Sieve, Standing,
+};
 use knowledgepulse_trace::{Trace, digest, words::Words};
 
 use crate::{
@@ -214,6 +219,7 @@ impl NativeCandidates {
                 count: count.into(),
                 failures: failures.map(Into::into),
                 threads: 0,
+                outlook: false,
             },
             most_listed: most_listed as usize,
             call: call.share(),
@@ -237,7 +243,8 @@ impl Task for AddKnown {
             if self.call.is_cancelled() {
                 return Err(Error::Aborted);
             }
-            lock_as_is(&self.candidates).add_known(&mut lock(&self.memory))
+            *lock_as_is(&self.candidates) = Candidates::beside(&mut lock(&self.memory));
+            Ok(())
         }))
     }
 
@@ -268,7 +275,13 @@ impl Task for Add {
                     success: known.then_some(trace.metadata.success),
                     confidence: trace.outcome.confidence,
                 };
-                candidates.add(&Words::of(&trace), vectors.next(), outcome)?;
+                let entry = TraceEntry {
+                    words: &Words::of(&trace),
+                    vector: vectors.next(),
+                    label: None,
+                    model: None,
+                };
+                candidates.add(entry, outcome)?;
             }
             Ok(())
         }))
@@ -304,9 +317,15 @@ impl Task for Select {
         }))
     }
 
-    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
     fn resolve(&mut self, env: Env, selection: Self::Output) -> Result<NativeSelection> {
         let selection = selection.map_err(|error| rejection(env, &error))?;
+        Ok(NativeSelection::of(selection, self.most_listed))
+    }
+}
+
+impl NativeSelection {
+    #[allow(clippy::cast_possible_truncation)] // An array of JavaScript has fewer than 2^32 elements.
+    fn of(selection: select::Selection, most_listed: usize) -> Self {
         let explanation = selection.explanation();
         let chosen = selection.chosen.into_iter().map(|chosen| NativeChosen {
             index: chosen.index as u32,
@@ -317,7 +336,7 @@ impl Task for Select {
             similar: chosen
                 .stands_for
                 .into_iter()
-                .take(self.most_listed)
+                .take(most_listed)
                 .map(Into::into)
                 .collect(),
             nearest_left: chosen.nearest_left.map(Into::into),
@@ -329,16 +348,191 @@ impl Task for Select {
                 _ => None,
             },
             known: match standing {
-                Standing::Known(index, similarity) => Some(Nearby { index, similarity }.into()),
+                Standing::Known(Some(index), similarity) => Some(Nearby { index, similarity }.into()),
                 _ => None,
             },
         });
-        Ok(NativeSelection {
+        Self {
             chosen: chosen.collect(),
             left: left.collect(),
             rule: selection.rule.name().into(),
             explanation,
             covered_before: selection.covered_before,
+        }
+    }
+}
+
+/// A choice from traces that are read twice.
+enum Passes {
+    First(Sample),
+    Second(Box<Sieve>),
+    Done,
+}
+
+/// A set that is chosen from more traces than memory holds, which are read twice.
+#[napi]
+pub struct NativeSieve {
+    passes: Arc<Mutex<Passes>>,
+    /// Those that were read and not offered yet.
+    read: Vec<Trace>,
+}
+
+#[napi]
+impl NativeSieve {
+    /// No traces yet. `window` is how many are held.
+    #[napi(constructor, catch_unwind)]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
+    pub fn new(window: f64) -> Self {
+        Self {
+            passes: Arc::new(Mutex::new(Passes::First(Sample::new(window as usize)))),
+            read: Vec::new(),
+        }
+    }
+
+    /// Reads a trace, which the next call of `offer` offers. Throws `ERR_INVALID_TRACE`.
+    #[napi(catch_unwind)]
+    pub fn read(&mut self, env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<()> {
+        self.read.push(trace::read(env, trace, Some(Method::Full))?);
+        Ok(())
+    }
+
+    /// Offers the traces that were read, each with whether its outcome is known.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn offer(&mut self, known: Vec<bool>) -> AsyncTask<Offer> {
+        AsyncTask::new(Offer {
+            passes: Arc::clone(&self.passes),
+            traces: std::mem::take(&mut self.read),
+            known,
+        })
+    }
+
+    /// Ends the first pass. The traces are to be offered again, in the same order. Rejects with `ERR_ABORTED` if the call was
+    /// cancelled.
+    #[napi(catch_unwind, ts_return_type = "Promise<number>")]
+    pub fn begin_again(&self, count: NativeCount, call: &NativeCall) -> AsyncTask<BeginAgain> {
+        AsyncTask::new(BeginAgain {
+            passes: Arc::clone(&self.passes),
+            count: count.into(),
+            call: call.share(),
+        })
+    }
+
+    /// Ends the second pass.
+    #[napi(catch_unwind, ts_return_type = "Promise<NativeSieved>")]
+    pub fn finish(&self, most_listed: u32) -> AsyncTask<Finish> {
+        AsyncTask::new(Finish {
+            passes: Arc::clone(&self.passes),
+            most_listed: most_listed as usize,
+        })
+    }
+}
+
+/// What was chosen in two passes.
+#[napi(object, object_from_js = false)]
+pub struct NativeSieved {
+    /// It.
+    pub selection: NativeSelection,
+    /// The `id`s of the traces in it, by their indices.
+    pub ids: HashMap<String, String>,
+}
+
+/// Offering traces, away from the event loop.
+pub struct Offer {
+    passes: Arc<Mutex<Passes>>,
+    traces: Vec<Trace>,
+    known: Vec<bool>,
+}
+
+impl Task for Offer {
+    type Output = error::Result<()>;
+    type JsValue = ();
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            let pairs = std::mem::take(&mut self.traces).into_iter().zip(&self.known);
+            let offered = pairs.map(|(trace, known)| {
+                let outcome = Outcome {
+                    success: known.then_some(trace.metadata.success),
+                    confidence: trace.outcome.confidence,
+                };
+                move || Offered {
+                    words: Words::of(&trace),
+                    outcome,
+                    label: trace.label,
+                }
+            });
+            match &mut *lock_as_is(&self.passes) {
+                Passes::First(sample) => offered.for_each(|read| sample.offer(read)),
+                Passes::Second(sieve) => sieve.offer(&offered.map(|read| read()).collect::<Vec<_>>())?,
+                Passes::Done => {}
+            }
+            Ok(())
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, done: Self::Output) -> Result<()> {
+        done.map_err(|error| rejection(env, &error))
+    }
+}
+
+/// Beginning the second pass, away from the event loop.
+pub struct BeginAgain {
+    passes: Arc<Mutex<Passes>>,
+    count: Count,
+    call: Arc<Call>,
+}
+
+impl Task for BeginAgain {
+    type Output = error::Result<u32>;
+    type JsValue = u32;
+
+    #[allow(clippy::cast_possible_truncation)] // For progress alone.
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            let mut passes = lock_as_is(&self.passes);
+            let Passes::First(sample) = std::mem::replace(&mut *passes, Passes::Done) else {
+                return Err(Error::Internal("there is no first pass".into()));
+            };
+            let seen = sample.seen();
+            let sieve = sample.into_sieve(self.count, 0, &|_| !self.call.is_cancelled())?;
+            *passes = Passes::Second(Box::new(sieve));
+            Ok(seen as u32)
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, seen: Self::Output) -> Result<u32> {
+        seen.map_err(|error| rejection(env, &error))
+    }
+}
+
+/// Ending the second pass, away from the event loop.
+pub struct Finish {
+    passes: Arc<Mutex<Passes>>,
+    most_listed: usize,
+}
+
+impl Task for Finish {
+    type Output = error::Result<(select::Selection, HashMap<String, String>)>;
+    type JsValue = NativeSieved;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(guarded(|| {
+            let Passes::Second(mut sieve) = std::mem::replace(&mut *lock_as_is(&self.passes), Passes::Done)
+            else {
+                return Err(Error::Internal("there is no second pass".into()));
+            };
+            let labels = sieve.labels().into_iter();
+            let ids = labels.map(|(index, label)| (index.to_string(), label.to_string()));
+            let ids = ids.collect();
+            Ok((sieve.finish(), ids))
+        }))
+    }
+
+    fn resolve(&mut self, env: Env, found: Self::Output) -> Result<NativeSieved> {
+        let (selection, ids) = found.map_err(|error| rejection(env, &error))?;
+        Ok(NativeSieved {
+            selection: NativeSelection::of(selection, self.most_listed),
+            ids,
         })
     }
 }

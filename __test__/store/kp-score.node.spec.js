@@ -82,6 +82,40 @@ describeWithPostgres('kp-score --store', () => {
     expect(stderr).toContain("are of novelty 'lexical', not of 'full'");
   });
 
+  test.each(['lexical', 'full'])(
+    '--select chooses beside the store, and the set alone joins it, %s',
+    async (novelty) => {
+      const args = ['--store', url(), '--store-table', `chosen_${novelty}`, '--novelty', novelty];
+      const choose = async () => {
+        const { code, stdout } = await kpScore(['--select', '1', '--format', 'json', ...args], { input });
+        expect(code).toBe(0);
+        const { results, summary } = JSON.parse(stdout);
+        return { id: results[0].id, breakdowns: results.map(({ breakdown }) => breakdown), summary };
+      };
+      const first = await choose();
+      expect(first.summary).toMatchObject({
+        memory: { before: 0, after: 1 },
+        selection: { coveredBefore: 0 },
+      });
+      const second = await choose();
+      expect(second.summary.memory).toMatchObject({ before: 1, after: 2 });
+      expect(second.summary.selection.coveredBefore).toBeGreaterThan(0);
+      // Two of the three traces are of one task.
+      expect([first.id, second.id].includes('kp:trace:2')).toBe(true);
+      expect(new Set([first.id, second.id]).size).toBe(2);
+      const { rows } = await context.pool().query(`SELECT label FROM "chosen_${novelty}" ORDER BY position`);
+      expect(rows.map(({ label }) => label)).toEqual([first.id, second.id]);
+    },
+  );
+
+  test('--select leaves the store as it was if a run is incomplete', async () => {
+    const args = ['--select', '1', '--store', url(), '--store-table', 'incomplete', '--novelty', 'lexical'];
+    const { code } = await kpScore([...args, '/nonexistent.jsonl', '-'], { input });
+    expect(code).toBe(3);
+    const { rows } = await context.pool().query('SELECT label FROM incomplete');
+    expect(rows).toEqual([]);
+  });
+
   test('other tables are other memories', async () => {
     const { code, results } = await score('--store', url(), '--store-table', 'another one');
     expect(code).toBe(0);

@@ -31,7 +31,10 @@ class Host {
       case 'connect':
         return this.#connect(about);
       case 'explain':
-        return this.#connected.explain(/** @type {ReasoningTrace} */ (JSON.parse(about)));
+        return this.#connected.explain(
+          /** @type {ReasoningTrace} */ (JSON.parse(about.trace)),
+          about.remember,
+        );
       case 'size':
         return this.#connected.size();
       case 'close':

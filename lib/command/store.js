@@ -66,7 +66,8 @@ async function openStore({ url, table: named, maxElements, novelty, weights }) {
   return {
     close,
     size: () => store.size(),
-    explain: (/** @type {ReasoningTrace} */ trace) => scorer.explain(trace),
+    explain: (/** @type {ReasoningTrace} */ trace, /** @type {boolean} */ remember) =>
+      scorer.explain(trace, { remember }),
   };
 }
 

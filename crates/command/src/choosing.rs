@@ -1,14 +1,19 @@
 //! Chooses a set of the traces of a run, for `--select`.
 
-use std::{path::Path, sync::mpsc::Receiver};
+use std::{mem, sync::mpsc::Receiver};
 
 use knowledgepulse_embed::DIMENSIONS;
 use knowledgepulse_error::Error;
-use knowledgepulse_index::{persist::LoadOptions, traces::TraceMemory};
-use knowledgepulse_json::{Text, Value, object};
+use knowledgepulse_index::traces::TraceEntry;
+use knowledgepulse_json::{Text, Value, object, parse_str};
 use knowledgepulse_score::{
     engine::Comparable,
-    select::{Candidates, Chosen, Nearby, Options, Outcome, Selection, Standing, select},
+    select::{Candidates, Chosen, Nearby, Offered, Options, Outcome, Sample, Selection, Standing, select},
+};
+use knowledgepulse_trace::{
+    json::{self, Texts},
+    label::Label,
+    words::Words,
 };
 
 use crate::{
@@ -16,6 +21,7 @@ use crate::{
     labels::Labels,
     messages::Messages,
     options,
+    run_memory::RunMemory,
     start::Stop,
     values::{list, number, optional},
 };
@@ -23,12 +29,28 @@ use crate::{
 /// How many of the traces that a chosen one stands for are listed.
 const MOST_LISTED: usize = 16;
 
-/// What of a trace is compared, once that is computed.
-pub(crate) type Awaited = Receiver<knowledgepulse_error::Result<Option<Comparable>>>;
+/// How many traces are compared at a time that are read again.
+const BATCH: usize = 256;
+
+/// A trace that may be chosen.
+pub(crate) struct Candidate {
+    /// What a memory keeps it under.
+    pub label: Option<Label>,
+    /// What is compared of it, once that is computed.
+    pub compared: Receiver<Option<Comparable>>,
+}
+
+/// What a set is chosen from.
+enum From {
+    /// All traces.
+    All(Box<Candidates>),
+    /// A sample, and traces that are read again, with their outcomes.
+    Again(Sample, Vec<Outcome>),
+}
 
 /// The scored traces of a run, from which a set is chosen.
 pub(crate) struct Choosing {
-    candidates: Candidates,
+    from: From,
     ids: Vec<Option<Text>>,
     labels: Option<Labels>,
     /// How many traces have no label.
@@ -37,8 +59,8 @@ pub(crate) struct Choosing {
 }
 
 impl Choosing {
-    /// Reads the labels, and what is shared already from the file of the memory.
-    pub(crate) fn of(options: &options::Options) -> Result<Option<Self>> {
+    /// Reads the labels. `known` is what is shared already.
+    pub(crate) fn of(options: &options::Options, known: Option<&RunMemory>) -> Result<Option<Self>> {
         let Some(count) = options.select else {
             return Ok(None);
         };
@@ -46,17 +68,13 @@ impl Choosing {
         let labels = labels
             .map(|file| Labels::read(file, options.success_at))
             .transpose()?;
-        let mut candidates = Candidates::new(options.novelty, DIMENSIONS);
-        if let Some(file) = &options.memory {
-            match TraceMemory::load(Path::new(file), LoadOptions::default()) {
-                Err(Error::MemoryNotFound { .. }) => {}
-                known => known
-                    .and_then(|mut known| candidates.add_known(&mut known))
-                    .map_err(|error| failed(&error))?,
-            }
-        }
+        let beside = known.and_then(RunMemory::candidates);
+        let all = || beside.unwrap_or_else(|| Candidates::new(options.novelty, DIMENSIONS));
         Ok(Some(Self {
-            candidates,
+            from: match options.window {
+                None => From::All(Box::new(all())),
+                Some(window) => From::Again(Sample::new(window), Vec::new()),
+            },
             ids: Vec::new(),
             labels,
             without_label: 0,
@@ -64,6 +82,7 @@ impl Choosing {
                 count,
                 failures: options.failures,
                 threads: options.embedder_choice.threads.unwrap_or_default(),
+                outlook: options.report.is_some(),
             },
         }))
     }
@@ -73,7 +92,7 @@ impl Choosing {
         &mut self,
         id: Option<&Text>,
         mut outcome: Outcome,
-        compared: &Comparable,
+        candidate: Candidate,
     ) -> Result<()> {
         if let Some(labels) = &mut self.labels {
             match labels.of(id) {
@@ -84,18 +103,64 @@ impl Choosing {
                 }
             }
         }
-        let vector = compared.text.as_ref().map(|text| &text.embedding[..]);
-        let words = compared.words.as_ref();
-        let words =
-            words.ok_or_else(|| Failure::file("a trace was read without its words: please report it"))?;
+        let Ok(Some(Comparable {
+            words: Some(words),
+            text,
+            ..
+        })) = candidate.compared.recv()
+        else {
+            return Err(Failure::file("a trace could not be compared with the others"));
+        };
         self.ids.push(id.cloned());
-        self.candidates
-            .add(words, vector, outcome)
-            .map_err(|error| failed(&error))
+        let candidates = match &mut self.from {
+            From::All(candidates) => candidates,
+            From::Again(sample, outcomes) => {
+                outcomes.push(outcome);
+                sample.offer(|| offered(words.words().clone(), outcome));
+                return Ok(());
+            }
+        };
+        let text = text.as_ref();
+        let entry = TraceEntry {
+            words: words.words(),
+            vector: text.map(|text| &text.embedding[..]),
+            label: candidate.label.as_ref(),
+            model: text.and_then(|text| text.origin.model.as_ref()),
+        };
+        candidates.add(entry, outcome).map_err(|error| failed(&error))
     }
 
-    /// Chooses, unless the run is interrupted, and tells how.
-    pub(crate) fn choose(&mut self, messages: &Messages, stop: &Stop) -> Result<Selection> {
+    /// Says how similar the trace that was added last is to what is shared in a store.
+    pub(crate) fn set_covered(&mut self, similarity: f64) {
+        if let From::All(candidates) = &mut self.from {
+            candidates.set_covered(similarity);
+        }
+    }
+
+    /// Adds a trace, by its position among those that were added, to a memory. It was scored with this novelty.
+    pub(crate) fn share(&mut self, position: usize, novelty: f64, memory: &RunMemory) -> Result<()> {
+        let From::All(candidates) = &mut self.from else {
+            return Ok(());
+        };
+        let Some(stored) = candidates.get(position) else {
+            return Ok(());
+        };
+        let label = stored.label.map(|label| label.with_novelty(novelty));
+        memory.add(TraceEntry {
+            words: &stored.words,
+            vector: stored.vector.as_deref(),
+            label: label.as_ref(),
+            model: candidates.model(),
+        })
+    }
+
+    /// Chooses, unless the run is interrupted, and tells how. `again` hands the traces on once more, as they were recorded, in JSON.
+    pub(crate) fn choose(
+        &mut self,
+        messages: &Messages,
+        stop: &Stop,
+        again: impl FnOnce(&mut dyn FnMut(&str) -> Result<()>) -> Result<()>,
+    ) -> Result<Selection> {
         if let Some(labels) = &self.labels {
             let (unused, without) = (labels.unused(), self.without_label);
             if unused > 0 || without > 0 {
@@ -106,10 +171,40 @@ impl Choosing {
         }
         let interrupted_before = stop.is_interrupted();
         let go_on = |_| interrupted_before || !stop.is_interrupted();
-        let selection = select(&mut self.candidates, &self.options, &go_on).map_err(|error| match error {
+        let failed = |error| match error {
             Error::Aborted => Failure::interrupted("interrupted: nothing was chosen"),
             error => failed(&error),
-        })?;
+        };
+        let selection = match &mut self.from {
+            From::All(candidates) => select(candidates, &self.options, &go_on).map_err(failed)?,
+            From::Again(sample, outcomes) => {
+                let Options { count, threads, .. } = self.options;
+                let sample = mem::replace(sample, Sample::new(0));
+                let mut sieve = sample.into_sieve(count, threads, &go_on).map_err(failed)?;
+                let mut batch = Vec::with_capacity(BATCH);
+                let mut outcomes = outcomes.iter();
+                let mut take = |trace: &str| {
+                    let read = || json::read(&parse_str(trace).ok()?, Texts::Whole).ok();
+                    let (Some(trace), Some(&outcome)) = (read(), outcomes.next()) else {
+                        return Err(Failure::file(
+                            "a trace that waited to be chosen came back damaged: please report it",
+                        ));
+                    };
+                    batch.push(offered(Words::of(&trace), outcome));
+                    if batch.len() == BATCH {
+                        sieve.offer(&batch).map_err(failed)?;
+                        batch.clear();
+                        if !go_on(0) {
+                            return Err(failed(Error::Aborted));
+                        }
+                    }
+                    Ok(())
+                };
+                again(&mut take)?;
+                sieve.offer(&batch).map_err(failed)?;
+                sieve.finish()
+            }
+        };
         messages.note(selection.explanation());
         Ok(selection)
     }
@@ -155,6 +250,15 @@ impl Choosing {
             ("id", optional(self.ids[near.index].clone())),
             ("similarity", near.similarity.into()),
         ])
+    }
+}
+
+/// A trace as a sample takes it; its id is known by its position.
+fn offered(words: Words, outcome: Outcome) -> Offered {
+    Offered {
+        words,
+        outcome,
+        label: None,
     }
 }
 

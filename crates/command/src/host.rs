@@ -61,7 +61,7 @@ pub trait Store {
     /// Returns how many traces the store holds; `None` if it does not tell.
     fn size(&self) -> Option<u64>;
 
-    /// Begins to score a trace of JSON against the store, and to remember it there, in the order of the calls. Returns what waits for
-    /// the outcome.
-    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome + Send>;
+    /// Begins to score a trace of JSON against the store, in the order of the calls, and adds it there if `remember` is set. Returns the
+    /// function that waits for the outcome.
+    fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome + Send>;
 }

@@ -133,6 +133,8 @@ pub struct Options {
     pub top: Option<Count>,
     /// How many traces are chosen, as a set that covers the others.
     pub select: Option<Count>,
+    /// How many traces are held in memory to choose by; `None` for all.
+    pub window: Option<usize>,
     /// How many of those are failures of tasks that nobody solved.
     pub failures: Option<Count>,
     /// The file of outcomes by which traces are chosen.
@@ -235,6 +237,7 @@ const WITH_VALUE: &[&str] = &[
     "threshold",
     "top",
     "weights",
+    "window",
 ];
 const FLAGS: &[&str] = &[
     "clean-strict",
@@ -482,6 +485,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
             .get("select")
             .map(|text| top_of("select", text))
             .transpose()?,
+        window: values.count("window", is_count, "a whole number of at least 1")?,
         failures: values.get("quota").map(quota_of).transpose()?,
         labels: values.owned("labels"),
         success_at: values
@@ -581,7 +585,7 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
 /// Refuses what does not fit `--select`, or is of use with it alone.
 fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     if options.select.is_none() {
-        let name = ["quota", "labels", "success-at"]
+        let name = ["quota", "labels", "success-at", "window"]
             .into_iter()
             .find(|name| values.has(name));
         return name.map_or(Ok(()), |name| Err(format!("--{name} needs --select")));
@@ -595,14 +599,18 @@ fn refuse_choosing(values: &Values, options: &Options) -> std::result::Result<()
                 .into(),
         );
     }
+    let unfit = ["quota", "memory", "store"]
+        .into_iter()
+        .find(|name| values.has(name));
+    match (options.window, unfit) {
+        (Some(_), Some(name)) => return Err(format!("--window and --{name} exclude each other")),
+        (Some(_), None) if options.novelty == Method::Full => {
+            return Err("--window compares words alone: --novelty lexical".into());
+        }
+        _ => {}
+    }
     match options.novelty {
         Method::Prefix => Err("--select compares words: --novelty lexical or --novelty full".into()),
-        _ if options.store.is_some() => {
-            Err("--select and --store exclude each other: a store gets every trace, also those that are not chosen".into())
-        }
-        Method::Full if options.memory.is_some() => {
-            Err("--select with --memory compares words alone: --novelty lexical".into())
-        }
         _ => Ok(()),
     }
 }

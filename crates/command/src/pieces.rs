@@ -1,6 +1,9 @@
 //! What becomes of the records of a run: a few at a time, begun in order and finished in order.
 
-use std::{collections::VecDeque, sync::mpsc::channel};
+use std::{
+    collections::VecDeque,
+    sync::mpsc::{Sender, channel},
+};
 
 use knowledgepulse_clean::{Redactions, clean_trace};
 use knowledgepulse_embed::sufficiency::Sufficiency;
@@ -16,7 +19,7 @@ use knowledgepulse_index::{
 use knowledgepulse_json::{Text, Value};
 use knowledgepulse_score::{
     Scorer, Summary,
-    engine::{Engine, Request},
+    engine::{Comparable, ComparedScore, Engine, Request},
     select,
 };
 use knowledgepulse_trace::{
@@ -27,7 +30,7 @@ use knowledgepulse_trace::{
 use rayon::prelude::*;
 
 use crate::{
-    choosing::Awaited,
+    choosing::Candidate,
     host::{NotScored, Outcome, Store},
     known::{KnownNovelties, Lookup},
     options::{Cleaning, KnownTraces},
@@ -76,8 +79,10 @@ pub(crate) struct Scoring {
     pub text: String,
     /// What was replaced in it.
     pub redactions: Redactions,
-    /// What is compared of it, if a set is chosen.
-    pub compared: Option<Awaited>,
+    /// What may be chosen, if a set is.
+    pub candidate: Option<Candidate>,
+    /// The trace as it was recorded, in JSON, if it is read again to choose, or a store gets it when it is chosen.
+    pub recorded: Option<String>,
 }
 
 /// What is shown of a trace beside its score.
@@ -150,7 +155,7 @@ struct Preparation<'p> {
     known: Option<&'p KnownNovelties>,
     skips_known: bool,
     clean: Option<Cleaning>,
-    /// Whether a store takes traces as they were recorded.
+    /// Whether traces are needed as they were recorded: a store compares them, or they are read again.
     is_recorded: bool,
     is_written: bool,
 }
@@ -268,6 +273,8 @@ pub(crate) struct Pipeline<'h> {
     pub explains: bool,
     /// Whether a set of the traces is chosen.
     pub is_choosing: bool,
+    /// Whether traces are read again to choose.
+    pub reads_again: bool,
     pieces: VecDeque<Piece>,
     bytes: u64,
 }
@@ -284,6 +291,7 @@ impl<'h> Pipeline<'h> {
             is_written: false,
             explains: false,
             is_choosing: false,
+            reads_again: false,
             pieces: VecDeque::new(),
             bytes: 0,
         }
@@ -331,7 +339,7 @@ impl<'h> Pipeline<'h> {
             known: known.as_ref(),
             skips_known: *known_traces == KnownTraces::Skip,
             clean: *clean,
-            is_recorded: self.store.is_some(),
+            is_recorded: self.store.is_some() || self.reads_again,
             is_written: *is_written,
         };
         items
@@ -387,10 +395,18 @@ impl<'h> Pipeline<'h> {
         if let (Some(known), Some(fingerprint)) = (&mut self.known, fingerprint) {
             known.begin(fingerprint);
         }
-        let compared = self.is_choosing.then(|| self.compare(summary.clone()));
+        let label = summary.label.clone();
+        let (sender, compared) = channel();
+        let kept = self.is_choosing.then_some(sender);
+        let to_share = recorded.as_ref().filter(|_| self.is_choosing).cloned();
         let outcome = match (&self.store, recorded) {
-            (Some(store), Some(recorded)) if earlier.is_none() => Pending::Waiting(store.explain(recorded)),
-            _ => self.score(summary, earlier),
+            (Some(store), Some(recorded)) if earlier.is_none() => {
+                if let Some(kept) = kept {
+                    self.compare(summary, kept);
+                }
+                Pending::Waiting(store.explain(recorded, !self.is_choosing))
+            }
+            _ => self.score(summary, earlier, kept),
         };
         let scoring = Scoring {
             outcome,
@@ -399,7 +415,8 @@ impl<'h> Pipeline<'h> {
             about,
             text,
             redactions,
-            compared,
+            candidate: self.is_choosing.then_some(Candidate { label, compared }),
+            recorded: to_share,
         };
         self.push(size, place, Work::Scoring(Box::new(scoring)))
     }
@@ -411,8 +428,8 @@ impl<'h> Pipeline<'h> {
         None
     }
 
-    /// Has the engine prepare what is compared of a trace.
-    fn compare(&self, summary: Summary) -> Awaited {
+    /// Has the engine prepare the parts of a trace that are compared, for `kept`.
+    fn compare(&self, summary: Summary, kept: Sender<Option<Comparable>>) {
         let request = Request {
             summary,
             memory: self.scorer.memory.clone(),
@@ -421,14 +438,24 @@ impl<'h> Pipeline<'h> {
             explained: false,
             call: None,
         };
-        let (sender, receiver) = channel();
-        // The receiver is gone only if the run has failed.
-        let reply = Box::new(move |compared| drop(sender.send(compared)));
-        self.engine.embed_trace(request, reply);
-        receiver
+        let reply = move |compared: knowledgepulse_error::Result<_>| {
+            // The receiver is gone only if the run has failed.
+            drop(kept.send(compared.ok().flatten()));
+        };
+        self.engine.embed_trace(request, Box::new(reply));
     }
 
-    fn score(&self, summary: Summary, novelty: Option<f64>) -> Pending {
+    /// Has the engine score a trace. What is compared of it goes to `kept`.
+    fn score(
+        &self,
+        summary: Summary,
+        novelty: Option<f64>,
+        kept: Option<Sender<Option<Comparable>>>,
+    ) -> Pending {
+        if let (Some(_), Some(kept)) = (novelty, &kept) {
+            // Its score needs no comparison.
+            self.compare(summary.clone(), kept.clone());
+        }
         let request = Request {
             summary,
             memory: self.scorer.memory.clone().filter(|_| novelty.is_none()),
@@ -445,10 +472,17 @@ impl<'h> Pipeline<'h> {
         }
         let (sender, receiver) = channel();
         // The receiver is gone only if the run has failed.
-        self.engine.score(
-            request,
-            Box::new(move |scored| drop(sender.send(outcome(scored)))),
-        );
+        let reply = move |scored: knowledgepulse_error::Result<ComparedScore>| {
+            let (scored, compared) = match scored {
+                Ok((breakdown, compared)) => (Ok(breakdown), compared),
+                Err(error) => (Err(error), None),
+            };
+            if let Some(kept) = kept {
+                drop(kept.send(compared));
+            }
+            drop(sender.send(outcome(scored)));
+        };
+        self.engine.score_and_keep(request, Box::new(reply));
         Pending::Waiting(Box::new(move || receiver.recv().unwrap_or_else(|_| lost())))
     }
 }
@@ -480,7 +514,8 @@ impl Scoring {
             about: self.about,
             text: self.text,
             redactions: self.redactions,
-            compared: self.compared,
+            candidate: self.candidate,
+            recorded: self.recorded,
         }
     }
 }
@@ -491,7 +526,8 @@ pub(crate) struct Finished {
     pub about: About,
     pub text: String,
     pub redactions: Redactions,
-    pub compared: Option<Awaited>,
+    pub candidate: Option<Candidate>,
+    pub recorded: Option<String>,
 }
 
 /// Whether nobody knew how the run ended when the trace was converted.

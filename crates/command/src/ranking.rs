@@ -74,16 +74,15 @@ impl Ranking {
     pub(crate) fn finish_with(self, order: Vec<usize>) -> Result<Best> {
         let Self { file, entries, .. } = self;
         let file = file.into_inner().map_err(|error| cannot_keep(error.error()))?;
-        let mut is_best = vec![false; entries.len()];
-        order.iter().for_each(|&at| is_best[at] = true);
-        let threshold = order.last().map_or(0.0, |&at| entries[at].score);
-        Ok(Best {
+        let mut best = Best {
+            is_best: Vec::new(),
             entries,
-            is_best,
-            order,
-            threshold,
+            order: Vec::new(),
+            threshold: 0.0,
             file,
-        })
+        };
+        best.set(order);
+        Ok(best)
     }
 }
 
@@ -106,6 +105,14 @@ fn by_rank(entries: &[Entry]) -> Vec<usize> {
 }
 
 impl Best {
+    /// Takes the records at these positions for the best instead, in this order.
+    pub(crate) fn set(&mut self, order: Vec<usize>) {
+        self.is_best = vec![false; self.entries.len()];
+        order.iter().for_each(|&at| self.is_best[at] = true);
+        self.threshold = order.last().map_or(0.0, |&at| self.entries[at].score);
+        self.order = order;
+    }
+
     /// Hands on all records in the order in which they were added, and whether each is among the best.
     pub(crate) fn each(&mut self, mut take: impl FnMut(&[u8], bool) -> Result<()>) -> Result<()> {
         self.file.rewind().map_err(|error| cannot_keep(&error))?;

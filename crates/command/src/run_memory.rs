@@ -15,8 +15,8 @@ use knowledgepulse_index::{
     traces::{SharedTraces, TraceEntry, TraceMemory},
     vectors::{Options, Origin, SharedCache, VectorCache},
 };
-use knowledgepulse_score::engine::Status;
-use knowledgepulse_trace::{Trace, label::Fingerprint, words::Words};
+use knowledgepulse_score::{engine::Status, select::Candidates};
+use knowledgepulse_trace::label::Fingerprint;
 
 use crate::error::{Failure, Result};
 
@@ -129,17 +129,27 @@ impl RunMemory {
         }
     }
 
-    /// Remembers a trace of words that was scored with this novelty.
-    pub(crate) fn add(&self, trace: &Trace, novelty: f64) -> Result<()> {
+    /// Returns a copy of a memory of traces; `None` of vectors.
+    pub(crate) fn copy(&self) -> Option<Self> {
+        let Self::Traces(memory, method) = self else {
+            return None;
+        };
+        let copy = lock(memory).clone();
+        Some(Self::Traces(Arc::new(Mutex::new(copy)), *method))
+    }
+
+    /// Returns a set to choose beside a memory of traces; `None` of vectors.
+    pub(crate) fn candidates(&self) -> Option<Candidates> {
+        match self {
+            Self::Vectors(_) => None,
+            Self::Traces(memory, _) => Some(Candidates::beside(&mut lock(memory))),
+        }
+    }
+
+    /// Remembers a trace, in a memory of traces.
+    pub(crate) fn add(&self, entry: TraceEntry) -> Result<()> {
         let Self::Traces(memory, _) = self else {
             return Ok(());
-        };
-        let label = trace.label.as_ref().map(|label| label.with_novelty(novelty));
-        let entry = TraceEntry {
-            words: &Words::of(trace),
-            vector: None,
-            label: label.as_ref(),
-            model: None,
         };
         let added = lock(memory).add(entry, Instant::now());
         added.map_err(|error| Failure::file(error.to_string()))

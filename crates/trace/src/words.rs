@@ -191,12 +191,6 @@ impl SpelledWords {
         &self.words
     }
 
-    /// Returns the words without their spellings.
-    #[must_use]
-    pub fn into_words(self) -> Words {
-        self.words
-    }
-
     /// Returns the spelling of the word with this hash; `None` if the trace lacks the word or has no spellings.
     #[must_use]
     pub fn spelling(&self, hash: u64) -> Option<&str> {

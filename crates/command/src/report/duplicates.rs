@@ -29,7 +29,7 @@ const LISTED_MEMBERS: usize = 8;
 const POSITIONS: usize = 256;
 
 /// What is listed of a trace of this run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Listed {
     /// How many traces were added before it.
     pub(super) position: u64,

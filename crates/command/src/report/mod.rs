@@ -2,17 +2,19 @@
 //! may be hostile: it is cut to a length here and escaped by the page.
 
 mod bounded;
+mod chosen;
 mod described;
 mod duplicates;
 mod excerpt;
 
 use knowledgepulse_index::method::Method;
 use knowledgepulse_json::{Object, Text, Value, object};
-use knowledgepulse_score::{Breakdown, dimensions::Dimensions, weights::Weights};
+use knowledgepulse_score::{Breakdown, dimensions::Dimensions, select::Selection, weights::Weights};
 
 pub use self::described::described;
 use self::{
     bounded::{Named, Sequence, Top},
+    chosen::ChosenSet,
     duplicates::{Listed, NearDuplicates},
     excerpt::{NAME_LENGTH, excerpt_of, name_of},
 };
@@ -94,6 +96,7 @@ pub struct Report {
     starts: Vec<Value>,
     last_source: Option<String>,
     duplicates: NearDuplicates,
+    chosen: Option<ChosenSet>,
     /// The positions of the best traces, and all that is known of them.
     best: Top<(u64, Value)>,
     worst: Top<(u64, Value)>,
@@ -129,6 +132,7 @@ impl Report {
             starts: Vec::new(),
             last_source: None,
             duplicates: NearDuplicates::new(),
+            chosen: None,
             best: Top::new(LISTED_TRACES),
             worst: Top::new(LISTED_TRACES),
             errors: Vec::new(),
@@ -139,6 +143,11 @@ impl Report {
     /// Sets the threshold, where it is known only when all traces are scored. Must come before the first [`Report::add`].
     pub fn set_threshold(&mut self, threshold: f64) {
         self.options.threshold = threshold;
+    }
+
+    /// Sets the set that was chosen of the traces. Must come before the first [`Report::add`].
+    pub fn set_selection(&mut self, selection: &Selection) {
+        self.chosen = ChosenSet::of(selection);
     }
 
     /// Adds a trace, in the order of scoring.
@@ -165,6 +174,9 @@ impl Report {
         self.bases.count(&basis.replacen("store", "memory", 1));
 
         let listed = listed(scored, position);
+        if let Some(chosen) = &mut self.chosen {
+            chosen.add(&listed);
+        }
         let full = || (position, full_value(scored, &listed));
         self.best.offer(breakdown.score, full);
         self.worst.offer(-breakdown.score, full);
@@ -291,6 +303,10 @@ impl Report {
             ),
             ("starts", self.starts.clone().into()),
             ("duplicates", self.duplicates.summary()),
+            (
+                "selection",
+                optional(self.chosen.as_ref().map(ChosenSet::summary)),
+            ),
             ("best", list(best.iter().map(|(_, trace)| trace.clone()))),
             ("worst", list(worst.map(|(_, trace)| trace.clone()))),
             (

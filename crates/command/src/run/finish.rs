@@ -4,9 +4,7 @@ use std::io::Read;
 use std::mem;
 
 use knowledgepulse_formats::date;
-use knowledgepulse_json::{Value, parse, parse_str};
-use knowledgepulse_score::engine::Status;
-use knowledgepulse_trace::json::{self, Texts};
+use knowledgepulse_json::{Value, parse};
 
 use super::{Output, Run};
 use crate::{
@@ -14,11 +12,11 @@ use crate::{
     domains::{built_in, closest_to},
     error::{Exit, Failure, Result},
     file_identity::metadata_of,
+    host::NotScored,
     options::{KnownTraces, name_of},
     pieces::Pipeline,
     ranking::Ranking,
     report,
-    run_memory::RunMemory,
     scored::{Judged, Scored},
     summary::Coverage,
     summary::{About, Figures, Written, render_summary},
@@ -47,14 +45,14 @@ impl Run<'_> {
         // Their rows come below, in the order of their ranks.
         let rows = self.rows.take();
         best.each(|record, kept| {
-            let (judged, text) = read_record(record, kept)?;
+            let (judged, text, _) = read_record(record, kept)?;
             self.record(&judged)?;
             self.write_trace(&judged, &text)
         })?;
         let Some(mut rows) = rows else { return Ok(()) };
         self.messages.stop_progress();
         best.best(|record| {
-            let (judged, _) = read_record(record, true)?;
+            let (judged, ..) = read_record(record, true)?;
             let row = rows.row(&judged);
             self.print(row.as_bytes())
         })?;
@@ -64,20 +62,30 @@ impl Run<'_> {
 
     /// Chooses a set of what waited, and writes it in the order of its ranks.
     fn record_chosen(&mut self, ranking: Ranking, mut choosing: Choosing) -> Result<()> {
-        let selection = choosing.choose(&self.messages, &self.stop)?;
+        let mut chosen = ranking.finish_with(Vec::new())?;
+        let selection = choosing.choose(&self.messages, &self.stop, |take| {
+            chosen.each(|record, kept| {
+                let (_, _, recorded) = read_record(record, kept)?;
+                take(&recorded.unwrap_or_default())
+            })
+        })?;
         let mut described = choosing.describe(&selection);
+        if let Some(report) = &mut self.report {
+            report.set_selection(&selection);
+        }
         self.coverage = Some(Coverage::of(&selection));
         let order: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
-        let mut chosen = ranking.finish_with(order.clone())?;
-        let memory = self.memory_of_chosen()?;
+        chosen.set(order.clone());
         // Their rows come below.
         let rows = self.rows.take();
         let mut position = 0;
         chosen.each(|record, kept| {
-            let (mut judged, text) = read_record(record, kept)?;
+            let (mut judged, text, _) = read_record(record, kept)?;
             self.record(&judged)?;
             if !kept {
-                judged.selection = Some(mem::take(&mut described[position]));
+                let selection = mem::take(&mut described[position]);
+                // Of what is not in a sample nothing is known.
+                judged.selection = (!selection.is_null()).then_some(selection);
                 self.write_trace(&judged, &text)?;
             }
             position += 1;
@@ -87,37 +95,23 @@ impl Run<'_> {
         self.messages.stop_progress();
         let mut order = order.into_iter();
         chosen.best(|record| {
-            let (mut judged, text) = read_record(record, true)?;
-            judged.selection = order.next().map(|position| mem::take(&mut described[position]));
+            let (mut judged, text, recorded) = read_record(record, true)?;
+            self.to_share
+                .extend(recorded.filter(|_| self.options.store.is_some()));
+            if let Some(position) = order.next() {
+                judged.selection = Some(mem::take(&mut described[position]));
+                if let (Some(memory), Some(_)) = (&self.memory, &self.options.memory) {
+                    choosing.share(position, judged.scored.breakdown.dimensions.novelty, memory)?;
+                }
+            }
             if let Some(rows) = &mut self.rows {
                 let row = rows.row(&judged);
                 self.print(row.as_bytes())?;
             }
-            if let Some(memory) = &memory {
-                let trace = parse_str(&text)
-                    .ok()
-                    .and_then(|value| json::read(&value, Texts::Whole).ok());
-                if let Some(trace) = trace {
-                    memory.add(&trace, judged.scored.breakdown.dimensions.novelty)?;
-                }
-            }
             self.write_trace(&judged, &text)
         })?;
-        if memory.is_some() {
-            self.memory = memory;
-            self.added = selection.chosen.len() as u64;
-        }
+        self.added = selection.chosen.len() as u64;
         Ok(())
-    }
-
-    /// The memory as it was before the run, which the chosen traces alone join; `None` where no file keeps it.
-    fn memory_of_chosen(&self) -> Result<Option<RunMemory>> {
-        let Some(file) = &self.options.memory else {
-            return Ok(None);
-        };
-        let (novelty, most) = (self.options.novelty, self.options.memory_size);
-        let held = RunMemory::load(file, novelty, most, &Status::default())?;
-        Ok(Some(held.unwrap_or_else(|| RunMemory::new(novelty, most))))
     }
 
     pub(super) fn finish(&mut self, pipeline: &Pipeline) -> Result<Exit> {
@@ -127,7 +121,7 @@ impl Run<'_> {
         let problem = self.why_not_write(if keep_going { None } else { lack.as_deref() });
         let is_in_place = lack.is_none() || keep_going;
         let written = match problem {
-            None => self.write(is_in_place)?,
+            None => self.write(is_in_place, pipeline)?,
             Some(_) => Vec::new(),
         };
         self.measure_memory(pipeline);
@@ -189,7 +183,7 @@ impl Run<'_> {
     /// Why the run has not seen all of its input; `None` if it has.
     fn why_incomplete(&self) -> Option<String> {
         if let Some(failure) = &self.store_failure {
-            return Some(format!("{failure}: the rest was not scored"));
+            return Some(failure.clone());
         }
         if self.stop.is_interrupted() {
             return Some("interrupted: the rest was not read".into());
@@ -243,7 +237,7 @@ impl Run<'_> {
 
     /// Replaces the outputs, then the memory. Of an incomplete run, writes the outputs beside their places, and no memory. Returns the
     /// files that were written.
-    fn write(&mut self, is_in_place: bool) -> Result<Vec<Written>> {
+    fn write(&mut self, is_in_place: bool, pipeline: &Pipeline) -> Result<Vec<Written>> {
         let scored = self.summary.scored();
         let mut written = Vec::new();
         if scored > 0 {
@@ -279,7 +273,28 @@ impl Run<'_> {
                 about.after = Some(after);
             }
         }
+        if is_in_place {
+            self.share(pipeline)?;
+        }
         Ok(written)
+    }
+
+    /// Adds the chosen traces to the store.
+    fn share(&mut self, pipeline: &Pipeline) -> Result<()> {
+        let Some(store) = &pipeline.store else {
+            return Ok(());
+        };
+        let to_share = mem::take(&mut self.to_share);
+        let all = to_share.len();
+        for (shared, trace) in to_share.into_iter().enumerate() {
+            store.explain(trace, true)().map_err(|error| {
+                let (NotScored::Trace(reason) | NotScored::Store(reason)) = error;
+                Failure::file(format!(
+                    "{reason}: {shared} of {all} chosen traces joined the store"
+                ))
+            })?;
+        }
+        Ok(())
     }
 
     fn write_report(&mut self) -> Result<()> {
@@ -444,10 +459,10 @@ fn as_before(files: &[&str]) -> String {
 }
 
 /// Reads back what waited for the best to be known.
-fn read_record(record: &[u8], kept: bool) -> Result<(Judged, String)> {
+fn read_record(record: &[u8], kept: bool) -> Result<(Judged, String, Option<String>)> {
     let read = || {
         let record = parse(record).ok()?;
-        let [scored, text] = record.as_array()? else {
+        let [scored, text, recorded] = record.as_array()? else {
             return None;
         };
         let judged = Judged {
@@ -455,7 +470,11 @@ fn read_record(record: &[u8], kept: bool) -> Result<(Judged, String)> {
             kept,
             selection: None,
         };
-        Some((judged, text.as_str()?.to_owned()))
+        Some((
+            judged,
+            text.as_str()?.to_owned(),
+            recorded.as_str().map(str::to_owned),
+        ))
     };
     read().ok_or_else(|| Failure::file("a trace that waited for the best to be known came back damaged"))
 }

@@ -49,6 +49,8 @@ pub(crate) struct Run<'h> {
     ranking: Option<Ranking>,
     /// Chooses a set of them.
     choosing: Option<Choosing>,
+    /// The chosen traces, in JSON, which join a store.
+    to_share: Vec<String>,
     /// What the chosen set covers.
     coverage: Option<Coverage>,
     /// What is known of `--out`, if it is an input too, before that is read.

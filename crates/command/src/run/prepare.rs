@@ -71,6 +71,7 @@ impl<'h> Run<'h> {
             report: None,
             ranking: None,
             choosing: None,
+            to_share: Vec::new(),
             coverage: None,
             _lock: None,
         };
@@ -90,20 +91,22 @@ impl<'h> Run<'h> {
         // They are words of the trace as it was recorded, which may be personal data.
         pipeline.explains =
             run.options.clean.is_none() && (run.options.explain || run.options.report.is_some());
-        run.choosing = Choosing::of(&run.options)?;
+        let known = run.memory.as_ref().filter(|_| run.options.memory.is_some());
+        run.choosing = Choosing::of(&run.options, known)?;
         pipeline.is_choosing = run.choosing.is_some();
-        // A memory takes the chosen traces from their texts.
-        pipeline.is_written = run.options.out.is_some()
-            || run.options.dropped.is_some()
-            || run.options.memory.is_some() && pipeline.is_choosing;
+        pipeline.reads_again = run.options.window.is_some();
+        pipeline.is_written = run.options.out.is_some() || run.options.dropped.is_some();
         run.open_outputs()?;
         Ok((run, pipeline))
     }
 
     fn scorer(&self, profiles: Profiles) -> Scorer {
         let memory = self.memory.as_ref().filter(|_| self.options.embedder);
+        // The chosen traces alone join a memory that outlives the run.
+        let is_kept = self.options.select.is_some() && self.options.memory.is_some();
+        let copy = memory.filter(|_| is_kept).and_then(RunMemory::copy);
         Scorer {
-            memory: memory.map(RunMemory::share),
+            memory: copy.as_ref().or(memory).map(RunMemory::share),
             profiles,
         }
     }
@@ -200,7 +203,8 @@ impl<'h> Run<'h> {
             });
             self.memory = held;
         }
-        if self.memory.is_none() && self.options.store.is_none() {
+        // Beside a store, it says what of traces is compared to choose.
+        if self.memory.is_none() && (self.options.store.is_none() || self.options.select.is_some()) {
             self.memory = Some(RunMemory::new(novelty, most));
         }
         Ok(())

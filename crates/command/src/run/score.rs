@@ -23,6 +23,7 @@ use crate::{
     reading::{Event, Reading},
     scored::{Judged, Place},
     splice::set_metadata,
+    values::optional,
 };
 
 /// How many bad lines are named, unless all are asked for.
@@ -194,7 +195,8 @@ impl Run<'_> {
             about,
             text,
             redactions,
-            compared,
+            candidate,
+            recorded,
         } = scoring.finish();
         if let Some(warning) = pipeline.engine.take_warning() {
             let reason = warning.reason;
@@ -210,7 +212,8 @@ impl Run<'_> {
             }
             Err(NotScored::Store(reason)) => {
                 // Without its store there is no going on; what was scored is still written.
-                self.store_failure.get_or_insert(reason);
+                let failure = format!("{reason}: the rest was not scored");
+                self.store_failure.get_or_insert(failure);
                 self.stop.end_reading();
                 return Ok(());
             }
@@ -226,15 +229,15 @@ impl Run<'_> {
         }
         let outcome = about.outcome;
         let scored = about.scored(place, breakdown);
-        if let (Some(choosing), Some(compared)) = (&mut self.choosing, compared) {
-            let compared = compared.recv().ok().and_then(|compared| compared.ok().flatten());
-            let compared =
-                compared.ok_or_else(|| Failure::file("a trace could not be compared with the others"))?;
-            choosing.add(scored.id.as_ref(), outcome, &compared)?;
+        if let (Some(choosing), Some(candidate)) = (&mut self.choosing, candidate) {
+            choosing.add(scored.id.as_ref(), outcome, candidate)?;
+            if let (Some(_), Some(nearest)) = (&pipeline.store, &scored.breakdown.novelty.nearest) {
+                choosing.set_covered(nearest.similarity);
+            }
         }
         match &mut self.ranking {
             Some(ranking) => {
-                let record = Value::from(vec![scored.to_value(), text.into()]);
+                let record = Value::from(vec![scored.to_value(), text.into(), optional(recorded)]);
                 ranking.add(scored.breakdown.score, record.to_json().as_bytes())
             }
             None => {

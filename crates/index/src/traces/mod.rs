@@ -132,8 +132,9 @@ pub(crate) struct Document {
 /// A trace takes 12 to 13 bytes for each of its words (at most [`MOST_WORDS`](knowledgepulse_trace::words::MOST_WORDS)), 70 for each word
 /// of its own, about 150 more without its label, and 2,000 for an embedding of 384 dimensions.
 ///
-/// Methods that depend on the time take it as `now`. If it goes backwards, a trace counts as no older than the one before it.
-#[derive(Debug)]
+/// Methods that depend on the time take it as `now`. If it goes backwards, a trace counts as no older than the one before it. A clone
+/// shares the words of the traces.
+#[derive(Debug, Clone)]
 pub struct TraceMemory {
     method: Method,
     options: Options,
@@ -182,6 +183,14 @@ impl TraceMemory {
             transaction: None,
             transactions: 0,
         }
+    }
+
+    /// Returns this memory without bounds: it evicts nothing.
+    #[must_use]
+    pub fn unbounded(mut self) -> Self {
+        self.options.max_elements = usize::MAX;
+        self.options.time_to_live = None;
+        self
     }
 
     /// Returns the novelty method.

@@ -28,7 +28,7 @@ const ROUNDS: usize = 8;
 const SHORTEST: f64 = 0.01;
 
 /// The remembered embeddings by their hashes and sequence numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Sample {
     keys: BTreeSet<(u64, u64)>,
     /// The largest key of the projection's sample; `None` if the projection is outdated.

@@ -117,7 +117,7 @@ impl Query {
 }
 
 /// The buffers of a search, reused by later calls.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Scratch {
     sums: Vec<PostingSums>,
     /// Upper bounds of L and C for each trace.

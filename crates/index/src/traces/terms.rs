@@ -24,7 +24,7 @@ pub(crate) struct Posting {
 }
 
 /// A word that is remembered.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Term {
     pub(crate) hash: u64,
     /// Document frequency: the number of remembered traces that contain it.
@@ -70,7 +70,7 @@ impl Term {
 }
 
 /// Every word that is remembered.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     terms: Vec<Term>,
     /// The places of words that were forgotten.

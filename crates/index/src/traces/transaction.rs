@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The undo log of a transaction.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Transaction {
     number: u64,
     /// The sequence numbers of the traces at its beginning.
@@ -34,7 +34,7 @@ pub(super) struct Transaction {
 }
 
 /// A change, with the sequence number of its trace.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Change {
     Added(u64),
     Forgotten(u64, Arc<Document>),

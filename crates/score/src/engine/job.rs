@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Instant};
 
 use knowledgepulse_encoder::Tokens;
 
-use super::{Comparable, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status, load::Loaded};
+use super::{
+    Comparable, ComparedScore, EmbedResult, EmbeddedText, Failure, Reply, Request, Shared, Status,
+    load::Loaded,
+};
 
 use knowledgepulse_embed::{Embedded, Embedder, Lane};
 use knowledgepulse_error::{Call, Error, Result, guarded};
@@ -19,7 +22,7 @@ use knowledgepulse_trace::{
     words::{SpelledWords, Words},
 };
 
-use crate::{Breakdown, Source};
+use crate::Source;
 
 /// A call: its text to embed, its trace to read, and the step after both.
 pub(super) struct Job {
@@ -198,8 +201,8 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
     jobs.into_iter().map(settle).collect()
 }
 
-/// Scores a trace.
-pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Job {
+/// Scores a trace, and hands over what was compared of it.
+pub(super) fn score(mut request: Request, reply: Reply<Result<ComparedScore>>) -> Job {
     Job {
         order: Order::of(&mut request),
         unread: Unread::of(&request),
@@ -215,7 +218,7 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
         order: Order::of(&mut request),
         unread: Unread::of(&request),
         settle: Box::new(move |shared, embedded, words| {
-            let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?.into_words())));
+            let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?)));
             reply(match comparable {
                 Err(error) if !matches!(error, Error::Aborted) => {
                     shared.warn(Failure::from(&error));
@@ -228,7 +231,7 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
 }
 
 /// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
-fn comparable(request: &Request, text: Option<EmbeddedText>, words: Words) -> Option<Comparable> {
+fn comparable(request: &Request, text: Option<EmbeddedText>, words: SpelledWords) -> Option<Comparable> {
     let (words, reading) = match (&request.summary.source, &text) {
         (Some(Source::Lexical(_)), _) => (Some(words), lexical_reading(request)),
         (Some(Source::Full(_)), Some(text)) => (Some(words), text.reading),
@@ -290,42 +293,40 @@ fn score_embedded(
     request: &Request,
     embedded: Result<Option<EmbeddedText>>,
     words: Result<SpelledWords>,
-) -> Result<Breakdown> {
+) -> Result<ComparedScore> {
     request.begin()?;
     let compare = || {
         let Some(memory) = &request.memory else {
-            return Ok(request.uncompared.clone());
+            return Ok((request.uncompared.clone(), None));
         };
-        let (embedded, words) = (embedded?, words?);
-        let has_words = request
-            .summary
-            .source
-            .as_ref()
-            .is_some_and(|source| source.trace().is_some());
+        let Some(comparable) = comparable(request, embedded?, words?) else {
+            return Ok((Novelty::NEUTRAL, None));
+        };
+        let embedded = comparable.text.as_ref();
+        let none = Words::default();
         let compared = Compared {
-            words: words.words(),
-            embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
+            words: comparable.words.as_ref().map_or(&none, SpelledWords::words),
+            embedding: embedded.map(|text| (&*text.embedding, &text.origin)),
             label: request.summary.label.as_ref(),
             remember: request.remember,
             explained: request.explained,
         };
         let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
-        if let (Some(nearest), true) = (&mut novelty.nearest, request.explained && has_words) {
-            nearest.words = Some(ExplainedWords::of(&words, &shares));
+        if let (Some(words), Some(nearest), true) =
+            (&comparable.words, &mut novelty.nearest, request.explained)
+        {
+            nearest.words = Some(ExplainedWords::of(words, &shares));
         }
-        let reading = match embedded {
-            Some(text) => Some(text.reading),
-            None => (!memory.method().needs_embedder()).then(|| lexical_reading(request)),
-        };
-        Ok(Novelty { reading, ..novelty })
+        novelty.reading = Some(comparable.reading);
+        Ok((novelty, Some(comparable)))
     };
     match compare() {
-        Ok(novelty) => Ok(request.score(novelty)),
+        Ok((novelty, comparable)) => Ok((request.score(novelty), comparable)),
         // The caller has chosen the memory.
         Err(error @ (Error::MemoryOtherModel { .. } | Error::MemoryOtherMethod { .. })) => Err(error),
         Err(error) => {
             shared.warn(Failure::from(&error));
-            Ok(request.score_uncompared())
+            Ok((request.score_uncompared(), None))
         }
     }
 }

@@ -27,7 +27,7 @@ use knowledgepulse_index::{
     memory::{Memory, Novelty, Reading},
     vectors::Origin,
 };
-use knowledgepulse_trace::words::Words;
+use knowledgepulse_trace::words::SpelledWords;
 
 use crate::{Breakdown, Summary};
 use job::Job;
@@ -98,12 +98,15 @@ pub struct EmbeddedText {
 #[derive(Debug)]
 pub struct Comparable {
     /// Its words, if they are compared.
-    pub words: Option<Words>,
+    pub words: Option<SpelledWords>,
     /// The embedding of its text or digest, if that is compared.
     pub text: Option<EmbeddedText>,
     /// How much of its text was read.
     pub reading: Reading,
 }
+
+/// A score, and what was compared of its trace; `None` if nothing was.
+pub type ComparedScore = (Breakdown, Option<Comparable>);
 
 /// Embeds and scores in the order of the calls. A process has one, which holds the embedder.
 #[derive(Default)]
@@ -201,18 +204,28 @@ impl Engine {
     /// # Errors
     /// Through `reply` only: [`Error::MemoryOtherModel`], [`Error::MemoryOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
     pub fn score(&self, request: Request, reply: Reply<Result<Breakdown>>) {
+        let without_rest = |scored: Result<ComparedScore>| reply(scored.map(|(breakdown, _)| breakdown));
+        self.score_and_keep(request, Box::new(without_rest));
+    }
+
+    /// Does what [`Engine::score`] does, and hands over what was compared of the trace.
+    ///
+    /// # Errors
+    /// Those of [`Engine::score`].
+    pub fn score_and_keep(&self, request: Request, reply: Reply<Result<ComparedScore>>) {
+        let uncompared = |request: &Request| request.begin().map(|()| (request.score_uncompared(), None));
         let Some(memory) = request
             .memory
             .as_ref()
             .filter(|memory| !self.needs_no_thread(memory))
         else {
-            return reply(request.begin().map(|()| request.score_uncompared()));
+            return reply(uncompared(&request));
         };
         match self.inlet_for(memory) {
             Ok(inlet) => inlet.push(job::score(request, reply)),
             Err(error) => {
                 self.shared.warn(Failure::from(&error));
-                reply(request.begin().map(|()| request.score_uncompared()));
+                reply(uncompared(&request));
             }
         }
     }
@@ -457,6 +470,11 @@ mod tests {
                 truncated: false
             })
         );
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let reply = move |scored| sender.send(scored).unwrap();
+        engine.score_and_keep(request_with(memory.clone()), Box::new(reply));
+        let (_, kept) = receiver.recv().unwrap().unwrap();
+        assert!(kept.is_some_and(|kept| kept.words.is_some() && kept.text.is_none()));
         // The model was not looked for.
         assert!(engine.inlet.get().is_none());
         assert!(engine.take_warning().is_none());

@@ -11,21 +11,23 @@
 //! Where most outcomes are unknown, q(j) is nearly the same for all, and w(i) falls faster with the density. DESIGN.md has what was measured.
 
 mod facility;
+mod outlook;
+mod stream;
 
 use std::time::Instant;
 
+use facility::{Facility, Pick};
 use knowledgepulse_error::Result;
 use knowledgepulse_index::{
     method::Method,
     traces::{
-        TraceEntry, TraceMemory,
+        StoredTrace, TraceEntry, TraceMemory,
         join::{Neighbour, Neighbours},
     },
-    vectors::Options as Bounds,
+    vectors::{ModelIdentity, Options as Bounds},
 };
-use knowledgepulse_trace::words::Words;
-
-use facility::{Facility, Pick};
+pub use outlook::{Outlook, Place, knee};
+pub use stream::{Offered, Sample, Sieve};
 
 /// How many of the traces that are most similar to a trace can stand for it. See DESIGN.md.
 const NEIGHBOURS: usize = 32;
@@ -101,6 +103,8 @@ pub struct Options {
     pub failures: Option<Count>,
     /// How many threads compare traces; 0 stands for one for each core.
     pub threads: usize,
+    /// Whether to look beyond the set, and to draw a map of it.
+    pub outlook: bool,
 }
 
 /// The rule by which a set was chosen.
@@ -113,6 +117,23 @@ pub enum Rule {
 }
 
 impl Rule {
+    /// Returns the rule where so many outcomes of all are unknown.
+    fn of(unknown: usize, all: usize) -> Self {
+        if 2 * unknown > all {
+            Self::Unknown
+        } else {
+            Self::Outcomes
+        }
+    }
+
+    /// Returns w of a trace.
+    fn weight(self, quality: f64, density: f64) -> f64 {
+        match self {
+            Self::Outcomes => quality / density.powf(DENSITY),
+            Self::Unknown => density.powf(-DENSITY_UNKNOWN),
+        }
+    }
+
     /// Returns what the API calls the rule.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -174,8 +195,8 @@ pub struct Nearby {
 pub enum Standing {
     /// A chosen trace.
     Chosen(Nearby),
-    /// The known trace at this index of the memory, with its similarity.
-    Known(usize, f64),
+    /// The known trace at this index of the memory, or one elsewhere, with its similarity.
+    Known(Option<usize>, f64),
     /// Nothing: no chosen trace is among its nearest.
     Nothing,
 }
@@ -193,16 +214,32 @@ pub struct Selection {
     pub unknown: usize,
     /// The part of the largest F that the known traces cover by themselves.
     pub covered_before: f64,
+    /// What lies beyond the set, and how it looks, if that was asked for.
+    pub outlook: Option<Outlook>,
+    /// The sample that the set was chosen by; `None` if all traces were compared. It has all that are left then, and all that the chosen
+    /// ones stand for.
+    pub sampled: Option<Sampled>,
+}
+
+/// A sample of traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    /// How many traces it has.
+    pub size: usize,
+    /// Of how many.
+    pub seen: usize,
 }
 
 impl Selection {
     /// Returns a sentence that says which rule ran, and why.
     #[must_use]
     pub fn explanation(&self) -> String {
-        let all = self.chosen.len() + self.left.len();
-        match self.rule {
+        let all = self
+            .sampled
+            .map_or(self.chosen.len() + self.left.len(), |sampled| sampled.size);
+        let explanation = match self.rule {
             Rule::Outcomes if self.unknown == 0 => {
-                "chosen by facility location with outcomes: the outcome of every trace is known".into()
+                "chosen by facility location with outcomes: the outcome of every trace is known".to_owned()
             }
             Rule::Outcomes => format!(
                 "chosen by facility location with outcomes: those of {} of {all} traces are not known, and count as the mean of the others",
@@ -212,6 +249,12 @@ impl Selection {
                 "chosen without outcomes: those of {} of {all} traces are not known, so rare kinds of tasks and the longer runs of a task come first",
                 self.unknown
             ),
+        };
+        match self.sampled {
+            None => explanation,
+            Some(Sampled { size, seen }) => {
+                format!("{explanation}; all {seen} traces were held against a sample of {size}")
+            }
         }
     }
 }
@@ -223,6 +266,8 @@ pub struct Candidates {
     /// How many traces of the memory are shared already.
     known: usize,
     outcomes: Vec<Outcome>,
+    /// How similar each candidate is to what is shared elsewhere.
+    covered: Vec<f64>,
     /// Σ c(t) of each candidate.
     sizes: Vec<f64>,
 }
@@ -240,45 +285,56 @@ impl Candidates {
             memory: TraceMemory::new(method, bounds),
             known: 0,
             outcomes: Vec::new(),
+            covered: Vec::new(),
             sizes: Vec::new(),
         }
     }
 
-    /// Adds the traces of a memory, beside which is chosen. Must come before all candidates: later ones are not looked at.
-    ///
-    /// # Errors
-    /// Those of [`TraceMemory::add`].
-    pub fn add_known(&mut self, known: &mut TraceMemory) -> Result<()> {
-        debug_assert!(self.is_empty());
-        let now = Instant::now();
-        let mut sequence = known.sequence(now);
-        while let Some(stored) = known.stored(sequence.clone(), now) {
-            sequence.start = stored.sequence + 1;
-            self.remember(&stored.words, stored.vector.as_deref())?;
-            self.known += 1;
+    /// No candidates, beside the traces of a memory, by whose method they are compared.
+    #[must_use]
+    pub fn beside(known: &mut TraceMemory) -> Self {
+        let known_count = known.len(Instant::now());
+        Self {
+            memory: known.clone().unbounded(),
+            known: known_count,
+            outcomes: Vec::new(),
+            covered: Vec::new(),
+            sizes: Vec::new(),
         }
-        Ok(())
     }
 
-    fn remember(&mut self, words: &Words, vector: Option<&[f32]>) -> Result<()> {
-        let entry = TraceEntry {
-            words,
-            vector,
-            label: None,
-            model: None,
-        };
-        self.memory.add(entry, Instant::now())
-    }
-
-    /// Adds a candidate. `vector` is the embedding of its digest, which only [`Method::Full`] looks at.
+    /// Adds a candidate.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`].
-    pub fn add(&mut self, words: &Words, vector: Option<&[f32]>, outcome: Outcome) -> Result<()> {
-        self.remember(words, vector)?;
+    pub fn add(&mut self, entry: TraceEntry, outcome: Outcome) -> Result<()> {
+        self.memory.add(entry, Instant::now())?;
         self.outcomes.push(outcome);
-        self.sizes.push(words.iter().map(|word| word.count.value()).sum());
+        self.covered.push(0.0);
+        let counts = entry.words.iter().map(|word| word.count.value());
+        self.sizes.push(counts.sum());
         Ok(())
+    }
+
+    /// Says how similar the candidate that was added last is to what is shared elsewhere, beside which is chosen too.
+    pub fn set_covered(&mut self, similarity: f64) {
+        if let Some(last) = self.covered.last_mut() {
+            *last = similarity;
+        }
+    }
+
+    /// Returns a candidate as it was added; `None` if there is none of this index.
+    pub fn get(&mut self, index: usize) -> Option<StoredTrace> {
+        let now = Instant::now();
+        let sequence = self.memory.sequence(now);
+        let start = sequence.start + (self.known + index) as u64;
+        self.memory.stored(start..sequence.end, now)
+    }
+
+    /// Returns the model that the embeddings come from, if that was said.
+    #[must_use]
+    pub fn model(&self) -> Option<&ModelIdentity> {
+        self.memory.model()
     }
 
     /// Returns how many candidates there are.
@@ -315,19 +371,22 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let outcomes = &candidates.outcomes;
     let known: Vec<_> = outcomes.iter().map(|outcome| outcome.quality()).collect();
     let unknown = known.iter().filter(|quality| quality.is_none()).count();
-    let (rule, qualities) = if 2 * unknown > outcomes.len() {
-        (Rule::Unknown, guess(neighbours, first, &candidates.sizes))
-    } else {
-        (Rule::Outcomes, complete(&known))
+    let rule = Rule::of(unknown, outcomes.len());
+    let qualities = match rule {
+        Rule::Outcomes => complete(&known),
+        Rule::Unknown => guess(neighbours, first, &candidates.sizes),
     };
     let pairs = neighbours.iter().zip(&qualities);
-    let weights = pairs.map(|(of, quality)| match rule {
-        Rule::Outcomes => quality / density(of).powf(DENSITY),
-        Rule::Unknown => density(of).powf(-DENSITY_UNKNOWN),
-    });
-    let cover = neighbours
+    let weights = pairs.map(|(of, quality)| rule.weight(*quality, density(of)));
+    let shared: Vec<_> = neighbours
         .iter()
-        .map(|of| of.before.map_or(0.0, |known| known.similarity));
+        .zip(&candidates.covered)
+        .map(|(of, &elsewhere)| {
+            let known = of.before.filter(|known| known.similarity >= elsewhere);
+            known.map_or((None, elsewhere), |known| (Some(known.index), known.similarity))
+        })
+        .collect();
+    let cover = shared.iter().map(|&(_, similarity)| similarity);
     let mut facility = Facility::new(
         neighbours,
         first,
@@ -338,9 +397,12 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
     let (before, most) = (facility.value(), facility.most());
     let unsolved = unsolved(neighbours, first, outcomes);
     let (picks, is_left) = pick(&mut facility, &unsolved, options);
+    // What follows does not change the set.
+    let more = (outlook::BEYOND - 1) * picks.len();
+    let beyond = options.outlook.then(|| facility.choose_greedily(more, &is_left));
 
     let share = |value: f64| if most > 0.0 { (value / most).min(1.0) } else { 0.0 };
-    let left = stand(neighbours, first, &qualities, &is_left);
+    let left = stand(neighbours, first, &qualities, &shared, &is_left);
     let mut stood_for = vec![Vec::new(); outcomes.len()];
     for &(index, standing) in &left {
         if let Standing::Chosen(by) = standing {
@@ -363,8 +425,21 @@ fn choose(neighbours: &[Neighbours], candidates: &Candidates, options: &Options)
             nearest_left: near.find(|near| is_left[near.index]),
         }
     });
+    let chosen: Vec<_> = chosen.collect();
+    let outlook = beyond.map(|beyond| {
+        let gains = beyond.iter().map(|pick| {
+            covered += pick.gain;
+            share(covered)
+        });
+        Outlook {
+            beyond: gains.collect(),
+            places: outlook::lay_out(neighbours, first, &chosen),
+        }
+    });
     Selection {
-        chosen: chosen.collect(),
+        chosen,
+        outlook,
+        sampled: None,
         left,
         rule,
         unknown,
@@ -410,28 +485,46 @@ fn nearby(near: &Neighbour, first: usize) -> Nearby {
 }
 
 /// Returns q of each trace where most are known: an unknown one is the mean of the others.
-#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
 fn complete(qualities: &[Option<f64>]) -> Vec<f64> {
-    let known: Vec<f64> = qualities.iter().flatten().copied().collect();
-    let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+    let mean = mean_of(qualities);
     qualities.iter().map(|quality| quality.unwrap_or(mean)).collect()
 }
 
-/// Returns q of each trace where no outcome is known: the more of the other runs of its task are shorter, the larger it is.
-#[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
+/// Returns the mean of those that are known.
+#[allow(clippy::cast_precision_loss)] // No memory holds 2^53 traces.
+fn mean_of(qualities: &[Option<f64>]) -> f64 {
+    let known = qualities.iter().flatten();
+    known.clone().sum::<f64>() / known.count().max(1) as f64
+}
+
+/// Returns q of each trace where no outcome is known.
 fn guess(neighbours: &[Neighbours], first: usize, sizes: &[f64]) -> Vec<f64> {
-    let shorter = |(of, own): (&Neighbours, &f64)| {
-        let runs = of.nearest.iter().take_while(|near| near.similarity >= SAME_TASK);
-        let runs: Vec<_> = runs.map(|near| sizes[near.index - first]).collect();
-        let shorter = runs.iter().filter(|&size| size < own).count() as f64;
-        let equal = runs.iter().filter(|&size| size == own).count() as f64;
-        if runs.is_empty() {
-            return 0.5;
-        }
+    let pairs = neighbours.iter().zip(sizes);
+    let near = |of: &'_ Neighbours| {
+        of.nearest
+            .iter()
+            .map(|near| (sizes[near.index - first], near.similarity))
+            .collect()
+    };
+    pairs.map(|(of, &own)| quality_by_size(own, near(of))).collect()
+}
+
+/// Returns q of a trace of this size whose outcome is not known: the more of the other runs of its task are shorter, the larger it is. `near`
+/// has the sizes and similarities of the nearest traces.
+#[allow(clippy::cast_precision_loss)] // At most NEIGHBOURS.
+fn quality_by_size(own: f64, near: Vec<(f64, f64)>) -> f64 {
+    let runs = near
+        .into_iter()
+        .take_while(|&(_, similarity)| similarity >= SAME_TASK);
+    let runs: Vec<_> = runs.map(|(size, _)| size).collect();
+    let shorter = runs.iter().filter(|&&size| size < own).count() as f64;
+    let equal = runs.iter().filter(|&&size| size == own).count() as f64;
+    let part = if runs.is_empty() {
+        0.5
+    } else {
         (shorter + equal / 2.0) / runs.len() as f64
     };
-    let pairs = neighbours.iter().zip(sizes);
-    pairs.map(|pair| 1.0 - LONGER + LONGER * shorter(pair)).collect()
+    1.0 - LONGER + LONGER * part
 }
 
 /// Returns which traces are failures without a success that is similar.
@@ -449,17 +542,18 @@ fn stand(
     neighbours: &[Neighbours],
     first: usize,
     qualities: &[f64],
+    shared: &[(Option<usize>, f64)],
     is_left: &[bool],
 ) -> Vec<(usize, Standing)> {
     let left = (0..is_left.len()).filter(|&index| is_left[index]);
     left.map(|index| {
         let of = &neighbours[index];
-        let mut best = 0.0;
-        let mut standing = Standing::Nothing;
-        if let Some(known) = of.before {
-            best = known.similarity;
-            standing = Standing::Known(known.index, known.similarity);
-        }
+        let (known, mut best) = shared[index];
+        let mut standing = if best > 0.0 {
+            Standing::Known(known, best)
+        } else {
+            Standing::Nothing
+        };
         for near in of.nearest.iter().map(|near| nearby(near, first)) {
             let value = qualities[near.index] * near.similarity;
             if !is_left[near.index] && value > best {

@@ -1,4 +1,4 @@
-use knowledgepulse_trace::fixtures::with_texts;
+use knowledgepulse_trace::{fixtures::with_texts, words::Words};
 use proptest::prelude::*;
 
 use super::*;
@@ -23,9 +23,18 @@ fn words(text: &str) -> Words {
 fn candidates(traces: &[(&str, Outcome)]) -> Candidates {
     let mut candidates = Candidates::new(Method::Lexical, 384);
     for (text, outcome) in traces {
-        candidates.add(&words(text), None, *outcome).unwrap();
+        candidates.add(entry(&words(text)), *outcome).unwrap();
     }
     candidates
+}
+
+fn entry(words: &Words) -> TraceEntry<'_> {
+    TraceEntry {
+        words,
+        vector: None,
+        label: None,
+        model: None,
+    }
 }
 
 fn options(count: usize) -> Options {
@@ -33,6 +42,7 @@ fn options(count: usize) -> Options {
         count: Count::Number(count),
         failures: None,
         threads: 1,
+        outlook: false,
     }
 }
 
@@ -105,13 +115,12 @@ proptest! {
         let mut memory = TraceMemory::new(Method::Lexical, Bounds { max_elements: 100, ..Bounds::default() });
         for (own, ..) in &traces[..known] {
             let words = words(&text(own));
-            memory.add(TraceEntry { words: &words, vector: None, label: None, model: None }, now).unwrap();
+            memory.add(entry(&words), now).unwrap();
         }
-        let mut candidates = Candidates::new(Method::Lexical, 384);
-    candidates.add_known(&mut memory).unwrap();
+        let mut candidates = Candidates::beside(&mut memory);
         for (own, success, confidence) in &traces[known..] {
             let outcome = Outcome { success: Some(*success), confidence: f64::from(*confidence) / 4.0 };
-            candidates.add(&words(&text(own)), None, outcome).unwrap();
+            candidates.add(entry(&words(&text(own))), outcome).unwrap();
         }
         let neighbours = candidates.memory.join(known, NEIGHBOURS, 1, &|_| true).unwrap();
         let expected = naive(&neighbours, &candidates, count);
@@ -233,22 +242,18 @@ fn select_beside_what_is_known_takes_what_is_not() {
             ..Bounds::default()
         },
     );
-    let known = words("book a flight to paris");
-    let entry = TraceEntry {
-        words: &known,
-        vector: None,
-        label: None,
-        model: None,
-    };
-    memory.add(entry, Instant::now()).unwrap();
-    let mut candidates = Candidates::new(Method::Lexical, 384);
-    candidates.add_known(&mut memory).unwrap();
+    memory
+        .add(entry(&words("book a flight to paris")), Instant::now())
+        .unwrap();
+    let mut candidates = Candidates::beside(&mut memory);
     for text in ["book a flight to paris", "cancel my hotel room"] {
-        candidates.add(&words(text), None, SUCCESS).unwrap();
+        candidates.add(entry(&words(text)), SUCCESS).unwrap();
     }
+    assert_eq!(candidates.get(1).unwrap().words, words("cancel my hotel room"));
+    assert_eq!(candidates.get(2), None);
     let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
     assert_eq!(indices(&selection), [1]);
-    assert_eq!(selection.left, [(0, Standing::Known(0, 1.0))]);
+    assert_eq!(selection.left, [(0, Standing::Known(Some(0), 1.0))]);
     assert!(selection.covered_before > 0.0);
 }
 
@@ -266,4 +271,38 @@ fn select_of_nothing_is_empty() {
     assert!(none.is_empty());
     let selection = select(&mut none, &options(5), &|_| true).unwrap();
     assert!(selection.chosen.is_empty() && selection.left.is_empty());
+}
+
+#[test]
+fn outlook_goes_on_where_the_set_ends() {
+    let texts: Vec<_> = (0..12)
+        .map(|task| format!("task{} run{task}", task / 2))
+        .collect();
+    let traces: Vec<_> = texts.iter().map(|text| (&**text, SUCCESS)).collect();
+    let outlook = Options {
+        outlook: true,
+        ..options(2)
+    };
+    let selection = select(&mut candidates(&traces), &outlook, &|_| true).unwrap();
+    let larger = select(&mut candidates(&traces), &options(8), &|_| true).unwrap();
+    let found = selection.outlook.unwrap();
+    let expected: Vec<_> = larger.chosen[2..].iter().map(|chosen| chosen.covered).collect();
+    assert_eq!(found.beyond, expected);
+    assert_eq!(
+        indices(&larger)[..2],
+        [found.places[0].index, found.places[1].index]
+    );
+    assert_eq!(found.places.len(), 4);
+}
+
+#[test]
+fn select_beside_what_is_shared_elsewhere_takes_what_is_not() {
+    let mut candidates = candidates(&[]);
+    for (text, similarity) in [("book a flight to paris", 0.9), ("cancel my hotel room", 0.0)] {
+        candidates.add(entry(&words(text)), SUCCESS).unwrap();
+        candidates.set_covered(similarity);
+    }
+    let selection = select(&mut candidates, &options(1), &|_| true).unwrap();
+    assert_eq!(indices(&selection), [1]);
+    assert_eq!(selection.left, [(0, Standing::Known(None, 0.9))]);
 }

@@ -1,0 +1,669 @@
+//! Chooses from more traces than memory holds, in two passes over them. The first draws a sample; the second offers every trace to a sieve,
+//! which judges sets by how well they cover the sample.
+//!
+//! The sieve is sieve-streaming++ (Kazemi et al., ICML 2019). It keeps a set for each of some thresholds, and adds a trace to the sets that
+//! gain at least their threshold by it. For the F of the sample, where s(i, j) is that of the [`NEAR`] nearest i of each j, the best of these
+//! sets has at least 1/2 - [`EPSILON`] of the largest F of all sets of its size. Greedy over the traces of all sets then finds a better one
+//! nearly always.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    num::NonZero,
+    sync::Arc,
+    thread,
+    time::Instant,
+};
+
+use knowledgepulse_error::Result;
+use knowledgepulse_index::{
+    method::Method,
+    traces::{TraceEntry, TraceMemory},
+};
+use knowledgepulse_trace::{label::Label, words::Words};
+
+use super::{
+    Candidates, Chosen, Count, NEIGHBOURS, Nearby, Outcome, Reason, Rule, Sampled, Selection, Standing,
+    complete, density, guess, mean_of, quality_by_size,
+};
+
+/// How far apart thresholds are, and what is lost of the guarantee by it.
+const EPSILON: f64 = 0.1;
+
+/// How many traces of the sample a trace can cover.
+const NEAR: usize = 256;
+
+/// Where the numbers begin by which a sample is drawn: the same traces give the same sample.
+const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A trace that is offered.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// What is compared of it.
+    pub words: Words,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it is called.
+    pub label: Option<Label>,
+}
+
+/// A uniform sample of traces, of bounded size: Algorithm R (Vitter 1985).
+#[derive(Debug)]
+pub struct Sample {
+    window: usize,
+    seen: usize,
+    random: u64,
+    /// The index of each trace among all.
+    traces: Vec<(usize, Offered)>,
+}
+
+impl Sample {
+    /// No traces yet, at most `window`.
+    #[must_use]
+    pub fn new(window: usize) -> Self {
+        Self {
+            window,
+            seen: 0,
+            random: SEED,
+            traces: Vec::new(),
+        }
+    }
+
+    /// Offers the next trace. `read` is called only if it joins the sample.
+    pub fn offer(&mut self, read: impl FnOnce() -> Offered) {
+        let index = self.seen;
+        self.seen += 1;
+        if self.traces.len() < self.window {
+            self.traces.push((index, read()));
+            return;
+        }
+        let place = self.below(self.seen);
+        if let Some(replaced) = self.traces.get_mut(place) {
+            *replaced = (index, read());
+        }
+    }
+
+    /// A number below another one, by SplitMix64.
+    #[allow(clippy::cast_possible_truncation)] // Below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        self.random = self.random.wrapping_add(SEED);
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^= bits >> 31;
+        ((u128::from(bits) * end as u128) >> 64) as usize
+    }
+
+    /// Returns how many traces were offered.
+    #[must_use]
+    pub fn seen(&self) -> usize {
+        self.seen
+    }
+
+    /// Ends the first pass: returns the sieve to which all traces are to be offered again, in the same order. `threads` is how many
+    /// threads compare; 0 stands for one for each core.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::join`].
+    pub fn into_sieve(
+        mut self,
+        count: Count,
+        threads: usize,
+        progress: &(dyn Fn(usize) -> bool + Sync),
+    ) -> Result<Sieve> {
+        self.traces.sort_unstable_by_key(|&(index, _)| index);
+        let mut candidates = Candidates::new(Method::Lexical, 0);
+        for (
+            _,
+            Offered {
+                words,
+                outcome,
+                label,
+            },
+        ) in &self.traces
+        {
+            let label = label.as_ref();
+            candidates.add(
+                TraceEntry {
+                    label,
+                    ..entry(words)
+                },
+                *outcome,
+            )?;
+        }
+        let neighbours = candidates.memory.join(0, NEIGHBOURS, threads, progress)?;
+        let known: Vec<_> = candidates
+            .outcomes
+            .iter()
+            .map(|outcome| outcome.quality())
+            .collect();
+        let unknown = known.iter().filter(|quality| quality.is_none()).count();
+        let rule = Rule::of(unknown, known.len());
+        let qualities = match rule {
+            Rule::Outcomes => complete(&known),
+            Rule::Unknown => guess(&neighbours, 0, &candidates.sizes),
+        };
+        let weights = neighbours
+            .iter()
+            .zip(&qualities)
+            .map(|(of, quality)| rule.weight(*quality, density(of)));
+        let threads = match threads {
+            _ if cfg!(target_family = "wasm") => 1,
+            0 => thread::available_parallelism().map_or(1, NonZero::get),
+            given => given,
+        };
+        let size = self.traces.len();
+        Ok(Sieve {
+            memories: vec![candidates.memory; threads],
+            sizes: candidates.sizes,
+            mean: mean_of(&known),
+            weights: weights.collect(),
+            most: vec![0.0; size],
+            indices: self.traces.into_iter().map(|(index, _)| index).collect(),
+            rule,
+            unknown,
+            count: count.of(self.seen),
+            offered: 0,
+            largest: 0.0,
+            best: 0.0,
+            sets: BTreeMap::new(),
+        })
+    }
+}
+
+/// The sets of the second pass.
+#[derive(Debug)]
+pub struct Sieve {
+    /// The sample, once for each thread: looking for what is near changes a memory's room for it.
+    memories: Vec<TraceMemory>,
+    /// Σ c(t) of each trace of the sample.
+    sizes: Vec<f64>,
+    /// What an unknown outcome counts, where most are known.
+    mean: f64,
+    /// w of each trace of the sample.
+    weights: Vec<f64>,
+    /// The largest q s by which any trace covers each trace of the sample.
+    most: Vec<f64>,
+    /// The index of each trace of the sample among all.
+    indices: Vec<usize>,
+    rule: Rule,
+    unknown: usize,
+    count: usize,
+    offered: usize,
+    /// The largest F of a single trace.
+    largest: f64,
+    /// The largest F of a set.
+    best: f64,
+    /// By the exponents of their thresholds, which are powers of 1 + ε.
+    sets: BTreeMap<i32, Set>,
+}
+
+/// A trace of a set.
+#[derive(Debug)]
+struct Member {
+    index: usize,
+    label: Option<Label>,
+    quality: f64,
+    /// The places in the sample of the traces that it covers, with q s.
+    row: Vec<(usize, f64)>,
+}
+
+#[derive(Debug)]
+struct Set {
+    members: Vec<Arc<Member>>,
+    cover: Vec<f64>,
+    value: f64,
+}
+
+impl Set {
+    fn new(sample: usize) -> Self {
+        Self {
+            members: Vec::new(),
+            cover: vec![0.0; sample],
+            value: 0.0,
+        }
+    }
+
+    fn gain(&self, member: &Member, weights: &[f64]) -> f64 {
+        let row = member.row.iter();
+        row.map(|&(place, value)| weights[place] * (value - self.cover[place]).max(0.0))
+            .sum()
+    }
+
+    fn add(&mut self, member: &Arc<Member>, gain: f64) {
+        for &(place, value) in &member.row {
+            self.cover[place] = self.cover[place].max(value);
+        }
+        self.value += gain;
+        self.members.push(Arc::clone(member));
+    }
+}
+
+impl Sieve {
+    /// Offers the next traces.
+    ///
+    /// # Errors
+    /// Those of [`TraceMemory::nearest`].
+    pub fn offer(&mut self, traces: &[Offered]) -> Result<()> {
+        let part = traces.len().div_ceil(self.memories.len()).max(1);
+        let (rule, mean, sizes) = (self.rule, self.mean, &self.sizes);
+        let rows = |memory: &mut TraceMemory, traces: &[Offered]| -> Result<Vec<_>> {
+            let row = |trace: &Offered| row_of(memory, &trace.words, trace.outcome, rule, mean, sizes);
+            traces.iter().map(row).collect()
+        };
+        let parts: Vec<Result<Vec<_>>> = thread::scope(|scope| {
+            let pairs = self.memories.iter_mut().zip(traces.chunks(part));
+            if cfg!(target_family = "wasm") || traces.len() <= part {
+                return pairs.map(|(memory, traces)| rows(memory, traces)).collect();
+            }
+            let workers: Vec<_> = pairs
+                .map(|(memory, traces)| scope.spawn(|| rows(memory, traces)))
+                .collect();
+            let results = workers.into_iter().map(|worker| worker.join());
+            results
+                .map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect()
+        });
+        let rows: Vec<_> = parts
+            .into_iter()
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .collect();
+        for ((quality, row), trace) in rows.into_iter().zip(traces) {
+            let index = self.offered;
+            self.offered += 1;
+            self.take(Member {
+                index,
+                label: trace.label.clone(),
+                quality,
+                row,
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds a trace to the sets that gain enough by it.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)] // Exponents of positive doubles are below 10^5.
+    fn take(&mut self, member: Member) {
+        for &(place, value) in &member.row {
+            self.most[place] = self.most[place].max(value);
+        }
+        let single: f64 = member
+            .row
+            .iter()
+            .map(|&(place, value)| self.weights[place] * value)
+            .sum();
+        self.largest = self.largest.max(single);
+        if single <= 0.0 || self.count == 0 {
+            return;
+        }
+        let base = (1.0 + EPSILON).ln();
+        let least = self.best.max(self.largest) / (2.0 * self.count as f64);
+        let first = (least.ln() / base).floor() as i32;
+        self.sets = self.sets.split_off(&first);
+        let member = Arc::new(member);
+        for exponent in first..=(self.largest.ln() / base).floor() as i32 {
+            let threshold = (f64::from(exponent) * base).exp();
+            let gain = match self.sets.get(&exponent) {
+                Some(set) if set.members.len() >= self.count => continue,
+                Some(set) => set.gain(&member, &self.weights),
+                None => single,
+            };
+            if gain >= threshold {
+                let sample = self.weights.len();
+                let set = self.sets.entry(exponent).or_insert_with(|| Set::new(sample));
+                set.add(&member, gain);
+                self.best = self.best.max(set.value);
+            }
+        }
+    }
+
+    /// Returns what the traces of the sample and of the sets are called, by their indices.
+    #[must_use]
+    pub fn labels(&mut self) -> HashMap<usize, Label> {
+        let now = Instant::now();
+        let mut labels = HashMap::new();
+        if let Some(memory) = self.memories.first_mut() {
+            for (place, &index) in (0..).zip(&self.indices) {
+                let label = memory
+                    .stored(place..place + 1, now)
+                    .and_then(|stored| stored.label);
+                labels.extend(label.map(|label| (index, label)));
+            }
+        }
+        let members = self.sets.values().flat_map(|set| &set.members);
+        labels.extend(members.filter_map(|member| Some((member.index, member.label.clone()?))));
+        labels
+    }
+
+    /// Ends the second pass. What is left of the sample is told too, of the other traces nothing.
+    #[must_use]
+    pub fn finish(self) -> Selection {
+        let all: BTreeMap<usize, &Arc<Member>> = self
+            .sets
+            .values()
+            .flat_map(|set| &set.members)
+            .map(|member| (member.index, member))
+            .collect();
+        let all: Vec<_> = all.into_values().collect();
+        let best = self
+            .sets
+            .values()
+            .max_by(|one, other| one.value.total_cmp(&other.value));
+        let best: Vec<_> = best.map(|best| best.members.iter().collect()).unwrap_or_default();
+        let (of_all, of_best) = (self.greedy(&all), self.greedy(&best));
+        let total = |picks: &[(f64, &Arc<Member>)]| picks.iter().map(|(gain, _)| gain).sum::<f64>();
+        let picks = if total(&of_all) >= total(&of_best) {
+            of_all
+        } else {
+            of_best
+        };
+        self.describe(&picks)
+    }
+
+    /// Chooses the members by which F grows most, each with its gain, of equal ones the first.
+    fn greedy<'m>(&self, members: &[&'m Arc<Member>]) -> Vec<(f64, &'m Arc<Member>)> {
+        let mut set = Set::new(self.weights.len());
+        let mut rest = members.to_vec();
+        let mut picks = Vec::new();
+        while picks.len() < self.count && !rest.is_empty() {
+            let gains: Vec<f64> = rest
+                .iter()
+                .map(|member| set.gain(member, &self.weights))
+                .collect();
+            let best = (0..rest.len())
+                .rev()
+                .max_by(|&one, &other| gains[one].total_cmp(&gains[other]))
+                .unwrap_or(0);
+            let member = rest.remove(best);
+            set.add(member, gains[best]);
+            picks.push((gains[best], member));
+        }
+        picks
+    }
+
+    fn describe(&self, picks: &[(f64, &Arc<Member>)]) -> Selection {
+        let most: f64 = self
+            .most
+            .iter()
+            .zip(&self.weights)
+            .map(|(most, weight)| most * weight)
+            .sum();
+        // The chosen trace that covers each trace of the sample best, with q s.
+        let mut standing: Vec<Option<(usize, f64)>> = vec![None; self.indices.len()];
+        for (number, (_, member)) in picks.iter().enumerate() {
+            for &(place, value) in &member.row {
+                if standing[place].is_none_or(|(_, other)| value > other) {
+                    standing[place] = Some((number, value));
+                }
+            }
+        }
+        let mut stands_for = vec![Vec::new(); picks.len()];
+        let mut left = Vec::new();
+        for (&index, standing) in self.indices.iter().zip(standing) {
+            if picks.iter().any(|(_, member)| member.index == index) {
+                continue;
+            }
+            left.push((
+                index,
+                standing.map_or(Standing::Nothing, |(number, value)| {
+                    let member = picks[number].1;
+                    let similarity = value / member.quality;
+                    stands_for[number].push(Nearby { index, similarity });
+                    Standing::Chosen(Nearby {
+                        index: member.index,
+                        similarity,
+                    })
+                }),
+            ));
+        }
+        let mut covered = 0.0;
+        let chosen = picks
+            .iter()
+            .zip(stands_for)
+            .map(|(&(gain, member), mut stands_for)| {
+                covered += gain;
+                stands_for.sort_by(|one, other| other.similarity.total_cmp(&one.similarity));
+                Chosen {
+                    index: member.index,
+                    reason: Reason::Coverage,
+                    gain,
+                    covered: if most > 0.0 {
+                        (covered / most).min(1.0)
+                    } else {
+                        0.0
+                    },
+                    stands_for,
+                    nearest_left: None,
+                }
+            });
+        Selection {
+            chosen: chosen.collect(),
+            left,
+            rule: self.rule,
+            unknown: self.unknown,
+            covered_before: 0.0,
+            outlook: None,
+            sampled: Some(Sampled {
+                size: self.indices.len(),
+                seen: self.offered,
+            }),
+        }
+    }
+}
+
+fn entry(words: &Words) -> TraceEntry<'_> {
+    TraceEntry {
+        words,
+        vector: None,
+        label: None,
+        model: None,
+    }
+}
+
+/// Returns q of a trace, and by how much it covers each trace of the sample, which the memory holds.
+#[allow(clippy::cast_precision_loss)] // At most NEAR.
+fn row_of(
+    memory: &mut TraceMemory,
+    words: &Words,
+    outcome: Outcome,
+    rule: Rule,
+    mean: f64,
+    sizes: &[f64],
+) -> Result<(f64, Vec<(usize, f64)>)> {
+    let near = memory.nearest(entry(words), NEAR, Instant::now())?;
+    let near: Vec<_> = near
+        .iter()
+        .map(|near| (near.index, near.similarity.value()))
+        .collect();
+    let quality = match rule {
+        Rule::Outcomes => outcome.quality().unwrap_or(mean),
+        Rule::Unknown => {
+            let own: f64 = words.iter().map(|word| word.count.value()).sum();
+            let runs = near.iter().take(NEIGHBOURS);
+            quality_by_size(
+                own,
+                runs.map(|&(place, similarity)| (sizes[place], similarity))
+                    .collect(),
+            )
+        }
+    };
+    let row = near
+        .into_iter()
+        .map(|(place, similarity)| (place, quality * similarity));
+    Ok((quality, row.filter(|&(_, value)| value > 0.0).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use knowledgepulse_trace::fixtures::with_texts;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Traces of some words, of which every other one succeeded.
+    fn traces(texts: &[Vec<u32>]) -> Vec<Offered> {
+        let text = |words: &Vec<u32>| {
+            words
+                .iter()
+                .map(|word| format!("word{word} "))
+                .collect::<String>()
+        };
+        let outcome = |index: usize| Outcome {
+            success: Some(index.is_multiple_of(2)),
+            confidence: 1.0,
+        };
+        let pairs = texts.iter().enumerate();
+        pairs
+            .map(|(index, words)| Offered {
+                words: Words::of(&with_texts(&text(words), &[])),
+                outcome: outcome(index),
+                label: Some(index.to_string().into()),
+            })
+            .collect()
+    }
+
+    fn sieve_of(traces: &[Offered], window: usize, count: usize, threads: usize) -> Sieve {
+        let mut sample = Sample::new(window);
+        for trace in traces {
+            sample.offer(|| trace.clone());
+        }
+        let mut sieve = sample
+            .into_sieve(Count::Number(count), threads, &|_| true)
+            .unwrap();
+        for part in traces.chunks(7) {
+            sieve.offer(part).unwrap();
+        }
+        sieve
+    }
+
+    /// By how much each trace covers each of the sample, computed one by one: q s.
+    fn rows(traces: &[Offered], sieve: &mut Sieve) -> Vec<Vec<f64>> {
+        let row = |Offered { words, outcome, .. }: &Offered| {
+            let near = sieve.memories[0]
+                .nearest(entry(words), NEAR, Instant::now())
+                .unwrap();
+            let mut row = vec![0.0; sieve.weights.len()];
+            for near in near {
+                row[near.index] = outcome.quality().unwrap() * near.similarity.value();
+            }
+            row
+        };
+        traces.iter().map(row).collect()
+    }
+
+    fn value(set: &[usize], rows: &[Vec<f64>], weights: &[f64]) -> f64 {
+        let best = |place: usize| set.iter().map(|&one| rows[one][place]).fold(0.0, f64::max);
+        (0..weights.len()).map(|place| weights[place] * best(place)).sum()
+    }
+
+    /// The largest F of all sets of a size.
+    fn optimum(from: usize, left: usize, set: &mut Vec<usize>, rows: &[Vec<f64>], weights: &[f64]) -> f64 {
+        let mut best = value(set, rows, weights);
+        for next in from..if left == 0 { from } else { rows.len() } {
+            set.push(next);
+            best = best.max(optimum(next + 1, left - 1, set, rows, weights));
+            set.pop();
+        }
+        best
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn sieve_keeps_its_guarantee(
+            texts in prop::collection::vec(prop::collection::vec(0u32..12, 1..6), 1..14),
+            window in 1usize..16,
+            count in 1usize..4,
+        ) {
+            let traces = traces(&texts);
+            let mut sieve = sieve_of(&traces, window, count, 1);
+            let (rows, weights) = (rows(&traces, &mut sieve), sieve.weights.clone());
+            let optimum = optimum(0, count, &mut Vec::new(), &rows, &weights);
+            // The best set of the sieve has it alone.
+            prop_assert!(sieve.best >= (0.5 - EPSILON) * optimum, "{} of {optimum}", sieve.best);
+            for set in sieve.sets.values() {
+                let members: Vec<_> = set.members.iter().map(|member| member.index).collect();
+                prop_assert!((value(&members, &rows, &weights) - set.value).abs() < 1e-9);
+                prop_assert!(members.len() <= count);
+            }
+            let best = sieve.best;
+            prop_assert!(sieve.labels().iter().all(|(index, label)| **label == index.to_string()));
+            let selection = sieve.finish();
+            let chosen: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index).collect();
+            let found = value(&chosen, &rows, &weights);
+            prop_assert!(found >= best - 1e-9);
+            let gains: f64 = selection.chosen.iter().map(|chosen| chosen.gain).sum();
+            prop_assert!((found - gains).abs() < 1e-9);
+            prop_assert_eq!(selection.sampled, Some(Sampled { size: window.min(traces.len()), seen: traces.len() }));
+        }
+
+        #[test]
+        fn sieve_takes_the_same_set_on_any_number_of_threads(
+            texts in prop::collection::vec(prop::collection::vec(0u32..20, 1..8), 1..60),
+            threads in 2usize..5,
+        ) {
+            let traces = traces(&texts);
+            let one = sieve_of(&traces, 20, 5, 1).finish();
+            prop_assert_eq!(one, sieve_of(&traces, 20, 5, threads).finish());
+        }
+    }
+
+    #[test]
+    fn sieve_of_tasks_takes_a_success_of_each() {
+        let texts: Vec<_> = (0..400_u32)
+            .map(|run| vec![run / 40, 100 + run / 40, 200 + run])
+            .collect();
+        let selection = sieve_of(&traces(&texts), 100, 10, 2).finish();
+        let mut tasks: Vec<_> = selection.chosen.iter().map(|chosen| chosen.index / 40).collect();
+        tasks.sort_unstable();
+        assert_eq!(tasks, (0..10).collect::<Vec<_>>());
+        assert!(selection.chosen.iter().all(|chosen| chosen.index % 2 == 0));
+        assert!(selection.chosen[9].covered > 0.5);
+        assert!(
+            selection
+                .explanation()
+                .ends_with("; all 400 traces were held against a sample of 100")
+        );
+        let stands_for: usize = selection
+            .chosen
+            .iter()
+            .map(|chosen| chosen.stands_for.len())
+            .sum();
+        assert!(stands_for + 10 >= 100 && selection.left.len() <= 100);
+    }
+
+    #[test]
+    fn sample_is_uniform_and_the_same_each_time() {
+        let none = Offered {
+            words: Words::default(),
+            outcome: Outcome {
+                success: None,
+                confidence: 0.5,
+            },
+            label: None,
+        };
+        let draw = || {
+            let mut sample = Sample::new(1000);
+            (0..10_000).for_each(|_| sample.offer(|| none.clone()));
+            sample.traces.iter().map(|&(index, _)| index).collect::<Vec<_>>()
+        };
+        let drawn = draw();
+        assert_eq!(drawn, draw());
+        for tenth in 0..10 {
+            let count = drawn.iter().filter(|&index| index / 1000 == tenth).count();
+            assert!((70..=130).contains(&count), "{count} of tenth {tenth}");
+        }
+    }
+
+    #[test]
+    fn sieve_of_nothing_is_empty() {
+        for (window, count) in [(0, 5), (10, 0), (10, 5)] {
+            let none = sieve_of(&[], window, count, 1).finish();
+            assert!(none.chosen.is_empty() && none.left.is_empty());
+            let some = sieve_of(&traces(&[vec![1], vec![2]]), window, count, 1).finish();
+            assert!(some.chosen.len() <= count.min(window));
+        }
+    }
+}

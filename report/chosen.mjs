@@ -1,0 +1,361 @@
+import {
+  axisX,
+  axisY,
+  dot,
+  lineY,
+  link,
+  pointer,
+  pointerX,
+  ruleX,
+  ruleY,
+  text,
+  tip,
+} from '@observablehq/plot';
+
+import { element, finding, foreign, more, section, table } from './dom.mjs';
+import { chart, drawn } from './figure.mjs';
+import { count, cut, decimal, integer, percent, place, short } from './format.mjs';
+
+/** @typedef {import('./data.js').Report} Report */
+
+/** @typedef {import('./data.js').ChosenSet} ChosenSet */
+
+/** @typedef {import('./data.js').ChosenTrace} ChosenTrace */
+
+const LEFT = 48;
+const RIGHT = 16;
+
+/** How many chosen traces are listed before the reader asks for more, and how many rows the table of the curve has. */
+const SHOWN = 10;
+const ROWS = 20;
+
+/** How many groups are named on the map, how long the names are, and about how large their letters. */
+const NAMED = 12;
+const NAME_LENGTH = 24;
+const LETTER = { width: 6.2, height: 15 };
+
+/**
+ * The part of what all traces show that the first traces cover.
+ *
+ * @param {ChosenSet} set
+ * @param {number} size
+ */
+const coveredBy = ({ coveredBefore, curve }, size) => (size === 0 ? coveredBefore : curve[size - 1]);
+
+/** @type {Array<'start' | 'middle' | 'end'>} */
+const ANCHORS = ['start', 'middle', 'end'];
+
+/** @param {number} part */
+const shareOf = (part) => percent(part, 1);
+
+/**
+ * How much sets of each size cover.
+ *
+ * @param {ChosenSet} set
+ * @param {number} size
+ * @param {number} width
+ */
+function coverage(set, size, width) {
+  const { curve, knee } = set;
+  const points = curve.map((covered, i) => ({ size: i + 1, covered }));
+  const knees = knee === null ? [] : [points[knee - 1]];
+  const label = `The part of what all traces show that sets of up to ${count(curve.length, 'trace')} cover; ${shareOf(coveredBy(set, size))} by ${integer(size)}.`;
+  return chart(label, {
+    width,
+    height: width < 600 ? 220 : 260,
+    marginLeft: LEFT,
+    marginRight: RIGHT,
+    marginTop: 24,
+    marginBottom: 40,
+    x: { domain: curve.length === 1 ? [0, 2] : [1, curve.length] },
+    y: { domain: [0, 1] },
+    marks: [
+      ruleY([0.25, 0.5, 0.75, 1], { stroke: 'var(--line)' }),
+      axisY([0, 0.25, 0.5, 0.75, 1], { label: null, tickSize: 0, tickFormat: shareOf }),
+      axisX({
+        label: 'traces',
+        labelAnchor: 'right',
+        labelArrow: 'right',
+        ticks: curve.length === 1 ? [1] : Math.min(curve.length - 1, width / 90),
+        tickFormat: (/** @type {number} */ value) => (Number.isInteger(value) ? short(value) : ''),
+      }),
+      ruleY([0], { stroke: 'var(--faint)' }),
+      ruleX([size], { stroke: 'var(--ink)', strokeWidth: 1.5 }),
+      lineY(points, { x: 'size', y: 'covered', stroke: 'var(--kept)', strokeWidth: 2 }),
+      dot(knees, {
+        x: 'size',
+        y: 'covered',
+        r: 5,
+        fill: 'var(--paper)',
+        stroke: 'var(--kept)',
+        strokeWidth: 2,
+      }),
+      text(knees, {
+        x: 'size',
+        y: 'covered',
+        dx: 10,
+        dy: 14,
+        textAnchor: 'start',
+        text: ({ size: at }) => `knee: ${integer(at)}`,
+        fill: 'var(--ink)',
+      }),
+      tip(
+        points,
+        pointerX({
+          x: 'size',
+          y: 'covered',
+          title: (/** @type {typeof points[number]} */ point) =>
+            `${count(point.size, 'trace')}\ncover ${shareOf(point.covered)}`,
+        }),
+      ),
+    ],
+  });
+}
+
+/**
+ * The chosen traces and those that they stand for, similar ones near each other.
+ *
+ * @param {ChosenSet} set
+ * @param {number} size
+ * @param {number} width
+ */
+function map({ traces }, size, width) {
+  const height = Math.round(Math.min(width * 0.75, 520));
+  const margin = 14;
+  const similar = traces.flatMap((trace) => trace.similar.map((near) => ({ ...near, by: trace })));
+  const colour = (/** @type {ChosenTrace} */ { rank }) => (rank <= size ? 'var(--kept)' : 'var(--dropped)');
+  const names = namesOf(
+    traces,
+    (x, y) => [margin + ((x + 1) / 2) * (width - 2 * margin), margin + ((1 - y) / 2) * (height - 2 * margin)],
+    width,
+  );
+  const titleOf = (/** @type {ChosenTrace} */ { rank, excerpt, id, standsFor }) =>
+    `${integer(rank)}. ${cut(excerpt || id || 'A trace without an objective', 60)}\nstands for ${integer(standsFor)}`;
+  const label = `Map of ${count(traces.length, 'chosen trace')} and ${integer(similar.length)} that they stand for; the list below has them.`;
+  return chart(label, {
+    width,
+    height,
+    margin,
+    axis: null,
+    x: { domain: [-1, 1] },
+    y: { domain: [-1, 1] },
+    marks: [
+      link(similar, {
+        x1: 'x',
+        y1: 'y',
+        x2: ({ by }) => by.x,
+        y2: ({ by }) => by.y,
+        stroke: ({ by }) => colour(by),
+        strokeOpacity: 0.35,
+      }),
+      dot(similar, { x: 'x', y: 'y', r: 2, fill: ({ by }) => colour(by), fillOpacity: 0.6 }),
+      dot(traces, { x: 'x', y: 'y', r: 5, fill: colour, stroke: 'var(--paper)', strokeWidth: 1.5 }),
+      ...ANCHORS.map((textAnchor) =>
+        text(
+          names.filter(({ anchor }) => anchor === textAnchor),
+          {
+            x: 'x',
+            y: 'y',
+            dy: -12,
+            textAnchor,
+            text: 'name',
+            fill: 'var(--ink)',
+            stroke: 'var(--paper)',
+            strokeWidth: 4,
+          },
+        ),
+      ),
+      tip(traces, pointer({ x: 'x', y: 'y', title: titleOf })),
+    ],
+  });
+}
+
+/**
+ * The names of the largest groups that do not cover each other.
+ *
+ * @param {ChosenTrace[]} traces
+ * @param {(x: number, y: number) => [number, number]} toPixels
+ * @param {number} width
+ */
+function namesOf(traces, toPixels, width) {
+  /** @type {Array<{ left: number, top: number, right: number }>} */
+  const taken = [];
+  const names = [];
+  for (const { x, y, rank, excerpt } of [...traces].sort((a, b) => b.standsFor - a.standsFor)) {
+    const name = `${integer(rank)} ${cut(excerpt, NAME_LENGTH)}`;
+    const [middle, top] = toPixels(x, y);
+    const long = [...name].length * LETTER.width;
+    const anchor = middle < long / 2 ? 'start' : middle > width - long / 2 ? 'end' : 'middle';
+    const left = middle - { start: 0, middle: long / 2, end: long }[anchor];
+    const isFree = taken.every(
+      (other) => left > other.right || left + long < other.left || Math.abs(top - other.top) > LETTER.height,
+    );
+    if (!isFree || names.length === NAMED) continue;
+    taken.push({ left, top, right: left + long });
+    names.push({ x, y, name, anchor });
+  }
+  return names;
+}
+
+/**
+ * For which traces a chosen one stands.
+ *
+ * @param {ChosenTrace} trace
+ * @param {Report} report
+ */
+function standing(trace, { sourceCount }) {
+  const { rank, excerpt, id, standsFor, similar, reason } = trace;
+  const summary = element(
+    'summary',
+    {},
+    element('span', { class: 'size' }, integer(rank)),
+    foreign(excerpt || id || 'A trace without an objective', { class: 'text' }),
+    element('span', { class: 'strip soft' }, reason === 'failure' ? 'failure of an unsolved task' : ''),
+    element('span', { class: 'range' }, `for ${integer(standsFor)}`),
+  );
+  const rows = [{ ...trace, similarity: 1 }, ...similar];
+  const opened = element('details', {}, summary);
+  const rest = standsFor - similar.length;
+  const makeTable = () =>
+    table(
+      rest > 0
+        ? `The trace, and the ${similar.length} most similar of ${integer(standsFor)}`
+        : 'The trace, and those that it stands for',
+      [
+        {
+          title: 'Trace',
+          wide: true,
+          cell: (row) => [
+            row.id !== null && foreign(row.id, { class: 'mono' }),
+            ' ',
+            element('span', { class: 'where' }, place(row, sourceCount)),
+          ],
+        },
+        { title: 'Score', number: true, cell: ({ score }) => decimal(score) },
+        { title: 'Similarity', number: true, cell: ({ similarity }) => decimal(similarity) },
+        { title: 'About', wide: true, cell: (row) => foreign(row.excerpt) },
+      ],
+      rows,
+    );
+  // Made when it is looked at: there may be hundreds of rows in all.
+  opened.addEventListener('toggle', () => opened.querySelector('.scroll') ?? opened.append(makeTable()), {
+    once: true,
+  });
+  return opened;
+}
+
+/**
+ * The chosen set: how much it covers, and for what it stands.
+ *
+ * @param {Report} report
+ */
+export function chosenSection(report) {
+  const set = report.selection;
+  if (set === null || set.curve.length === 0) return null;
+  const { chosen, curve, traces } = set;
+  let size = chosen;
+  const figures = [
+    drawn({}, (width) => coverage(set, size, width)),
+    drawn({}, (width) => map(set, size, width)),
+  ];
+  const verdict = element('p', { class: 'verdict' });
+  const input = element('input', {
+    type: 'range',
+    id: 'set-size',
+    min: '1',
+    max: String(curve.length),
+    step: '1',
+    value: String(chosen),
+    input: () => choose(input.valueAsNumber),
+  });
+  /** @param {number} next */
+  const choose = (next) => {
+    size = next;
+    const words = `${count(size, 'trace')} cover${size === 1 ? 's' : ''} ${shareOf(coveredBy(set, size))}`;
+    verdict.replaceChildren(element('b', {}, words), element('span', { class: 'mono' }, `--select ${size}`));
+    input.setAttribute('aria-valuetext', words);
+    for (const { redraw } of figures) redraw();
+  };
+  choose(chosen);
+  /** @param {ChosenTrace[]} some */
+  const listOf = (some) =>
+    element(
+      'div',
+      { class: 'groups' },
+      some.map((trace) => standing(trace, report)),
+    );
+  const step = Math.ceil(curve.length / ROWS);
+  const sizes = Array.from({ length: Math.floor(curve.length / step) }, (_, i) => (i + 1) * step);
+  const unlisted = chosen - traces.length;
+  return section(
+    'The chosen set',
+    finding(findingOf(report.count, set)),
+    element(
+      'figure',
+      {},
+      figures[0].frame,
+      element(
+        'div',
+        { class: 'threshold', style: `--axis-left: ${LEFT}px; --axis-right: ${RIGHT}px` },
+        input,
+        element(
+          'label',
+          { for: 'set-size', style: `margin-left: ${LEFT}px` },
+          'Move to see what another number covers',
+        ),
+      ),
+      element('figcaption', {}, verdict),
+    ),
+    more(
+      'The curve as a table',
+      table(
+        'What sets of each size cover',
+        [
+          { title: 'Traces', cell: (row) => integer(row) },
+          { title: 'Covered', number: true, cell: (row) => shareOf(coveredBy(set, row)) },
+          {
+            title: 'Gain of the last trace',
+            number: true,
+            cell: (row) => decimal(coveredBy(set, row) - coveredBy(set, row - 1), 4),
+          },
+        ],
+        [...new Set([...sizes, ...(set.knee === null ? [] : [set.knee]), chosen, curve.length])].sort(
+          (a, b) => a - b,
+        ),
+      ),
+    ),
+    traces.length > 0 &&
+      element(
+        'figure',
+        {},
+        figures[1].frame,
+        element(
+          'figcaption',
+          {},
+          'Large dots are chosen traces, small ones the traces that they stand for. Similar traces are near each other; ',
+          'how far groups are apart says little. ',
+          element('span', { class: 'swatch', style: '--colour: var(--kept)' }),
+          'in the set of this size ',
+          element('span', { class: 'swatch', style: '--colour: var(--dropped)' }),
+          'beyond it.',
+        ),
+      ),
+    traces.length > 0 && element('h3', {}, 'Who stands for whom'),
+    listOf(traces.slice(0, SHOWN)),
+    traces.length > SHOWN &&
+      more(`${count(traces.length - SHOWN, 'more trace')}`, listOf(traces.slice(SHOWN))),
+    unlisted > 0 && element('p', { class: 'soft about' }, `${count(unlisted, 'chosen trace')} not listed.`),
+  );
+}
+
+/**
+ * @param {number} scored
+ * @param {ChosenSet} set
+ */
+function findingOf(scored, set) {
+  const { chosen, explanation, knee } = set;
+  const verb = chosen === 1 ? 'was' : 'were';
+  const covers = `${integer(chosen)} of ${count(scored, 'trace')} ${verb} ${explanation}. They cover ${shareOf(coveredBy(set, chosen))} of what all traces show. `;
+  if (knee === null) return `${covers}The curve has no knee: each trace adds about as much.`;
+  return `${covers}The curve bends at ${integer(knee)} (${shareOf(coveredBy(set, knee))}): beyond that a trace adds less.`;
+}
