@@ -38,7 +38,7 @@ async function main() {
   const sets = SETS.filter((name) => fs.existsSync(path.join(directory, `${name}.labels.jsonl`)));
   if (sets.length === 0)
     throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
-  setup();
+  await setup();
   const { Embedder, TraceMemory, VectorCache } = await import('../index.js');
   const embedder = new Embedder();
 

@@ -32,7 +32,7 @@ await runScript(main);
 
 async function main() {
   const options = readOptions();
-  setup();
+  await setup();
   // The traces and the oracle's arithmetic need the dependencies that the set-up installs.
   const sections = await loadSections();
   const bench = makeBench(options);

@@ -71,12 +71,12 @@ function run(host, target, found, flags) {
   });
 }
 
-await runScript(() => {
+await runScript(async () => {
   const [name, seconds = '3600'] = process.argv.slice(2);
   if (name !== 'smoke' && !targets.includes(name)) {
     throw new Error(`usage: npm run fuzz:core -- smoke | TARGET [SECONDS]\ntargets: ${targets.join(', ')}`);
   }
-  setup();
+  await setup();
   const host = execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
   build(host);
   if (name !== 'smoke') {

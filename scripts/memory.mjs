@@ -155,11 +155,11 @@ function run(command, args, env = {}) {
   execFileSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
 }
 
-await runScript(() => {
+await runScript(async () => {
   const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);
   const unknown = chosen.find((name) => !(name in tools));
   if (unknown) throw new Error(`there is no ${unknown}; there are ${Object.keys(tools).join(', ')}`);
-  setup();
+  await setup();
   for (const name of chosen) {
     const missing = tools[name].missing();
     console.log(`\n── ${name}${missing ? `: skipped, it ${missing}` : ''}`);

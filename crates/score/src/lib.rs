@@ -58,6 +58,15 @@ pub enum Source {
 }
 
 impl Source {
+    /// Returns the trace whose words are compared.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Arc<Trace>> {
+        match self {
+            Self::Prefix(_) => None,
+            Self::Lexical(trace) | Self::Full(trace) => Some(trace),
+        }
+    }
+
     /// Returns whether a text of it is embedded.
     #[must_use]
     pub fn needs_embedder(&self) -> bool {

@@ -23,7 +23,7 @@ const MOST_NORMALISED: usize = 2 << 20;
 /// Additive length smoothing: a word of a piece counts 1/√(length + 6). crates/index/DESIGN.md has the measurements.
 const MORE_WORDS: usize = 6;
 
-/// The most characters of a word that [`texts`] returns.
+/// The most characters of a spelling.
 const MOST_SHOWN: usize = 64;
 
 /// c(t) of a word, with 12 significant bits, so that it takes two bytes. It is at least 2^-16 and below 2^16.
@@ -156,23 +156,63 @@ impl Words {
     }
 }
 
-/// Returns the normalised spellings of words with these hashes, each cut to 64 characters, in the order of `hashes`.
-#[must_use]
-pub fn texts(trace: &Trace, hashes: &[u64]) -> Vec<Option<String>> {
-    let mut texts = vec![None; hashes.len()];
-    let mut places: Vec<(u64, usize)> = hashes.iter().copied().zip(0..).collect();
-    places.sort_unstable();
-    let mut left = MOST_NORMALISED;
-    for piece in pieces(trace) {
-        split(piece, &mut left, &mut |word| {
-            let hash = hash_of(word);
-            let first = places.partition_point(|&(other, _)| other < hash);
-            for &(_, place) in places[first..].iter().take_while(|&&(other, _)| other == hash) {
-                texts[place].get_or_insert_with(|| word.chars().take(MOST_SHOWN).collect());
-            }
-        });
+/// The words of a trace with their spellings.
+#[derive(Debug, Clone, Default)]
+pub struct SpelledWords {
+    words: Words,
+    /// In the order of the words; empty without spellings.
+    spellings: Vec<String>,
+}
+
+impl SpelledWords {
+    /// Returns the words of `trace`, each with its first spelling after normalisation, cut to 64 characters.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let words = Words::of(trace);
+        let mut spellings = vec![String::new(); words.len()];
+        let mut left = MOST_NORMALISED;
+        for piece in pieces(trace) {
+            split(piece, &mut left, &mut |word| {
+                let place = words.binary_search_by_key(&hash_of(word), |word| word.hash);
+                // No word is empty, so an empty spelling is a missing one.
+                if let Some(spelling) = place.ok().map(|place| &mut spellings[place])
+                    && spelling.is_empty()
+                {
+                    spelling.extend(word.chars().take(MOST_SHOWN));
+                }
+            });
+        }
+        Self { words, spellings }
     }
-    texts
+
+    /// Returns the words.
+    #[must_use]
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Returns the words without their spellings.
+    #[must_use]
+    pub fn into_words(self) -> Words {
+        self.words
+    }
+
+    /// Returns the spelling of the word with this hash; `None` if the trace lacks the word or has no spellings.
+    #[must_use]
+    pub fn spelling(&self, hash: u64) -> Option<&str> {
+        let place = self.words.binary_search_by_key(&hash, |word| word.hash).ok()?;
+        self.spellings.get(place).map(String::as_str)
+    }
+}
+
+/// Words without spellings.
+impl From<Words> for SpelledWords {
+    fn from(words: Words) -> Self {
+        Self {
+            words,
+            spellings: Vec::new(),
+        }
+    }
 }
 
 /// The hash that identifies a word.
@@ -433,12 +473,16 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_those_of_the_trace() {
-        let trace = with_texts("Book a FLIGHT", &["東京 flight"]);
-        let hashes = ["flight", "東京", "gone", "book"].map(hash_of);
-        let texts = texts(&trace, &hashes);
-        let expected = [Some("flight"), Some("東京"), None, Some("book")];
-        assert_eq!(texts, expected.map(|text| text.map(str::to_owned)));
+    fn spelled_words_tell_the_first_spelling_of_each_word() {
+        let trace = with_texts("Book a FLIGHT", &["東京 flight", &"long".repeat(20)]);
+        let spelled = SpelledWords::of(&trace);
+        assert_eq!(spelled.words(), &Words::of(&trace));
+        let spelling = |word| spelled.spelling(hash_of(word));
+        let found = ["flight", "東京", "gone", "book"].map(spelling);
+        assert_eq!(found, [Some("flight"), Some("東京"), None, Some("book")]);
+        assert_eq!(spelling(&"long".repeat(20)), Some(&*"long".repeat(16)));
+        let unspelled = SpelledWords::from(Words::of(&trace));
+        assert_eq!(unspelled.spelling(hash_of("flight")), None);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The words of a trace that explain its similarity to another one.
 
-use knowledgepulse_trace::{Trace, words};
+use knowledgepulse_trace::words::SpelledWords;
 
 use super::WordShare;
 
@@ -28,29 +28,21 @@ pub struct ExplainedWords {
 }
 
 impl ExplainedWords {
-    /// Those of `trace`, by what each of its words says.
+    /// Those among `words`, by what each says about the similarity.
     #[must_use]
-    pub fn of(trace: &Trace, shares: &[WordShare]) -> Self {
+    pub fn of(words: &SpelledWords, shares: &[WordShare]) -> Self {
+        let spelled = |(share, weight): (&WordShare, f64)| {
+            Some(ExplainedWord {
+                text: words.spelling(share.hash)?.to_owned(),
+                weight,
+                traces: share.traces,
+            })
+        };
         let shared = heaviest(shares.iter().filter(|share| share.shared), |share| share.lexical);
         let new = heaviest(shares.iter().filter(|share| !share.shared), |share| share.weight);
-        let hashes: Vec<_> = shared.iter().chain(&new).map(|(share, _)| share.hash).collect();
-        let mut texts = words::texts(trace, &hashes).into_iter();
-        let mut named = |words: Vec<(&WordShare, f64)>| {
-            let named = words
-                .into_iter()
-                .zip(texts.by_ref())
-                .filter_map(|((share, weight), text)| {
-                    Some(ExplainedWord {
-                        text: text?,
-                        weight,
-                        traces: share.traces,
-                    })
-                });
-            named.collect()
-        };
         Self {
-            shared: named(shared),
-            new: named(new),
+            shared: shared.into_iter().filter_map(spelled).collect(),
+            new: new.into_iter().filter_map(spelled).collect(),
         }
     }
 }
@@ -70,7 +62,7 @@ fn heaviest<'s>(
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+    use knowledgepulse_trace::{Trace, fixtures::with_texts, words::Words};
 
     use super::*;
     use crate::{
@@ -106,7 +98,7 @@ mod tests {
         (
             similarity.lexical,
             similarity.contained,
-            ExplainedWords::of(trace, &shares),
+            ExplainedWords::of(&SpelledWords::of(trace), &shares),
         )
     }
 

@@ -89,7 +89,7 @@ pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
 /// The parts of a similarity that a word contributes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WordShare {
-    /// The hash of the word; [`words::texts`](knowledgepulse_trace::words::texts) returns its spelling.
+    /// The hash of the word; [`SpelledWords`](knowledgepulse_trace::words::SpelledWords) returns its spelling.
     pub hash: u64,
     /// Its document frequency in the memory.
     pub traces: usize,

@@ -1,4 +1,4 @@
-//! The two steps of a call: embedding, together or in parallel with other calls; and settling, in the order of the calls.
+//! The two steps of a call: embedding and finding words, in parallel with other calls; and settling, in the order of the calls.
 
 use std::{sync::Arc, time::Instant};
 
@@ -14,18 +14,48 @@ use knowledgepulse_index::{
     traces::explain::ExplainedWords,
     vectors::{ModelIdentity, Origin},
 };
-use knowledgepulse_trace::{digest, words::Words};
+use knowledgepulse_trace::{
+    Trace, digest,
+    words::{SpelledWords, Words},
+};
 
 use crate::{Breakdown, Source};
 
-/// A call: its text to embed, and the step after it.
+/// A call: its text to embed, its trace to read, and the step after both.
 pub(super) struct Job {
     order: Option<Order>,
+    unread: Option<Unread>,
     settle: Settle,
 }
 
-/// The step after the embedding of an order; gets `None` without an embedder.
-type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>) + Send>;
+/// The step after embedding and finding words; the embedding is `None` without an embedder.
+type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
+
+/// A trace whose words are needed.
+struct Unread {
+    trace: Arc<Trace>,
+    /// Whether the spellings are needed too.
+    is_spelled: bool,
+}
+
+impl Unread {
+    fn of(request: &Request) -> Option<Self> {
+        Some(Self {
+            trace: Arc::clone(request.summary.source.as_ref()?.trace()?),
+            is_spelled: request.explained,
+        })
+    }
+
+    fn read(&self) -> Result<SpelledWords> {
+        guarded(|| {
+            Ok(if self.is_spelled {
+                SpelledWords::of(&self.trace)
+            } else {
+                Words::of(&self.trace).into()
+            })
+        })
+    }
+}
 
 /// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
@@ -65,24 +95,33 @@ impl Job {
     fn without_order(settle: impl FnOnce(&Shared) + Send + 'static) -> Self {
         Self {
             order: None,
-            settle: Box::new(|shared, _| settle(shared)),
+            unread: None,
+            settle: Box::new(|shared, _, _| settle(shared)),
         }
     }
 
-    /// Returns the step without an embedder.
-    pub(super) fn without_embedder(self) -> Settlement {
-        Box::new(|shared| (self.settle)(shared, Ok(None)))
+    fn words(&self) -> Result<SpelledWords> {
+        self.unread
+            .as_ref()
+            .map_or_else(|| Ok(SpelledWords::default()), Unread::read)
     }
 
-    /// Returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
+    /// Finds the words and returns the step without an embedder.
+    pub(super) fn without_embedder(self) -> Settlement {
+        let words = self.words();
+        Box::new(|shared| (self.settle)(shared, Ok(None), words))
+    }
+
+    /// Finds the words and returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
     pub(super) fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
-        let Self { order, settle } = self;
+        let words = self.words();
+        let Self { order, settle, .. } = self;
         let text = embedded.map(|embedded| {
             order
                 .zip(embedded)
                 .map(|(order, embedded)| order.embedded(model, embedded))
         });
-        Box::new(|shared| settle(shared, text))
+        Box::new(|shared| settle(shared, text, words))
     }
 
     /// Returns the text still to be embedded; `None` if there is none.
@@ -163,8 +202,9 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
 pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        settle: Box::new(move |shared, embedded| {
-            reply(guarded(|| score_embedded(shared, &request, embedded)));
+        unread: Unread::of(&request),
+        settle: Box::new(move |shared, embedded, words| {
+            reply(guarded(|| score_embedded(shared, &request, embedded, words)));
         }),
     }
 }
@@ -173,8 +213,9 @@ pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Jo
 pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        settle: Box::new(move |shared, embedded| {
-            let comparable = embedded.and_then(|text| guarded(|| Ok(comparable(&request, text))));
+        unread: Unread::of(&request),
+        settle: Box::new(move |shared, embedded, words| {
+            let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?.into_words())));
             reply(match comparable {
                 Err(error) if !matches!(error, Error::Aborted) => {
                     shared.warn(Failure::from(&error));
@@ -187,10 +228,10 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
 }
 
 /// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
-fn comparable(request: &Request, text: Option<EmbeddedText>) -> Option<Comparable> {
+fn comparable(request: &Request, text: Option<EmbeddedText>, words: Words) -> Option<Comparable> {
     let (words, reading) = match (&request.summary.source, &text) {
-        (Some(Source::Lexical(trace)), _) => (Some(Words::of(trace)), lexical_reading(request)),
-        (Some(Source::Full(trace)), Some(text)) => (Some(Words::of(trace)), text.reading),
+        (Some(Source::Lexical(_)), _) => (Some(words), lexical_reading(request)),
+        (Some(Source::Full(_)), Some(text)) => (Some(words), text.reading),
         (_, Some(text)) => (None, text.reading),
         (_, None) => return None,
     };
@@ -219,7 +260,8 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     };
     Job {
         order: Some(order),
-        settle: Box::new(|shared, embedded| {
+        unread: None,
+        settle: Box::new(|shared, embedded, _| {
             reply(match embedded {
                 Ok(Some(embedded)) => Ok(embedded.embedding),
                 Err(error) => Err(Failure::from(&error)),
@@ -247,29 +289,29 @@ fn score_embedded(
     shared: &Shared,
     request: &Request,
     embedded: Result<Option<EmbeddedText>>,
+    words: Result<SpelledWords>,
 ) -> Result<Breakdown> {
     request.begin()?;
     let compare = || {
         let Some(memory) = &request.memory else {
             return Ok(request.uncompared.clone());
         };
-        let embedded = embedded?;
-        let trace = match &request.summary.source {
-            Some(Source::Lexical(trace) | Source::Full(trace)) => Some(trace),
-            _ => None,
-        };
-        let words = trace.map(|trace| Words::of(trace)).unwrap_or_default();
+        let (embedded, words) = (embedded?, words?);
+        let has_words = request
+            .summary
+            .source
+            .as_ref()
+            .is_some_and(|source| source.trace().is_some());
         let compared = Compared {
-            words: &words,
+            words: words.words(),
             embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
             label: request.summary.label.as_ref(),
             remember: request.remember,
             explained: request.explained,
         };
         let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
-        // Finds the spellings after releasing the memory.
-        if let (Some(trace), Some(nearest), true) = (trace, &mut novelty.nearest, request.explained) {
-            nearest.words = Some(ExplainedWords::of(trace, &shares));
+        if let (Some(nearest), true) = (&mut novelty.nearest, request.explained && has_words) {
+            nearest.words = Some(ExplainedWords::of(&words, &shares));
         }
         let reading = match embedded {
             Some(text) => Some(text.reading),

@@ -337,7 +337,7 @@ impl Engine {
             if self.courier.get().is_some() {
                 return Ok(Inlet::Here(Arc::clone(&self.shared)));
             }
-            self.start("knowledgepulse-words", Worker::settle_all)
+            self.start("knowledgepulse-words", Worker::word_threads, Worker::settle_all)
         })
     }
 
@@ -348,22 +348,29 @@ impl Engine {
                 let remote = remote::Remote::new(Arc::clone(courier), Arc::clone(&self.shared));
                 return Ok(Inlet::Remote(Box::new(remote)));
             }
-            self.start("knowledgepulse", Worker::work)
+            self.start("knowledgepulse", |_| 1, Worker::work)
         })
     }
 
-    /// Starts a thread with a queue of its own.
-    fn start(&self, name: &str, work: fn(&Worker)) -> Result<Inlet> {
+    /// Starts `count` threads that share a queue. Fewer threads take longer.
+    fn start(&self, name: &str, count: fn(&Worker) -> usize, work: fn(&Worker)) -> Result<Inlet> {
         let queue = Arc::new(Queue::default());
-        let worker = Worker::new(
+        let worker = Arc::new(Worker::new(
             self.options.get().cloned().unwrap_or_default(),
             Arc::clone(&queue),
             Arc::clone(&self.shared),
-        );
-        thread::Builder::new()
-            .name(name.into())
-            .spawn(move || work(&worker))
-            .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
+        ));
+        for number in 0..count(&worker) {
+            let worker = Arc::clone(&worker);
+            let thread = thread::Builder::new()
+                .name(name.into())
+                .spawn(move || work(&worker));
+            match thread {
+                Ok(_) => {}
+                Err(_) if number > 0 => break,
+                Err(error) => return Err(Error::Inference(format!("no thread to run it on: {error}"))),
+            }
+        }
         Ok(Inlet::Thread(queue))
     }
 }

@@ -28,17 +28,22 @@ const BACKLOG: usize = 6;
 /// Each lane of ONNX Runtime has its own repacked half of the weights; with more threads than this, lanes get several.
 const MOST_LANES: usize = 4;
 
+/// The most threads that find words. Comparing takes turns and is two fifths of the work, so more threads would wait.
+const MOST_WORD_THREADS: usize = 4;
+
 /// The idle time after which lanes are closed, which frees their memory.
 const LANE_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A year, if there is nothing to close; platforms limit waiting to little more.
 const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The state of the inference thread.
+/// The state of the inference thread, or of the threads that find words.
 pub(super) struct Worker {
     options: Options,
     queue: Arc<Queue<Job>>,
     shared: Arc<Shared>,
+    /// The order of the calls, where nothing is embedded.
+    in_order: InOrder<Settlement>,
 }
 
 impl Worker {
@@ -47,7 +52,13 @@ impl Worker {
             options,
             queue,
             shared,
+            in_order: InOrder::new(0),
         }
+    }
+
+    /// Returns how many threads find words.
+    pub(super) fn word_threads(&self) -> usize {
+        threads(&self.options).min(MOST_WORD_THREADS)
     }
 
     /// The loop of the inference thread, which ends only with the process.
@@ -86,11 +97,13 @@ impl Worker {
         }
     }
 
-    /// The loop of a thread without an embedder.
+    /// The loop of a thread without an embedder. Several threads may run it.
     pub(super) fn settle_all(&self) {
         loop {
-            let (_, job) = self.queue.wait();
-            self.settle(job.without_embedder());
+            let (number, job) = self.queue.wait();
+            let settlement = job.without_embedder();
+            self.in_order
+                .finish(number, settlement, |settlement| self.settle(settlement));
         }
     }
 
