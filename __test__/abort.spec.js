@@ -170,7 +170,7 @@ describe.each([
   });
 });
 
-test('of calls in flight, those aborted leave nothing', async () => {
+test('aborted calls in flight leave nothing in the memory', async () => {
   const traces = distinct(40, 'in flight');
   const [scorer, expected] = [new Scorer(), new Scorer()];
   const controllers = traces.map(() => new AbortController());
@@ -261,7 +261,7 @@ test('calls after an aborted batch are as if there had been none', async () => {
   expect(contents(scorer.memory)).toEqual(contents(expected.memory));
 });
 
-test('calls that waited for an aborted batch come before those that did not', async () => {
+test('calls that waited for an aborted batch run before later ones', async () => {
   const scorer = new Scorer();
   const controller = new AbortController();
   const named = (id) => ({ ...makeTrace(), id });
@@ -488,7 +488,7 @@ test('a load that is aborted while the embedder is asked for its model', async (
   expect((await runForResult(load)).result).toBe('enough');
 });
 
-test('a save that is aborted leaves the file as it was', async () => {
+test('an aborted save leaves the file unchanged', async () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-abort-'));
   try {
     const file = path.join(directory, 'memory');

@@ -198,7 +198,7 @@ test.each([
   expect(cache.maxCosineSimilarity([0, 1])).toBe(0);
 });
 
-test('add copies what is transferred away afterwards', () => {
+test('add copies a buffer that is transferred afterwards', () => {
   const cache = new VectorCache({ dimensions: 2 });
   const vector = new Float32Array([1, 0]);
   cache.add(vector);

@@ -65,7 +65,7 @@ describe('evaluateValues', () => {
     expect([...(await batch), ...(await Promise.all(singles)), ...(await second)]).toEqual(expected);
   });
 
-  test('an invalid trace rejects with its path; those before it are remembered, those after are not', async () => {
+  test('an invalid trace rejects with its path; only traces before it are remembered', async () => {
     const traces = distinct(100, 'invalid');
     traces[70] = { ...traces[70], steps: [{ type: 7 }] };
     _getLocalCache().clear();

@@ -72,7 +72,7 @@ describe('--known', () => {
     },
   );
 
-  test('score gives the earlier novelty, and the weights are those of now', async () => {
+  test('score gives the earlier novelty with the current weights', async () => {
     const { at, memory } = workplace();
     const first = await score(at, traces, '--memory', memory, '--explain');
     const alone = { complexity: 0, novelty: 1, toolDiversity: 0, outcome: 0 };
@@ -154,7 +154,7 @@ describe('--known', () => {
     expect(scores.slice(30)).toEqual(known === 'skip' ? [] : scores.slice(0, 5));
   });
 
-  test('knows what the memory held at first, whatever the run displaces', async () => {
+  test('knows the traces that the memory held at first, even if the run evicts them', async () => {
     const { at, memory } = workplace();
     await score(at, traces.slice(0, 10), '--memory', memory, '--memory-size', '10');
     const given = [...traces.slice(10), ...traces.slice(0, 10)];
@@ -178,7 +178,7 @@ describe('--known', () => {
     expect(fs.readFileSync(out, 'utf8')).toBe('old');
   });
 
-  test('leaves an output that is the input as it was where it would lose known traces', async () => {
+  test('leaves an output that is the input unchanged if it would lose known traces', async () => {
     const { at, memory } = workplace();
     await score(at, traces.slice(0, 5), '--memory', memory);
     const file = at('traces.jsonl');
@@ -207,8 +207,8 @@ describe('--known', () => {
   });
 });
 
-describe('--memory-size below what the memory holds', () => {
-  test('is refused, and the memory is as it was', async () => {
+describe('--memory-size below the number of remembered traces', () => {
+  test('is refused, and the memory is unchanged', async () => {
     const { at, memory } = workplace();
     await score(at, traces, '--memory', memory);
     const before = fs.readFileSync(memory);

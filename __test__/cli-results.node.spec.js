@@ -247,7 +247,7 @@ describe('kp-score --weights', () => {
     expect(await run(weights)).toMatchObject({ code: 3, stderr: `kp-score: ${message}\n` });
   });
 
-  test('a warning names the domains that no trace has, and what they may be meant to be', async () => {
+  test('a warning names domains that no trace has, and similar ones', async () => {
     const weights = { medcial: profile, code: profile, default: profile, astronmy: profile, legal: profile };
     const out = path.join(scratch, 'weighed.jsonl');
     const args = [NO_EMBEDDER, '--weights', write('weights.json', JSON.stringify(weights)), '--out', out];

@@ -75,7 +75,7 @@ describeTerminal('on a terminal', () => {
     expect(text).toMatch(/100 % {2}20,000 traces/);
   });
 
-  test('what is bad is named above it, on lines of its own', async () => {
+  test('bad lines are reported above it, on lines of their own', async () => {
     const { code, text } = await drawn([write('bad.jsonl', `nonsense\n${input}nonsense\n`)]);
     expect(code).toBe(1);
     const plain = text.replace(new RegExp(`${ESCAPE}\\[[?\\d;]*[a-zA-Z]`, 'g'), '\r');

@@ -59,7 +59,7 @@ describe('Embedder', () => {
     expect(await embedder.embedBatch([])).toEqual([]);
   });
 
-  test('what it makes is what a cache holds', async () => {
+  test('its embeddings equal those in a cache', async () => {
     const cache = new VectorCache();
     cache.add(await embedder.embed('restart the database'), 'runbook-7');
     cache.add(await embedder.embed('order a pizza'), 'dinner');

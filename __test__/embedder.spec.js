@@ -559,7 +559,7 @@ describe('configuration', () => {
     expect(result).toEqual({ available: true, threads: 1, score: expect.any(Number) });
   });
 
-  test('the engine is that of the option, else of the variable, else what the files are for', async () => {
+  test('the engine comes from the option, then the variable, then the files', async () => {
     const read = (body, env) =>
       runForResult(`${body}; console.log(JSON.stringify(await kp.embedderStatus()));`, { env });
     const graph = onlyGraph('graph-alone');
@@ -584,7 +584,7 @@ describe('configuration', () => {
     expect(stderr).toContain('KNOWLEDGEPULSE_ENGINE must be auto, builtin or onnxruntime');
   });
 
-  test('a model in memory scores as the same one in a directory, and what is wrong with it has a code', async () => {
+  test('a model in memory scores as in a directory, and a damaged one gives a code', async () => {
     const result = async (change) => {
       const body = `
         const read = (name) => require('node:fs').readFileSync(require('node:path').join(${JSON.stringify(`${modelDirectory}-q8`)}, name));

@@ -89,7 +89,7 @@ describe.each(Object.entries(states))('%s', (_, state) => {
     expectEnd(`${state} Promise.reject(new Error('on purpose'));`, { code: 1, stderr: 'on purpose' }));
 });
 
-test('the natural end waits for what is pending', () =>
+test('the natural end waits for a pending promise', () =>
   expectEnd(
     `${KP} process.exitCode = 4;
      kp.evaluateValue(long(1)).then((score) => { process.exitCode = score > 0 ? 0 : 5; });`,

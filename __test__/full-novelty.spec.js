@@ -64,7 +64,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
     expect(scorer.memory.size).toBe(TRACES.length);
   });
 
-  test('tells the words that weigh most in what is shared and in what is new', async () => {
+  test('explain lists the heaviest shared and new words', async () => {
     const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
     for (const trace of TRACES.slice(0, 2)) await scorer.evaluateValue(trace);
     const { nearest } = await scorer.explain(
@@ -96,7 +96,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
     }
   });
 
-  test('an aborted batch leaves the memory as it was', async () => {
+  test('an aborted batch leaves the memory unchanged', async () => {
     const scorer = new Scorer({ memory: new TraceMemory({ novelty }) });
     await scorer.evaluateValue(TRACES[0]);
     const controller = new AbortController();
@@ -124,7 +124,7 @@ describe.each(['lexical', 'full'])('novelty %s', (novelty) => {
     }
   });
 
-  test('a batch with a signal is unseen until its end, also by those who use the memory meanwhile', async () => {
+  test('a batch with a signal is invisible to other users of the memory until its end', async () => {
     const memory = new TraceMemory({ novelty });
     const [scorer, other] = [new Scorer({ memory }), new Scorer({ memory })];
     await scorer.evaluateValue(TRACES[0]);

@@ -4,7 +4,7 @@ const path = require('node:path');
 
 const { run } = require('./support/run-script.js');
 
-test('20,000 hostile calls in one process leave it as it was', async () => {
+test('20,000 hostile calls leave the process intact', async () => {
   const program = path.join(__dirname, 'fuzz', 'hostile.mjs');
   const { code, stdout, stderr } = await run(process.execPath, [program, '--calls', '20000']);
   // The output has the seed.

@@ -146,7 +146,7 @@ test('a file of the cache keeps the model and the method', async () => {
   expect({ model, method }).toEqual({ model: MODEL, method: 'full' });
 });
 
-test('to look does not say what model the cache is of', async () => {
+test('nearest does not set the model of the cache', async () => {
   const store = new LocalStore();
   store.memory.add(randomVector(1), 'mine');
   await store.nearest(randomVector(1), 1, { model: 'other', dtype: 'q8' });

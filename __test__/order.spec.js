@@ -46,7 +46,7 @@ const callsOn = (scorer, others = {}) => ({
   last: () => scorer.evaluateValue(makeTrace()),
 });
 
-test('whatever the calls are', async () => {
+test('for all kinds of calls', async () => {
   const scorer = new Scorer();
   // Also that of another scorer, which compares: there is one channel.
   const other = new Scorer();
@@ -71,7 +71,7 @@ test('also where a store compares', async () => {
   }
 });
 
-test('also those of a store that is used by itself', async () => {
+test('for a store without a scorer', async () => {
   const store = new LocalStore(new VectorCache({ dimensions: 4, maxElements: 100_000 }));
   const model = { model: 'm', dtype: 'fp32' };
   const vector = new Float32Array(4).fill(0.5);
@@ -85,7 +85,7 @@ test('also those of a store that is used by itself', async () => {
   expect(await orderOf(calls)).toEqual(Object.keys(calls));
 });
 
-test('who waits behind a store that never answers does not keep the process from ending', async () => {
+test('calls behind a store that never answers do not keep the process alive', async () => {
   const { result, stderr } = await runForResult(`
     const silent = () => new Promise(() => {});
     const store = { compareAndAdd: silent, compareAndAddBatch: silent, nearest: silent, size: silent };

@@ -237,7 +237,7 @@ describe('manifests', () => {
   });
 });
 
-test('the example of the README runs as it is written, and prints what the README says', async () => {
+test('the example of the README prints the output in the README', async () => {
   const { script, printed } = readmeExample();
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-example-'));
   try {

@@ -67,7 +67,7 @@ describe('a memory of traces', () => {
     for (const said of result.said) expect(said.slice(1)).toEqual([handle, 'lexical']);
   });
 
-  test('is not found by what is no handle', () => {
+  test('fromHandle refuses invalid handles', () => {
     const { TraceMemory } = require('..');
     for (const handle of [0, 2 ** 40, -1, 1.5, '1', undefined, null]) {
       expect(() => TraceMemory.fromHandle(handle)).toThrow(

@@ -23,7 +23,7 @@ describeShared('scores', () => {
   });
   afterAll(() => oracle?.close());
 
-  test('are those of the SDK', async () => {
+  test("equal the SDK's", async () => {
     expect(traces()).toHaveLength(100);
     expect(await largestDifference(oracle, traces())).toBeLessThanOrEqual(1e-6);
   });
@@ -55,7 +55,7 @@ describeShared('embeddings', () => {
     return result.embeddings.flat();
   }
 
-  test('are those of ONNX Runtime', async () => {
+  test("equal ONNX Runtime's", async () => {
     const expected = await embeddingsOf('onnxruntime');
     const found = await embeddingsOf('builtin');
     expect(found).toHaveLength(90 * 384);

@@ -68,7 +68,7 @@ describe('memories', () => {
     expect(cache.size).toBe(1);
   });
 
-  test('replies come in the order of the calls, also those to invalid traces', async () => {
+  test('replies come in the order of the calls, for invalid traces too', async () => {
     const scorer = new Scorer();
     const order = [];
     const note = (name) => () => order.push(name);
@@ -215,7 +215,7 @@ describe('weights', () => {
     expect(await scoreBy(weights, medical)).toBe(scoreOf(medical, 0.5));
   });
 
-  test('names of what every object has are names like others', async () => {
+  test('names of inherited properties are ordinary profile names', async () => {
     const weights = JSON.parse(
       '{"__proto__": {"complexity": 0, "novelty": 0, "toolDiversity": 0, "outcome": 1}}',
     );
@@ -416,7 +416,7 @@ describe('other options', () => {
     expect(await call.catch(({ message }) => message)).toBe('options.onProgress must be a function');
   });
 
-  test('calls reject for an option of other calls, and say of which', async () => {
+  test('calls reject an option of other calls, and name those', async () => {
     const scorer = new Scorer();
     const message = (call) => call.catch((error) => error.message);
     for (const { evaluateValue } of [kp, scoring, { evaluateValue: scorer.evaluateValue.bind(scorer) }]) {
@@ -430,7 +430,7 @@ describe('other options', () => {
     expect(scorer.memory.size).toBe(0);
   });
 
-  test('what is undefined, inherited or a symbol is no unknown option', async () => {
+  test('undefined, inherited and symbol properties are no unknown options', async () => {
     const scorer = new Scorer({ embedder: null, storee: undefined });
     const inherited = Object.create({ signal: AbortSignal.abort('enough'), sginal: null });
     for (const options of [undefined, { remember: undefined }, { [Symbol('s')]: 1 }]) {
@@ -478,7 +478,7 @@ test('progress is told for each trace, in order', async () => {
   expect(seen).toEqual(traces.map((_, index) => ({ done: index + 1, total: 70 })));
 });
 
-test('what onProgress throws is what the call rejects with', async () => {
+test('a call rejects with the error of onProgress', async () => {
   const reason = new Error('on purpose');
   const scorer = new Scorer();
   const onProgress = ({ done }) => {
@@ -508,7 +508,7 @@ test('replies come in the order of the calls, also when the embedder turns out t
   expect(result).toEqual(['queued', 'queued too', 'at once', 'at once too', 'later']);
 });
 
-test('what is shown of the objects says what they hold', () => {
+test('console.log shows the state of the objects', () => {
   const cache = new VectorCache({ maxElements: 2 });
   cache.add(new Float32Array(384).fill(1));
   const shown =

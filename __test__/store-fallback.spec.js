@@ -59,7 +59,7 @@ const ask = (memory, ...ids) =>
   Promise.all(ids.map((id, seed) => memory.ask({ id, vectors: [randomVector(seed)], model: MODEL }, true)));
 const bases = (breakdowns) => breakdowns.map(({ noveltyBasis }) => noveltyBasis.replace('empty-', ''));
 
-describe('what a store refuses for good', () => {
+describe('an entry that the store refuses for good', () => {
   const refusing = (code) => (ids) => (ids.includes('bad') ? failure(code, 'the id is refused') : undefined);
 
   test.each(['ERR_STORE', 'ERR_INVALID_ENTRY', 'ERR_STORE_OTHER_MODEL'])(
@@ -79,7 +79,7 @@ describe('what a store refuses for good', () => {
     },
   );
 
-  test('is told from what goes along', async () => {
+  test('does not affect other entries of the batch', async () => {
     await withFallback(async ({ store, memory }) => {
       store.fail = refusing('ERR_STORE');
       const answers = await ask(memory, 'a', 'bad', 'b');
@@ -90,7 +90,7 @@ describe('what a store refuses for good', () => {
     });
   });
 
-  test('is given up when it is sent again, and what came along is not', async () => {
+  test('is dropped when it is sent again, and other entries are not', async () => {
     await withFallback(async ({ store, memory, warnings }) => {
       store.fail = down;
       await ask(memory, 'a', 'bad', 'b');
@@ -149,7 +149,7 @@ describe('what a store refuses for good', () => {
   });
 });
 
-describe('what a store has missed', () => {
+describe('entries that the store has missed', () => {
   test('it gets when it works again, though nothing more is asked', async () => {
     await withFallback(async ({ store, scorer }) => {
       store.fail = down;
@@ -397,7 +397,7 @@ describe('the cache beside a store that answers', () => {
     expect(cache.model).toMatchObject({ dtype: 'fp32' });
   });
 
-  test('does not fail what was answered', async () => {
+  test('does not fail calls that were answered', async () => {
     const cache = new VectorCache();
     const store = new LocalStore();
     const scorer = new Scorer({ memory: store, fallback: cache });

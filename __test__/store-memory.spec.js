@@ -180,7 +180,7 @@ describe('a store that fails', () => {
     expect(store.memory.size).toBe(1);
   });
 
-  test('can be stood in for by the cache, and gets what it has missed', async () => {
+  test('falls back to the cache, and later gets the missed entries', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ memory: store, fallback: new VectorCache() });
     const expected = new Scorer();
@@ -262,7 +262,7 @@ test('an answer is read once', async () => {
 });
 
 describe('abort', () => {
-  test('what was not sent is not stored', async () => {
+  test('unsent entries are not stored', async () => {
     const store = new WatchedStore();
     const scorer = new Scorer({ memory: store });
     const traces = distinct(30, 'abort');

@@ -127,7 +127,7 @@ describe('the measure', () => {
     }
   });
 
-  test('bounds what a trace costs', async () => {
+  test('bounds the memory of a trace', async () => {
     const memory = new TraceMemory();
     const word = traceOf('o', ['a'.repeat(10_000_000)]);
     const words = traceOf('o', [Array.from({ length: 200_000 }, (_, index) => `word${index}`).join(' ')]);
@@ -139,7 +139,7 @@ describe('the measure', () => {
 });
 
 describe('a trace memory', () => {
-  test('forgets the oldest, and lists what it remembers', async () => {
+  test('evicts the oldest, and iterates over the rest', async () => {
     const memory = new TraceMemory({ maxElements: 2, novelty: 'full', dimensions: 2 });
     for (const id of ['a', 'b', 'c'])
       await memory.add(traceOf(`objective ${id}`, [], id), { vector: [1, 0.5] });
@@ -191,7 +191,7 @@ describe('a trace memory', () => {
     expect(novelties).toEqual([0.5, ...new Array(19).fill(0)]);
   });
 
-  test('refuses what it cannot compare', async () => {
+  test('refuses incomparable traces', async () => {
     const memory = new TraceMemory({ novelty: 'full', dimensions: 2 });
     const trace = traceOf('o', []);
     expect(await rejectionOf(memory.add(trace))).toMatchObject({

@@ -26,8 +26,8 @@ const boundsOf = ({ maxElements, dimensions, ttlMs, model, size }) => ({
   size,
 });
 
-describe('what is loaded', () => {
-  test('is what was saved', async () => {
+describe('load', () => {
+  test('restores the saved state', async () => {
     const cases = fc.integer({ min: 1, max: 70 }).chain((dimensions) =>
       fc.record({
         dimensions: fc.constant(dimensions),
@@ -100,7 +100,7 @@ describe('what is loaded', () => {
     expect(brief.size).toBe(1);
   });
 
-  test('is the state at the call, whatever is added meanwhile', async () => {
+  test('saves the state at the call, without later additions', async () => {
     const file = newFile();
     const cache = new VectorCache({ maxElements: 4000 });
     const vector = new Float32Array(384);
@@ -210,7 +210,7 @@ describe('a file of another model', () => {
 });
 
 describe('load refuses', () => {
-  test('what is not there', async () => {
+  test('a missing file', async () => {
     const file = newFile();
     const error = await rejectionOf(VectorCache.load(file));
     expect(error).toBeInstanceOf(Error);
@@ -218,7 +218,7 @@ describe('load refuses', () => {
     expect(error.message).toContain(file);
   });
 
-  test('what was cut off or changed', async () => {
+  test('a truncated or changed file', async () => {
     const file = newFile();
     const cache = new VectorCache({ dimensions: 3 });
     cache.addBatch(

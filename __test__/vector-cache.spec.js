@@ -25,7 +25,7 @@ describe('VectorCache', () => {
     expect(cache.size).toBe(0);
   });
 
-  test('tells the largest similarity, whatever the lengths of the vectors', () => {
+  test('maxCosineSimilarity ignores the lengths of vectors', () => {
     const cache = new VectorCache({ dimensions: 2 });
     cache.add([3, 4]);
     cache.add([0, -5]);
@@ -182,7 +182,7 @@ describe('addBatch', () => {
     expect(full.nearest(axis(0))).toEqual([{ label: 'a', similarity: 1, index: 0 }]);
   });
 
-  test('checks what a cache of no elements does not store', () => {
+  test('a cache with no elements still checks vectors', () => {
     const cache = new VectorCache({ maxElements: 0, dimensions: 3 });
     cache.addBatch([axis(0)]);
     expect(cache.size).toBe(0);
@@ -238,7 +238,7 @@ describe('iteration', () => {
     expect(first.slice(2)).toEqual(vectors.slice(2).map((vector) => Float32Array.from(vector)));
   });
 
-  test('leaves out what goes meanwhile, and what comes', () => {
+  test('iteration leaves out evicted and added vectors', () => {
     const cache = filled({ maxElements: 10 });
     const seen = [];
     for (const { label, index } of cache) {
@@ -279,7 +279,7 @@ describe('iteration', () => {
     expect([...new VectorCache()]).toEqual([]);
   });
 
-  test('leaves out what expires', async () => {
+  test('iteration leaves out expired vectors', async () => {
     const cache = filled({ ttlMs: 20 });
     const iterator = cache[Symbol.iterator]();
     await sleep(60);

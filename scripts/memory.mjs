@@ -46,7 +46,9 @@ const tools = {
   },
   asan: {
     missing: () =>
-      process.platform === 'linux' ? null : 'is set up for Linux here; `npm run fuzz:core` uses it on macOS too',
+      process.platform === 'linux'
+        ? null
+        : 'is set up for Linux here; `npm run fuzz:core` uses it on macOS too',
     run: () =>
       run(
         'cargo',

@@ -188,7 +188,7 @@ describeWithPostgres('faults', () => {
     }
   }
 
-  test('a connection that breaks as it is handed out does not end the process', async () => {
+  test("a connection that breaks in the pool's callback does not end the process", async () => {
     const { made, database } = await stored();
     const connect = database.connect.bind(database);
     database.connect = (callback) =>
@@ -250,7 +250,7 @@ describeWithPostgres('faults', () => {
     expect(rows).toEqual([{ next_position: '2' }]);
   });
 
-  test('what is made again looks without the lock', async () => {
+  test('a repeated call searches without the lock', async () => {
     const table = 'unlocked';
     const { made, database } = await stored({ table });
     for (const name of ['look', 'look_all']) await wrap(table, name, refuseUnderLock);
@@ -265,7 +265,7 @@ describeWithPostgres('faults', () => {
     expect(await made.size()).toBe(5);
   });
 
-  test('what was stored is answered without the lock', async () => {
+  test('a stored call is answered without the lock', async () => {
     const table = 'answered';
     const { made, database } = await stored({ table });
     let unlock;
@@ -282,7 +282,7 @@ describeWithPostgres('faults', () => {
     expect(await made.size()).toBe(4);
   });
 
-  test('what is displaced while a call waits is not looked for under the lock where that takes long', async () => {
+  test('a long search after evictions does not run under the lock', async () => {
     const table = 'displaced';
     const { made, database } = await stored({ table, maxElements: 20_000 });
     await made.compareAndAdd(entry('filling', randomVector(2)));
@@ -353,7 +353,7 @@ describeWithPostgres('faults', () => {
     });
   });
 
-  test('what has expired and is not swept yet hides nothing from an index that gives up', async () => {
+  test('expired, unswept vectors hide none from an index that gives up', async () => {
     const table = 'hidden';
     const settings = { table, index: 'hnsw', efSearch: 1, ttlMs: 86_400_000 };
     const { made, database } = await stored({

@@ -42,7 +42,7 @@ describeWithPostgres('kp-score --store', () => {
     return { code, stderr, results };
   };
 
-  test('makes its table, and the next run finds what this one has left', async () => {
+  test('creates its table, and the next run finds the traces', async () => {
     const scorer = new Scorer({ memory: new LocalStore() });
     for (const before of [0, 3]) {
       const { code, stderr, results } = await score('--store', url());
@@ -122,7 +122,7 @@ describeWithPostgres('kp-score --store', () => {
     expect(results[0].breakdown.noveltyBasis).toBe('empty-store');
   });
 
-  test('a table that is there keeps its limits and what is in it', async () => {
+  test('an existing table keeps its limits and rows', async () => {
     const table = 'theirs';
     const theirs = await context.migrated({ table, maxElements: 200_000, ttlMs: 86_400_000 });
     expect((await score('--store', url(), '--store-table', table)).code).toBe(0);
@@ -203,7 +203,7 @@ describeWithPostgres('kp-score --store', () => {
     expect(stderr).not.toContain(' at ');
   });
 
-  test('a store that fails on the way ends the run, with what was scored in a whole file beside the output', async () => {
+  test('a store that fails during a run ends it, with the results in FILE.partial', async () => {
     const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'knowledgepulse-store-'));
     try {
       const table = 'full soon';

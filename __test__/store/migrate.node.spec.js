@@ -165,7 +165,7 @@ describeWithPostgres('migrate', () => {
     expect(error.cause.code).toBe('42883');
   });
 
-  test('the time limits of the connection are not those of migrate', async () => {
+  test('migrate ignores the time limits of the connection', async () => {
     const client = await pool().connect();
     // As if another process were making an index.
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATE_LOCK]);
@@ -250,7 +250,7 @@ describeWithPostgres('migrate', () => {
       made.migrate(),
     ];
 
-    test('who names others changes and deletes nothing', async () => {
+    test('a store with other limits changes and deletes nothing', async () => {
       const made = await migrated({ table: 'bounded', maxElements: 8 });
       await fill(made, 8);
       for (const [wrong, ...parts] of [
@@ -269,7 +269,7 @@ describeWithPostgres('migrate', () => {
       expect(rows).toEqual([{ count: 8 }]);
     });
 
-    test('who names none takes those of the table', async () => {
+    test("a store without limits uses the table's", async () => {
       const made = await migrated({ table: 'adopted', maxElements: 3 });
       const other = await migrated({ table: 'adopted' });
       await fill(other, 8);
@@ -317,7 +317,7 @@ describeWithPostgres('migrate', () => {
       expect(error.message).toMatch(/^limits/);
     });
 
-    test('of many who make the table with limits of their own, one has it', async () => {
+    test('of concurrent migrations with different limits, one wins', async () => {
       const stores = Array.from({ length: 8 }, (_, index) =>
         store({ table: 'contested', maxElements: 10 + index }),
       );
@@ -438,7 +438,7 @@ describeWithPostgres('migrate', () => {
       expect(await restricted.sweep()).toBe(0);
     });
 
-    test('who may make nothing is told by whom it must be made', async () => {
+    test('a user without CREATE is told who must migrate', async () => {
       const admin = pool();
       await admin.query('CREATE ROLE newcomer LOGIN');
       await admin.query('CREATE DATABASE bare');
@@ -447,7 +447,7 @@ describeWithPostgres('migrate', () => {
       expect(error.message).toMatch(/permission denied/);
     });
 
-    test('who owns a schema needs no more where the extension is there', async () => {
+    test('the owner of a schema can migrate if the extension exists', async () => {
       const admin = pool();
       await admin.query('CREATE ROLE owner LOGIN; CREATE SCHEMA own AUTHORIZATION owner');
       await admin.query('CREATE EXTENSION IF NOT EXISTS vector');

@@ -10,7 +10,7 @@ const COUNT = 10_000;
 describeWithPostgres('parity with VectorCache', () => {
   const { migrated, pool } = useServer();
 
-  test('vectors are stored to the bit, whatever their components', async () => {
+  test('vectors are stored to the bit', async () => {
     // A unit vector whose first components are written in every way that JavaScript has for numbers.
     const odd = [0.6, -0.8, 0, -0, 1e-7, -1e-30, 1.17549435e-38, 1e-44, 1 / 3e6, 2 ** -23];
     const vector = Float32Array.from({ length: 384 }, (_, index) => odd[index] ?? 0);
@@ -106,7 +106,7 @@ describeWithPostgres('parity with VectorCache', () => {
     expect(await store.size()).toBe(300);
   });
 
-  test('what has expired is not compared with, whether or not it has been swept', async () => {
+  test('expired vectors are ignored, swept or not', async () => {
     const database = pool();
     const store = await migrated({ ttlMs: 60_000, pool: database, table: 'expiring' });
     const vectors = Array.from({ length: 200 }, (_, seed) => clusteredVector(seed));

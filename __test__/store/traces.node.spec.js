@@ -116,7 +116,7 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     }
   });
 
-  test('a call that is made again has the answer of the first, also with what others added meanwhile', async () => {
+  test('a repeated call gets the first answer, despite additions in between', async () => {
     const table = 'again';
     const others = await migrated({ novelty: 'lexical', table, maxElements: 80 });
     const entries = await entriesOf(Array.from({ length: 102 }, (_, seed) => seed));
@@ -156,7 +156,7 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     );
   });
 
-  test('a scorer stores a call once whose answer was lost and of which a part is deleted before flush sends it again', async () => {
+  test('a call with a lost answer is stored once, even if a part is evicted before flush', async () => {
     const table = 'lost_and_swept';
     const others = await migrated({ novelty: 'lexical', table });
     const filling = new Scorer({ memory: others });
@@ -233,7 +233,7 @@ describeWithPostgres('PostgresVectorStore of traces', () => {
     }
   });
 
-  test('a sweep deletes the words of what it deletes', async () => {
+  test('a sweep deletes the words of its traces', async () => {
     const swept = await migrated({ novelty: 'lexical', table: 'swept', maxElements: 10 });
     const scorer = new Scorer({ memory: swept });
     for (let seed = 0; seed < 5; seed++) await scorer.evaluateValue(traceOf(seed));

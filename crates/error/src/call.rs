@@ -6,12 +6,12 @@ const PENDING: u8 = 0;
 const COMPLETED: u8 = 1;
 const CANCELLED: u8 = 2;
 
-/// The state of a call, which is shared by the caller and the worker: pending, then either completed or cancelled.
+/// The state of a call, shared by caller and worker: pending, then completed or cancelled.
 #[derive(Debug, Default)]
 pub struct Call(AtomicU8);
 
 impl Call {
-    /// Cancels the call. Returns whether that was in time; if so, the call has no effect.
+    /// Cancels the call. Returns whether that was in time, so that the call has no effect.
     pub fn cancel(&self) -> bool {
         self.settle(CANCELLED)
     }

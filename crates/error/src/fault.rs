@@ -1,8 +1,6 @@
-//! Makes a stage fail on purpose, to test what happens then. This needs a build with the feature `fault-injection`; in every
-//! other build [`point`] does nothing.
+//! Injects faults for tests. This needs the feature `fault-injection`; otherwise [`point`] does nothing.
 
-/// A place where a test can make the process panic. With `KNOWLEDGEPULSE_FAULT=tokens:2` it panics when the stage `tokens` is reached
-/// for the second time.
+/// A place where tests can cause a panic: `KNOWLEDGEPULSE_FAULT=tokens:2` panics at the second call with the stage `tokens`.
 #[cfg(feature = "fault-injection")]
 pub fn point(stage: &str) {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +15,7 @@ pub fn point(stage: &str) {
     }
 }
 
-/// A place where a test can make the process panic. In this build it does nothing.
+/// A place where tests can cause a panic. Does nothing in this build.
 #[cfg(not(feature = "fault-injection"))]
 #[inline(always)]
 pub fn point(_stage: &str) {}

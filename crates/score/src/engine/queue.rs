@@ -123,7 +123,7 @@ impl<T> InOrder<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The right to settle, which one thread holds at a time.
+    /// Takes the next result and the turn to settle it; `None` if another thread settles, or if the next result is missing.
     fn begin_turn(&self) -> Option<(T, Turn<'_, T>)> {
         let mut state = self.lock();
         if state.settling {

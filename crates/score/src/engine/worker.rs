@@ -166,7 +166,7 @@ impl Worker {
         });
     }
 
-    /// Takes waiting jobs for a shared pass of `room` tokens, up to a number, with their numbers; one job without shared passes.
+    /// Takes at most `most` waiting jobs for a shared pass of `room` tokens, with their numbers; one job without shared passes.
     fn take_for_a_pass(&self, embedder: &Embedder, room: usize, most: usize) -> (Vec<u64>, Vec<Prepared>) {
         let mut tokens = 0;
         let (mut numbers, mut jobs) = (Vec::new(), Vec::new());
