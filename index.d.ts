@@ -1331,7 +1331,7 @@ export interface EmbedderStatus {
   /** What computes the embeddings; null if there is no model. */
   engine: 'builtin' | 'onnxruntime' | null;
   /** The instructions that the built-in engine computes with; null for ONNX Runtime. `simd128` is WebAssembly. */
-  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'simd128' | 'portable' | null;
+  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'neon-dot' | 'neon' | 'simd128' | 'portable' | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
   /** Its version. */
