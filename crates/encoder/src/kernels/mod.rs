@@ -190,9 +190,6 @@ impl Isa {
 /// repetition has: what a benchmark can compare the kernels with. 0 where this processor cannot run `kernel`.
 #[must_use]
 pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
-    /// Enough independent sums to keep two units busy.
-    const SUMS: usize = 12;
-
     struct Peak<'a> {
         bytes: bool,
         times: usize,
@@ -203,36 +200,37 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
         #[inline(always)]
         fn run<L: Lanes>(self, lanes: L) {
             use std::hint::black_box;
+            // As many independent sums as a tile has: enough to keep the units busy, and they fit the registers.
+            let sums = L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS };
+            *self.result = (sums * lanes::LANES * if self.bytes { 4 } else { 1 }) as u64;
             if self.bytes {
                 let factor = black_box(0x0102_0304);
-                let column = lanes.splat_integer(factor);
-                let mut sums = [lanes.splat_integer(0); SUMS];
+                let mut all = [lanes.splat_integer(factor); 2 * tile::MAX_ROWS];
                 for _ in 0..self.times {
-                    for sum in &mut sums {
-                        *sum = lanes.dot_bytes(factor, column, *sum);
+                    for sum in &mut all[..sums] {
+                        // With itself: what is the same in all turns would not be computed again.
+                        *sum = lanes.dot_bytes(factor, *sum, *sum);
                     }
                 }
-                for sum in sums {
-                    let mut numbers = [0; lanes::LANES];
-                    lanes.store_integers(sum, &mut numbers);
-                    black_box(numbers);
+                let mut numbers = [[0; lanes::LANES]; 2 * tile::MAX_ROWS];
+                for (sum, numbers) in all.into_iter().zip(&mut numbers) {
+                    lanes.store_integers(sum, numbers);
                 }
-                *self.result = (SUMS * lanes::LANES * 4) as u64;
+                black_box(numbers);
             } else {
                 let factor = black_box(0.5);
                 let column = lanes.splat(factor);
-                let mut sums = [column; SUMS];
+                let mut all = [column; 2 * tile::MAX_ROWS];
                 for _ in 0..self.times {
-                    for sum in &mut sums {
+                    for sum in &mut all[..sums] {
                         *sum = lanes.accumulate(factor, column, *sum);
                     }
                 }
-                for sum in sums {
-                    let mut numbers = [0.0; lanes::LANES];
-                    lanes.store(sum, &mut numbers);
-                    black_box(numbers);
+                let mut numbers = [[0.0; lanes::LANES]; 2 * tile::MAX_ROWS];
+                for (sum, numbers) in all.into_iter().zip(&mut numbers) {
+                    lanes.store(sum, numbers);
                 }
-                *self.result = (SUMS * lanes::LANES) as u64;
+                black_box(numbers);
             }
         }
     }
