@@ -1321,7 +1321,7 @@ export interface EmbedderStatus {
   /** The engine that computes embeddings; null without a model. */
   engine: 'builtin' | 'onnxruntime' | null;
   /** The instructions of the built-in engine; null for ONNX Runtime. `simd128` is WebAssembly. */
-  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'simd128' | 'portable' | null;
+  kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'neon-dot' | 'neon' | 'simd128' | 'portable' | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
   /** The version of ONNX Runtime. */

@@ -54,6 +54,9 @@ async function main() {
   console.log(`\n${options.markdown ? markdownTable(shown) : plainTable(shown)}\n`);
   console.log(LEGEND);
   console.log(summary(shown));
+  const { enginesLine } = await import('./rows/engines.mjs');
+  const line = enginesLine(rows);
+  if (line) console.log(`\n${report.machine}; ${line}`);
   write(options.json ?? defaultFile(options), { ...report, rows: shown });
   if (options.record) record(report, shown);
 }

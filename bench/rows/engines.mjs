@@ -82,6 +82,22 @@ export async function engines(bench) {
 }
 
 /**
+ * Says in a line which engine is faster, in the rows that both have; empty if there is none.
+ *
+ * @param {Row[]} rows
+ */
+export function enginesLine(rows) {
+  const medianOf = (/** @type {string} */ name) => rows.find((row) => row.name === name)?.ours?.median;
+  const ratios = KINDS.flatMap(({ name }) =>
+    DTYPES.flatMap((dtype) => {
+      const [builtin, other] = [dtype, onOnnxRuntime(dtype)].map((side) => medianOf(`${name}, ${side}`));
+      return builtin && other ? `${name}, ${dtype}: ${(builtin / other).toFixed(2)}` : [];
+    }),
+  );
+  return ratios.length > 0 ? `built-in engine to ONNX Runtime, less is faster: ${ratios.join('; ')}` : '';
+}
+
+/**
  * @param {Side[]} sides
  * @param {Bench} bench
  * @param {Kind} kind

@@ -141,7 +141,7 @@ impl Model {
     fn new(options: Options) -> Self {
         let mut implementations = simd::implementations();
         let kernels = implementations.pop().expect("the scalar one");
-        assert_eq!(kernels.name, "scalar");
+        assert_eq!(kernels.kernel.name(), "portable");
         Self {
             options,
             kernels,

@@ -172,7 +172,7 @@ fn scans(criterion: &mut Criterion) {
             let expected = cache.max_cosine_similarity(&query, now).expect("memory");
             for kernels in simd::implementations() {
                 let found = plain.largest(&kernels, &query);
-                assert_eq!(found.to_bits(), expected.to_bits(), "{}", kernels.name);
+                assert_eq!(found.to_bits(), expected.to_bits(), "{}", kernels.kernel);
             }
 
             let mut group = criterion.benchmark_group(format!("scan {distribution:?}"));
@@ -187,9 +187,9 @@ fn scans(criterion: &mut Criterion) {
             });
             for kernels in simd::implementations() {
                 // The slower ones, where the memory is not what takes the time.
-                if kernels.name == simd::kernels().name || count == 1_000 {
+                if kernels.kernel == simd::kernels().kernel || count == 1_000 {
                     group.bench_function(
-                        BenchmarkId::new(format!("plain {}", kernels.name), count),
+                        BenchmarkId::new(format!("plain {}", kernels.kernel), count),
                         |bencher| {
                             bencher.iter(|| plain.largest(&kernels, black_box(&query)));
                         },

@@ -60,7 +60,6 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
         divide(a, b): __m256 => __m256 = _mm256_div_ps;
         larger(a, b): __m256 => __m256 = _mm256_max_ps;
         smaller(a, b): __m256 => __m256 = _mm256_min_ps;
-        accumulate(a, b, c): __m256 => __m256 = _mm256_fmadd_ps;
         add_integers(a, b): __m256i => __m256i = _mm256_add_epi32;
         round(a): __m256 => __m256i = _mm256_cvtps_epi32;
         to_floats(a): __m256i => __m256 = _mm256_cvtepi32_ps;
@@ -96,23 +95,33 @@ impl<const VNNI: bool> Lanes for Avx2<VNNI> {
             let mask = _mm256_castsi256_ps(_mm256_set1_epi32(i32::MAX));
             [_mm256_and_ps(a[0], mask), _mm256_and_ps(a[1], mask)]
         };
-        dot_bytes(a: IntegerPair, b: IntegerPair, c: IntegerPair) -> IntegerPair = if VNNI {
-            [_mm256_dpbusd_avx_epi32(c[0], a[0], b[0]), _mm256_dpbusd_avx_epi32(c[1], a[1], b[1])]
-        } else {
-            let ones = _mm256_set1_epi16(1);
-            let pairs = [_mm256_maddubs_epi16(a[0], b[0]), _mm256_maddubs_epi16(a[1], b[1])];
-            [
-                _mm256_add_epi32(c[0], _mm256_madd_epi16(pairs[0], ones)),
-                _mm256_add_epi32(c[1], _mm256_madd_epi16(pairs[1], ones)),
-            ]
+        accumulate(a: f32, b: Pair, c: Pair) -> Pair = {
+            let a = _mm256_set1_ps(a);
+            [_mm256_fmadd_ps(a, b[0], c[0]), _mm256_fmadd_ps(a, b[1], c[1])]
         };
-        dot_shorts(a: IntegerPair, b: IntegerPair, c: IntegerPair) -> IntegerPair = if VNNI {
-            [_mm256_dpwssd_avx_epi32(c[0], a[0], b[0]), _mm256_dpwssd_avx_epi32(c[1], a[1], b[1])]
-        } else {
-            [
-                _mm256_add_epi32(c[0], _mm256_madd_epi16(a[0], b[0])),
-                _mm256_add_epi32(c[1], _mm256_madd_epi16(a[1], b[1])),
-            ]
+        dot_bytes(a: i32, b: IntegerPair, c: IntegerPair) -> IntegerPair = {
+            let a = _mm256_set1_epi32(a);
+            if VNNI {
+                [_mm256_dpbusd_avx_epi32(c[0], a, b[0]), _mm256_dpbusd_avx_epi32(c[1], a, b[1])]
+            } else {
+                let ones = _mm256_set1_epi16(1);
+                let pairs = [_mm256_maddubs_epi16(a, b[0]), _mm256_maddubs_epi16(a, b[1])];
+                [
+                    _mm256_add_epi32(c[0], _mm256_madd_epi16(pairs[0], ones)),
+                    _mm256_add_epi32(c[1], _mm256_madd_epi16(pairs[1], ones)),
+                ]
+            }
+        };
+        dot_shorts(a: i32, b: IntegerPair, c: IntegerPair) -> IntegerPair = {
+            let a = _mm256_set1_epi32(a);
+            if VNNI {
+                [_mm256_dpwssd_avx_epi32(c[0], a, b[0]), _mm256_dpwssd_avx_epi32(c[1], a, b[1])]
+            } else {
+                [
+                    _mm256_add_epi32(c[0], _mm256_madd_epi16(a, b[0])),
+                    _mm256_add_epi32(c[1], _mm256_madd_epi16(a, b[1])),
+                ]
+            }
         };
         store_bytes(a: IntegerPair, to: &mut [u8; LANES]) -> () = {
             // Packing works on each half of a register: the quarters come out as 0 2 1 3.

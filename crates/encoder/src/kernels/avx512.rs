@@ -62,7 +62,7 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         larger(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
         smaller(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(a, b);
         absolute(a: __m512) -> __m512 = _mm512_abs_ps(a);
-        accumulate(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        accumulate(a: f32, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(_mm512_set1_ps(a), b, c);
         splat_integer(value: i32) -> __m512i = _mm512_set1_epi32(value);
         add_integers(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
         round(a: __m512) -> __m512i = _mm512_cvtps_epi32(a);
@@ -72,16 +72,16 @@ impl<const VNNI: bool> Lanes for Avx512<VNNI> {
         shift_left_16(a: __m512i) -> __m512i = _mm512_slli_epi32::<16>(a);
         shift_left_23(a: __m512i) -> __m512i = _mm512_slli_epi32::<23>(a);
         or(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
-        dot_bytes(a: __m512i, b: __m512i, c: __m512i) -> __m512i = if VNNI {
-            _mm512_dpbusd_epi32(c, a, b)
+        dot_bytes(a: i32, b: __m512i, c: __m512i) -> __m512i = if VNNI {
+            _mm512_dpbusd_epi32(c, _mm512_set1_epi32(a), b)
         } else {
-            let pairs = _mm512_maddubs_epi16(a, b);
+            let pairs = _mm512_maddubs_epi16(_mm512_set1_epi32(a), b);
             _mm512_add_epi32(c, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
         };
-        dot_shorts(a: __m512i, b: __m512i, c: __m512i) -> __m512i = if VNNI {
-            _mm512_dpwssd_epi32(c, a, b)
+        dot_shorts(a: i32, b: __m512i, c: __m512i) -> __m512i = if VNNI {
+            _mm512_dpwssd_epi32(c, _mm512_set1_epi32(a), b)
         } else {
-            _mm512_add_epi32(c, _mm512_madd_epi16(a, b))
+            _mm512_add_epi32(c, _mm512_madd_epi16(_mm512_set1_epi32(a), b))
         };
         store_bytes(a: __m512i, to: &mut [u8; LANES]) -> () = {
             let positive = _mm512_max_epi32(a, _mm512_setzero_si512());

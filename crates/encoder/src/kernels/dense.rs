@@ -40,8 +40,8 @@ pub struct ByteWeights {
     pub inputs: usize,
 }
 
-/// Rows in unsigned bytes: a number (times the scale of its input, see [`ByteWeights::input_scales`]) is its byte times the
-/// scale of its row, plus the row's offset.
+/// Rows in bytes of 0 to 255, each less [`Lanes::BYTE_BIAS`]: a number (times the scale of its input, see
+/// [`ByteWeights::input_scales`]) is its byte times the scale of its row, plus the row's offset.
 #[derive(Debug, Default)]
 pub struct ByteRows {
     /// Four bytes to a word.
@@ -160,11 +160,17 @@ pub fn bytes<L: Lanes>(
                 let bias = lanes.load(&weights.bias[panel + index].0);
                 let scale = lanes.load(&weights.scales[panel + index].0);
                 let total = lanes.load(&weights.sums[panel + index].0);
+                // Exact: a small integer times a power of two.
+                #[allow(clippy::cast_precision_loss)] // 0 or 128.
+                let bias_sum = lanes.round(lanes.multiply(total, lanes.splat(L::BYTE_BIAS as f32)));
                 let results = sums[index * MAX_ROWS..].iter().zip(&mut tile[index * MAX_ROWS..]);
                 for ((sum, value), (row_scale, row_offset)) in results.zip(row_scales.iter().zip(row_offsets))
                 {
-                    let sum = lanes.to_floats(lanes.load_integers(&sum.0));
-                    let sum = lanes.multiply(sum, lanes.splat(*row_scale));
+                    let mut sum = lanes.load_integers(&sum.0);
+                    if L::BYTE_BIAS != 0 {
+                        sum = lanes.add_integers(sum, bias_sum);
+                    }
+                    let sum = lanes.multiply(lanes.to_floats(sum), lanes.splat(*row_scale));
                     let sum = lanes.add(sum, lanes.multiply(total, lanes.splat(*row_offset)));
                     lanes.store(lanes.add(lanes.multiply(sum, scale), bias), &mut value.0);
                 }

@@ -47,6 +47,8 @@ pub trait Lanes: Copy {
     const INTEGER_ROWS: usize;
     /// How many vectors wide a tile is: 1 or 2.
     const PANELS: usize;
+    /// What [`Lanes::store_bytes`] takes from each number: 0, or 128 where [`Lanes::dot_bytes`] wants signed bytes on both sides.
+    const BYTE_BIAS: i32 = 0;
 
     fn load(self, from: &[f32; LANES]) -> Self::F;
     fn store(self, vector: Self::F, to: &mut [f32; LANES]);
@@ -64,7 +66,7 @@ pub trait Lanes: Copy {
     fn smaller(self, a: Self::F, b: Self::F) -> Self::F;
     fn absolute(self, a: Self::F) -> Self::F;
     /// `a * b + c`, rounded once where the processor can, else twice.
-    fn accumulate(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
+    fn accumulate(self, a: f32, b: Self::F, c: Self::F) -> Self::F;
 
     fn splat_integer(self, value: i32) -> Self::I;
     fn add_integers(self, a: Self::I, b: Self::I) -> Self::I;
@@ -87,13 +89,14 @@ pub trait Lanes: Copy {
         let _ = address;
     }
 
-    /// `c` and for each lane the sum of the products of its four bytes: those of `a` are unsigned, those of `b` signed.
+    /// `c` and for each lane the sum of the products of its four bytes: those of `a` are as [`Lanes::store_bytes`] writes them, those of `b`
+    /// signed.
     /// Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more than 16 bits hold.
-    fn dot_bytes(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I;
+    fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
     /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
-    fn dot_shorts(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I;
+    fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
 
-    /// Writes each lane, which must be between 0 and 255, as a byte.
+    /// Writes each lane, which must be between 0 and 255, less [`Lanes::BYTE_BIAS`] as a byte.
     fn store_bytes(self, a: Self::I, to: &mut [u8; LANES]);
     /// Writes each lane, which must fit, in 16 bits.
     fn store_shorts(self, a: Self::I, to: &mut [i16; LANES]);

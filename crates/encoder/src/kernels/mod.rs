@@ -1,5 +1,5 @@
 //! What the forward pass is made of, compiled for each instruction set: the algorithms are written once, over [`lanes`], and
-//! the leaves (`avx512`, `avx2`, `simd128`, `portable`) only say how sixteen lanes are added and multiplied.
+//! the leaves (`avx512`, `avx2`, `neon`, `simd128`, `portable`) only say how sixteen lanes are added and multiplied.
 
 pub mod attention;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -9,6 +9,8 @@ mod avx512;
 pub mod dense;
 pub mod functions;
 pub mod lanes;
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod neon;
 mod portable;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,8 @@ use avx2::Avx2;
 use avx512::Avx512;
 use dense::{ByteRows, ByteWeights, Epilogue, FloatWeights};
 use lanes::{Floats, Lanes};
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+use neon::Neon;
 use portable::Portable;
 #[cfg(target_feature = "simd128")]
 use wasm32::Simd128;
@@ -43,6 +47,10 @@ pub enum Kernel {
     AvxVnni,
     /// AVX2 and FMA.
     Avx2,
+    /// NEON with dot products of bytes: most 64-bit ARM processors since 2018, Apple's and Neoverse among them.
+    NeonDot,
+    /// NEON: every 64-bit ARM processor.
+    Neon,
     /// The vectors of WebAssembly.
     Simd128,
     /// Plain Rust, for every processor.
@@ -51,16 +59,18 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, the fastest first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Avx512Vnni,
         Self::Avx512,
         Self::AvxVnni,
         Self::Avx2,
+        Self::NeonDot,
+        Self::Neon,
         Self::Simd128,
         Self::Portable,
     ];
 
-    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `simd128` or `portable`.
+    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-dot`, `neon`, `simd128` or `portable`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -68,6 +78,8 @@ impl Kernel {
             Self::Avx512 => "avx512",
             Self::AvxVnni => "avx-vnni",
             Self::Avx2 => "avx2",
+            Self::NeonDot => "neon-dot",
+            Self::Neon => "neon",
             Self::Simd128 => "simd128",
             Self::Portable => "portable",
         }
@@ -95,13 +107,16 @@ impl Kernel {
             Self::AvxVnni => Avx2::detect().map(Isa::AvxVnni),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2 => Avx2::detect().map(Isa::Avx2),
-            #[cfg(any(not(target_arch = "x86_64"), miri))]
-            Self::Avx512Vnni | Self::Avx512 | Self::AvxVnni | Self::Avx2 => None,
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::NeonDot => Neon::detect().map(Isa::NeonDot),
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::Neon => Neon::detect().map(Isa::Neon),
             #[cfg(target_feature = "simd128")]
             Self::Simd128 => Some(Isa::Simd128(Simd128)),
-            #[cfg(not(target_feature = "simd128"))]
-            Self::Simd128 => None,
             Self::Portable => Some(Isa::Portable(Portable)),
+            // Those of other architectures.
+            #[allow(unreachable_patterns)]
+            _ => None,
         }
     }
 }
@@ -134,6 +149,10 @@ pub(crate) enum Isa {
     AvxVnni(Avx2<true>),
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2(Avx2<false>),
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    NeonDot(Neon<true>),
+    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    Neon(Neon<false>),
     #[cfg(target_feature = "simd128")]
     Simd128(Simd128),
     Portable(Portable),
@@ -156,6 +175,10 @@ impl Isa {
             Self::AvxVnni(lanes) => lanes.run(work),
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             Self::Avx2(lanes) => lanes.run(work),
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::NeonDot(lanes) => lanes.run(work),
+            #[cfg(all(target_arch = "aarch64", not(miri)))]
+            Self::Neon(lanes) => lanes.run(work),
             #[cfg(target_feature = "simd128")]
             Self::Simd128(lanes) => work.run(lanes),
             Self::Portable(lanes) => work.run(lanes),
@@ -167,9 +190,6 @@ impl Isa {
 /// repetition has: what a benchmark can compare the kernels with. 0 where this processor cannot run `kernel`.
 #[must_use]
 pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
-    /// Enough independent sums to keep two units busy.
-    const SUMS: usize = 12;
-
     struct Peak<'a> {
         bytes: bool,
         times: usize,
@@ -180,34 +200,37 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
         #[inline(always)]
         fn run<L: Lanes>(self, lanes: L) {
             use std::hint::black_box;
+            // As many independent sums as a tile has: enough to keep the units busy, and they fit the registers.
+            let sums = L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS };
+            *self.result = (sums * lanes::LANES * if self.bytes { 4 } else { 1 }) as u64;
             if self.bytes {
-                let factor = lanes.splat_integer(black_box(0x0102_0304));
-                let mut sums = [lanes.splat_integer(0); SUMS];
+                let factor = black_box(0x0102_0304);
+                let mut all = [lanes.splat_integer(factor); 2 * tile::MAX_ROWS];
                 for _ in 0..self.times {
-                    for sum in &mut sums {
-                        *sum = lanes.dot_bytes(factor, factor, *sum);
+                    for sum in &mut all[..sums] {
+                        // With itself: what is the same in all turns would not be computed again.
+                        *sum = lanes.dot_bytes(factor, *sum, *sum);
                     }
                 }
-                for sum in sums {
-                    let mut numbers = [0; lanes::LANES];
-                    lanes.store_integers(sum, &mut numbers);
-                    black_box(numbers);
+                let mut numbers = [[0; lanes::LANES]; 2 * tile::MAX_ROWS];
+                for (sum, numbers) in all.into_iter().zip(&mut numbers) {
+                    lanes.store_integers(sum, numbers);
                 }
-                *self.result = (SUMS * lanes::LANES * 4) as u64;
+                black_box(numbers);
             } else {
-                let factor = lanes.splat(black_box(0.5));
-                let mut sums = [factor; SUMS];
+                let factor = black_box(0.5);
+                let column = lanes.splat(factor);
+                let mut all = [column; 2 * tile::MAX_ROWS];
                 for _ in 0..self.times {
-                    for sum in &mut sums {
-                        *sum = lanes.accumulate(*sum, factor, factor);
+                    for sum in &mut all[..sums] {
+                        *sum = lanes.accumulate(factor, column, *sum);
                     }
                 }
-                for sum in sums {
-                    let mut numbers = [0.0; lanes::LANES];
-                    lanes.store(sum, &mut numbers);
-                    black_box(numbers);
+                let mut numbers = [[0.0; lanes::LANES]; 2 * tile::MAX_ROWS];
+                for (sum, numbers) in all.into_iter().zip(&mut numbers) {
+                    lanes.store(sum, numbers);
                 }
-                *self.result = (SUMS * lanes::LANES) as u64;
+                black_box(numbers);
             }
         }
     }

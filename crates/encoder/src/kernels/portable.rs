@@ -85,12 +85,12 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn accumulate(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F {
+    fn accumulate(self, a: f32, b: Self::F, c: Self::F) -> Self::F {
         // Elsewhere `mul_add` may be a call of a library.
         if cfg!(any(target_arch = "aarch64", target_feature = "fma")) {
-            std::array::from_fn(|lane| a[lane].mul_add(b[lane], c[lane]))
+            std::array::from_fn(|lane| a.mul_add(b[lane], c[lane]))
         } else {
-            std::array::from_fn(|lane| a[lane] * b[lane] + c[lane])
+            std::array::from_fn(|lane| a * b[lane] + c[lane])
         }
     }
 
@@ -151,20 +151,21 @@ impl Lanes for Portable {
     }
 
     #[inline(always)]
-    fn dot_bytes(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I {
+    fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I {
+        let a = a.to_le_bytes();
         std::array::from_fn(|lane| {
-            let (a, b) = (a[lane].to_le_bytes(), b[lane].to_le_bytes());
+            let b = b[lane].to_le_bytes();
             let product = |byte: usize| i32::from(a[byte]) * i32::from(b[byte].cast_signed());
             c[lane].wrapping_add(product(0) + product(1) + product(2) + product(3))
         })
     }
 
     #[inline(always)]
-    fn dot_shorts(self, a: Self::I, b: Self::I, c: Self::I) -> Self::I {
+    fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I {
         std::array::from_fn(|lane| {
             #[allow(clippy::cast_possible_truncation)] // The lower half is meant.
-            let low = i32::from(a[lane] as i16) * i32::from(b[lane] as i16);
-            c[lane].wrapping_add(low.wrapping_add((a[lane] >> 16) * (b[lane] >> 16)))
+            let low = i32::from(a as i16) * i32::from(b[lane] as i16);
+            c[lane].wrapping_add(low.wrapping_add((a >> 16) * (b[lane] >> 16)))
         })
     }
 

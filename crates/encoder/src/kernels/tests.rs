@@ -77,6 +77,19 @@ fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Isa, &mut [f32])) -
     first.unwrap()
 }
 
+/// Bytes as `isa` takes and gives them: see [`Lanes::BYTE_BIAS`].
+fn biased(isa: Isa, words: &[i32]) -> Vec<i32> {
+    struct Bias<'a>(&'a mut i32);
+    impl Work for Bias<'_> {
+        fn run<L: Lanes>(self, _: L) {
+            *self.0 = L::BYTE_BIAS.wrapping_mul(0x0101_0101);
+        }
+    }
+    let mut bias = 0;
+    isa.run(Bias(&mut bias));
+    words.iter().map(|word| word ^ bias).collect()
+}
+
 fn exact_gelu(x: f64) -> f64 {
     // The error function by its series, or 1 where that is what it is in single precision.
     let z = x / std::f64::consts::SQRT_2;
@@ -164,11 +177,13 @@ proptest! {
             input_scales: blocks(&vec![1.0; depth]),
             inputs: depth,
         };
-        let words = input.as_chunks::<4>().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
-        let input_rows = ByteRows { words, scales: vec![1.0; rows], offsets: vec![3.0; rows] };
+        let words: Vec<i32> = input.as_chunks::<4>().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
+        let input_rows = |isa| ByteRows {
+            words: biased(isa, &words), scales: vec![1.0; rows], offsets: vec![3.0; rows],
+        };
         let found = on_all(true, rows * outputs, |isa, output| {
             let epilogue = Epilogue::Store;
-            isa.run(ByteDense { input: &input_rows, weights: &weights, epilogue, output, output_step: outputs });
+            isa.run(ByteDense { input: &input_rows(isa), weights: &weights, epilogue, output, output_step: outputs });
         });
         for row in 0..rows {
             for column in 0..outputs {
@@ -180,7 +195,7 @@ proptest! {
         }
         let gelu = on_all(true, rows * outputs, |isa, output| {
             let epilogue = Epilogue::Gelu;
-            isa.run(ByteDense { input: &input_rows, weights: &weights, epilogue, output, output_step: outputs });
+            isa.run(ByteDense { input: &input_rows(isa), weights: &weights, epilogue, output, output_step: outputs });
         });
         for (gelu, sum) in gelu.iter().zip(&found) {
             prop_assert!((f64::from(*gelu) - exact_gelu(f64::from(*sum))).abs() <= 1e-6 * f64::from(sum.abs()));
@@ -201,7 +216,9 @@ proptest! {
         let mut first: Option<ByteRows> = None;
         for kernel in Kernel::available() {
             let mut found = ByteRows::default();
-            kernel.isa().unwrap().run(ToBytes { input: &input, scales: &scale_blocks, rows: &mut found });
+            let isa = kernel.isa().unwrap();
+            isa.run(ToBytes { input: &input, scales: &scale_blocks, rows: &mut found });
+            found.words = biased(isa, &found.words);
             let bytes: &[u8] = bytemuck::cast_slice(&found.words);
             for (index, (number, byte)) in input.iter().zip(bytes).enumerate() {
                 let (scale, offset) = (found.scales[index / width], found.offsets[index / width]);

@@ -16,9 +16,8 @@ pub trait Product<L: Lanes>: Copy {
     const ROWS: usize;
 
     fn zero(lanes: L) -> Self::Vector;
-    fn splat(lanes: L, word: Self::Word) -> Self::Vector;
     fn load(lanes: L, block: &Self::Block) -> Self::Vector;
-    fn step(lanes: L, row: Self::Vector, column: Self::Vector, sum: Self::Vector) -> Self::Vector;
+    fn step(lanes: L, row: Self::Word, column: Self::Vector, sum: Self::Vector) -> Self::Vector;
     fn load_sums(lanes: L, sums: &Self::Sums) -> Self::Vector;
     fn store_sums(lanes: L, vector: Self::Vector, sums: &mut Self::Sums);
 }
@@ -40,17 +39,12 @@ impl<L: Lanes> Product<L> for OfFloats {
     }
 
     #[inline(always)]
-    fn splat(lanes: L, word: f32) -> L::F {
-        lanes.splat(word)
-    }
-
-    #[inline(always)]
     fn load(lanes: L, block: &Floats) -> L::F {
         lanes.load(&block.0)
     }
 
     #[inline(always)]
-    fn step(lanes: L, row: L::F, column: L::F, sum: L::F) -> L::F {
+    fn step(lanes: L, row: f32, column: L::F, sum: L::F) -> L::F {
         lanes.accumulate(row, column, sum)
     }
 
@@ -84,17 +78,12 @@ macro_rules! of_integers {
             }
 
             #[inline(always)]
-            fn splat(lanes: L, word: i32) -> L::I {
-                lanes.splat_integer(word)
-            }
-
-            #[inline(always)]
             fn load(lanes: L, block: &$block) -> L::I {
                 lanes.load_integers(bytemuck::cast_ref(&block.0))
             }
 
             #[inline(always)]
-            fn step(lanes: L, row: L::I, column: L::I, sum: L::I) -> L::I {
+            fn step(lanes: L, row: i32, column: L::I, sum: L::I) -> L::I {
                 lanes.$dot(row, column, sum)
             }
 
@@ -251,6 +240,8 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
             }
         }
     }
+    let starts: [*const P::Word; ROWS] =
+        std::array::from_fn(|row| rows.words.as_ptr().wrapping_add(row * rows.row_step));
     for word in 0..rows.depth {
         let mut columns = [P::zero(lanes); PANELS];
         for panel in 0..PANELS {
@@ -262,11 +253,7 @@ fn tile<L: Lanes, P: Product<L>, const ROWS: usize, const PANELS: usize>(
         }
         for row in 0..ROWS {
             // SAFETY: `row` and `word` are less than those for which `fit` has found the index within the slice.
-            let value = unsafe {
-                rows.words
-                    .get_unchecked(row * rows.row_step + word * rows.word_step)
-            };
-            let value = P::splat(lanes, *value);
+            let value = unsafe { starts[row].add(word * rows.word_step).read() };
             for panel in 0..PANELS {
                 tile[row][panel] = P::step(lanes, value, columns[panel], tile[row][panel]);
             }

@@ -55,7 +55,6 @@ impl Lanes for Simd128 {
         larger(a, b) = f32x4_pmax(b, a);
         smaller(a, b) = f32x4_pmin(b, a);
         absolute(a) = f32x4_abs(a);
-        accumulate(a, b, c) = f32x4_add(f32x4_mul(a, b), c);
         add_integers(a, b) = i32x4_add(a, b);
         round(a) = i32x4_trunc_sat_f32x4(f32x4_nearest(a));
         to_floats(a) = f32x4_convert_i32x4(a);
@@ -64,14 +63,31 @@ impl Lanes for Simd128 {
         shift_left_16(a) = i32x4_shl(a, 16);
         shift_left_23(a) = i32x4_shl(a, 23);
         or(a, b) = v128_or(a, b);
-        // The bytes 0 and 2 of each lane, and 1 and 3, are two pairs of 16 bits. What is made of `a` is the same for all columns
-        // of a tile, and what is made of `b` for all rows, so the compiler does it once.
-        dot_bytes(a, b, c) = {
+    }
+
+    #[inline(always)]
+    fn accumulate(self, a: f32, b: Quad, c: Quad) -> Quad {
+        let a = f32x4_splat(a);
+        std::array::from_fn(|part| f32x4_add(f32x4_mul(a, b[part]), c[part]))
+    }
+
+    // The bytes 0 and 2 of each lane, and 1 and 3, are two pairs of 16 bits. What is made of `a` is the same for all columns
+    // of a tile, and what is made of `b` for all rows, so the compiler does it once.
+    #[inline(always)]
+    fn dot_bytes(self, a: i32, b: Quad, c: Quad) -> Quad {
+        let a = i32x4_splat(a);
+        std::array::from_fn(|part| {
+            let b = b[part];
             let even = i32x4_dot_i16x8(v128_and(a, i16x8_splat(0xff)), i16x8_shr(i16x8_shl(b, 8), 8));
             let odd = i32x4_dot_i16x8(u16x8_shr(a, 8), i16x8_shr(b, 8));
-            i32x4_add(c, i32x4_add(even, odd))
-        };
-        dot_shorts(a, b, c) = i32x4_add(c, i32x4_dot_i16x8(a, b));
+            i32x4_add(c[part], i32x4_add(even, odd))
+        })
+    }
+
+    #[inline(always)]
+    fn dot_shorts(self, a: i32, b: Quad, c: Quad) -> Quad {
+        let a = i32x4_splat(a);
+        std::array::from_fn(|part| i32x4_add(c[part], i32x4_dot_i16x8(a, b[part])))
     }
 
     #[inline(always)]

@@ -2,22 +2,15 @@
 
 use std::arch::aarch64::*;
 
-use super::{CodePlanes, Codes, Floats, Kernels, SPAN, join_planes};
+use super::{CodePlanes, Codes, Floats, Kernel, Kernels, SPAN, join_planes};
 
-const NEON: Kernels = Kernels {
-    name: "neon",
+pub(super) const NEON: Kernels = Kernels {
+    kernel: Kernel::Neon,
     // SAFETY: `implementations` hands these kernels out only where the CPU has the instructions.
     dots: |query, rows, products| unsafe { dots(query, rows, products) },
     // SAFETY: as above.
     code_dots: |query, rows, products| unsafe { code_dots(query, rows, products) },
 };
-
-/// The kernels that this CPU can run.
-pub(super) fn implementations() -> impl Iterator<Item = Kernels> {
-    std::arch::is_aarch64_feature_detected!("neon")
-        .then_some(NEON)
-        .into_iter()
-}
 
 #[target_feature(enable = "neon")]
 fn dots(query: &[Floats], rows: &[Floats], products: &mut [f64]) {

@@ -21,6 +21,7 @@ mod x86_64;
 use std::sync::LazyLock;
 
 use bytemuck::{Pod, Zeroable};
+use knowledgepulse_encoder::Kernel;
 
 /// Components in a group: vectors are stored in whole groups, padded with zeros, so no kernel has a tail.
 pub const GROUP: usize = 64;
@@ -64,8 +65,8 @@ type CodeDots = fn(query: &[CodePlanes], rows: &[Codes], products: &mut [f64]);
 /// The kernels for one instruction set.
 #[derive(Debug, Clone, Copy)]
 pub struct Kernels {
-    /// The instruction set.
-    pub name: &'static str,
+    /// The instruction set, by the name that the encoder has for it.
+    pub kernel: Kernel,
     dots: Dots,
     code_dots: CodeDots,
 }
@@ -114,16 +115,21 @@ pub fn kernels() -> &'static Kernels {
     &BEST
 }
 
-/// The kernels of every instruction set that this CPU has, the best first.
+/// The kernels of every instruction set that this CPU has, the best first. The encoder detects which these are; where there are
+/// none here for the best one, a scan takes the next.
 #[must_use]
 pub fn implementations() -> Vec<Kernels> {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    let native = x86_64::implementations();
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
-    let native = aarch64::implementations();
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-    let native = std::iter::empty();
-    native.chain([scalar::KERNELS]).collect()
+    let of = |kernel| match kernel {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        Kernel::Avx512Vnni => Some(x86_64::AVX512),
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        Kernel::Avx2 => Some(x86_64::AVX2),
+        #[cfg(all(target_arch = "aarch64", not(miri)))]
+        Kernel::Neon => Some(aarch64::NEON),
+        Kernel::Portable => Some(scalar::KERNELS),
+        _ => None,
+    };
+    Kernel::available().filter_map(of).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Plain Rust: the reference for the other implementations, and the one that runs on CPUs without any of these.
 
-use super::{CodePlanes, Codes, Floats, GROUP, Kernels, SPAN, join_planes};
+use super::{CodePlanes, Codes, Floats, GROUP, Kernel, Kernels, SPAN, join_planes};
 
 pub(super) const KERNELS: Kernels = Kernels {
-    name: "scalar",
+    kernel: Kernel::Portable,
     dots,
     code_dots,
 };

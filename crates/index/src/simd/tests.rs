@@ -96,13 +96,13 @@ fn exact_code_dot(query: &[CodePlanes], row: &[Codes]) -> i64 {
 }
 
 macro_rules! properties {
-    ($($module:ident),*) => {$(
+    ($($module:ident: $kernel:ident),*) => {$(
         mod $module {
             use super::*;
 
             /// `None` if the CPU lacks the instructions.
             fn kernels() -> Option<Kernels> {
-                implementations().into_iter().find(|kernels| kernels.name == stringify!($module))
+                implementations().into_iter().find(|kernels| kernels.kernel == Kernel::$kernel)
             }
 
             proptest! {
@@ -151,16 +151,16 @@ macro_rules! properties {
 }
 
 #[cfg(target_arch = "x86_64")]
-properties!(avx512, avx2);
+properties!(avx512: Avx512Vnni, avx2: Avx2);
 #[cfg(target_arch = "aarch64")]
-properties!(neon);
-properties!(scalar);
+properties!(neon: Neon);
+properties!(scalar: Portable);
 
 #[test]
 fn the_best_comes_first() {
-    let names: Vec<_> = implementations().iter().map(|kernels| kernels.name).collect();
-    assert_eq!(kernels().name, names[0]);
-    assert_eq!(names.last(), Some(&"scalar"));
+    let found: Vec<_> = implementations().iter().map(|kernels| kernels.kernel).collect();
+    assert_eq!(kernels().kernel, found[0]);
+    assert_eq!(found.last(), Some(&Kernel::Portable));
 }
 
 #[test]

@@ -1,35 +1,24 @@
 //! AVX-512 (with VNNI) and AVX2 (with FMA).
-//!
-//! CPUs with AVX-512 but without VNNI use AVX2, because they slow down when they run AVX-512.
 
 use std::arch::x86_64::*;
 
-use super::{CodePlanes, Codes, Floats, Kernels, SPAN, join_planes};
+use super::{CodePlanes, Codes, Floats, Kernel, Kernels, SPAN, join_planes};
 
-const AVX512: Kernels = Kernels {
-    name: "avx512",
+pub(super) const AVX512: Kernels = Kernels {
+    kernel: Kernel::Avx512Vnni,
     // SAFETY: `implementations` hands these kernels out only where the CPU has the instructions.
     dots: |query, rows, products| unsafe { avx512::dots(query, rows, products) },
     // SAFETY: as above.
     code_dots: |query, rows, products| unsafe { avx512::code_dots(query, rows, products) },
 };
 
-const AVX2: Kernels = Kernels {
-    name: "avx2",
+pub(super) const AVX2: Kernels = Kernels {
+    kernel: Kernel::Avx2,
     // SAFETY: `implementations` hands these kernels out only where the CPU has the instructions.
     dots: |query, rows, products| unsafe { avx2::dots(query, rows, products) },
     // SAFETY: as above.
     code_dots: |query, rows, products| unsafe { avx2::code_dots(query, rows, products) },
 };
-
-/// The kernels that this CPU can run, the best first.
-pub(super) fn implementations() -> impl Iterator<Item = Kernels> {
-    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    let avx512 = avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni");
-    [(avx512, AVX512), (avx2, AVX2)]
-        .into_iter()
-        .filter_map(|(available, kernels)| available.then_some(kernels))
-}
 
 /// Prefetches the codes that lie this far after `codes`. Codes that come from memory arrive a fifth sooner with it, because the
 /// CPU's own prefetching stops at every 4 KB.

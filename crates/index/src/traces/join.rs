@@ -11,7 +11,6 @@
 //! 4. Compares the remaining traces in double precision, as a search does.
 
 use std::{
-    collections::BinaryHeap,
     num::NonZero,
     ops::Range,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -29,6 +28,7 @@ use crate::{
     method::Method,
     simd,
     similarity::Sums,
+    top::Top,
     vectors::{
         scaled::Scaled,
         scan::{Collector, Found, Several},
@@ -173,31 +173,18 @@ struct Scratch {
     words: RowWords,
 }
 
-/// The `count` largest of the values that were offered.
-struct Largest {
-    count: usize,
-    /// The bits of the values, ordered as non-negative numbers; the smallest on top.
-    values: BinaryHeap<std::cmp::Reverse<u32>>,
-}
+/// The largest bounds above 0. The bits of such numbers have their order.
+struct Largest(Top<u32>);
 
 impl Largest {
-    fn new(count: usize) -> Self {
-        let values = BinaryHeap::with_capacity(count + 1);
-        Self { count, values }
-    }
-
-    /// Returns the smallest of the `count` values; 0 if there are fewer.
+    /// Returns the smallest of them; 0 if there are fewer than are kept.
     fn least(&self) -> f32 {
-        let least = self.values.peek().filter(|_| self.values.len() == self.count);
-        least.map_or(0.0, |least| f32::from_bits(least.0))
+        self.0.least().map_or(0.0, |least| f32::from_bits(*least))
     }
 
-    fn offer(&mut self, value: f32) {
-        if value > self.least() {
-            self.values.push(std::cmp::Reverse(value.to_bits()));
-            if self.values.len() > self.count {
-                self.values.pop();
-            }
+    fn offer(&mut self, bound: f32) {
+        if bound > 0.0 {
+            self.0.offer(bound.to_bits());
         }
     }
 }
@@ -467,12 +454,13 @@ impl Row<'_> {
         if range.is_empty() || count == 0 {
             return Ok(Vec::new());
         }
-        self.bound_each(range, count, scratch);
-        self.complete(count, scratch);
-        let memory = self.join.memory;
-        let mut collector = Several::new(count).ok_or(Error::OutOfMemory {
-            dimensions: memory.options.dimensions,
-        })?;
+        let out_of_memory = || Error::OutOfMemory {
+            dimensions: self.join.memory.options.dimensions,
+        };
+        let largest = || Top::new(count).map(Largest).ok_or_else(out_of_memory);
+        self.bound_each(range, largest()?, scratch);
+        self.complete(largest()?, scratch);
+        let mut collector = Several::new(count).ok_or_else(out_of_memory)?;
         for candidate in &scratch.candidates {
             if collector.can_win_at(candidate.index, candidate.most.into()) {
                 let similarity = self.compare(candidate.index, scratch);
@@ -494,8 +482,7 @@ impl Row<'_> {
     }
 
     /// Collects the traces of a range whose similarity may be among the largest, with their upper bounds.
-    fn bound_each(&self, range: Range<usize>, count: usize, scratch: &mut Scratch) {
-        let mut largest = Largest::new(count);
+    fn bound_each(&self, range: Range<usize>, mut largest: Largest, scratch: &mut Scratch) {
         scratch.candidates.clear();
         let lengths_left_out = &self.join.lengths_left_out[self.level];
         let mut bounds = [0.0; BATCH];
@@ -543,8 +530,7 @@ impl Row<'_> {
     }
 
     /// Adds the common words, and drops candidates that cannot be among the nearest.
-    fn complete(&self, count: usize, scratch: &mut Scratch) {
-        let mut largest = Largest::new(count);
+    fn complete(&self, mut largest: Largest, scratch: &mut Scratch) {
         for candidate in &mut scratch.candidates {
             let index = candidate.index;
             if candidate.most < largest.least() {

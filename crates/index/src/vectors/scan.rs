@@ -1,12 +1,12 @@
 //! The search for the vectors that are most similar to a query.
 
-use std::{
-    cmp::{Ordering, Reverse},
-    collections::BinaryHeap,
-};
+use std::cmp::Ordering;
 
 use super::{blocks::Run, codes::CodedQuery, scaled::Scaled};
-use crate::simd::{self, Floats, Kernels};
+use crate::{
+    simd::{self, Floats, Kernels},
+    top::Top,
+};
 
 /// The vectors in a batch. Their products fit into the first-level cache.
 const BATCH: usize = 64;
@@ -61,36 +61,27 @@ impl Collector for Largest {
 
 /// Collects the `count` most similar vectors, at least 1; of equally similar ones, the oldest.
 #[derive(Debug)]
-pub(crate) struct Several {
-    count: usize,
-    /// A heap with the least similar of the collected vectors on top.
-    best: BinaryHeap<Reverse<Rank>>,
-}
+pub(crate) struct Several(Top<Rank>);
 
 impl Several {
     /// `None` if there is not enough memory for `count` vectors.
     pub(crate) fn new(count: usize) -> Option<Self> {
-        let mut best = Vec::new();
-        best.try_reserve_exact(count).ok()?;
-        let best = BinaryHeap::from(best);
-        Some(Self { count, best })
+        Top::new(count).map(Self)
     }
 
     /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
     #[inline]
     pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
-        let worst = self.best.peek().filter(|_| self.best.len() == self.count);
         let most = Rank(Found {
             similarity: bound,
             index,
         });
-        worst.is_none_or(|Reverse(worst)| most > *worst)
+        self.0.least().is_none_or(|least| most > *least)
     }
 
     /// The vectors, the most similar first.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = Found> {
-        let sorted = self.best.into_sorted_vec().into_iter();
-        sorted.map(|Reverse(Rank(found))| found)
+        self.0.into_sorted().map(|Rank(found)| found)
     }
 }
 
@@ -99,19 +90,11 @@ impl Collector for Several {
     const PROMISING_FIRST: bool = false;
 
     fn can_win(&self, bound: f64) -> bool {
-        let worst = self.best.peek().filter(|_| self.best.len() == self.count);
-        worst.is_none_or(|Reverse(Rank(worst))| bound >= worst.similarity)
+        self.0.least().is_none_or(|Rank(least)| bound >= least.similarity)
     }
 
     fn offer(&mut self, found: Found) {
-        let rank = Rank(found);
-        if self.best.len() < self.count {
-            self.best.push(Reverse(rank));
-        } else if let Some(mut worst) = self.best.peek_mut()
-            && rank > worst.0
-        {
-            *worst = Reverse(rank);
-        }
+        self.0.offer(Rank(found));
     }
 }
 
@@ -321,7 +304,7 @@ mod tests {
             prop_assert_eq!(plain.is_some(), count > gone);
             // The best of all are the first of all in order.
             let mut all = several(None, count + 1);
-            prop_assert!(all.is_sorted_by_key(|&found| Reverse(Rank(found))));
+            prop_assert!(all.is_sorted_by_key(|&found| std::cmp::Reverse(Rank(found))));
             prop_assert_eq!(all.len(), count.saturating_sub(gone));
             prop_assert_eq!(all.first().copied(), plain);
             all.truncate(wanted);
