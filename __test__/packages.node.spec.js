@@ -147,6 +147,12 @@ describe('manifests', () => {
     expect(JSON.parse(read('package-lock.json')).packages[''].version).toBe(main.version);
   });
 
+  test('the wheel of kp-score asks for the model of its version, which has the files of the npm package', () => {
+    expect(read('python/kp-score/pyproject.toml')).toContain(`["kp-score-model==${main.version}"]`);
+    const files = read('python/kp-score-model/pyproject.toml').matchAll(/^".*\/(.*)" = "share\/.*\/\1"$/gm);
+    expect([...files].map(([, file]) => file).sort()).toEqual([...MODEL_FILES].sort());
+  });
+
   test('no package has an install script or a dependency that has one', () => {
     const names = [...Object.keys(PLATFORMS), ...MODELS, WEBASSEMBLY];
     for (const directory of ['.', ...names.map((name) => `npm/${name}`)]) {

@@ -31,21 +31,42 @@ function buildPlatform(platform) {
  * @param {string} platform
  */
 export function buildReleaseAddon(platform) {
-  const target = readManifest().napi.targets.find(
-    (triple) => parseTriple(triple).platformArchABI === platform,
-  );
-  if (!target) throw new Error(`package.json has no napi target for ${platform}`);
-  const env = { ...process.env, ...withoutFolders(target) };
+  const target = targetOf(platform);
+  const env = compilerEnvironment(platform);
   if (!platform.startsWith('linux-')) return buildAddon(platform, ['--target', target], env);
-  const zig = path.join(root, 'scripts', 'zig.txt');
-  run(venvPython, ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--requirement', zig]);
-  env.PATH = `${venvBin}${path.delimiter}${process.env.PATH}`;
   const versioned = isGlibc(platform) ? `${target}.${FLOOR.GLIBC}` : target;
   buildAddon(platform, ['--cross-compile', '--target', versioned], env);
 }
 
+/**
+ * What Rust calls a platform.
+ *
+ * @param {string} platform
+ */
+export function targetOf(platform) {
+  const target = readManifest().napi.targets.find(
+    (triple) => parseTriple(triple).platformArchABI === platform,
+  );
+  if (!target) throw new Error(`package.json has no napi target for ${platform}`);
+  return target;
+}
+
+/**
+ * The variables with which a release is compiled for a platform. For Linux it installs zig, which the linker needs.
+ *
+ * @param {string} platform
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function compilerEnvironment(platform) {
+  const env = { ...process.env, ...withoutFolders(targetOf(platform)) };
+  if (!platform.startsWith('linux-')) return env;
+  const zig = path.join(root, 'scripts', 'zig.txt');
+  run(venvPython, ['-m', 'pip', 'install', '--quiet', '--require-hashes', '--requirement', zig]);
+  return { ...env, PATH: `${venvBin}${path.delimiter}${process.env.PATH}` };
+}
+
 /** @param {string} platform */
-function isGlibc(platform) {
+export function isGlibc(platform) {
   return platform.endsWith('-gnu');
 }
 

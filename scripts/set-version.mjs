@@ -1,4 +1,4 @@
-// Gives all packages and the crate a version.
+// Gives all packages and the crates a version.
 //
 //   node scripts/set-version.mjs VERSION
 
@@ -18,7 +18,20 @@ await runScript(() => {
     const text = `${JSON.stringify({ ...readManifest(directory), version }, null, 2)}\n`;
     writeFileSync(path.join(directory, 'package.json'), text);
   }
-  const crate = path.join(root, 'Cargo.toml');
-  writeFileSync(crate, readFileSync(crate, 'utf8').replace(/^version = ".*"$/m, `version = "${version}"`));
+  replaceIn('Cargo.toml', /^version = ".*"$/m, `version = "${version}"`);
+  // The wheels read their own version where they are built.
+  replaceIn('python/kp-score/pyproject.toml', /kp-score-model==[^"]*/, `kp-score-model==${version}`);
   run('cargo', ['update', '--workspace', '--offline', '--quiet']);
 });
+
+/**
+ * @param {string} file
+ * @param {RegExp} pattern
+ * @param {string} text
+ */
+function replaceIn(file, pattern, text) {
+  const name = path.join(root, file);
+  const before = readFileSync(name, 'utf8');
+  if (!pattern.test(before)) throw new Error(`${file} has no ${pattern}`);
+  writeFileSync(name, before.replace(pattern, text));
+}

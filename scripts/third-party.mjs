@@ -1,5 +1,5 @@
-// Writes npm/THIRD-PARTY-LICENSES: the licences of everything that is linked into the addon, on any platform. It
-// travels in the platform packages.
+// Writes npm/THIRD-PARTY-LICENSES: the licences of everything that is linked into the addon, on any platform, and so into the
+// program of the wheels. It travels in the platform packages and the wheels.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -29,10 +29,10 @@ import { readManifest, root } from './platform.mjs';
 
 /** @typedef {{ id: string, deps: Array<{ pkg: string, dep_kinds: Array<{ kind: string | null }> }> }} Node */
 
-const HEADER = `What is linked into the addon of @knowledgepulse/native, and its licences.
+const HEADER = `What is linked into the addon of @knowledgepulse/native, or the program kp-score, and its licences.
 
 Where there is a choice of licences, the terms are those that are reproduced here. The Rust standard library is
-part of the addon too; its terms are "MIT OR Apache-2.0", Copyright (c) The Rust Project Contributors.
+part of both; its terms are "MIT OR Apache-2.0", Copyright (c) The Rust Project Contributors.
 `;
 
 const MIT = `Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated

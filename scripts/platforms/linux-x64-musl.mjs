@@ -89,6 +89,18 @@ export default {
         execute(musl, [program, addon], { log });
       },
     },
+    {
+      name: 'the wheel, installed, scores',
+      run: () => {
+        const log = logFile(`${platform}-wheel`);
+        const wheels = path.join(directory, 'wheels');
+        const build = ['scripts/wheels.mjs', wheels, platform, 'model'];
+        execute(process.execPath, build, { env: env(), log, minutes: 60 });
+        // The program is static, so it runs here too.
+        const tag = 'musllinux_1_2_x86_64';
+        execute(venvPython, ['scripts/try-wheels.py', wheels, '--platform', tag], { log });
+      },
+    },
     ...crateChecks({
       platform,
       target,

@@ -1,7 +1,10 @@
 //! `kp-score` without Node.js.
 
+mod installed_model;
+
 use std::{
     env,
+    ffi::OsString,
     path::PathBuf,
     process::{self, ExitCode},
     sync::LazyLock,
@@ -14,12 +17,16 @@ use knowledgepulse_command::{
     options::EmbedderChoice,
     start::{Stop, start},
 };
-use knowledgepulse_score::engine::{self, Engine};
+use knowledgepulse_score::engine::{self, Engine, EngineChoice};
+
+use installed_model::{dtype_of, installed_model};
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::default);
 
 /// A process of its own.
-struct Standalone;
+struct Standalone {
+    messages: Messages,
+}
 
 impl Host for Standalone {
     fn version(&self) -> &str {
@@ -38,25 +45,34 @@ impl Host for Standalone {
     }
 
     fn configure(&self, choice: &EmbedderChoice) -> Result<()> {
-        if choice.dtype.is_some() {
-            let message = "--dtype chooses between packages of npm; here --model-dir names the model";
-            return Err(Failure::usage(message));
-        }
-        let variable = |name| {
-            env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
-        let named = choice.model_directory.as_ref().map(PathBuf::from);
-        let model_directory = named.or_else(|| variable("KNOWLEDGEPULSE_MODEL_DIR"));
-        let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME");
+        let directory = choice.model_directory.as_ref().map(PathBuf::from);
+        let directory = directory.or_else(|| variable("KNOWLEDGEPULSE_MODEL_DIR").map(PathBuf::from));
+        let dtype = choice
+            .dtype
+            .or_else(|| self.setting("KNOWLEDGEPULSE_DTYPE", "fp32 or q8", dtype_of));
+        let model_configured = directory.is_some() || dtype.is_some();
+        let program = env::current_exe().unwrap_or_default();
+        let (model_directory, model_advice) =
+            match directory.map_or_else(|| installed_model(&program, dtype), Ok) {
+                Ok(directory) => (Some(directory), None),
+                Err(advice) => (None, Some(advice)),
+            };
+        let engines = "auto, builtin or onnxruntime";
+        let engine = choice
+            .engine
+            .or_else(|| self.setting("KNOWLEDGEPULSE_ENGINE", engines, engine_of));
+        let threads = choice
+            .threads
+            .or_else(|| self.setting("KNOWLEDGEPULSE_THREADS", "an integer from 1 to 1024", threads_of));
+        let runtime_library = variable("KNOWLEDGEPULSE_ONNXRUNTIME").map(PathBuf::from);
         ENGINE.configure(engine::Options {
-            engine: choice.engine.unwrap_or_default(),
-            model_configured: model_directory.is_some(),
+            engine: engine.unwrap_or_default(),
+            model_configured,
             model_directory,
+            model_advice,
             runtime_configured: runtime_library.is_some(),
             runtime_library,
-            threads: choice.threads,
+            threads,
             ..engine::Options::default()
         });
         Ok(())
@@ -67,6 +83,35 @@ impl Host for Standalone {
         Err(Failure::usage(message))
     }
 }
+
+impl Standalone {
+    /// Reads an environment variable; one that makes no sense is ignored with a warning.
+    fn setting<T>(&self, name: &str, expected: &str, read: fn(&str) -> Option<T>) -> Option<T> {
+        let text = variable(name)?.to_string_lossy().into_owned();
+        let value = read(&text);
+        if value.is_none() {
+            self.messages
+                .warning(format!("{name} must be {expected}, got {text:?}; it is ignored"));
+        }
+        value
+    }
+}
+
+/// Returns an environment variable; an empty one counts as unset.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn engine_of(text: &str) -> Option<EngineChoice> {
+    EngineChoice::ALL.into_iter().find(|choice| choice.name() == text)
+}
+
+fn threads_of(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|threads| (1..=1024).contains(threads))
+}
+
+/// What is examined there are packages of npm and the addon.
+const DOCTOR: &str = "doctor needs Node.js: npx @knowledgepulse/native doctor; --verbose tells the model and the engine of a run";
 
 fn main() -> ExitCode {
     let messages = Messages::new();
@@ -85,7 +130,16 @@ fn main() -> ExitCode {
         .map(|argument| argument.into_string())
         .collect();
     let exit = match arguments {
-        Ok(arguments) => start(&arguments, &Standalone, &messages, &stop),
+        Ok(arguments) if arguments.first().is_some_and(|first| first == "doctor") => {
+            messages.failure(DOCTOR);
+            Exit::Usage
+        }
+        Ok(arguments) => {
+            let host = Standalone {
+                messages: messages.clone(),
+            };
+            start(&arguments, &host, &messages, &stop)
+        }
         Err(argument) => {
             messages.failure(format!("{} is not UTF-8", argument.display()));
             Exit::Usage

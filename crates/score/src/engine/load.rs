@@ -34,6 +34,8 @@ pub struct Options {
     pub engine: EngineChoice,
     /// The model directory; `None` if no model package is installed.
     pub model_directory: Option<PathBuf>,
+    /// The way out if there is no model directory; by default, to install a package of npm.
+    pub model_advice: Option<String>,
     /// A model in memory instead of a directory.
     pub model_in_memory: Option<ModelInMemory>,
     /// The ONNX Runtime library; `None` if there is none.
@@ -229,12 +231,12 @@ pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedL
 /// allocation could fail and end the process, so loading is refused.
 const LOADING_BYTES: u64 = 256 << 20;
 
+const INSTALL_MODEL: &str = "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory";
+
 fn load_from_directory(options: &Options, status: &mut Status) -> Result<(Embedder, BoxedLane)> {
     let directory = options.model_directory.as_ref().ok_or_else(|| {
-        Error::ModelNotFound(
-            "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory"
-                .into(),
-        )
+        let advice = options.model_advice.as_deref();
+        Error::ModelNotFound(advice.unwrap_or(INSTALL_MODEL).into())
     })?;
     let files = ModelFiles::find(directory)?;
     let (engine, path) = choose(options, &files)?;
@@ -338,8 +340,8 @@ fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)
 fn library<'o>(options: &'o Options, path: &std::path::Path) -> Result<&'o PathBuf> {
     options.runtime_library.as_ref().ok_or_else(|| {
         Error::RuntimeNotFound(format!(
-            "{} needs one, and the package of this platform carries none; install onnxruntime-node, set \
-             KNOWLEDGEPULSE_ONNXRUNTIME to a library, or use a model with a model.safetensors, which needs none",
+            "{} needs one, and none came with this program; set KNOWLEDGEPULSE_ONNXRUNTIME to a library (for Node.js, \
+             install onnxruntime-node), or use a model with a model.safetensors, which needs none",
             path.display()
         ))
     })

@@ -1,0 +1,139 @@
+//! The model that was installed beside the program, as Python's packages do it.
+
+use std::path::{Path, PathBuf};
+
+/// The folders of models by what their weights are stored in, in order of preference.
+const FOLDERS: [(&str, &str); 2] = [("fp32", "all-minilm-l6-v2"), ("q8", "all-minilm-l6-v2-q8")];
+
+/// Returns what the weights of a model can be stored in, by its name.
+pub fn dtype_of(name: &str) -> Option<&'static str> {
+    FOLDERS
+        .iter()
+        .map(|(dtype, _)| *dtype)
+        .find(|dtype| *dtype == name)
+}
+
+/// Finds the directory of the model with weights of `dtype`, or of any, that was installed beside `program`.
+///
+/// # Errors
+/// If there is none: where it was looked for, and the way out.
+pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, String> {
+    let wanted = FOLDERS
+        .iter()
+        .filter(|(stored, _)| dtype.is_none_or(|dtype| dtype == *stored));
+    let names: Vec<_> = wanted.map(|(_, folder)| *folder).collect();
+    let places = places_beside(program);
+    let directories = places
+        .iter()
+        .flat_map(|place| names.iter().map(|name| place.join(name)));
+    directories
+        .into_iter()
+        .find(|directory| directory.is_dir())
+        .ok_or_else(|| {
+            let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+            let package = if names.contains(&"all-minilm-l6-v2-q8") {
+                "install kp-score-model with pip, or "
+            } else {
+                ""
+            };
+            format!(
+                "{} not in {}; {package}name a directory with --model-dir or KNOWLEDGEPULSE_MODEL_DIR",
+                names.join(" and "),
+                places.join(" or ")
+            )
+        })
+}
+
+/// The folders that hold the data of what is installed with `program`: `share/knowledgepulse` beside its own folder, and one folder up
+/// from there, where it is for `pip install --user` on Windows.
+fn places_beside(program: &Path) -> Vec<PathBuf> {
+    let mut programs = vec![program.to_owned()];
+    // Tools that install a program for itself link to it from elsewhere. Windows spells a resolved path in another way.
+    if let Some(resolved) = program.canonicalize().ok().filter(|_| cfg!(not(windows))) {
+        programs.push(resolved);
+    }
+    let mut places = Vec::new();
+    for folder in programs
+        .iter()
+        .flat_map(|program| program.ancestors().skip(2).take(2))
+    {
+        let place = folder.join("share").join("knowledgepulse");
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use tempfile::TempDir;
+
+    const PROGRAM: &str = "kp-score";
+
+    /// A folder with programs in `bin`, and models of these names.
+    fn installation(programs: &str, models: &[&str]) -> (TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        for model in models {
+            fs::create_dir_all(directory.path().join("share/knowledgepulse").join(model)).unwrap();
+        }
+        let programs = directory.path().join(programs);
+        fs::create_dir_all(&programs).unwrap();
+        let program = programs.join(PROGRAM);
+        fs::write(&program, "").unwrap();
+        (directory, program)
+    }
+
+    fn found(program: &Path, dtype: Option<&str>) -> String {
+        let directory = installed_model(program, dtype).unwrap();
+        directory.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn finds_the_model_of_a_virtual_environment() {
+        for programs in ["bin", "Scripts", "Python311/Scripts"] {
+            let (_directory, program) = installation(programs, &["all-minilm-l6-v2-q8"]);
+            assert_eq!(found(&program, None), "all-minilm-l6-v2-q8");
+            assert_eq!(found(&program, Some("q8")), "all-minilm-l6-v2-q8");
+        }
+    }
+
+    #[test]
+    fn of_two_models_the_fp32_one_is_preferred() {
+        let (_directory, program) = installation("bin", &["all-minilm-l6-v2", "all-minilm-l6-v2-q8"]);
+        assert_eq!(found(&program, None), "all-minilm-l6-v2");
+        assert_eq!(found(&program, Some("q8")), "all-minilm-l6-v2-q8");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn finds_the_model_behind_a_link_to_the_program() {
+        let (_directory, program) = installation("bin", &["all-minilm-l6-v2-q8"]);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let link = elsewhere.path().join(PROGRAM);
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        assert_eq!(found(&link, None), "all-minilm-l6-v2-q8");
+    }
+
+    #[test]
+    fn a_missing_model_is_told_with_the_places_and_the_way_out() {
+        let (directory, program) = installation("bin", &[]);
+        let message = installed_model(&program, None).unwrap_err();
+        let place = directory.path().join("share").join("knowledgepulse");
+        for part in [
+            &place.display().to_string(),
+            "pip",
+            "--model-dir",
+            "KNOWLEDGEPULSE_MODEL_DIR",
+        ] {
+            assert!(message.contains(part), "{message}");
+        }
+        let message = installed_model(&program, Some("fp32")).unwrap_err();
+        assert!(
+            !message.contains("pip") && message.contains("--model-dir"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+// Builds the wheels of PyPI into a folder: kp-score for platforms, this machine's by default, or its model.
+//
+//   node scripts/wheels.mjs OUTPUT_DIRECTORY [PLATFORM...] [model]
+
+import { copyFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { compilerEnvironment, isGlibc, targetOf } from './build-platform.mjs';
+import { FLOOR } from './check-glibc.mjs';
+import { hostPlatform, root, venvBin, venvPython } from './platform.mjs';
+import { run, runScript, setup } from './setup.mjs';
+
+/** The name by which {@link buildWheels} takes the model for one of the platforms. */
+const MODEL = 'model';
+
+/** The oldest musl that Python's packages are made for. */
+const MUSL = '1.2';
+
+/** The earliest time that the archives can tell, so that a wheel has the same bytes whenever it is built. */
+const EPOCH = '315532800';
+
+/**
+ * Builds wheels into a directory.
+ *
+ * @param {string} directory
+ * @param {string[]} [names] platforms, or `model`
+ */
+export function buildWheels(directory, names = [hostPlatform(), MODEL]) {
+  setup(['python tools', 'model', 'report'].filter((step) => step !== 'model' || names.includes(MODEL)));
+  const requirements = path.join('scripts', 'wheels.txt');
+  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+  run(venvPython, [...pip, '--no-deps', '--require-hashes', '--requirement', requirements]);
+  for (const name of names) (name === MODEL ? buildModel : buildProgram)(path.resolve(directory), name);
+}
+
+/** @param {string} directory */
+function buildModel(directory) {
+  run(venvPython, ['-m', 'hatchling', 'build', '--target', 'wheel', '--directory', directory], {
+    cwd: path.join(root, 'python', 'kp-score-model'),
+    env: { ...process.env, SOURCE_DATE_EPOCH: EPOCH },
+  });
+}
+
+/**
+ * @param {string} directory
+ * @param {string} platform
+ */
+function buildProgram(directory, platform) {
+  const project = path.join(root, 'python', 'kp-score');
+  // A package's licences must be in its folder.
+  copyFileSync(path.join(root, 'npm', 'THIRD-PARTY-LICENSES'), path.join(project, 'THIRD-PARTY-LICENSES'));
+  const options = ['--release', '--locked', '--target', targetOf(platform), '--out', directory];
+  if (platform.startsWith('linux-')) {
+    const tag = isGlibc(platform) ? `manylinux_${FLOOR.GLIBC}` : `musllinux_${MUSL}`;
+    options.push('--zig', '--compatibility', tag.replace('.', '_'));
+  }
+  run(path.join(venvBin, 'maturin'), ['build', ...options], {
+    cwd: project,
+    env: { ...compilerEnvironment(platform), SOURCE_DATE_EPOCH: EPOCH },
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await runScript(() => {
+    const [directory, ...names] = process.argv.slice(2);
+    if (!directory) throw new Error('usage: node scripts/wheels.mjs OUTPUT_DIRECTORY [PLATFORM...] [model]');
+    buildWheels(directory, names.length > 0 ? names : undefined);
+  });
+}
