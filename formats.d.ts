@@ -15,10 +15,11 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `openai-chat`: conversations of chat APIs: those of OpenAI (Chat Completions and Responses), of Anthropic, of Bedrock (Converse), of
  *   Gemini, and of Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
+ * - `codex`: rollouts of Codex, the files of its sessions.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  */
-export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code' | 'otel' | 'swe-agent';
+export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code' | 'codex' | 'otel' | 'swe-agent';
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {

@@ -457,7 +457,15 @@ describe('what every format has in common', () => {
         Object.entries(value).map(([name, each]) => [name, replaced(each, counter, by)]),
       );
     };
-    const formats = fc.constantFrom(undefined, 'atif', 'openai-chat', 'claude-code', 'otel', 'swe-agent');
+    const formats = fc.constantFrom(
+      undefined,
+      'atif',
+      'openai-chat',
+      'claude-code',
+      'codex',
+      'otel',
+      'swe-agent',
+    );
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), {

@@ -24,6 +24,7 @@ test.each([
   ['ai-sdk.jsonl', 'messages of the AI SDK, of a UI and of a model'],
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
+  ['codex.jsonl', 'a session of Codex with a command that fails'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],
   ['spans.jsonl', 'spans of OpenTelemetry and OpenInference, in whatever order they come'],
   ['captured-spans.jsonl', 'spans of instrumentations of OpenAI and Anthropic, each step once'],

@@ -5,6 +5,7 @@
 
 mod atif;
 mod claude_code;
+mod codex;
 mod conversation;
 pub mod date;
 pub mod encoding;
@@ -44,18 +45,21 @@ pub enum FormatName {
     OpenaiChat,
     /// Session files of Claude Code.
     ClaudeCode,
+    /// Rollouts of Codex.
+    Codex,
     /// Spans of OpenTelemetry.
     Otel,
 }
 
 impl FormatName {
     /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
         Self::OpenaiChat,
         Self::ClaudeCode,
+        Self::Codex,
         Self::Otel,
     ];
 
@@ -68,6 +72,7 @@ impl FormatName {
             Self::SweAgent => "swe-agent",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
             Self::Otel => "otel",
         }
     }
@@ -173,6 +178,11 @@ pub(crate) trait FormatReader: Send {
     /// # Errors
     /// If all of it is wrong.
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
+
+    /// Whether a record that does not say of which format it is goes on with what this reader is in the middle of.
+    fn goes_on(&self, _value: &Value) -> bool {
+        false
+    }
 
     /// Appends the traces that the end of the input ends.
     fn end(&mut self, _found: &mut Vec<Found>) {}

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
-use crate::{DEFAULT_LIMIT, Wrong};
+use crate::{DEFAULT_LIMIT, Wrong, mapping::TraceBuilder};
 
 /// How much may be open.
 #[derive(Debug, Clone, Copy)]
@@ -137,5 +137,48 @@ impl<T> OpenTraces<T> {
             .collect();
         keys.sort_by_key(|(begun, _)| *begun);
         keys.iter().filter_map(|(_, key)| self.take(key)).collect()
+    }
+}
+
+/// The trace that an input is in the middle of, for formats whose records do not say of which trace they are.
+pub struct CurrentTrace {
+    open: OpenTraces<TraceBuilder>,
+    count: u64,
+}
+
+impl CurrentTrace {
+    /// No trace has begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            open: OpenTraces::new(Limits::default()),
+            count: 0,
+        }
+    }
+
+    fn key(&self) -> Text {
+        self.count.to_string().into()
+    }
+
+    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    ///
+    /// # Errors
+    /// If the trace becomes too long; what it had until then stays.
+    pub fn add(
+        &mut self,
+        size: u64,
+        make: impl FnOnce() -> TraceBuilder,
+    ) -> Result<&mut TraceBuilder, Wrong> {
+        let key = self.key();
+        let builder = self.open.add(&key, size, make)?;
+        builder.size += size;
+        Ok(builder)
+    }
+
+    /// Ends the trace, if one has begun. The next record begins another one.
+    pub fn take(&mut self) -> Option<TraceBuilder> {
+        let trace = self.open.take(&self.key());
+        self.count += 1;
+        trace
     }
 }

@@ -1,0 +1,150 @@
+'use strict';
+
+// toTraces of the sessions that coding agents write, and of what they wrote in older versions.
+
+const { read, stepsOf, traceOf, tracesOf } = require('./support/reading-traces.js');
+
+/** The types of the steps of a trace. */
+const typesOf = ({ steps }) => steps.map(({ type }) => type);
+
+describe('toTraces of rollouts of Codex', () => {
+  const line = (type, payload, rest) => ({ timestamp: '2026-01-02T03:04:05.678Z', type, payload, ...rest });
+  const meta = (id, rest) => line('session_meta', { id, cwd: '/work', cli_version: '0.169.0', ...rest });
+  const item = (payload, rest) => line('response_item', payload, rest);
+  const user = (...texts) =>
+    item({ type: 'message', role: 'user', content: texts.map((text) => ({ type: 'input_text', text })) });
+  const reply = (text) =>
+    item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] });
+  const call = (call_id, name = 'shell') =>
+    item({ type: 'function_call', name, arguments: '{"command":["make"]}', call_id });
+  const result = (call_id, output) => item({ type: 'function_call_output', call_id, output });
+
+  test('takes what the user asked for as the task, not what Codex adds', async () => {
+    const trace = await traceOf([
+      meta('s'),
+      item({ type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'prompt' }] }),
+      user(
+        '# AGENTS.md instructions for /work\n\n<INSTRUCTIONS>…',
+        '<environment_context>\n</environment_context>',
+      ),
+      user('<user_instructions>…</user_instructions>'),
+      user('# Context from my IDE setup:\n\n## Open tabs:\n- a.py\n\n## My request for Codex:\nFix a.py\n'),
+      user('<user_shell_command>\n<command>ls</command>\n</user_shell_command>'),
+      user('And b.py'),
+    ]);
+    expect(trace.task.objective).toBe('Fix a.py');
+    expect(stepsOf(trace)).toEqual([
+      ['observation', '<user_shell_command>\n<command>ls</command>\n</user_shell_command>'],
+      ['observation', 'And b.py'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({ 'system message': 1, 'context of the program': 3 });
+  });
+
+  test.each([
+    ['an exit code', 'Exit code: 2\nWall time: 0 seconds\nOutput:\nno rule', 'error_recovery'],
+    ['an exit code of 0', 'Exit code: 0\nWall time: 0 seconds\nOutput:\nError: none', 'observation'],
+    ['an exit code in JSON', '{"output":"no rule","metadata":{"exit_code":2}}', 'error_recovery'],
+    ['an exit code of 0 in JSON', '{"output":"Error: none","metadata":{"exit_code":0}}', 'observation'],
+    ['a success of false', { content: 'no rule', success: false }, 'error_recovery'],
+    ['a user who refused it', 'exec command rejected by user', 'observation'],
+    ['a user who stopped it', 'aborted by user after 1.2s', 'observation'],
+    ['parts', [{ type: 'input_text', text: 'Error: no rule' }], 'error_recovery'],
+  ])('judges a result by %s', async (_, output, type) => {
+    const trace = await traceOf([meta('s'), user('Build it'), call('1'), result('1', output)]);
+    expect(typesOf(trace)).toEqual(['tool_call', type]);
+    expect(trace.steps[1].content).not.toMatch(/metadata|success/);
+  });
+
+  test.each([
+    ['exec_command_end', { call_id: '1', exit_code: 2, duration: { secs: 1, nanos: 5e8 } }],
+    ['item_completed', { item: { id: '1', status: 'failed', duration: { secs: 1, nanos: 5e8 } } }],
+  ])('judges a result by the event %s, and takes the duration from it', async (type, rest) => {
+    const trace = await traceOf([
+      ...[meta('s'), user('Build it'), call('1'), line('event_msg', { type, ...rest }), result('1', 'x')],
+      ...[call('2'), line('event_msg', { type: 'exec_command_end', call_id: '2', exit_code: 0 })],
+      result('2', 'Error: none'),
+    ]);
+    expect(typesOf(trace)).toEqual(['tool_call', 'error_recovery', 'error_recovery', 'observation']);
+    expect(trace.steps[0].latency_ms).toBe(1500);
+  });
+
+  test('reads calls of every kind, and a session that was killed before their results', async () => {
+    const trace = await traceOf([
+      ...[meta('s'), user('Build it')],
+      item({ type: 'custom_tool_call', call_id: '1', name: 'apply_patch', input: '*** Begin Patch' }),
+      item({ type: 'custom_tool_call_output', call_id: '1', output: 'Success.' }),
+      item({ type: 'local_shell_call', call_id: '2', action: { type: 'exec', command: ['ls'] } }),
+      result('2', 'a.py'),
+      item({ type: 'ghost_snapshot', ghost_commit: {} }),
+      item({ type: 'reasoning', summary: [], encrypted_content: 'AAAA' }),
+      call('3'),
+      line('event_msg', { type: 'turn_aborted', reason: 'interrupted' }),
+    ]);
+    expect(stepsOf(trace)).toEqual([
+      ['tool_call', 'apply_patch\narguments: *** Begin Patch'],
+      ['observation', 'Success.'],
+      ['tool_call', 'local_shell\naction: {"type":"exec","command":["ls"]}'],
+      ['observation', 'a.py'],
+      ['tool_call', 'shell\ncommand: ["make"]'],
+    ]);
+    expect(trace.metadata.imported.left_out).toMatchObject({
+      ...{ 'item ghost_snapshot': 1, 'encrypted reasoning': 1, 'event turn_aborted': 1 },
+      'call without a result': 1,
+    });
+  });
+
+  test('reads rollouts without the envelope, one after the other', async () => {
+    const bare = (id) => [
+      { id, timestamp: '2025-08-18T01:16:13.522Z', instructions: null, git: { branch: 'main' } },
+      { record_type: 'state' },
+      ...[
+        user('<environment_context>…'),
+        user(`Task ${id}`),
+        call('1'),
+        result('1', 'ok'),
+        reply('Done.'),
+      ].map(({ payload }) => payload),
+    ];
+    const results = await read([...bare('a'), ...bare('b'), ...[meta('c'), user('Task c'), reply('Done.')]]);
+    expect(results.map(({ format, trace }) => [format, trace.task.objective, trace.steps.length])).toEqual([
+      ['codex', 'Task a', 3],
+      ['codex', 'Task b', 3],
+      ['codex', 'Task c', 1],
+    ]);
+    expect(results[0].trace.metadata).toMatchObject({
+      created_at: '2025-08-18T01:16:13.522Z',
+      imported: { session_id: 'a', git: { branch: 'main' } },
+    });
+  });
+
+  test('reads a session that was forked as one, and a sub-agent without the lines of its parent', async () => {
+    const forked = await traceOf([
+      meta('b', { forked_from_id: 'a' }),
+      meta('a'),
+      user('Fix it'),
+      reply('Done.'),
+    ]);
+    expect(forked.metadata.imported).toMatchObject({ session_id: 'b', forked_from_id: 'a' });
+    const source = { subagent: { thread_spawn: { parent_thread_id: 'a' } } };
+    const child = await traceOf([
+      meta('c', { source, subagent_history_start_ordinal: 3 }),
+      { ...user('Fix it'), ordinal: 1 },
+      { ...reply('I ask another.'), ordinal: 2 },
+      { ...user('Look at b.py'), ordinal: 3 },
+      { ...reply('It is empty.'), ordinal: 4 },
+    ]);
+    expect([child.task.objective, stepsOf(child)]).toEqual(['Look at b.py', [['thought', 'It is empty.']]]);
+    expect(child.metadata.imported).toMatchObject({
+      is_subagent: true,
+      left_out: { 'line of the parent': 2 },
+    });
+  });
+
+  test('skips sessions in which nothing was said, and names lines that are none of a rollout', async () => {
+    expect(
+      await tracesOf([meta('s'), user('<environment_context>…'), line('turn_context', { model: 'm' })]),
+    ).toEqual([]);
+    const [{ error }] = await read([{ type: 'other', payload: {} }], { format: 'codex' });
+    expect(error.message).toBe('not codex: it is no line of a rollout');
+  });
+});
