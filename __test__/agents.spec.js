@@ -1,8 +1,11 @@
 'use strict';
 
-// toTraces of the sessions that coding agents write, and of what they wrote in older versions.
+// toTraces of what programs of agents write: sessions, also of older versions, and logs of evaluations.
 
-const { read, stepsOf, traceOf, tracesOf } = require('./support/reading-traces.js');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const { folder, read, stepsOf, traceOf, tracesOf } = require('./support/reading-traces.js');
 
 /** The types of the steps of a trace. */
 const typesOf = ({ steps }) => steps.map(({ type }) => type);
@@ -146,5 +149,103 @@ describe('toTraces of rollouts of Codex', () => {
     ).toEqual([]);
     const [{ error }] = await read([{ type: 'other', payload: {} }], { format: 'codex' });
     expect(error.message).toBe('not codex: it is no line of a rollout');
+  });
+});
+
+describe('toTraces of logs of Inspect', () => {
+  const log = JSON.parse(fs.readFileSync(path.join(folder, 'inspect.json'), 'utf8'));
+  const archive = fs.readFileSync(path.join(folder, 'inspect.eval'));
+  const [sample] = log.samples;
+
+  test('reads a log in JSON, an archive in pieces, and its samples one by one as the same traces', async () => {
+    async function* pieces() {
+      for (let at = 0; at < archive.length; at += 1000) yield archive.subarray(at, at + 1000);
+    }
+    const stepsOfAll = async (input) => (await tracesOf(input)).map((trace) => [trace.id, stepsOf(trace)]);
+    const expected = await stepsOfAll(log);
+    expect(expected).toHaveLength(4);
+    for (const input of [archive, pieces(), log.samples]) expect(await stepsOfAll(input)).toEqual(expected);
+    expect((await read(archive)).map(({ line, index }) => [line, index])).toEqual(
+      [1, 2, 3, 4].map((line) => [line, null]),
+    );
+  });
+
+  test.each([
+    ['C', true, 1],
+    ['I', false, 0],
+    ['P', true, 0.5],
+    ['N', false, 0],
+    ['Yes', true, 1],
+    ['false', false, 0],
+    ['0.25', true, 0.25],
+    [true, true, 1],
+    [0, false, 0],
+    [7, true, 1],
+  ])('reads the score %j', async (value, success, confidence) => {
+    const [{ trace, known }] = await read({
+      ...sample,
+      scores: { first: { value }, second: { value: 0.5 } },
+    });
+    expect([trace.metadata.success, trace.outcome.confidence]).toEqual([success, confidence]);
+    expect(known).toEqual({ success: true, confidence: true });
+    expect(trace.metadata.imported.scores).toEqual({ first: value, second: 0.5 });
+  });
+
+  test('takes a score that is no number for unknown, and an error without a score for a failure', async () => {
+    const unread = await read({ ...sample, scores: { first: { value: { a: 1 } } } });
+    expect(unread[0].known).toEqual({ success: false, confidence: false });
+    expect(unread[0].trace.metadata.imported.left_out).toMatchObject({ 'unreadable reward': 1 });
+    const failed = await read({ ...sample, scores: {}, error: { message: 'the sandbox is gone' } });
+    expect(failed[0].known).toEqual({ success: true, confidence: false });
+    expect(failed[0].trace.metadata).toMatchObject({
+      success: false,
+      imported: { error: 'the sandbox is gone' },
+    });
+  });
+
+  test('reads attachments, redacted reasoning and refused calls, and the input where there is no message', async () => {
+    const content = [
+      { type: 'reasoning', reasoning: 'AAAA', redacted: true, summary: 'I look.' },
+      { type: 'reasoning', reasoning: 'AAAA', redacted: true },
+      { type: 'text', text: 'attachment://1' },
+      { type: 'tool_use', id: '1', name: 'search', arguments: '{"query":"a"}', result: '', error: 'offline' },
+    ];
+    const messages = [
+      {
+        role: 'assistant',
+        content,
+        tool_calls: [{ id: '2', function: 'rm', arguments: {}, type: 'function' }],
+      },
+      {
+        role: 'tool',
+        content: '',
+        tool_call_id: '2',
+        function: 'rm',
+        error: { type: 'approval', message: 'no' },
+      },
+    ];
+    const trace = await traceOf({ ...sample, messages, attachments: { 1: 'A long text' } });
+    expect(stepsOf(trace)).toEqual([
+      ['thought', 'I look.'],
+      ['thought', 'A long text'],
+      ['tool_call', 'search\nquery: a'],
+      ['error_recovery', 'offline'],
+      ['tool_call', 'rm'],
+      ['observation', 'no'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({ 'encrypted reasoning': 1 });
+    for (const input of ['Say hello', [{ role: 'user', content: 'Say hello' }]]) {
+      const { task } = await traceOf({ ...sample, messages: [], input });
+      expect(task.objective).toBe('Say hello');
+    }
+  });
+
+  test('names a sample that cannot be read, and reads the others', async () => {
+    const broken = { ...sample, messages: [{ role: 'ghost', content: 'Boo' }] };
+    const results = await read({ ...log, samples: [broken, sample] });
+    expect(results.map(({ error, index }) => [index, error?.message])).toEqual([
+      [null, 'not inspect: samples[0]: messages[0]: a message has a role that is not known'],
+      [1, undefined],
+    ]);
   });
 });

@@ -25,6 +25,7 @@ test.each([
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['codex.jsonl', 'a session of Codex with a command that fails'],
+  ['inspect.eval', 'a log of Inspect that is an archive, with a failure and scores'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],
   ['spans.jsonl', 'spans of OpenTelemetry and OpenInference, in whatever order they come'],
   ['captured-spans.jsonl', 'spans of instrumentations of OpenAI and Anthropic, each step once'],
@@ -37,7 +38,7 @@ test.each([
   const expectedFile = path.join(
     folder,
     'expected',
-    `${name.replaceAll('/', '-').replace(/\.jsonl?$/, '')}.jsonl`,
+    `${name.replaceAll('/', '-').replace(/\.(?:jsonl?|eval)$/, '')}.jsonl`,
   );
   if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) {
     fs.writeFileSync(expectedFile, found.map((result) => `${JSON.stringify(result)}\n`).join(''));

@@ -3,12 +3,14 @@
 //! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and what a format
 //! finds becomes the steps of a trace by rules that all share ([`mapping`]).
 
+mod archive;
 mod atif;
 mod claude_code;
 mod codex;
 mod conversation;
 pub mod date;
 pub mod encoding;
+mod inspect;
 pub mod mapping;
 mod messages;
 mod open_traces;
@@ -41,6 +43,8 @@ pub enum FormatName {
     Atif,
     /// SWE-agent and mini-SWE-agent.
     SweAgent,
+    /// Logs of Inspect.
+    Inspect,
     /// Conversations of chat APIs.
     OpenaiChat,
     /// Session files of Claude Code.
@@ -53,10 +57,11 @@ pub enum FormatName {
 
 impl FormatName {
     /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
+        Self::Inspect,
         Self::OpenaiChat,
         Self::ClaudeCode,
         Self::Codex,
@@ -70,6 +75,7 @@ impl FormatName {
             Self::Trace => "trace",
             Self::Atif => "atif",
             Self::SweAgent => "swe-agent",
+            Self::Inspect => "inspect",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
