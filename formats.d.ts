@@ -17,6 +17,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `claude-code`: session files of Claude Code.
  * - `codex`: rollouts of Codex, the files of its sessions.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
+ * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  */
@@ -64,7 +65,7 @@ export interface Imported {
   /** What the format has besides: ids, the model, metrics. */
   [detail: string]: unknown;
 }
-  /** The line on which it begins, from 1, or the number of a sample in an archive; null if the input is no text. */
+/** The line on which it begins, from 1, or the number of a sample in an archive; null if the input is no text. */
 /** A trace that was converted from another format. */
 export interface ImportedTrace extends ReasoningTrace {
   metadata: KnowledgeUnitMeta & { imported: Imported };

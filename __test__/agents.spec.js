@@ -249,3 +249,163 @@ describe('toTraces of logs of Inspect', () => {
     ]);
   });
 });
+
+describe('toTraces of runs of OpenHands', () => {
+  let id = 0;
+  const event = (rest) => ({ id: id++, timestamp: '2026-01-02T03:04:05.678901', source: 'agent', ...rest });
+  const action = (action, args, rest) => event({ action, args, ...rest });
+  const ask = (content) => action('message', { content }, { source: 'user' });
+  const run = (args) =>
+    action('run', { command: 'make', thought: '', blocking: false, hidden: false, ...args });
+  const observe = (observation, extras, rest) =>
+    event({ observation, content: 'x', extras, cause: id - 1, ...rest });
+  const output = (history, rest) => ({
+    instance_id: 'i-1',
+    test_result: { git_patch: 'diff' },
+    history,
+    ...rest,
+  });
+
+  test('reads events of version 0 in an array, a line each, in a record and beside what they have caused', async () => {
+    id = 0;
+    const events = [
+      action('system', { content: 'prompt' }),
+      ask('Build it'),
+      action('recall', { query: 'Build it' }, { source: 'user' }),
+      observe('recall', {}),
+      run({ thought: 'I build it.' }),
+      observe('run', { command: 'make', metadata: { exit_code: 2 } }),
+      action('think', { thought: 'Once more.' }),
+      observe('think', {}),
+      run(),
+      observe('run', { command: 'make', metadata: { exit_code: 0 } }, { content: 'Error: none' }),
+      event({ observation: 'agent_state_changed', content: '', extras: { agent_state: 'finished' } }),
+      action('finish', { final_thought: 'It is built.', task_completed: 'true', thought: '' }),
+    ];
+    const steps = [
+      ['thought', 'I build it.'],
+      ['tool_call', 'run\ncommand: make'],
+      ['error_recovery', 'x'],
+      ['thought', 'Once more.'],
+      ['error_recovery', 'run\ncommand: make'],
+      ['observation', 'Error: none'],
+      ['thought', 'It is built.'],
+    ];
+    const pairs = events.map((each) => [each]);
+    const lines = events.map((each) => JSON.stringify(each)).join('\n');
+    for (const input of [events, lines, [events], { trajectory: events }, output(events), output(pairs)]) {
+      const [{ trace, known, format }, ...others] = await read(input);
+      expect([others, format, known.success, trace.metadata.success]).toEqual([[], 'openhands', true, true]);
+      expect([trace.task.objective, stepsOf(trace)]).toEqual(['Build it', steps]);
+      expect(trace.metadata.imported.left_out).toMatchObject({ 'action recall': 1, 'observation think': 1 });
+    }
+    const twice = await tracesOf(`${lines}\n${lines}`);
+    expect(twice.map((trace) => trace.steps.length)).toEqual([7, 7]);
+  });
+
+  test.each([
+    ['an exit code', 'run', { metadata: { exit_code: 2 } }, 'error_recovery'],
+    ['an exit code of old', 'run', { exit_code: 0 }, 'observation'],
+    ['a command that still runs', 'run', { metadata: { exit_code: -1 } }, 'observation'],
+    ['an error', 'error', {}, 'error_recovery'],
+    ['an error of the browser', 'browse', { error: true }, 'error_recovery'],
+    ['a user who refused it', 'user_rejected', {}, 'observation'],
+  ])('judges a result of version 0 by %s', async (_, observation, extras, type) => {
+    id = 0;
+    expect(typesOf(await traceOf([ask('Build it'), run(), observe(observation, extras)]))).toEqual([
+      'tool_call',
+      type,
+    ]);
+  });
+
+  test('takes the arguments that the model gave, where they are there', async () => {
+    id = 0;
+    const call = { id: 'c', function: { name: 'edit', arguments: '{"path":"a","text":"b"}' } };
+    const model_response = { model: 'm', choices: [{ message: { tool_calls: [call] } }] };
+    const tool_call_metadata = { function_name: 'edit', tool_call_id: 'c', model_response };
+    const trace = await traceOf([
+      ask('Edit a'),
+      action('edit', { path: 'a', start: 1 }, { tool_call_metadata }),
+    ]);
+    expect(trace.steps[0]).toMatchObject({ content: 'edit\npath: a\ntext: b', tool: { name: 'edit' } });
+    expect(trace.metadata.imported.model).toBe('m');
+  });
+
+  test.each([
+    [{ test_result: { git_patch: 'diff', report: { resolved: true } } }, true, true],
+    [{ test_result: { git_patch: 'diff', report: { resolved: false } } }, true, false],
+    [{ error: 'AgentStuckInLoopError' }, true, false],
+    [{}, false, false],
+  ])('takes the success of a record from %j', async (rest, isKnown, success) => {
+    id = 0;
+    const [{ trace, known }] = await read(output([ask('Build it'), run()], rest));
+    expect([known.success, trace.metadata.success]).toEqual([isKnown, success]);
+    expect(trace.metadata.imported).toMatchObject({ instance_id: 'i-1', left_out: { git_patch: 1 } });
+  });
+
+  test('skips a record whose run has no history', async () => {
+    expect(await read(output(null))).toEqual([]);
+  });
+
+  test('reads events of version 1', async () => {
+    const uuid = (at, source, kind, rest) => ({
+      id: `e-${at}`,
+      timestamp: '2026-01-02T03:04:05',
+      source,
+      kind,
+      ...rest,
+    });
+    const text = (each) => [{ type: 'text', text: each }];
+    const act = (at, tool_name, rest) =>
+      uuid(at, 'agent', 'ActionEvent', {
+        ...{
+          thought: [],
+          action: { kind: 'X', path: 'a' },
+          tool_name,
+          tool_call_id: `c-${at}`,
+          tool_call: null,
+        },
+        ...rest,
+      });
+    const answer = (at, kind, rest) =>
+      uuid(`${at}r`, 'environment', kind, { tool_name: 'read', tool_call_id: `c-${at}`, ...rest });
+    const message = (role, source, each) =>
+      uuid(each, source, 'MessageEvent', { llm_message: { role, content: text(each) } });
+    const trace = await traceOf([
+      uuid(0, 'agent', 'SystemPromptEvent', { system_prompt: text('prompt'), tools: [] }),
+      message('user', 'user', 'Read a'),
+      act(1, 'read', {
+        thinking_blocks: [{ type: 'thinking', thinking: 'Where?' }],
+        thought: text('I read it.'),
+      }),
+      answer(1, 'ObservationEvent', { observation: { content: text('no a'), is_error: true } }),
+      act(2, 'read'),
+      answer(2, 'ObservationEvent', { observation: { output: 'Error: none', exit_code: 0 } }),
+      act(3, 'read'),
+      answer(3, 'UserRejectObservation', { rejection_reason: 'Error: not now' }),
+      act(4, 'think', { action: { kind: 'ThinkAction', thought: 'Hm.' } }),
+      answer(4, 'ObservationEvent', { tool_name: 'think', observation: { content: text('logged') } }),
+      uuid(5, 'environment', 'Condensation', { forgotten_event_ids: [] }),
+      uuid(6, 'environment', 'ConversationStateUpdateEvent', { key: 'k', value: 'v' }),
+      message('assistant', 'agent', 'It is empty.'),
+      message('user', 'user', 'Thanks'),
+    ]);
+    expect(stepsOf(trace)).toEqual([
+      ['thought', 'Where?'],
+      ['thought', 'I read it.'],
+      ['tool_call', 'read\npath: a'],
+      ['error_recovery', 'no a'],
+      ['error_recovery', 'read\npath: a'],
+      ['observation', 'Error: none'],
+      ['tool_call', 'read\npath: a'],
+      ['observation', 'Error: not now'],
+      ['thought', 'Hm.'],
+      ['thought', 'It is empty.'],
+      ['observation', 'Thanks'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({
+      ...{ 'system message': 1, 'answer of the program': 1, 'summary of a compaction': 1 },
+      'event ConversationStateUpdateEvent': 1,
+    });
+  });
+});

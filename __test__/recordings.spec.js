@@ -26,6 +26,8 @@ test.each([
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['codex.jsonl', 'a session of Codex with a command that fails'],
   ['inspect.eval', 'a log of Inspect that is an archive, with a failure and scores'],
+  ['openhands.jsonl', 'events of OpenHands, a line each, with failures'],
+  ['published/openhands.json', 'a published trajectory of OpenHands 0'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],
   ['spans.jsonl', 'spans of OpenTelemetry and OpenInference, in whatever order they come'],
   ['captured-spans.jsonl', 'spans of instrumentations of OpenAI and Anthropic, each step once'],

@@ -8,6 +8,16 @@
 const NATIVE = /** @type {const} */ ('trace');
 
 /** @type {readonly FormatName[]} */
-const FORMAT_NAMES = [NATIVE, 'atif', 'swe-agent', 'inspect', 'openai-chat', 'claude-code', 'codex', 'otel'];
+const FORMAT_NAMES = [
+  NATIVE,
+  'atif',
+  'swe-agent',
+  'openhands',
+  'inspect',
+  'openai-chat',
+  'claude-code',
+  'codex',
+  'otel',
+];
 
 module.exports = { FORMAT_NAMES, NATIVE };

@@ -15,6 +15,7 @@ pub mod mapping;
 mod messages;
 mod open_traces;
 mod openai_chat;
+mod openhands;
 mod otel;
 mod parts;
 pub mod reader;
@@ -43,6 +44,8 @@ pub enum FormatName {
     Atif,
     /// SWE-agent and mini-SWE-agent.
     SweAgent,
+    /// Runs of OpenHands.
+    Openhands,
     /// Logs of Inspect.
     Inspect,
     /// Conversations of chat APIs.
@@ -57,10 +60,11 @@ pub enum FormatName {
 
 impl FormatName {
     /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
+        Self::Openhands,
         Self::Inspect,
         Self::OpenaiChat,
         Self::ClaudeCode,
@@ -75,6 +79,7 @@ impl FormatName {
             Self::Trace => "trace",
             Self::Atif => "atif",
             Self::SweAgent => "swe-agent",
+            Self::Openhands => "openhands",
             Self::Inspect => "inspect",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
