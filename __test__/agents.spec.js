@@ -409,3 +409,152 @@ describe('toTraces of runs of OpenHands', () => {
     });
   });
 });
+
+describe('toTraces of sessions of Gemini CLI', () => {
+  const header = { sessionId: 's', projectHash: 'p', startTime: '2026-01-02T03:04:05.678Z', kind: 'main' };
+  const message = (id, type, content, rest) => ({
+    id,
+    timestamp: '2026-01-02T03:04:06Z',
+    type,
+    content,
+    ...rest,
+  });
+  const said = (id, text) => message(id, 'user', [{ text }]);
+  const response = (id, each, name = 'read_file') => [{ functionResponse: { id, name, response: each } }];
+  const calls = (...toolCalls) => ({
+    toolCalls: toolCalls.map((call) => ({ name: 'read_file', args: {}, ...call })),
+  });
+
+  test('reads a session in one object and a record a line as the same trace', async () => {
+    const messages = [
+      said('1', '<session_context>\n…'),
+      said('2', '/help'),
+      said('3', 'Read a'),
+      message('4', 'info', 'An update is there.'),
+      message('5', 'gemini', 'I read it.', {
+        thoughts: [{ subject: 'A', description: 'Where?' }],
+        model: 'm',
+      }),
+    ];
+    const lines = [header, ...messages.slice(0, 3), { $set: { lastUpdated: 'x' } }, ...messages.slice(3)];
+    const expected = [
+      ['thought', 'A\nWhere?'],
+      ['thought', 'I read it.'],
+    ];
+    const whole = { ...header, messages };
+    for (const input of [whole, lines, lines.map((line) => JSON.stringify(line)).join('\n')]) {
+      const [{ trace, format }, ...others] = await read(input);
+      expect([others, format, trace.task.objective, stepsOf(trace)]).toEqual([
+        [],
+        'gemini-cli',
+        'Read a',
+        expected,
+      ]);
+      expect(trace.metadata).toMatchObject({
+        created_at: header.startTime,
+        imported: { session_id: 's', model: 'm' },
+      });
+      expect(trace.metadata.imported.left_out).toEqual({
+        ...{ 'context of the program': 1, 'command of the program': 1, 'message info': 1 },
+      });
+    }
+    const two = await tracesOf([...lines, { ...header, sessionId: 't' }, said('1', 'Read b')]);
+    expect(two.map(({ task }) => task.objective)).toEqual(['Read a', 'Read b']);
+  });
+
+  test('takes what a later record says in place of what was', async () => {
+    const trace = await traceOf([
+      ...[header, said('1', 'Read a'), message('2', 'gemini', 'I re'), message('2', 'gemini', 'I read it.')],
+      ...[said('3', 'No'), message('4', 'gemini', 'Fine.'), { $rewindTo: '3' }, said('5', 'Thanks')],
+    ]);
+    expect(stepsOf(trace)).toEqual([
+      ['thought', 'I read it.'],
+      ['observation', 'Thanks'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({ 'message that was taken back': 2 });
+    const $set = { messages: [said('9', 'Read b')] };
+    expect((await traceOf([header, said('1', 'Read a'), { $set }, said('9', 'Read c')])).task.objective).toBe(
+      'Read c',
+    );
+  });
+
+  test('judges the result of each call, which is there once', async () => {
+    const trace = await traceOf([
+      ...[header, said('1', 'Read a')],
+      message(
+        '2',
+        'gemini',
+        '',
+        calls({ id: 'a', status: 'error', result: response('a', { error: 'no a' }) }),
+      ),
+      message('3', 'user', response('a', { error: 'no a' })),
+      message(
+        '4',
+        'gemini',
+        '',
+        calls({ id: 'b', status: 'success', result: response('b', { output: 'Error: x' }) }),
+      ),
+      message(
+        '5',
+        'gemini',
+        '',
+        calls({ id: 'c', status: 'cancelled', result: response('c', { error: 'not now' }) }),
+      ),
+      message('6', 'gemini', '', calls({ id: 'd', status: 'executing' })),
+    ]);
+    expect(stepsOf(trace)).toEqual([
+      ['tool_call', 'read_file'],
+      ['error_recovery', 'no a'],
+      ['error_recovery', 'read_file'],
+      ['observation', 'Error: x'],
+      ['tool_call', 'read_file'],
+      ['observation', 'not now'],
+      ['tool_call', 'read_file'],
+    ]);
+    expect(trace.metadata.imported.left_out).toEqual({ 'call without a result': 1 });
+  });
+
+  test.each([
+    ['0', 'observation'],
+    ['127', 'error_recovery'],
+  ])('judges a shell by its exit code of %s', async (code, type) => {
+    const output = `Output: x\nExit Code: ${code}`;
+    const result = response('a', { output }, 'run_shell_command');
+    const call = calls({ id: 'a', name: 'run_shell_command', status: 'success', result });
+    expect(typesOf(await traceOf([header, said('1', 'Run'), message('2', 'gemini', '', call)]))).toEqual([
+      ...['tool_call', type],
+    ]);
+  });
+
+  test('reads checkpoints, with and without their contents in an object', async () => {
+    const content = (role, ...parts) => ({ role, parts });
+    const history = [
+      content('user', { text: 'This is the Gemini CLI. We are setting up the context for our chat.\n…' }),
+      content('model', { text: 'Got it. Thanks for the context!' }),
+      content('user', { text: 'Read a' }),
+      content(
+        'model',
+        { text: 'Where?', thought: true },
+        { functionCall: { name: 'read_file', args: { path: 'a' } } },
+      ),
+      content('user', { functionResponse: { name: 'read_file', response: { error: 'no a' } } }),
+      content('model', { text: 'There is none.' }),
+    ];
+    for (const input of [history, { history, authType: 'gemini-api-key' }, JSON.stringify(history)]) {
+      const [{ trace, format }, ...others] = await read(input);
+      expect([others, format, trace.task.objective]).toEqual([[], 'gemini-cli', 'Read a']);
+      expect(stepsOf(trace)).toEqual([
+        ['thought', 'Where?'],
+        ['tool_call', 'read_file\npath: a'],
+        ['error_recovery', 'no a'],
+        ['thought', 'There is none.'],
+      ]);
+    }
+  });
+
+  test('skips sessions in which nothing was said, and names records that are none of a session', async () => {
+    expect(await tracesOf([header, said('1', '<session_context>…')])).toEqual([]);
+    const [{ error }] = await read([{ type: 'other' }], { format: 'gemini-cli' });
+    expect(error.message).toBe('not gemini-cli: it is no record of a session');
+  });
+});

@@ -26,6 +26,7 @@ test.each([
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['codex.jsonl', 'a session of Codex with a command that fails'],
   ['inspect.eval', 'a log of Inspect that is an archive, with a failure and scores'],
+  ['gemini-cli.jsonl', 'a session of Gemini CLI, whose records replace others'],
   ['openhands.jsonl', 'events of OpenHands, a line each, with failures'],
   ['published/openhands.json', 'a published trajectory of OpenHands 0'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],

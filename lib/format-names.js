@@ -12,6 +12,7 @@ const FORMAT_NAMES = [
   NATIVE,
   'atif',
   'swe-agent',
+  'gemini-cli',
   'openhands',
   'inspect',
   'openai-chat',

@@ -3,7 +3,7 @@
 //
 //     capture-agents.mjs codex|gemini|pi PROGRAM
 //
-// `codex.jsonl`, `gemini.jsonl` and `pi.jsonl` are what it printed with @openai/codex 0.169.0, @google/gemini-cli 0.61.0 (both
+// `codex.jsonl`, `gemini-cli.jsonl` and `pi.jsonl` are what it printed with @openai/codex 0.169.0, @google/gemini-cli 0.61.0 (both
 // Apache-2.0) and @mariozechner/pi-coding-agent 0.73.1 (MIT). Long texts, which are prompts of the programs, are cut. No test runs it:
 // these packages are large.
 import { spawn } from 'node:child_process';

@@ -100,7 +100,7 @@ pub fn recognises(value: &Value) -> bool {
 
 /// Reads the rollouts of an input.
 pub struct Reader {
-    current: CurrentTrace,
+    current: CurrentTrace<TraceBuilder>,
     session: Session,
 }
 
@@ -162,6 +162,7 @@ impl FormatReader for Reader {
             self.session = Session::new(payload, is_header(line));
         }
         let builder = self.current.add(entry.size, || begin(entry))?;
+        builder.size += entry.size;
         builder.at(line.get("timestamp"));
         let is_before = |number: f64| number < self.session.first;
         if !is_meta && number_of(line.get("ordinal")).is_some_and(is_before) {

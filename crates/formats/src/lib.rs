@@ -10,6 +10,7 @@ mod codex;
 mod conversation;
 pub mod date;
 pub mod encoding;
+mod gemini_cli;
 mod inspect;
 pub mod mapping;
 mod messages;
@@ -44,6 +45,8 @@ pub enum FormatName {
     Atif,
     /// SWE-agent and mini-SWE-agent.
     SweAgent,
+    /// Sessions of Gemini CLI.
+    GeminiCli,
     /// Runs of OpenHands.
     Openhands,
     /// Logs of Inspect.
@@ -60,10 +63,11 @@ pub enum FormatName {
 
 impl FormatName {
     /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
+        Self::GeminiCli,
         Self::Openhands,
         Self::Inspect,
         Self::OpenaiChat,
@@ -79,6 +83,7 @@ impl FormatName {
             Self::Trace => "trace",
             Self::Atif => "atif",
             Self::SweAgent => "swe-agent",
+            Self::GeminiCli => "gemini-cli",
             Self::Openhands => "openhands",
             Self::Inspect => "inspect",
             Self::OpenaiChat => "openai-chat",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use knowledgepulse_json::Text;
 
-use crate::{DEFAULT_LIMIT, Wrong, mapping::TraceBuilder};
+use crate::{DEFAULT_LIMIT, Wrong};
 
 /// How much may be open.
 #[derive(Debug, Clone, Copy)]
@@ -141,12 +141,12 @@ impl<T> OpenTraces<T> {
 }
 
 /// The trace that an input is in the middle of, for formats whose records do not say of which trace they are.
-pub struct CurrentTrace {
-    open: OpenTraces<TraceBuilder>,
+pub struct CurrentTrace<T> {
+    open: OpenTraces<T>,
     count: u64,
 }
 
-impl CurrentTrace {
+impl<T> CurrentTrace<T> {
     /// No trace has begun.
     #[must_use]
     pub fn new() -> Self {
@@ -164,19 +164,13 @@ impl CurrentTrace {
     ///
     /// # Errors
     /// If the trace becomes too long; what it had until then stays.
-    pub fn add(
-        &mut self,
-        size: u64,
-        make: impl FnOnce() -> TraceBuilder,
-    ) -> Result<&mut TraceBuilder, Wrong> {
+    pub fn add(&mut self, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
         let key = self.key();
-        let builder = self.open.add(&key, size, make)?;
-        builder.size += size;
-        Ok(builder)
+        self.open.add(&key, size, make)
     }
 
     /// Ends the trace, if one has begun. The next record begins another one.
-    pub fn take(&mut self) -> Option<TraceBuilder> {
+    pub fn take(&mut self) -> Option<T> {
         let trace = self.open.take(&self.key());
         self.count += 1;
         trace

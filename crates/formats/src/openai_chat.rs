@@ -187,7 +187,7 @@ enum Last {
 }
 
 pub struct Reader {
-    current: CurrentTrace,
+    current: CurrentTrace<TraceBuilder>,
     last: Last,
 }
 
@@ -221,6 +221,7 @@ impl FormatReader for Reader {
         self.last = Last::Message(entry.index);
         let make = || TraceBuilder::new(FormatName::OpenaiChat, entry);
         let builder = self.current.add(entry.size, make)?;
+        builder.size += entry.size;
         // A message that cannot be read is named already.
         builder.is_conversation = false;
         add_message(builder, entry.value)?;

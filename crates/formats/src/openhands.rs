@@ -119,7 +119,7 @@ fn is_output(record: &Object) -> bool {
 
 /// Reads the runs of an input.
 pub struct Reader {
-    current: CurrentTrace,
+    current: CurrentTrace<TraceBuilder>,
     /// The number of the event before, if it stood alone.
     last: Option<f64>,
 }
@@ -153,6 +153,7 @@ impl FormatReader for Reader {
         }
         self.last = number;
         let builder = self.current.add(entry.size, || begin(entry, record))?;
+        builder.size += entry.size;
         add_event(builder, record);
         Ok(())
     }

@@ -3,8 +3,8 @@
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex, inspect,
-    mapping::with_end, openai_chat, openhands, otel, records::Record, swe_agent,
+    Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex,
+    gemini_cli, inspect, mapping::with_end, openai_chat, openhands, otel, records::Record, swe_agent,
 };
 
 /// What is known of an input.
@@ -58,6 +58,7 @@ fn recognises(format: FormatName, value: &Value) -> bool {
         FormatName::Trace => false,
         FormatName::Atif => atif::recognises(value),
         FormatName::SweAgent => swe_agent::recognises(value),
+        FormatName::GeminiCli => gemini_cli::recognises(value),
         FormatName::Openhands => openhands::recognises(value),
         FormatName::Inspect => inspect::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
@@ -188,6 +189,7 @@ impl TraceReader {
             let reader: Box<dyn FormatReader> = match format {
                 FormatName::Atif => Box::new(atif::Reader::new(context)),
                 FormatName::SweAgent => Box::new(swe_agent::Reader),
+                FormatName::GeminiCli => Box::new(gemini_cli::Reader::new()),
                 FormatName::Openhands => Box::new(openhands::Reader::new()),
                 FormatName::Inspect => Box::new(inspect::Reader::default()),
                 FormatName::Trace | FormatName::OpenaiChat => Box::new(openai_chat::Reader::new()),
