@@ -19,6 +19,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
+ * - `pi`: sessions of Pi, and those in the Session Trace Simple Format of the Hub of Hugging Face.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  */

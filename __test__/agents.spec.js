@@ -558,3 +558,113 @@ describe('toTraces of sessions of Gemini CLI', () => {
     expect(error.message).toBe('not gemini-cli: it is no record of a session');
   });
 });
+
+describe('toTraces of sessions of Pi and of the Hub of Hugging Face', () => {
+  const timestamp = '2026-01-02T03:04:05.678Z';
+  const header = { type: 'session', version: 3, id: 's', timestamp, cwd: '/work' };
+  const entry = (id, parentId, message) => ({ type: 'message', id, parentId, timestamp, message });
+  const user = (text) => ({ role: 'user', content: [{ type: 'text', text }] });
+  const reply = (...content) => ({ role: 'assistant', content, model: 'm', stopReason: 'stop' });
+  const text = (each) => ({ type: 'text', text: each });
+  const call = (id) => ({ type: 'toolCall', id, name: 'bash', arguments: { command: 'make' } });
+  const result = (toolCallId, each, isError) => ({
+    role: 'toolResult',
+    toolCallId,
+    content: [text(each)],
+    isError,
+  });
+
+  test('keeps the branch of the last entry', async () => {
+    const trace = await traceOf([
+      header,
+      entry('1', null, user('Build it')),
+      entry('2', '1', reply(text('I try one way.'))),
+      entry('3', '2', user('No')),
+      { type: 'branch_summary', id: '4', parentId: '1', timestamp, fromId: '3', summary: '…' },
+      entry('5', '4', reply(text('I try another.'))),
+      { type: 'label', id: '6', parentId: '5', timestamp, targetId: '1', label: 'x' },
+    ]);
+    expect(stepsOf(trace)).toEqual([['thought', 'I try another.']]);
+    expect(trace.metadata).toMatchObject({
+      ...{ framework: 'pi', task_domain: 'code', created_at: timestamp },
+      imported: {
+        left_out: { 'entry of another branch': 2, 'summary of a compaction': 1, 'entry label': 1 },
+        ...{ session_id: 's', model: 'm' },
+      },
+    });
+  });
+
+  test('reads calls and results, commands of the user and messages of extensions, of all versions', async () => {
+    const messages = [
+      { role: 'system', content: 'prompt' },
+      user('Build it'),
+      reply({ type: 'thinking', thinking: 'How?' }, call('1')),
+      result('1', 'no rule', true),
+      reply(call('2')),
+      result('2', 'Error: none', false),
+      reply(call('3')),
+      result('3', 'x\n\nCommand aborted', true),
+      { role: 'bashExecution', command: 'ls', output: 'a', exitCode: 0 },
+      { role: 'hookMessage', content: 'Mind the gap.' },
+      { role: 'compactionSummary', summary: '…' },
+      reply(call('4')),
+    ];
+    const steps = [
+      ['thought', 'How?'],
+      ['tool_call', 'bash\ncommand: make'],
+      ['error_recovery', 'no rule'],
+      ['error_recovery', 'bash\ncommand: make'],
+      ['observation', 'Error: none'],
+      ['tool_call', 'bash\ncommand: make'],
+      ['observation', 'x\n\nCommand aborted'],
+      ['observation', 'ls\na'],
+      ['observation', 'Mind the gap.'],
+      ['tool_call', 'bash\ncommand: make'],
+    ];
+    const first = messages.map((message) => ({ type: 'message', timestamp, message }));
+    const third = messages.map((message, at) => entry(`${at}`, at === 0 ? null : `${at - 1}`, message));
+    const results = await read([header, ...first, { ...header, id: 't' }, ...third]);
+    expect(results.map(({ format, trace }) => [format, trace.task.objective, stepsOf(trace)])).toEqual(
+      Array(2).fill(['pi', 'Build it', steps]),
+    );
+    expect(results[1].trace.metadata.imported.left_out).toEqual({
+      ...{ 'system message': 1, 'summary of a compaction': 1, 'call without a result': 1 },
+    });
+  });
+
+  test('reads the Session Trace Simple Format', async () => {
+    const said = (message) => ({ type: 'message', message });
+    const lines = [
+      { type: 'session', harness: 'my-agent', id: 'abc123', name: 'what time is it' },
+      said({ role: 'user', content: 'what time is it?', timestamp: 1_767_323_045_678 }),
+      said({
+        ...{ role: 'assistant', content: '', reasoningContent: 'The tool knows.', model: 'm' },
+        toolCalls: [{ id: 't1', function: { name: 'get_time', arguments: '{"zone":"UTC"}' } }],
+      }),
+      said({ role: 'tool', toolCallId: 't1', content: '15:00' }),
+      said({ role: 'assistant', content: 'it is 15:00 UTC' }),
+    ];
+    const trace = await traceOf(lines.map((line) => JSON.stringify(line)).join('\n'));
+    expect(stepsOf(trace)).toEqual([
+      ['thought', 'The tool knows.'],
+      ['tool_call', 'get_time\nzone: UTC'],
+      ['observation', '15:00'],
+      ['thought', 'it is 15:00 UTC'],
+    ]);
+    expect(trace.task.objective).toBe('what time is it?');
+    expect(trace.metadata).toMatchObject({
+      ...{ framework: 'my-agent', task_domain: 'default', created_at: '2026-01-02T03:04:05.678Z' },
+      imported: { format: 'pi', session_id: 'abc123', name: 'what time is it', model: 'm' },
+    });
+  });
+
+  test('skips sessions in which nothing was said, and names what is no entry', async () => {
+    expect(await tracesOf([header, { type: 'model_change', id: '1', parentId: null, timestamp }])).toEqual(
+      [],
+    );
+    const [{ error }] = await read([{ type: 'other' }], { format: 'pi' });
+    expect(error.message).toBe('not pi: it is no entry of a session');
+    const [{ error: ghost }] = await read([header, entry('1', null, { role: 'ghost', content: 'Boo' })]);
+    expect(ghost.message).toBe('not pi: a message has a role that is not known');
+  });
+});

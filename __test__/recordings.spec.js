@@ -27,6 +27,7 @@ test.each([
   ['codex.jsonl', 'a session of Codex with a command that fails'],
   ['inspect.eval', 'a log of Inspect that is an archive, with a failure and scores'],
   ['gemini-cli.jsonl', 'a session of Gemini CLI, whose records replace others'],
+  ['pi.jsonl', 'a session of Pi with a command that fails'],
   ['openhands.jsonl', 'events of OpenHands, a line each, with failures'],
   ['published/openhands.json', 'a published trajectory of OpenHands 0'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],

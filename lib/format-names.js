@@ -13,6 +13,7 @@ const FORMAT_NAMES = [
   'atif',
   'swe-agent',
   'gemini-cli',
+  'pi',
   'openhands',
   'inspect',
   'openai-chat',

@@ -19,6 +19,7 @@ mod openai_chat;
 mod openhands;
 mod otel;
 mod parts;
+mod pi;
 pub mod reader;
 pub mod records;
 mod swe_agent;
@@ -47,6 +48,8 @@ pub enum FormatName {
     SweAgent,
     /// Sessions of Gemini CLI.
     GeminiCli,
+    /// Sessions of Pi, and of the Hub of Hugging Face.
+    Pi,
     /// Runs of OpenHands.
     Openhands,
     /// Logs of Inspect.
@@ -63,11 +66,12 @@ pub enum FormatName {
 
 impl FormatName {
     /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
         Self::GeminiCli,
+        Self::Pi,
         Self::Openhands,
         Self::Inspect,
         Self::OpenaiChat,
@@ -84,6 +88,7 @@ impl FormatName {
             Self::Atif => "atif",
             Self::SweAgent => "swe-agent",
             Self::GeminiCli => "gemini-cli",
+            Self::Pi => "pi",
             Self::Openhands => "openhands",
             Self::Inspect => "inspect",
             Self::OpenaiChat => "openai-chat",

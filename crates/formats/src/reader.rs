@@ -4,7 +4,7 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex,
-    gemini_cli, inspect, mapping::with_end, openai_chat, openhands, otel, records::Record, swe_agent,
+    gemini_cli, inspect, mapping::with_end, openai_chat, openhands, otel, pi, records::Record, swe_agent,
 };
 
 /// What is known of an input.
@@ -59,6 +59,7 @@ fn recognises(format: FormatName, value: &Value) -> bool {
         FormatName::Atif => atif::recognises(value),
         FormatName::SweAgent => swe_agent::recognises(value),
         FormatName::GeminiCli => gemini_cli::recognises(value),
+        FormatName::Pi => pi::recognises(value),
         FormatName::Openhands => openhands::recognises(value),
         FormatName::Inspect => inspect::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
@@ -190,6 +191,7 @@ impl TraceReader {
                 FormatName::Atif => Box::new(atif::Reader::new(context)),
                 FormatName::SweAgent => Box::new(swe_agent::Reader),
                 FormatName::GeminiCli => Box::new(gemini_cli::Reader::new()),
+                FormatName::Pi => Box::new(pi::Reader::new()),
                 FormatName::Openhands => Box::new(openhands::Reader::new()),
                 FormatName::Inspect => Box::new(inspect::Reader::default()),
                 FormatName::Trace | FormatName::OpenaiChat => Box::new(openai_chat::Reader::new()),
