@@ -16,10 +16,10 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  *   Gemini, and of Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
  * - `codex`: rollouts of Codex, the files of its sessions.
- * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
- * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
  * - `pi`: sessions of Pi, and those in the Session Trace Simple Format of the Hub of Hugging Face.
+ * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
+ * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  */
@@ -28,8 +28,11 @@ export type FormatName =
   | 'atif'
   | 'openai-chat'
   | 'claude-code'
-  | 'inspect'
   | 'codex'
+  | 'gemini-cli'
+  | 'pi'
+  | 'openhands'
+  | 'inspect'
   | 'otel'
   | 'swe-agent';
 

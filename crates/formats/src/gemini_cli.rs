@@ -291,7 +291,9 @@ fn add_turn(
     let single = content.filter(|content| content.as_array().is_none());
     for part in single.into_iter().chain(list_of(content)) {
         match part.get("functionResponse").and_then(Value::as_object) {
-            Some(result) => add_result(builder, result, None, answered),
+            // What a call has said already comes again in the user's name.
+            Some(result) if id_in(result).is_some_and(|id| answered.contains(id)) => {}
+            Some(result) => add_result(builder, result, None),
             None => own.push(part.clone()),
         }
     }
@@ -316,35 +318,31 @@ fn add_call(builder: &mut TraceBuilder, call: &Object, answered: &mut HashSet<Te
     });
     for part in parts {
         if let Some(Value::Object(result)) = part.get("functionResponse") {
-            add_result(builder, result, status, answered);
+            answered.extend(id_in(result).cloned());
+            add_result(builder, result, status);
         }
     }
 }
 
-/// Adds a result that was not added before, of a call with this status.
-fn add_result(
-    builder: &mut TraceBuilder,
-    result: &Object,
-    status: Option<&str>,
-    answered: &mut HashSet<Text>,
-) {
-    let id = string_of(result.get("id")).cloned();
-    if id.as_ref().is_some_and(|id| !answered.insert(id.clone())) {
-        return;
-    }
+fn id_in(result: &Object) -> Option<&Text> {
+    string_of(result.get("id"))
+}
+
+/// Adds the result of a call with this status.
+fn add_result(builder: &mut TraceBuilder, result: &Object, status: Option<&str>) {
     builder.is_conversation = true;
     let response = fields_of(result, "response");
     let error = response.get("error").filter(|error| is_given(Some(error)));
     let content = error.or(response.get("output")).or(result.get("response"));
     let content = builder.text_of(content);
     let says_code = |text: &str| {
-        let codes = text.lines().filter_map(|line| line.strip_prefix(EXIT_CODE));
-        codes.last().is_some_and(|code| code.trim() != "0")
+        let mut codes = text.lines().filter_map(|line| line.strip_prefix(EXIT_CODE));
+        codes.next_back().is_some_and(|code| code.trim() != "0")
     };
     let is_shell = str_of(result.get("name")) == Some(SHELL);
     let is_failed = error.is_some() || (is_shell && says_code(&content.to_string_lossy()));
     builder.result(Outcome {
-        id,
+        id: id_in(result).cloned(),
         content,
         failed: match status {
             Some("cancelled") => Some(false),
