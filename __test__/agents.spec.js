@@ -153,7 +153,7 @@ describe('toTraces of rollouts of Codex', () => {
 });
 
 describe('toTraces of logs of Inspect', () => {
-  const log = JSON.parse(fs.readFileSync(path.join(folder, 'inspect.json'), 'utf8'));
+  const log = JSON.parse(fs.readFileSync(path.join(folder, 'inspect.jsonl'), 'utf8'));
   const archive = fs.readFileSync(path.join(folder, 'inspect.eval'));
   const [sample] = log.samples;
 

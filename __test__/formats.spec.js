@@ -447,7 +447,7 @@ describe('what every format has in common', () => {
       'spans.jsonl',
       'codex.jsonl',
     ];
-    names.push('gemini-cli.jsonl', 'pi.jsonl', 'openhands.jsonl', 'inspect.json');
+    names.push('gemini-cli.jsonl', 'pi.jsonl', 'openhands.jsonl', 'inspect.jsonl');
     const records = names
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));

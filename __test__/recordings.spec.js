@@ -29,7 +29,7 @@ test.each([
   ['gemini-cli.jsonl', 'a session of Gemini CLI, whose records replace others'],
   ['pi.jsonl', 'a session of Pi with a command that fails'],
   ['openhands.jsonl', 'events of OpenHands, a line each, with failures'],
-  ['published/openhands.json', 'a published trajectory of OpenHands 0'],
+  ['published/openhands.jsonl', 'a published trajectory of OpenHands 0'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],
   ['spans.jsonl', 'spans of OpenTelemetry and OpenInference, in whatever order they come'],
   ['captured-spans.jsonl', 'spans of instrumentations of OpenAI and Anthropic, each step once'],

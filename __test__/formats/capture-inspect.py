@@ -3,7 +3,7 @@ search of the model's, and an answer that is right in one sample only.
 
     capture-inspect.py FOLDER
 
-`inspect.json` and `inspect.eval` are what it wrote with inspect-ai 0.3.285 (MIT), the JSON without the events of the samples, in one
+`inspect.jsonl` and `inspect.eval` are what it wrote with inspect-ai 0.3.285 (MIT), the JSON without the events of the samples, in one
 line. No test runs it: the package has many others.
 """
 import json, os, sys
@@ -63,7 +63,6 @@ for sample in log.samples:
     sample.events, sample.events_data, sample.attachments = [], None, {}
 path = os.path.join(sys.argv[1], "inspect.json")
 write_eval_log(log, path)
-with open(path) as file:
-    text = json.dumps(json.load(file))
-with open(path, "w") as file:
-    file.write(text + "\n")
+with open(path) as file, open(path + "l", "w") as lines:
+    lines.write(json.dumps(json.load(file)) + "\n")
+os.remove(path)

@@ -295,7 +295,7 @@ fn add_result(builder: &mut TraceBuilder, item: &Object, failed: &mut HashMap<Te
         .and_then(|whole| number_of(whole.get("metadata")?.get("exit_code")));
     let beginning = content.cut(BEGINNING).to_string_lossy().into_owned();
     let code = code.or_else(|| exit_code_in(&beginning));
-    let is_refused = REFUSED.iter().any(|words| beginning.contains(words));
+    let is_refused = code.is_none() && REFUSED.iter().any(|words| beginning.contains(words));
     let said = noted
         .or(succeeded.map(|is_true| !is_true))
         .or(code.map(|code| code != 0.0));
