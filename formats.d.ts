@@ -15,10 +15,26 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `openai-chat`: conversations of chat APIs: those of OpenAI (Chat Completions and Responses), of Anthropic, of Bedrock (Converse), of
  *   Gemini, and of Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
+ * - `codex`: rollouts of Codex, the files of its sessions.
+ * - `gemini-cli`: sessions and checkpoints of Gemini CLI.
+ * - `pi`: sessions of Pi, and those in the Session Trace Simple Format of the Hub of Hugging Face.
+ * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
+ * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  */
-export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code' | 'otel' | 'swe-agent';
+export type FormatName =
+  | 'trace'
+  | 'atif'
+  | 'openai-chat'
+  | 'claude-code'
+  | 'codex'
+  | 'gemini-cli'
+  | 'pi'
+  | 'openhands'
+  | 'inspect'
+  | 'otel'
+  | 'swe-agent';
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {
@@ -54,7 +70,7 @@ export interface Imported {
   /** Other details of the format: ids, the model, metrics. */
   [detail: string]: unknown;
 }
-
+/** The line on which it begins, from 1, or the number of a sample in an archive; null if the input is no text. */
 /** A trace that was converted from another format. */
 export interface ImportedTrace extends ReasoningTrace {
   metadata: KnowledgeUnitMeta & { imported: Imported };

@@ -9,6 +9,7 @@ const fc = require('fast-check');
 
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
+const { FORMAT_NAMES, NATIVE } = require('../lib/format-names.js');
 const { folder, linesOf, read, stepsOf, streamOf, tracesOf } = require('./support/reading-traces.js');
 
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
@@ -438,7 +439,16 @@ describe('what every format has in common', () => {
   });
 
   test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
-    const records = ['chat.jsonl', 'ai-sdk.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
+    const names = [
+      'chat.jsonl',
+      'ai-sdk.jsonl',
+      'session.jsonl',
+      'runs.traj.jsonl',
+      'spans.jsonl',
+      'codex.jsonl',
+    ];
+    names.push('gemini-cli.jsonl', 'pi.jsonl', 'openhands.jsonl', 'inspect.jsonl');
+    const records = names
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));
     const scorer = new Scorer({ embedder: null });
@@ -457,7 +467,7 @@ describe('what every format has in common', () => {
         Object.entries(value).map(([name, each]) => [name, replaced(each, counter, by)]),
       );
     };
-    const formats = fc.constantFrom(undefined, 'atif', 'openai-chat', 'claude-code', 'otel', 'swe-agent');
+    const formats = fc.constantFrom(undefined, ...FORMAT_NAMES.filter((name) => name !== NATIVE));
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), {
@@ -530,6 +540,82 @@ describe('what every format has in common', () => {
         {
           ...{ environment: 'e', info: {}, history: [{ role: 'user', content }] },
           trajectory: [...ids.map(() => 'f'), ''].map((action) => ({ action, observation: action && 'ok' })),
+        },
+      ],
+    ],
+    [
+      'codex',
+      (text, ids, id) => [
+        { type: 'session_meta', payload: { id } },
+        ...[
+          { type: 'message', role: 'user', content: [{ type: 'input_text', text }] },
+          ...ids.flatMap((call_id) => [
+            { type: 'function_call', call_id, name: 'f', arguments: '' },
+            { type: 'function_call_output', call_id, output: 'ok' },
+          ]),
+        ].map((payload) => ({ type: 'response_item', payload })),
+      ],
+    ],
+    [
+      'gemini-cli',
+      (text, ids, sessionId) => [
+        {
+          ...{ sessionId, projectHash: 'p' },
+          messages: [
+            { id: 'u', type: 'user', content: [{ text }] },
+            ...ids.map((id, at) => ({
+              ...{ id: `${at}`, type: 'gemini', content: '' },
+              toolCalls: [
+                {
+                  ...{ id, name: 'f', status: 'success' },
+                  result: [{ functionResponse: { id, name: 'f', response: { output: 'ok' } } }],
+                },
+              ],
+            })),
+          ],
+        },
+      ],
+    ],
+    [
+      'pi',
+      (content, ids, id) => [
+        { type: 'session', harness: 'h', id },
+        ...[
+          { role: 'user', content },
+          ...ids.flatMap((toolCallId) => [
+            { role: 'assistant', content: [{ type: 'toolCall', id: toolCallId, name: 'f' }] },
+            { role: 'tool', toolCallId, content: 'ok' },
+          ]),
+        ].map((message) => ({ type: 'message', message })),
+      ],
+    ],
+    [
+      'openhands',
+      (content, ids, instance_id) => [
+        {
+          ...{ instance_id, test_result: {} },
+          history: [
+            { source: 'user', action: 'message', args: { content } },
+            ...ids.flatMap((id) => [
+              { id, source: 'agent', action: 'f', args: {} },
+              { source: 'agent', observation: 'f', content: 'ok', extras: {}, cause: id },
+            ]),
+          ],
+        },
+      ],
+    ],
+    [
+      'inspect',
+      (content, ids, uuid) => [
+        {
+          ...{ uuid, epoch: 1, input: '', target: '' },
+          messages: [
+            { role: 'user', content },
+            ...ids.flatMap((id) => [
+              { role: 'assistant', content: '', tool_calls: [{ id, function: 'f', arguments: {} }] },
+              { role: 'tool', tool_call_id: id, content: 'ok' },
+            ]),
+          ],
         },
       ],
     ],

@@ -24,6 +24,12 @@ test.each([
   ['ai-sdk.jsonl', 'messages of the AI SDK, of a UI and of a model'],
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
+  ['codex.jsonl', 'a session of Codex with a command that fails'],
+  ['inspect.eval', 'a log of Inspect that is an archive, with a failure and scores'],
+  ['gemini-cli.jsonl', 'a session of Gemini CLI, whose records replace others'],
+  ['pi.jsonl', 'a session of Pi with a command that fails'],
+  ['openhands.jsonl', 'events of OpenHands, a line each, with failures'],
+  ['published/openhands.jsonl', 'a published trajectory of OpenHands 0'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],
   ['spans.jsonl', 'spans of OpenTelemetry and OpenInference, in whatever order they come'],
   ['captured-spans.jsonl', 'spans of instrumentations of OpenAI and Anthropic, each step once'],
@@ -36,7 +42,7 @@ test.each([
   const expectedFile = path.join(
     folder,
     'expected',
-    `${name.replaceAll('/', '-').replace(/\.jsonl?$/, '')}.jsonl`,
+    `${name.replaceAll('/', '-').replace(/\.(?:jsonl?|eval)$/, '')}.jsonl`,
   );
   if (process.env.KNOWLEDGEPULSE_WRITE_EXPECTED) {
     fs.writeFileSync(expectedFile, found.map((result) => `${JSON.stringify(result)}\n`).join(''));

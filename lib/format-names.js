@@ -8,6 +8,18 @@
 const NATIVE = /** @type {const} */ ('trace');
 
 /** @type {readonly FormatName[]} */
-const FORMAT_NAMES = [NATIVE, 'atif', 'swe-agent', 'openai-chat', 'claude-code', 'otel'];
+const FORMAT_NAMES = [
+  NATIVE,
+  'atif',
+  'swe-agent',
+  'gemini-cli',
+  'pi',
+  'openhands',
+  'inspect',
+  'openai-chat',
+  'claude-code',
+  'codex',
+  'otel',
+];
 
 module.exports = { FORMAT_NAMES, NATIVE };

@@ -168,6 +168,18 @@ const CONVERSATIONS = {
     history: [{ role: 'user', content: `${instance_id} ${content}` }],
     trajectory: [{ thought: content, action: content, observation: content }],
   }),
+  'gemini-cli': (sessionId, text) => ({
+    ...{ sessionId, projectHash: 'fuzz' },
+    messages: [{ id: '1', type: 'gemini', content: [{ text }] }],
+  }),
+  openhands: (instance_id, content) => ({
+    ...{ instance_id, test_result: { report: { resolved: true } } },
+    history: [{ id: 0, source: 'user', action: 'message', args: { content } }],
+  }),
+  inspect: (uuid, content) => ({
+    ...{ uuid, epoch: 1, input: content, target: content, scores: { match: { value: 'C' } } },
+    messages: [{ role: 'user', content }],
+  }),
   otel: (traceId, stringValue) => ({
     resourceSpans: [
       {

@@ -162,7 +162,7 @@ fn begin(entry: &Entry, event: &Object, session: &Text, key: &Text) -> TraceBuil
 fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
     let is = |name: &str, truth: bool| event.get(name) == Some(&Value::Bool(truth));
     for name in ["version", "cwd", "gitBranch"] {
-        keep_first(builder, name, event.get(name));
+        builder.keep_first(name, event.get(name));
     }
     let kind = event
         .get("type")
@@ -200,7 +200,7 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
         }
     }
     if string_of(message.get("model")).is_some() {
-        keep_first(builder, "model", message.get("model"));
+        builder.keep_first("model", message.get("model"));
     }
     let mut content = message.get("content").cloned();
     if is_user {
@@ -222,13 +222,6 @@ fn add_event(builder: &mut TraceBuilder, event: &Object) -> Result<(), Wrong> {
     add_message(builder, &message)?;
     builder.is_conversation = true;
     Ok(())
-}
-
-/// Keeps a value of which none was kept.
-fn keep_first(builder: &mut TraceBuilder, name: &str, value: Option<&Value>) {
-    if !builder.details.contains(name) {
-        builder.keep(name, value);
-    }
 }
 
 /// Says of tools that the user has stopped that they did not fail.

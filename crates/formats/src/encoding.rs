@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::{DEFAULT_LIMIT, archive};
+
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How UTF-16 begins as PowerShell writes it, and without a byte order mark; the mark is no text.
@@ -9,7 +11,7 @@ const UTF_16_MARK: &[u8] = b"\xff\xfe";
 const UTF_16: [&[u8]; 3] = [UTF_16_MARK, b"{\0", b"[\0"];
 
 /// How inputs begin that are no text that can be read.
-const FOREIGN: [(&[u8], Foreign); 8] = [
+const FOREIGN: [(&[u8], Foreign); 7] = [
     (b"\x1f\x8b\x08", Foreign::new("compressed with gzip", "gzip -dc")),
     (
         b"\x28\xb5\x2f\xfd",
@@ -17,12 +19,17 @@ const FOREIGN: [(&[u8], Foreign); 8] = [
     ),
     (b"\xfd7zXZ\0", Foreign::new("compressed with xz", "xz -dc")),
     (b"BZh", Foreign::new("compressed with bzip2", "bzip2 -dc")),
-    (b"PK\x03\x04", Foreign::new("a ZIP archive", "unzip -p")),
     (b"\xfe\xff", UTF_16_BE),
     (b"\0{", UTF_16_BE),
     (b"\0[", UTF_16_BE),
 ];
 const UTF_16_BE: Foreign = Foreign::new("text in UTF-16 BE", "iconv -f UTF-16BE -t UTF-8");
+
+/// An archive that is no log of Inspect, or too long.
+pub const ZIP: Foreign = Foreign::new("a ZIP archive", "unzip -p");
+
+/// Archives of more bytes are not read.
+const ARCHIVE_LIMIT: u64 = 4 * DEFAULT_LIMIT;
 
 /// The longest of all these, in bytes.
 const BEGINNING_LENGTH: usize = 6;
@@ -49,6 +56,8 @@ pub struct Decoder {
     beginning: Option<Vec<u8>>,
     /// The bytes of UTF-16 that make no character yet, if it is UTF-16.
     utf_16: Option<Vec<u8>>,
+    /// The bytes of an archive, if it is one: its list of files is at its end.
+    archive: Option<Vec<u8>>,
 }
 
 impl Default for Decoder {
@@ -56,6 +65,7 @@ impl Default for Decoder {
         Self {
             beginning: Some(Vec::new()),
             utf_16: None,
+            archive: None,
         }
     }
 }
@@ -66,6 +76,13 @@ impl Decoder {
     /// # Errors
     /// If the input is no text that can be read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Foreign> {
+        if let Some(archive) = &mut self.archive {
+            if (archive.len() + bytes.len()) as u64 > ARCHIVE_LIMIT {
+                return Err(ZIP);
+            }
+            archive.extend_from_slice(bytes);
+            return Ok(Vec::new());
+        }
         let Some(beginning) = &mut self.beginning else {
             return Ok(self.decode(bytes));
         };
@@ -84,6 +101,10 @@ impl Decoder {
         let Some(beginning) = self.beginning.take() else {
             return Ok(Vec::new());
         };
+        if beginning.starts_with(archive::BEGINNING) {
+            self.archive = Some(beginning);
+            return Ok(Vec::new());
+        }
         if let Some((_, foreign)) = FOREIGN
             .into_iter()
             .find(|(start, _)| beginning.starts_with(start))
@@ -99,6 +120,11 @@ impl Decoder {
             Some(text) => Ok(text.to_vec()),
             None => Ok(beginning),
         }
+    }
+
+    /// Takes out the bytes of the input, if it is an archive.
+    pub fn take_archive(&mut self) -> Option<Vec<u8>> {
+        self.archive.take()
     }
 
     fn decode(&mut self, bytes: &[u8]) -> Vec<u8> {

@@ -3,17 +3,23 @@
 //! Bytes become records ([`records`]), records are recognised and read by the module of their format ([`reader`]), and what a format
 //! finds becomes the steps of a trace by rules that all share ([`mapping`]).
 
+mod archive;
 mod atif;
 mod claude_code;
+mod codex;
 mod conversation;
 pub mod date;
 pub mod encoding;
+mod gemini_cli;
+mod inspect;
 pub mod mapping;
 mod messages;
 mod open_traces;
 mod openai_chat;
+mod openhands;
 mod otel;
 mod parts;
+mod pi;
 pub mod reader;
 pub mod records;
 mod swe_agent;
@@ -40,22 +46,37 @@ pub enum FormatName {
     Atif,
     /// SWE-agent and mini-SWE-agent.
     SweAgent,
+    /// Sessions of Gemini CLI.
+    GeminiCli,
+    /// Sessions of Pi, and of the Hub of Hugging Face.
+    Pi,
+    /// Runs of OpenHands.
+    Openhands,
+    /// Logs of Inspect.
+    Inspect,
     /// Conversations of chat APIs.
     OpenaiChat,
     /// Session files of Claude Code.
     ClaudeCode,
+    /// Rollouts of Codex.
+    Codex,
     /// Spans of OpenTelemetry.
     Otel,
 }
 
 impl FormatName {
     /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 11] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
+        Self::GeminiCli,
+        Self::Pi,
+        Self::Openhands,
+        Self::Inspect,
         Self::OpenaiChat,
         Self::ClaudeCode,
+        Self::Codex,
         Self::Otel,
     ];
 
@@ -66,8 +87,13 @@ impl FormatName {
             Self::Trace => "trace",
             Self::Atif => "atif",
             Self::SweAgent => "swe-agent",
+            Self::GeminiCli => "gemini-cli",
+            Self::Pi => "pi",
+            Self::Openhands => "openhands",
+            Self::Inspect => "inspect",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
             Self::Otel => "otel",
         }
     }
@@ -173,6 +199,11 @@ pub(crate) trait FormatReader: Send {
     /// # Errors
     /// If all of it is wrong.
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
+
+    /// Whether a record that does not say of which format it is goes on with what this reader is in the middle of.
+    fn goes_on(&self, _value: &Value) -> bool {
+        false
+    }
 
     /// Appends the traces that the end of the input ends.
     fn end(&mut self, _found: &mut Vec<Found>) {}

@@ -387,6 +387,13 @@ impl TraceBuilder {
         }
     }
 
+    /// Keeps a value of which none was kept.
+    pub fn keep_first(&mut self, name: &str, value: Option<&Value>) {
+        if !self.details.contains(name) {
+            self.keep(name, value);
+        }
+    }
+
     /// Takes a turn of a user in a trace that this one goes on with: the objective, where none of its own turns is.
     pub fn user_before(&mut self, content: Option<&Value>) {
         let text = self.text_of(content);

@@ -169,9 +169,8 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
     }
     for call in list_of(message.get("tool_calls")) {
         let call = object_of(Some(call));
-        let inner = object_of(first_of(call, &["function", "custom"]));
-        let has_inner = first_of(call, &["function", "custom"]).is_some();
-        add_chat_call(sink, call.get("id"), if has_inner { inner } else { call });
+        let inner = first_of(call, &["function", "custom"]).and_then(Value::as_object);
+        add_chat_call(sink, call.get("id"), inner.unwrap_or(call));
     }
     if let Some(Value::Object(call)) = message.get("function_call") {
         add_chat_call(sink, None, call);
@@ -197,11 +196,11 @@ fn add_results<S: Sink>(sink: &mut S, message: &Object, content: Option<&Value>)
     });
 }
 
-/// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves.
+/// One of `tool_calls`, with its `function` or `custom`, or with `name` and `arguments` themselves; Inspect has the name in `function`.
 fn add_chat_call<S: Sink>(sink: &mut S, id: Option<&Value>, inner: &Object) {
     sink.call(Call {
         id: id_of(id),
-        name: string_of(inner.get("name")).cloned(),
+        name: string_of(first_of(inner, &["name", "function"])).cloned(),
         args: input_of(first_of(inner, &["arguments", "input", "args"])),
         server: None,
     });

@@ -139,3 +139,40 @@ impl<T> OpenTraces<T> {
         keys.iter().filter_map(|(_, key)| self.take(key)).collect()
     }
 }
+
+/// The trace that an input is in the middle of, for formats whose records do not say of which trace they are.
+pub struct CurrentTrace<T> {
+    open: OpenTraces<T>,
+    count: u64,
+}
+
+impl<T> CurrentTrace<T> {
+    /// No trace has begun.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            open: OpenTraces::new(Limits::default()),
+            count: 0,
+        }
+    }
+
+    fn key(&self) -> Text {
+        self.count.to_string().into()
+    }
+
+    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    ///
+    /// # Errors
+    /// If the trace becomes too long; what it had until then stays.
+    pub fn add(&mut self, size: u64, make: impl FnOnce() -> T) -> Result<&mut T, Wrong> {
+        let key = self.key();
+        self.open.add(&key, size, make)
+    }
+
+    /// Ends the trace, if one has begun. The next record begins another one.
+    pub fn take(&mut self) -> Option<T> {
+        let trace = self.open.take(&self.key());
+        self.count += 1;
+        trace
+    }
+}

@@ -20,13 +20,13 @@
 
 use std::borrow::Cow;
 
-use knowledgepulse_json::{Object, Text, Value, object};
+use knowledgepulse_json::{Object, Value, object};
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
     mapping::{Sink, TraceBuilder, fields_of, with_end},
     messages::{add_message, is_message},
-    open_traces::{Limits, OpenTraces},
+    open_traces::CurrentTrace,
     values::{list_of, number_of, object_of, spelled, string_of},
 };
 
@@ -187,22 +187,16 @@ enum Last {
 }
 
 pub struct Reader {
-    open: OpenTraces<TraceBuilder>,
-    conversation: u64,
+    current: CurrentTrace<TraceBuilder>,
     last: Last,
 }
 
 impl Reader {
     pub fn new() -> Self {
         Self {
-            open: OpenTraces::new(Limits::default()),
-            conversation: 0,
+            current: CurrentTrace::new(),
             last: Last::Whole,
         }
-    }
-
-    fn key(&self) -> Text {
-        self.conversation.to_string().into()
     }
 }
 
@@ -217,8 +211,7 @@ impl FormatReader for Reader {
                 _ => false,
             };
         if !goes_on {
-            found.extend(self.open.take(&self.key()).map(Ok));
-            self.conversation += 1;
+            found.extend(self.current.take().map(Ok));
         }
         if !stands_alone {
             self.last = Last::Whole;
@@ -227,8 +220,7 @@ impl FormatReader for Reader {
         }
         self.last = Last::Message(entry.index);
         let make = || TraceBuilder::new(FormatName::OpenaiChat, entry);
-        let key = self.key();
-        let builder = self.open.add(&key, entry.size, make)?;
+        let builder = self.current.add(entry.size, make)?;
         builder.size += entry.size;
         // A message that cannot be read is named already.
         builder.is_conversation = false;
@@ -238,7 +230,7 @@ impl FormatReader for Reader {
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.open.take_all().into_iter().map(Ok));
+        found.extend(self.current.take().map(Ok));
     }
 }
 

@@ -3,8 +3,8 @@
 use knowledgepulse_json::{Text, Value};
 
 use crate::{
-    Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code,
-    mapping::with_end, openai_chat, otel, records::Record, swe_agent,
+    Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex,
+    gemini_cli, inspect, mapping::with_end, openai_chat, openhands, otel, pi, records::Record, swe_agent,
 };
 
 /// What is known of an input.
@@ -58,8 +58,13 @@ fn recognises(format: FormatName, value: &Value) -> bool {
         FormatName::Trace => false,
         FormatName::Atif => atif::recognises(value),
         FormatName::SweAgent => swe_agent::recognises(value),
+        FormatName::GeminiCli => gemini_cli::recognises(value),
+        FormatName::Pi => pi::recognises(value),
+        FormatName::Openhands => openhands::recognises(value),
+        FormatName::Inspect => inspect::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
         FormatName::ClaudeCode => claude_code::recognises(value),
+        FormatName::Codex => codex::recognises(value),
         FormatName::Otel => otel::recognises(value),
     }
 }
@@ -78,6 +83,8 @@ fn recognised_format(value: &Value) -> Option<FormatName> {
 pub struct TraceReader {
     settings: Settings,
     readers: Vec<(FormatName, Box<dyn FormatReader>)>,
+    /// The place of the reader that has read the record before.
+    last: Option<usize>,
 }
 
 /// Where a record is.
@@ -107,6 +114,7 @@ impl TraceReader {
         Self {
             settings,
             readers: Vec::new(),
+            last: None,
         }
     }
 
@@ -123,8 +131,10 @@ impl TraceReader {
             Ok(content) => content,
             Err(error) => return vec![place.item(None, Content::Wrong(error.into()))],
         };
-        let format = match self.settings.format.or_else(|| recognised_format(&value)) {
+        let known = self.settings.format.or_else(|| self.format_that_goes_on(&value));
+        let format = match known.or_else(|| recognised_format(&value)) {
             None | Some(FormatName::Trace) => {
+                self.last = None;
                 let is_native = is_trace(&value) || self.settings.format.is_some();
                 let format = is_native.then_some(FormatName::Trace);
                 return vec![place.item(format, Content::Plain(value, text))];
@@ -167,6 +177,12 @@ impl TraceReader {
         items
     }
 
+    /// The format of the record before, if this one goes on with it.
+    fn format_that_goes_on(&self, value: &Value) -> Option<FormatName> {
+        let (format, reader) = self.readers.get(self.last?)?;
+        reader.goes_on(value).then_some(*format)
+    }
+
     fn reader_of(&mut self, format: FormatName) -> &mut dyn FormatReader {
         let at = self.readers.iter().position(|(other, _)| *other == format);
         let at = at.unwrap_or_else(|| {
@@ -174,13 +190,19 @@ impl TraceReader {
             let reader: Box<dyn FormatReader> = match format {
                 FormatName::Atif => Box::new(atif::Reader::new(context)),
                 FormatName::SweAgent => Box::new(swe_agent::Reader),
+                FormatName::GeminiCli => Box::new(gemini_cli::Reader::new()),
+                FormatName::Pi => Box::new(pi::Reader::new()),
+                FormatName::Openhands => Box::new(openhands::Reader::new()),
+                FormatName::Inspect => Box::new(inspect::Reader::default()),
                 FormatName::Trace | FormatName::OpenaiChat => Box::new(openai_chat::Reader::new()),
                 FormatName::ClaudeCode => Box::new(claude_code::Reader::new()),
+                FormatName::Codex => Box::new(codex::Reader::new()),
                 FormatName::Otel => Box::new(otel::Reader::new()),
             };
             self.readers.push((format, reader));
             self.readers.len() - 1
         });
+        self.last = Some(at);
         &mut *self.readers[at].1
     }
 

@@ -19,7 +19,8 @@ use rayon::prelude::*;
 
 use crate::{
     DEFAULT_LIMIT,
-    encoding::{Decoder, Foreign},
+    archive::{Archive, File},
+    encoding::{Decoder, Foreign, ZIP},
 };
 
 /// So much of an input may be read again after values over several lines were broken, in bytes, where a line costs as much as
@@ -30,7 +31,7 @@ const LINE_COST: u64 = 256;
 /// One value of an input, or why it could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The line on which it begins, from 1; `None` where the input is no text.
+    /// The line on which it begins, from 1, or the number of a file in an archive; `None` where the input is neither.
     pub line: Option<u64>,
     /// The position in the array that it is an element of, from 0.
     pub index: Option<u64>,
@@ -41,7 +42,7 @@ pub struct Record {
 }
 
 /// The values of an input whose bytes are pushed as they come. It holds one value at a time, of at most `limit` bytes, and the bytes
-/// that were pushed and not read yet. Lines end in LF, CRLF or CR.
+/// that were pushed and not read yet. Lines end in LF, CRLF or CR. Of an archive it holds all bytes, and the values come once it is whole.
 ///
 /// A value that begins with `[` is an array, whose elements are the values. An object ends where its brackets are closed: others
 /// may follow it on the line. Anything else is a value to the end of its line. Blank lines are skipped. After an object that its
@@ -52,6 +53,9 @@ pub struct Records {
     decoder: Decoder,
     /// Reads what was pushed; waits where it needs more, and after each record until that is taken.
     reading: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The files that are the values, where the input is an archive and was pushed.
+    archive: Option<Archive>,
+    limit: usize,
 }
 
 #[derive(Default)]
@@ -87,6 +91,8 @@ impl Records {
             shared,
             decoder: Decoder::default(),
             reading: Some(Box::pin(reading)),
+            archive: None,
+            limit,
         }
     }
 
@@ -106,6 +112,9 @@ impl Records {
     /// If the input is no text that can be read.
     pub fn finish(&mut self) -> Result<(), Foreign> {
         let rest = self.decoder.finish()?;
+        if let Some(bytes) = self.decoder.take_archive() {
+            self.archive = Some(Archive::open(bytes).ok_or(ZIP)?);
+        }
         let mut exchange = self.shared.lock();
         exchange.chunks.push_back(rest);
         exchange.is_over = true;
@@ -118,12 +127,32 @@ impl Iterator for Records {
     type Item = Record;
 
     fn next(&mut self) -> Option<Record> {
+        if let Some(archive) = &mut self.archive {
+            return archive.next(self.limit).map(|file| record_of(file, self.limit));
+        }
         let reading = self.reading.as_mut()?;
         let mut context = std::task::Context::from_waker(Waker::noop());
         if reading.as_mut().poll(&mut context).is_ready() {
             self.reading = None;
         }
         self.shared.lock().record.take()
+    }
+}
+
+/// The value that a file holds.
+fn record_of(file: File, limit: usize) -> Record {
+    let parsed = match file.contents {
+        Ok(bytes) => parse(bytes.as_deref(), limit),
+        Err(error) => Parsed {
+            size: 0,
+            content: Err(error),
+        },
+    };
+    Record {
+        line: file.number,
+        index: None,
+        size: parsed.size,
+        content: parsed.content.map_err(|error| format!("{}: {error}", file.name)),
     }
 }
 

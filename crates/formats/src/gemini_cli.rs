@@ -1,0 +1,355 @@
+//! Sessions of Gemini CLI: the files in `~/.gemini/tmp/`, in one object or a record a line, and the checkpoints of `/chat save`.
+//! `chatRecordingTypes.ts` of google-gemini/gemini-cli has their types.
+//!
+//! | record                                                          | trace                                                           |
+//! | --------------------------------------------------------------- | --------------------------------------------------------------- |
+//! | `sessionId` and `projectHash`, and all records up to the next   | a trace                                                         |
+//! | a message whose `id` was there before; `$set` with `messages`   | in place of what was                                            |
+//! | `$rewindTo`                                                     | none from that message on; counted                              |
+//! | `user`                                                          | a turn of the user                                              |
+//! | `<session_context>`, `<hook_context>`, and what set a chat up   | none; counted                                                   |
+//! | commands that begin with `/` or `?`                             | none; counted                                                   |
+//! | `gemini`: `thoughts`, `content`                                 | reasoning, a message                                            |
+//! | `toolCalls`, by `status` failed or not                          | a call and its result                                           |
+//! | the exit code in the result of a shell                          | whether the call failed                                         |
+//! | `cancelled` calls                                               | `observation`: the tool did not fail                            |
+//! | the results again, as the message of a user                     | none                                                            |
+//! | `info`, `warning`, `error`                                      | none; counted                                                   |
+//! | a checkpoint: `history`, or an array of contents                | as contents of Gemini in `openai-chat`                          |
+//! | `startTime`, `sessionId`, `kind`, `model`                       | `metadata.created_at`, `metadata.imported`                      |
+//! |                                                                 | `metadata.framework` is `gemini-cli`, `task_domain` is `code`   |
+
+use std::collections::{HashMap, HashSet};
+
+use knowledgepulse_json::{Object, Text, Value, object};
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    mapping::{Call, Outcome, Sink, TraceBuilder, fields_of, text_of_part},
+    messages::add_message,
+    open_traces::CurrentTrace,
+    values::{first_of, input_of, is_given, joined, list_of, object_of, or, str_of, string_of},
+};
+
+/// How messages begin that the program writes in the user's name.
+const OF_PROGRAM: [&str; 3] = [
+    "<session_context>",
+    "<hook_context>",
+    "This is the Gemini CLI. We are setting up the context for our chat.",
+];
+
+/// What the model answers to the last of these.
+const SET_UP: &str = "Got it. Thanks for the context!";
+
+/// The tool whose results have an exit code, and what is before that.
+const SHELL: &str = "run_shell_command";
+const EXIT_CODE: &str = "Exit Code: ";
+
+fn is_header(record: &Object) -> bool {
+    ["sessionId", "projectHash"]
+        .iter()
+        .all(|name| string_of(record.get(name)).is_some())
+}
+
+/// A content of the API: a message of a checkpoint.
+fn is_content(value: &Value) -> bool {
+    let has = |name| value.get(name).is_some();
+    has("role") && value.get("parts").is_some_and(|parts| parts.as_array().is_some())
+}
+
+/// The first message of a checkpoint.
+fn is_set_up(value: &Value) -> bool {
+    let parts = list_of(value.get("parts"));
+    is_content(value)
+        && parts
+            .first()
+            .is_some_and(|part| begins_with(text_of_part(part), &OF_PROGRAM))
+}
+
+fn begins_with(text: Option<&Text>, beginnings: &[&str]) -> bool {
+    text.is_some_and(|text| {
+        let text = text.to_string_lossy();
+        let text = text.trim_start();
+        beginnings.iter().any(|beginning| text.starts_with(beginning))
+    })
+}
+
+/// The contents of a checkpoint.
+fn checkpoint_of(record: &Object) -> Option<&[Value]> {
+    let history = record.get("history")?.as_array()?;
+    history.first().is_some_and(is_content).then_some(history)
+}
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let record = object_of(Some(value));
+    let is_reply = str_of(record.get("type")) == Some("gemini") && record.contains("content");
+    is_header(record) || checkpoint_of(record).is_some() || is_set_up(value) || is_reply
+}
+
+/// A session up to its end: later records may replace what earlier ones say.
+struct Session {
+    builder: TraceBuilder,
+    messages: Vec<Value>,
+    /// Where the message with an id is.
+    places: HashMap<Text, usize>,
+}
+
+impl Session {
+    fn add(&mut self, message: &Value) {
+        let count = self.messages.len();
+        let id = string_of(message.get("id"));
+        let at = id.map_or(count, |id| *self.places.entry(id.clone()).or_insert(count));
+        if at == count {
+            self.messages.push(message.clone());
+        } else {
+            self.messages[at] = message.clone();
+        }
+    }
+
+    fn set(&mut self, fields: &Object) {
+        if let Some(id) = string_of(fields.get("sessionId")) {
+            self.builder.ids = vec![id.clone()];
+            self.builder.keep("session_id", fields.get("sessionId"));
+        }
+        self.builder.at(fields.get("startTime"));
+        self.builder.keep("summary", fields.get("summary"));
+        if str_of(fields.get("kind")) == Some("subagent") {
+            self.builder.details.insert("is_subagent", true);
+        }
+        if let Some(Value::Array(messages)) = fields.get("messages") {
+            self.messages.clear();
+            self.places = HashMap::new();
+            messages.iter().for_each(|message| self.add(message));
+        }
+    }
+
+    /// Takes back the message with an id and all after it; without one that is known, all.
+    fn rewind(&mut self, id: Option<&Text>) {
+        let kept = id.and_then(|id| self.places.get(id)).copied().unwrap_or_default();
+        for message in self.messages.drain(kept..) {
+            self.builder.leave_out("message that was taken back");
+            if let Some(id) = string_of(message.get("id")) {
+                self.places.remove(id);
+            }
+        }
+    }
+
+    fn finish(self) -> Found {
+        let Self {
+            mut builder,
+            messages,
+            ..
+        } = self;
+        let mut answered = HashSet::new();
+        for message in &messages {
+            add_message_of(&mut builder, object_of(Some(message)), &mut answered)?;
+        }
+        Ok(builder)
+    }
+}
+
+/// Reads the sessions of an input.
+pub struct Reader {
+    current: CurrentTrace<Session>,
+    is_open: bool,
+}
+
+impl Reader {
+    /// Reads one input.
+    pub fn new() -> Self {
+        Self {
+            current: CurrentTrace::new(),
+            is_open: false,
+        }
+    }
+
+    fn finish(&mut self, found: &mut Vec<Found>) {
+        found.extend(self.current.take().map(Session::finish));
+        self.is_open = false;
+    }
+}
+
+fn begin(entry: &Entry) -> Session {
+    let mut builder = TraceBuilder::new(FormatName::GeminiCli, entry);
+    builder.framework = Some("gemini-cli".into());
+    builder.domain = "code";
+    // Until something was said.
+    builder.is_conversation = false;
+    Session {
+        builder,
+        messages: Vec::new(),
+        places: HashMap::new(),
+    }
+}
+
+/// Whether a record is of the session before it.
+fn is_rest(value: &Value) -> bool {
+    let record = object_of(Some(value));
+    let is_type = |kind| matches!(kind, "user" | "gemini" | "info" | "warning" | "error");
+    let is_message = string_of(record.get("id")).is_some() && str_of(record.get("type")).is_some_and(is_type);
+    record.contains("$set") || record.contains("$rewindTo") || is_message || is_content(value)
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        let record = object_of(Some(entry.value));
+        let history = checkpoint_of(record);
+        if is_header(record) || history.is_some() || is_set_up(entry.value) {
+            self.finish(found);
+        } else if !is_rest(entry.value) {
+            return Err(Wrong::new("it is no record of a session"));
+        }
+        let session = self.current.add(entry.size, || begin(entry))?;
+        session.builder.size += entry.size;
+        self.is_open = history.is_none();
+        if let Some(history) = history {
+            session.messages = history.to_vec();
+        } else if is_header(record) {
+            session.set(record);
+        } else if let Some(Value::Object(fields)) = record.get("$set") {
+            session.set(fields);
+        } else if record.contains("$rewindTo") {
+            session.rewind(string_of(record.get("$rewindTo")));
+        } else {
+            session.add(entry.value);
+        }
+        Ok(())
+    }
+
+    fn goes_on(&self, value: &Value) -> bool {
+        self.is_open && is_rest(value) && !is_header(object_of(Some(value)))
+    }
+
+    fn end(&mut self, found: &mut Vec<Found>) {
+        self.finish(found);
+    }
+}
+
+/// Adds a message of a session, or a content of a checkpoint.
+fn add_message_of(
+    builder: &mut TraceBuilder,
+    message: &Object,
+    answered: &mut HashSet<Text>,
+) -> Result<(), Wrong> {
+    builder.at(message.get("timestamp"));
+    builder.keep_first("model", message.get("model"));
+    let content = or(message.get("content"), message.get("parts"));
+    let kind = first_of(message, &["type", "role"]);
+    match str_of(kind) {
+        Some("user") => add_turn(builder, content, answered),
+        Some("gemini") => {
+            builder.is_conversation = true;
+            for thought in list_of(message.get("thoughts")) {
+                let parts = ["subject", "description"].map(|name| string_of(thought.get(name)).cloned());
+                builder.reasoning(joined(parts.into_iter().flatten(), "\n"));
+            }
+            let text = builder.text_of(content);
+            builder.message(text);
+            for call in list_of(message.get("toolCalls")) {
+                add_call(builder, object_of(Some(call)), answered);
+            }
+            Ok(())
+        }
+        Some("model") => {
+            let first = list_of(content).first().and_then(text_of_part);
+            if begins_with(first, &[SET_UP]) {
+                builder.leave_out("context of the program");
+                return Ok(());
+            }
+            builder.is_conversation = true;
+            let fields = [
+                ("role", "model".into()),
+                ("parts", content.cloned().unwrap_or_default()),
+            ];
+            add_message(builder, &object(fields))
+        }
+        Some(kind @ ("info" | "warning" | "error")) => {
+            builder.leave_out(joined(["message".into(), kind.into()], " "));
+            Ok(())
+        }
+        _ => Err(Wrong::new("a message has a type that is not known")),
+    }
+}
+
+/// Adds a turn of the user, which may hold results of tools.
+fn add_turn(
+    builder: &mut TraceBuilder,
+    content: Option<&Value>,
+    answered: &mut HashSet<Text>,
+) -> Result<(), Wrong> {
+    let first = list_of(content).first().or(content).and_then(text_of_part);
+    if begins_with(first, &OF_PROGRAM) {
+        builder.leave_out("context of the program");
+        return Ok(());
+    }
+    if begins_with(first, &["/", "?"]) {
+        builder.leave_out("command of the program");
+        return Ok(());
+    }
+    let mut own = Vec::new();
+    let single = content.filter(|content| content.as_array().is_none());
+    for part in single.into_iter().chain(list_of(content)) {
+        match part.get("functionResponse").and_then(Value::as_object) {
+            // What a call has said already comes again in the user's name.
+            Some(result) if id_in(result).is_some_and(|id| answered.contains(id)) => {}
+            Some(result) => add_result(builder, result, None),
+            None => own.push(part.clone()),
+        }
+    }
+    if own.is_empty() {
+        return Ok(());
+    }
+    builder.is_conversation = true;
+    add_message(builder, &object([("role", "user".into()), ("parts", own.into())]))
+}
+
+fn add_call(builder: &mut TraceBuilder, call: &Object, answered: &mut HashSet<Text>) {
+    builder.call(Call {
+        id: string_of(call.get("id")).cloned(),
+        name: string_of(call.get("name")).cloned(),
+        args: input_of(call.get("args")),
+        server: None,
+    });
+    let status = str_of(call.get("status"));
+    let result = call.get("result").filter(|result| is_given(Some(result)));
+    let parts = result.map_or(&[][..], |result| {
+        result.as_array().unwrap_or(std::slice::from_ref(result))
+    });
+    for part in parts {
+        if let Some(Value::Object(result)) = part.get("functionResponse") {
+            answered.extend(id_in(result).cloned());
+            add_result(builder, result, status);
+        }
+    }
+}
+
+fn id_in(result: &Object) -> Option<&Text> {
+    string_of(result.get("id"))
+}
+
+/// Adds the result of a call with this status.
+fn add_result(builder: &mut TraceBuilder, result: &Object, status: Option<&str>) {
+    builder.is_conversation = true;
+    let response = fields_of(result, "response");
+    let error = response.get("error").filter(|error| is_given(Some(error)));
+    let content = error.or(response.get("output")).or(result.get("response"));
+    let content = builder.text_of(content);
+    let says_code = |text: &str| {
+        let mut codes = text.lines().filter_map(|line| line.strip_prefix(EXIT_CODE));
+        codes.next_back().is_some_and(|code| code.trim() != "0")
+    };
+    let is_shell = str_of(result.get("name")) == Some(SHELL);
+    let is_failed = error.is_some() || (is_shell && says_code(&content.to_string_lossy()));
+    builder.result(Outcome {
+        id: id_in(result).cloned(),
+        content,
+        failed: match status {
+            Some("cancelled") => Some(false),
+            Some("error") => Some(true),
+            _ if is_failed => Some(true),
+            Some("success") => Some(false),
+            _ => None,
+        },
+    });
+}

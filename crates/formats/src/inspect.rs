@@ -1,0 +1,242 @@
+//! Logs of Inspect, in JSON or as archives (`.eval`), whose files `archive` reads: <https://inspect.aisi.org.uk/eval-logs.html>
+//!
+//! | log                                                    | trace                                                                     |
+//! | ------------------------------------------------------ | ------------------------------------------------------------------------- |
+//! | each of `samples`, or each file of samples             | a trace                                                                   |
+//! | `messages`; without any, `input`                       | as in `openai-chat`                                                       |
+//! | `error` of the message of a tool                       | the call failed, unless the user has refused it                           |
+//! | `tool_use` of a tool that the model's provider runs    | a call and its result                                                     |
+//! | `redacted` reasoning                                   | its summary                                                               |
+//! | the first of `scores`: a number, C, I, P or N, yes, no | a reward, as Inspect's `value_to_float` reads it                          |
+//! | `error` of the sample, where it has no score           | no success                                                                |
+//! | `uuid`; or the log's `eval_id`, `id` and `epoch`       | makes `id`                                                                |
+//! | `eval.task`, `eval.model`, `scores`, `limit`, …        | `metadata.imported`                                                       |
+//! |                                                        | `metadata.framework` is `inspect`                                         |
+
+use knowledgepulse_json::{Object, Value, object};
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    mapping::{Sink, TraceBuilder, fields_of},
+    messages::add_message,
+    values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
+};
+
+/// What is kept of a log.
+const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
+
+/// What is kept of a sample.
+const OF_SAMPLE: [&str; 5] = ["epoch", "uuid", "limit", "total_time", "model_usage"];
+
+/// Where long texts of a message are that is not written at length.
+const ATTACHMENT: &str = "attachment://";
+
+/// The sample of a log.
+fn is_sample(record: &Object) -> bool {
+    let has = |name| record.contains(name);
+    has("epoch") && has("input") && has("target") && has("messages")
+}
+
+/// The log itself, with its samples or without.
+fn is_log(record: &Object) -> bool {
+    let eval = fields_of(record, "eval");
+    string_of(eval.get("task")).is_some() && eval.contains("model") && eval.contains("dataset")
+}
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let record = object_of(Some(value));
+    is_log(record) || is_sample(record)
+}
+
+/// Reads the logs of an input.
+#[derive(Default)]
+pub struct Reader {
+    /// What the log says that the next samples are of.
+    eval: Object,
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        let record = object_of(Some(entry.value));
+        if is_sample(record) {
+            let mut builder = read(entry, &self.eval, record)?;
+            builder.size = entry.size;
+            found.push(Ok(builder));
+            return Ok(());
+        }
+        if !is_log(record) {
+            return Err(Wrong::new("it is no log, and no sample of one"));
+        }
+        self.eval = fields_of(record, "eval").clone();
+        let samples = list_of(record.get("samples"));
+        for (at, sample) in samples.iter().enumerate() {
+            let read = read(entry, &self.eval, object_of(Some(sample)));
+            found.push(match read {
+                Err(wrong) => Err(wrong.within(&format!("samples[{at}]"))),
+                Ok(mut builder) => {
+                    builder.size = entry.size / samples.len() as u64;
+                    builder.index = Some(at as u64);
+                    Ok(builder)
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
+fn read(entry: &Entry, eval: &Object, sample: &Object) -> Result<TraceBuilder, Wrong> {
+    let mut builder = TraceBuilder::new(FormatName::Inspect, entry);
+    builder.framework = Some("inspect".into());
+    builder.ids = match string_of(sample.get("uuid")) {
+        Some(id) => vec![id.clone()],
+        None => {
+            let ids = [eval.get("eval_id"), sample.get("id"), sample.get("epoch")];
+            ids.into_iter().filter_map(id_of).collect()
+        }
+    };
+    for name in OF_EVAL {
+        builder.keep(name, eval.get(name));
+    }
+    builder.keep("sample_id", sample.get("id"));
+    for name in OF_SAMPLE {
+        builder.keep(name, sample.get(name));
+    }
+    builder.at(sample.get("started_at"));
+    builder.at(eval.get("created"));
+    add_score(&mut builder, sample);
+    let attachments = fields_of(sample, "attachments");
+    let messages = list_of(sample.get("messages"));
+    for (at, message) in messages.iter().enumerate() {
+        let message = translated(object_of(Some(message)), attachments);
+        add_message(&mut builder, &message).map_err(|wrong| wrong.within(&format!("messages[{at}]")))?;
+    }
+    if messages.is_empty() {
+        match sample.get("input") {
+            Some(Value::Array(messages)) => {
+                for message in messages {
+                    add_message(&mut builder, &translated(object_of(Some(message)), attachments))?;
+                }
+            }
+            input => {
+                let text = builder.text_of(input);
+                builder.user(text);
+            }
+        }
+    }
+    Ok(builder)
+}
+
+/// Takes the outcome from the first score: of several scorers, Inspect reports the first before the others.
+fn add_score(builder: &mut TraceBuilder, sample: &Object) {
+    let scores = fields_of(sample, "scores");
+    let first = scores.iter().next().map(|(_, score)| score);
+    let value = or(first, sample.get("score")).and_then(|score| score.get("value"));
+    let values = scores
+        .iter()
+        .filter_map(|(name, score)| Some((name.clone(), score.get("value")?.clone())));
+    let values: Object = values.collect();
+    if !values.is_empty() {
+        builder.details.insert("scores", values);
+    }
+    if is_given(value) {
+        builder.reward(Some(&float_of(value)));
+    } else if let Some(error) = sample.get("error").filter(|error| error.as_object().is_some()) {
+        builder.success = Some(false);
+        builder.keep("error", error.get("message"));
+    }
+}
+
+/// The value of a score as Inspect's `value_to_float` reads it; as it is, if that could not.
+fn float_of(value: Option<&Value>) -> Value {
+    let word = value.and_then(Value::as_str).unwrap_or_default();
+    let number = match word {
+        "C" => Some(1.0),
+        "P" => Some(0.5),
+        "I" | "N" => Some(0.0),
+        _ => match word.to_lowercase().as_str() {
+            "yes" | "true" => Some(1.0),
+            "no" | "false" => Some(0.0),
+            _ => numeric_of(value),
+        },
+    };
+    number.map_or_else(|| value.cloned().unwrap_or_default(), Value::from)
+}
+
+/// A message in the terms of Anthropic and OpenAI.
+fn translated(message: &Object, attachments: &Object) -> Value {
+    let role = message.get("role").cloned().unwrap_or_default();
+    let mut content = match message.get("content") {
+        Some(Value::Array(parts)) => {
+            let parts = parts.iter().flat_map(|part| parts_of(part, attachments));
+            Value::from(parts.collect::<Vec<_>>())
+        }
+        content => whole(content, attachments),
+    };
+    let mut failed = Value::Null;
+    if let Some(Value::Object(error)) = message.get("error") {
+        let is_refused = matches!(str_of(error.get("type")), Some("approval" | "cancelled"));
+        failed = (!is_refused).into();
+        if string_of(Some(&content)).is_none() && list_of(Some(&content)).is_empty() {
+            content = whole(error.get("message"), attachments);
+        }
+    }
+    let mut fields = Object::new();
+    for (name, value) in [
+        ("role", Some(role)),
+        ("content", Some(content)),
+        ("is_error", Some(failed)),
+        ("tool_calls", message.get("tool_calls").cloned()),
+        ("tool_call_id", message.get("tool_call_id").cloned()),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            fields.insert(name, value);
+        }
+    }
+    fields.into()
+}
+
+fn parts_of(part: &Value, attachments: &Object) -> Vec<Value> {
+    let fields = object_of(Some(part));
+    let is_redacted = fields.get("redacted") == Some(&Value::Bool(true));
+    match str_of(fields.get("type")) {
+        Some("reasoning") => match string_of(first_of(fields, &["summary"])) {
+            Some(summary) if is_redacted => vec![object([
+                ("type", "thinking".into()),
+                ("thinking", summary.clone().into()),
+            ])],
+            _ if is_redacted => vec![object([("type", "redacted_thinking".into())])],
+            _ => vec![object([
+                ("type", "thinking".into()),
+                ("thinking", whole(fields.get("reasoning"), attachments)),
+            ])],
+        },
+        Some("tool_use") => {
+            let error = string_of(fields.get("error"));
+            let result = error.cloned().map(Value::from);
+            let result = result.unwrap_or_else(|| whole(fields.get("result"), attachments));
+            let id = fields.get("id").cloned().unwrap_or_default();
+            vec![
+                part.clone(),
+                object([
+                    ("type", "tool_result".into()),
+                    ("tool_use_id", id),
+                    ("content", result),
+                    ("is_error", error.map_or(Value::Null, |_| true.into())),
+                ]),
+            ]
+        }
+        Some("text") => vec![object([
+            ("type", "text".into()),
+            ("text", whole(fields.get("text"), attachments)),
+        ])],
+        _ => vec![part.clone()],
+    }
+}
+
+/// A text, which may be among the attachments of the sample.
+fn whole(text: Option<&Value>, attachments: &Object) -> Value {
+    let reference = str_of(text).and_then(|text| text.strip_prefix(ATTACHMENT));
+    let attached = reference.and_then(|name| attachments.get(name));
+    attached.or(text).cloned().unwrap_or_default()
+}

@@ -1,0 +1,289 @@
+//! Sessions of Pi, an entry a line (the files in `~/.pi/agent/sessions/`), and those that other programs write for the Hub of Hugging
+//! Face in its Session Trace Simple Format. `docs/session-format.md` of Pi's coding agent and
+//! <https://huggingface.co/docs/hub/session-traces-format> describe them.
+//!
+//! | entry                                                     | trace                                                          |
+//! | --------------------------------------------------------- | -------------------------------------------------------------- |
+//! | `session`, and all entries up to the next one             | a trace                                                        |
+//! | entries that do not lead to the last one in the tree      | none; counted: the user has left their branch                  |
+//! | `message` with `role` `user` or `assistant`               | a turn of the user; a message, reasoning, calls                |
+//! | `role` `toolResult`, by `isError` failed or not; `tool`   | a result                                                       |
+//! | a result of a call that the user has stopped              | `observation`: the tool did not fail                           |
+//! | `role` `bashExecution`; `custom`, `custom_message`        | `observation`: the user's command, the message of an extension |
+//! | `compaction`, `branch_summary`                            | none; counted: they repeat what was                            |
+//! | `role` `system`, any other `type`                         | none; counted                                                  |
+//! | `timestamp`, `cwd`, `model`, `name`, the session's `id`   | `metadata.created_at`, `metadata.imported`                     |
+//! | `harness`; `pi` without it                                | `metadata.framework`; of Pi, `task_domain` is `code`           |
+
+use std::collections::HashMap;
+
+use knowledgepulse_json::{Object, Text, Value, object};
+
+use crate::{
+    Entry, FormatName, FormatReader, Found, Wrong,
+    mapping::{Outcome, Sink, TraceBuilder, fields_of},
+    messages::add_message,
+    open_traces::CurrentTrace,
+    values::{joined, number_of, object_of, str_of, string_of, truth_of},
+};
+
+/// The types of entries.
+const TYPES: [&str; 9] = [
+    "message",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "label",
+    "session_info",
+];
+
+/// What results say of calls that the user has stopped.
+const STOPPED: [&str; 3] = [
+    "Operation aborted",
+    "Command aborted",
+    "Skipped due to queued user message.",
+];
+
+fn is_header(entry: &Object) -> bool {
+    let has = |name| string_of(entry.get(name)).is_some();
+    str_of(entry.get("type")) == Some("session") && has("id") && (has("timestamp") || has("harness"))
+}
+
+/// The type of an entry. Only those of Pi's later versions are in a tree.
+fn type_of(entry: &Object) -> Option<&str> {
+    let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
+    let is_message = kind == "message" && string_of(fields_of(entry, "message").get("role")).is_some();
+    (is_message || entry.contains("parentId")).then_some(kind)
+}
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let entry = object_of(Some(value));
+    is_header(entry) || type_of(entry).is_some()
+}
+
+/// A session up to its end: the last entry says which branch is kept.
+struct Session {
+    builder: TraceBuilder,
+    entries: Vec<Object>,
+    /// Where the entry with an id is.
+    places: HashMap<Text, usize>,
+    /// Of each entry, where the one before it in the tree is.
+    parents: Vec<Option<usize>>,
+}
+
+impl Session {
+    fn add(&mut self, entry: &Object) {
+        let at = self.entries.len();
+        let parent = match string_of(entry.get("parentId")) {
+            Some(id) => self.places.get(id).copied(),
+            // Without a tree, each entry goes on with the one before it.
+            None if entry.contains("parentId") => None,
+            None => at.checked_sub(1),
+        };
+        if let Some(id) = string_of(entry.get("id")) {
+            self.places.insert(id.clone(), at);
+        }
+        self.parents.push(parent);
+        self.entries.push(entry.clone());
+    }
+
+    fn finish(mut self) -> Found {
+        let mut path = Vec::new();
+        let mut next = self.entries.len().checked_sub(1);
+        while let Some(at) = next {
+            path.push(at);
+            next = self.parents[at];
+        }
+        let others = self.entries.len() - path.len();
+        if others > 0 {
+            self.builder
+                .leave_out_times("entry of another branch", others as u64);
+        }
+        for &at in path.iter().rev() {
+            add_entry(&mut self.builder, &self.entries[at])?;
+        }
+        Ok(self.builder)
+    }
+}
+
+/// Reads the sessions of an input.
+pub struct Reader {
+    current: CurrentTrace<Session>,
+}
+
+impl Reader {
+    /// Reads one input.
+    pub fn new() -> Self {
+        Self {
+            current: CurrentTrace::new(),
+        }
+    }
+}
+
+impl FormatReader for Reader {
+    fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
+        let fields = object_of(Some(entry.value));
+        let is_first = is_header(fields);
+        if is_first {
+            found.extend(self.current.take().map(Session::finish));
+        } else if type_of(fields).is_none() {
+            return Err(Wrong::new("it is no entry of a session"));
+        }
+        let session = self.current.add(entry.size, || begin(entry))?;
+        session.builder.size += entry.size;
+        if is_first {
+            add_header(&mut session.builder, fields);
+        } else {
+            session.add(fields);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, found: &mut Vec<Found>) {
+        found.extend(self.current.take().map(Session::finish));
+    }
+}
+
+fn begin(entry: &Entry) -> Session {
+    let mut builder = TraceBuilder::new(FormatName::Pi, entry);
+    builder.framework = Some("pi".into());
+    builder.domain = "code";
+    // Until something was said.
+    builder.is_conversation = false;
+    Session {
+        builder,
+        entries: Vec::new(),
+        places: HashMap::new(),
+        parents: Vec::new(),
+    }
+}
+
+fn add_header(builder: &mut TraceBuilder, header: &Object) {
+    builder.at(header.get("timestamp"));
+    builder.ids = string_of(header.get("id")).into_iter().cloned().collect();
+    builder.keep("session_id", header.get("id"));
+    for name in ["version", "cwd", "parentSession", "name"] {
+        builder.keep(name, header.get(name));
+    }
+    if let Some(harness) = string_of(header.get("harness")) {
+        builder.framework = Some(harness.clone());
+        builder.domain = "default";
+    }
+}
+
+fn add_entry(builder: &mut TraceBuilder, entry: &Object) -> Result<(), Wrong> {
+    builder.at(entry.get("timestamp"));
+    if let Some(time) = number_of(fields_of(entry, "message").get("timestamp")) {
+        builder.at_number(time);
+    }
+    match type_of(entry) {
+        Some("message") => add_message_of(builder, fields_of(entry, "message")),
+        Some("custom_message") => {
+            add_event(builder, entry.get("content"));
+            Ok(())
+        }
+        Some("compaction" | "branch_summary") => {
+            builder.leave_out("summary of a compaction");
+            Ok(())
+        }
+        kind => {
+            builder.leave_out(joined(["entry".into(), kind.unwrap_or_default().into()], " "));
+            Ok(())
+        }
+    }
+}
+
+fn add_event(builder: &mut TraceBuilder, content: Option<&Value>) {
+    builder.is_conversation = true;
+    let text = builder.text_of(content);
+    builder.event(text);
+}
+
+fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wrong> {
+    let content = message.get("content");
+    match str_of(message.get("role")) {
+        Some("user") => {
+            builder.is_conversation = true;
+            let fields = [
+                ("role", "user".into()),
+                ("content", content.cloned().unwrap_or_default()),
+            ];
+            add_message(builder, &object(fields))
+        }
+        Some("system") => {
+            builder.system(content);
+            Ok(())
+        }
+        Some("assistant") => {
+            builder.is_conversation = true;
+            builder.keep_first("model", message.get("model"));
+            if string_of(message.get("errorMessage")).is_some() {
+                builder.leave_out("error of the API");
+            }
+            let mut fields = Object::new();
+            fields.insert("role", "assistant");
+            fields.insert("content", content.map(translated).unwrap_or_default());
+            for (name, own) in [
+                ("reasoning_content", "reasoningContent"),
+                ("tool_calls", "toolCalls"),
+            ] {
+                if let Some(value) = message.get(own) {
+                    fields.insert(name, value.clone());
+                }
+            }
+            add_message(builder, &fields.into())
+        }
+        Some("toolResult" | "tool") => {
+            builder.is_conversation = true;
+            let content = builder.text_of(content);
+            let text = content.to_string_lossy();
+            let is_stopped = STOPPED.iter().any(|words| text.trim_end().ends_with(words));
+            drop(text);
+            builder.result(Outcome {
+                id: string_of(message.get("toolCallId")).cloned(),
+                content,
+                failed: truth_of(message.get("isError")).map(|failed| failed && !is_stopped),
+            });
+            Ok(())
+        }
+        Some("bashExecution") => {
+            let texts = ["command", "output"].map(|name| string_of(message.get(name)).cloned());
+            let text = joined(texts.into_iter().flatten(), "\n");
+            add_event(builder, Some(&text.into()));
+            Ok(())
+        }
+        Some("custom" | "hookMessage") => {
+            add_event(builder, content);
+            Ok(())
+        }
+        Some("branchSummary" | "compactionSummary") => {
+            builder.leave_out("summary of a compaction");
+            Ok(())
+        }
+        _ => Err(Wrong::new("a message has a role that is not known")),
+    }
+}
+
+/// The content of a message, the calls in it in the terms of Anthropic.
+fn translated(content: &Value) -> Value {
+    let Value::Array(parts) = content else {
+        return content.clone();
+    };
+    let parts = parts.iter().map(|part| {
+        let get = |name| part.get(name).cloned().unwrap_or_default();
+        if str_of(part.get("type")) != Some("toolCall") {
+            return part.clone();
+        }
+        object([
+            ("type", "tool_use".into()),
+            ("id", get("id")),
+            ("name", get("name")),
+            ("input", get("arguments")),
+        ])
+    });
+    parts.collect::<Vec<_>>().into()
+}
