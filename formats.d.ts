@@ -15,15 +15,65 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `openai-chat`: conversations of chat APIs: those of OpenAI (Chat Completions and Responses), of Anthropic, of Bedrock (Converse), of
  *   Gemini, and of Vercel's AI SDK.
  * - `claude-code`: session files of Claude Code.
+ * - `langchain`: messages of LangChain, and states of LangGraph.
+ * - `sharegpt`: conversations of data sets for fine-tuning, in the form of ShareGPT.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
+ * - `map`: any other format, which a {@link TraceMap} describes.
  */
-export type FormatName = 'trace' | 'atif' | 'openai-chat' | 'claude-code' | 'otel' | 'swe-agent';
+export type FormatName =
+  | 'trace'
+  | 'atif'
+  | 'openai-chat'
+  | 'langchain'
+  | 'sharegpt'
+  | 'claude-code'
+  | 'otel'
+  | 'swe-agent'
+  | 'map';
+
+/** Where a value is: names with dots between them (`run.steps`), or a JSON Pointer (`/run/steps`). `*` is every element or member. */
+export type MapPath = string;
+
+/** Whether something holds: the path finds something that is neither false, 0 nor empty, or the value, or one of a list of them. */
+export type MapTest = MapPath | { at: MapPath; is: unknown };
+
+/** Says where things are in records of a format that has no reader. `docs/formats.md` has examples. */
+export interface TraceMap {
+  /** The messages of a record. */
+  messages: MapPath;
+  /** What the record is called. */
+  id?: MapPath;
+  /** What the agent was asked for, in the record. */
+  task?: MapPath;
+  /** When the record began. */
+  time?: MapPath;
+  /** Whether the agent succeeded, in the record. */
+  success?: MapTest;
+  /** What a verifier said, in the record. */
+  reward?: MapPath;
+  /** Who speaks, in a message. Without it, the agent does. */
+  role?: MapPath;
+  /** What the words of the format stand for that are not these names. */
+  roles?: Record<string, 'system' | 'user' | 'assistant' | 'reasoning' | 'tool' | 'skip'>;
+  /** The text of a message. */
+  text?: MapPath;
+  /** What the agent thought, in a message. */
+  reasoning?: MapPath;
+  /** The calls of a message; an empty path where the message is one. */
+  calls?: MapPath;
+  /** The parts of a call, and of its result if that is there too. */
+  call?: { id?: MapPath; name: MapPath; input?: MapPath; result?: MapPath; failed?: MapTest };
+  /** The parts of a message with the role `tool`. Without `text`, it has that of messages. */
+  result?: { id?: MapPath; text?: MapPath; failed?: MapTest };
+}
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {
   /** The format of every record. Without it, each record is recognised by what is in it. */
-  format?: FormatName;
+  format?: Exclude<FormatName, 'map'>;
+  /** How to read records of any other format; it is taken for every record that is no trace. */
+  map?: TraceMap;
   /** Whether the agents succeeded. It goes before what the format says; traces that are read as they are keep theirs. */
   success?: boolean;
   /** How sure the agents are of their results, 0 to 1. It goes before what the format says. */

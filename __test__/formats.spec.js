@@ -9,6 +9,7 @@ const fc = require('fast-check');
 
 const { Scorer } = require('..');
 const { toTraces } = require('../formats.js');
+const { FORMAT_NAMES, NATIVE } = require('../lib/format-names.js');
 const { folder, linesOf, read, stepsOf, streamOf, tracesOf } = require('./support/reading-traces.js');
 
 const trajectoryFile = path.join(folder, 'trial', 'agent', 'trajectory.json');
@@ -376,7 +377,7 @@ describe('what every format has in common', () => {
     expect(results.map(({ error, trace }) => error?.message ?? trace.task.objective)).toEqual([
       'line 1: not atif: steps must be an array',
       'line 2: not openai-chat: messages[1]: a message has a role that is not known',
-      expect.stringMatching(/^line 3: of no format that is known; they are trace, atif, /),
+      expect.stringMatching(/^line 3: of no format that is known: tried atif, /),
       expect.stringMatching(/^line 4: not JSON/),
       'line 5: not atif: steps[0].source must be system, user or agent',
       'a',
@@ -438,7 +439,9 @@ describe('what every format has in common', () => {
   });
 
   test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
-    const records = ['chat.jsonl', 'ai-sdk.jsonl', 'session.jsonl', 'runs.traj.jsonl', 'spans.jsonl']
+    const files = ['chat', 'ai-sdk', 'langchain', 'sharegpt', 'session', 'runs.traj', 'spans'];
+    const records = files
+      .map((name) => `${name}.jsonl`)
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));
     const scorer = new Scorer({ embedder: null });
@@ -457,7 +460,7 @@ describe('what every format has in common', () => {
         Object.entries(value).map(([name, each]) => [name, replaced(each, counter, by)]),
       );
     };
-    const formats = fc.constantFrom(undefined, 'atif', 'openai-chat', 'claude-code', 'otel', 'swe-agent');
+    const formats = fc.constantFrom(undefined, ...FORMAT_NAMES.filter((name) => name !== NATIVE));
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(...records), fc.nat(150), anything), {

@@ -22,6 +22,8 @@ test.each([
   ['trial/agent/trajectory.json', 'ATIF with a sub-agent and the outcome of result.json'],
   ['chat.jsonl', 'chat completions, Responses and Anthropic messages'],
   ['ai-sdk.jsonl', 'messages of the AI SDK, of a UI and of a model'],
+  ['langchain.jsonl', 'a run of LangGraph, in each way its messages are written'],
+  ['sharegpt.jsonl', 'turns of ShareGPT, as LLaMA-Factory, Hermes and OpenHands write calls'],
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],

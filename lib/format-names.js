@@ -7,7 +7,16 @@
 /** The name of the traces of this package, which need no reader. */
 const NATIVE = /** @type {const} */ ('trace');
 
-/** @type {readonly FormatName[]} */
-const FORMAT_NAMES = [NATIVE, 'atif', 'swe-agent', 'openai-chat', 'claude-code', 'otel'];
+/** @type {readonly Exclude<FormatName, 'map'>[]} */
+const FORMAT_NAMES = [
+  NATIVE,
+  'atif',
+  'swe-agent',
+  'langchain',
+  'sharegpt',
+  'openai-chat',
+  'claude-code',
+  'otel',
+];
 
 module.exports = { FORMAT_NAMES, NATIVE };

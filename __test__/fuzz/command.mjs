@@ -92,6 +92,8 @@ const hostile = [
   '{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","content":"SECRET"}]}}',
   '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"t","attributes":[{"key":"input.value","value":{"stringValue":"SECRET"}}]}]}]}]}',
   '{"trajectory":[{"action":"SECRET","observation":"SECRET"}],"history":[],"info":{"exit_status":"SECRET"}}',
+  '{"conversations":[{"from":"human","value":"SECRET"},{"from":"function_call","value":"{SECRET"},{"from":"SECRET","value":""}]}',
+  '{"messages":[{"type":"human","data":{"content":"SECRET"}},{"type":"SECRET","data":{}}]}',
   'SECRET',
   '{"SECRET":',
   '{"a":SECRET}',

@@ -4,10 +4,10 @@ use std::{collections::VecDeque, sync::mpsc::channel};
 
 use knowledgepulse_clean::{Redactions, clean_trace};
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_error::{Call, Error};
+use knowledgepulse_error::Call;
 use knowledgepulse_formats::{
     FormatName, Known,
-    reader::{Content, Item},
+    reader::{Content, Item, of_no_format},
 };
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
@@ -67,8 +67,8 @@ pub(crate) enum Work {
 pub(crate) struct Scoring {
     outcome: Pending,
     fingerprint: Option<Fingerprint>,
-    /// Whether it is of no format that is converted: then another one may have been meant.
-    is_foreign: bool,
+    /// What is said of a record that is of no format: another one may have been meant.
+    foreign: Option<String>,
     /// What is shown of it, but for the score.
     pub about: About,
     /// What is written of it: its text in JSON; empty where nothing is.
@@ -235,7 +235,7 @@ impl<'h> Pipeline<'h> {
         };
         // A store compares the trace as it was recorded.
         let recorded = (self.store.is_some() && earlier.is_none()).then(|| value.to_json());
-        let is_foreign = format.is_none() && value.as_object().is_some();
+        let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         let (shown, text, redactions) = match self.clean {
             None => (value, text, Redactions::default()),
             // Before it is scored: what cannot be cleaned is not remembered either.
@@ -246,7 +246,9 @@ impl<'h> Pipeline<'h> {
         };
         let trace = match read {
             Ok(trace) => trace,
-            Err(error) => return self.push(size, place, Work::Wrong(wrong(&error, is_foreign).into())),
+            Err(error) => {
+                return self.push(size, place, Work::Wrong(wrong(error.to_string(), foreign).into()));
+            }
         };
         let about = About {
             format: format.unwrap_or(FormatName::Trace),
@@ -277,7 +279,7 @@ impl<'h> Pipeline<'h> {
         let scoring = Scoring {
             outcome,
             fingerprint: fingerprint.filter(|_| earlier.is_none()),
-            is_foreign,
+            foreign,
             about,
             text,
             redactions,
@@ -363,10 +365,9 @@ impl Scoring {
 
     /// Waits for the outcome.
     pub(crate) fn finish(mut self) -> Finished {
+        let foreign = self.foreign.take();
         let outcome = self.wait().map_err(|failure| match failure {
-            NotScored::Trace(reason) if self.is_foreign => {
-                NotScored::Trace(format!("{reason}{OF_NO_FORMAT}"))
-            }
+            NotScored::Trace(reason) => NotScored::Trace(wrong(reason, foreign)),
             failure => failure,
         });
         Finished {
@@ -395,10 +396,12 @@ fn was_unknown(trace: &Value) -> bool {
     known == Some(&Value::Bool(false))
 }
 
-const OF_NO_FORMAT: &str = ", and it is of no format that --from names";
-
-fn wrong(error: &Error, is_foreign: bool) -> String {
-    format!("{error}{}", if is_foreign { OF_NO_FORMAT } else { "" })
+/// What is wrong with a trace, and what else the record could have been.
+fn wrong(reason: String, foreign: Option<String>) -> String {
+    match foreign {
+        Some(foreign) => format!("{reason}, and it is {foreign}"),
+        None => reason,
+    }
 }
 
 /// The beginning of the objective.

@@ -8,6 +8,8 @@ mod claude_code;
 mod conversation;
 pub mod date;
 pub mod encoding;
+mod langchain;
+pub mod map;
 pub mod mapping;
 mod messages;
 mod open_traces;
@@ -16,7 +18,9 @@ mod otel;
 mod parts;
 pub mod reader;
 pub mod records;
+mod sharegpt;
 mod swe_agent;
+mod tagged;
 mod values;
 
 use std::{
@@ -40,24 +44,38 @@ pub enum FormatName {
     Atif,
     /// SWE-agent and mini-SWE-agent.
     SweAgent,
+    /// Messages of LangChain and states of LangGraph.
+    Langchain,
+    /// Conversations of data sets for fine-tuning.
+    Sharegpt,
     /// Conversations of chat APIs.
     OpenaiChat,
     /// Session files of Claude Code.
     ClaudeCode,
     /// Spans of OpenTelemetry.
     Otel,
+    /// Any other format, whose records a map describes.
+    Map,
 }
 
 impl FormatName {
-    /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 6] = [
+    /// Every format; those but the first and the last in the order in which they are asked whether a record is theirs.
+    pub const ALL: [Self; 9] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
+        Self::Langchain,
+        Self::Sharegpt,
         Self::OpenaiChat,
         Self::ClaudeCode,
         Self::Otel,
+        Self::Map,
     ];
+
+    /// The formats that an input may be said to be of; a map is named by its rules.
+    pub fn named() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|format| *format != Self::Map)
+    }
 
     /// What options and outputs call it.
     #[must_use]
@@ -66,9 +84,12 @@ impl FormatName {
             Self::Trace => "trace",
             Self::Atif => "atif",
             Self::SweAgent => "swe-agent",
+            Self::Langchain => "langchain",
+            Self::Sharegpt => "sharegpt",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
             Self::Otel => "otel",
+            Self::Map => "map",
         }
     }
 
