@@ -17,6 +17,7 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `claude-code`: session files of Claude Code.
  * - `langchain`: messages of LangChain, and states of LangGraph.
  * - `sharegpt`: conversations of data sets for fine-tuning, in the form of ShareGPT.
+ * - `langsmith`, `langfuse`, `phoenix`: runs of LangSmith, traces and observations of Langfuse, and spans of Arize Phoenix, as these export them.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
  * - `map`: any other format, which a {@link TraceMap} describes.
@@ -28,6 +29,9 @@ export type FormatName =
   | 'langchain'
   | 'sharegpt'
   | 'claude-code'
+  | 'langsmith'
+  | 'langfuse'
+  | 'phoenix'
   | 'otel'
   | 'swe-agent'
   | 'map';

@@ -24,6 +24,8 @@ test.each([
   ['ai-sdk.jsonl', 'messages of the AI SDK, of a UI and of a model'],
   ['langchain.jsonl', 'a run of LangGraph, in each way its messages are written'],
   ['sharegpt.jsonl', 'turns of ShareGPT, as LLaMA-Factory, Hermes and OpenHands write calls'],
+  ['langsmith.jsonl', 'runs of LangSmith: a graph whose state has all messages, and a tree of runs'],
+  ['langfuse.jsonl', 'observations of Langfuse, and a trace with its own'],
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],

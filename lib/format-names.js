@@ -16,6 +16,9 @@ const FORMAT_NAMES = [
   'sharegpt',
   'openai-chat',
   'claude-code',
+  'langsmith',
+  'langfuse',
+  'phoenix',
   'otel',
 ];
 

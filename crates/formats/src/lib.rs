@@ -9,6 +9,8 @@ mod conversation;
 pub mod date;
 pub mod encoding;
 mod langchain;
+mod langfuse;
+mod langsmith;
 pub mod map;
 pub mod mapping;
 mod messages;
@@ -16,6 +18,7 @@ mod open_traces;
 mod openai_chat;
 mod otel;
 mod parts;
+mod phoenix;
 pub mod reader;
 pub mod records;
 mod sharegpt;
@@ -52,6 +55,12 @@ pub enum FormatName {
     OpenaiChat,
     /// Session files of Claude Code.
     ClaudeCode,
+    /// Runs of LangSmith.
+    Langsmith,
+    /// Traces and observations of Langfuse.
+    Langfuse,
+    /// Spans of Phoenix.
+    Phoenix,
     /// Spans of OpenTelemetry.
     Otel,
     /// Any other format, whose records a map describes.
@@ -60,7 +69,7 @@ pub enum FormatName {
 
 impl FormatName {
     /// Every format; those but the first and the last in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
@@ -68,6 +77,9 @@ impl FormatName {
         Self::Sharegpt,
         Self::OpenaiChat,
         Self::ClaudeCode,
+        Self::Langsmith,
+        Self::Langfuse,
+        Self::Phoenix,
         Self::Otel,
         Self::Map,
     ];
@@ -88,6 +100,9 @@ impl FormatName {
             Self::Sharegpt => "sharegpt",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
+            Self::Langsmith => "langsmith",
+            Self::Langfuse => "langfuse",
+            Self::Phoenix => "phoenix",
             Self::Otel => "otel",
             Self::Map => "map",
         }

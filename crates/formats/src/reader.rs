@@ -4,9 +4,10 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, langchain,
+    langfuse, langsmith,
     map::{self, Map},
     mapping::with_end,
-    openai_chat, otel,
+    openai_chat, otel, phoenix,
     records::Record,
     sharegpt, swe_agent,
 };
@@ -68,6 +69,9 @@ fn recognises(format: FormatName, value: &Value) -> bool {
         FormatName::Sharegpt => sharegpt::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
         FormatName::ClaudeCode => claude_code::recognises(value),
+        FormatName::Langsmith => langsmith::recognises(value),
+        FormatName::Langfuse => langfuse::recognises(value),
+        FormatName::Phoenix => phoenix::recognises(value),
         FormatName::Otel => otel::recognises(value),
     }
 }
@@ -230,7 +234,10 @@ impl TraceReader {
                     Box::new(openai_chat::Reader::new(format))
                 }
                 FormatName::ClaudeCode => Box::new(claude_code::Reader::new()),
-                FormatName::Otel => Box::new(otel::Reader::new()),
+                FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
+                FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
+                FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
+                FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
                 FormatName::Map => Box::new(map::Reader(self.settings.map.clone().unwrap_or_default())),
             };
             self.readers.push((format, reader));
