@@ -439,7 +439,18 @@ describe('what every format has in common', () => {
   });
 
   test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
-    const files = ['chat', 'ai-sdk', 'langchain', 'sharegpt', 'langsmith', 'langfuse', 'session', 'runs.traj', 'spans'];
+    const files = [
+      'chat',
+      'ai-sdk',
+      'langchain',
+      'sharegpt',
+      'langsmith',
+      'langfuse',
+      'phoenix',
+      'session',
+      'runs.traj',
+      'spans',
+    ];
     const records = files
       .map((name) => `${name}.jsonl`)
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))

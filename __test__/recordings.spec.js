@@ -26,6 +26,7 @@ test.each([
   ['sharegpt.jsonl', 'turns of ShareGPT, as LLaMA-Factory, Hermes and OpenHands write calls'],
   ['langsmith.jsonl', 'runs of LangSmith: a graph whose state has all messages, and a tree of runs'],
   ['langfuse.jsonl', 'observations of Langfuse, and a trace with its own'],
+  ['phoenix.jsonl', 'spans of Phoenix: rows of a data frame, and a page of the API'],
   ['session.jsonl', 'a session of Claude Code with a sidechain, a failure and a rejection'],
   ['published/claude-code.jsonl', 'a published session of Claude Code, each step once'],
   ['runs.traj.jsonl', 'SWE-agent of both versions, and mini-SWE-agent'],

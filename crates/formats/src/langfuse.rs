@@ -157,7 +157,7 @@ fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> 
             span.attribute("output.value", output);
         }
         "TOOL" => span.tool(observation.get("name"), input, output),
-        _ if parent.is_none() => {
+        "CHAIN" if parent.is_none() => {
             span.attribute("gen_ai.agent.name", observation.get("name"));
             span.sides(input, output);
         }

@@ -73,7 +73,7 @@ fn span_of(run: &Object, trace: Text) -> Told<'static> {
             span.attribute("output.value", outputs);
         }
         "TOOL" => span.tool(run.get("name"), inputs, outputs),
-        _ if string_of(parent).is_none() => {
+        "CHAIN" if string_of(parent).is_none() => {
             span.attribute("gen_ai.agent.name", run.get("name"));
             span.sides(inputs, outputs);
         }
