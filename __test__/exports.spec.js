@@ -79,6 +79,14 @@ describe('toTraces of LangChain', () => {
     ]);
   });
 
+  test('reads a call without an id once', async () => {
+    const call = { name: 'ls', input: { path: 'a' } };
+    const data = { content: [{ type: 'tool_use', ...call }], tool_calls: [{ name: 'ls', args: call.input }] };
+    expect(stepsOf(await traceOf({ messages: [{ type: 'ai', data }] }))).toEqual([
+      ['tool_call', 'ls\npath: a'],
+    ]);
+  });
+
   test('names a message that is none', async () => {
     const messages = [
       dumped('HumanMessage', { content: 'Hello' }),
@@ -130,7 +138,8 @@ describe('toTraces of LangSmith', () => {
         feedback_stats: { tone: { avg: 1 } },
       }),
     ];
-    for (const input of [runs, { runs }]) {
+    const withoutTrace = runs.map(({ trace_id, ...rest }) => rest);
+    for (const input of [runs, { runs }, { trace_id: 't', runs: withoutTrace }]) {
       const [{ trace, known }] = await read(input);
       expect(trace.task.objective).toBe('Rain?');
       expect(stepsOf(trace)).toEqual([['thought', 'I cannot tell.']]);

@@ -173,6 +173,23 @@ const CONVERSATIONS = {
     history: [{ role: 'user', content: `${instance_id} ${content}` }],
     trajectory: [{ thought: content, action: content, observation: content }],
   }),
+  langchain: (thread_id, content) => ({
+    config: { configurable: { thread_id } },
+    values: { messages: [{ type: 'human', data: { content } }] },
+  }),
+  sharegpt: (id, value) => ({ id, conversations: [{ from: 'human', value }] }),
+  langsmith: (id, input) => ({
+    id,
+    trace_id: id,
+    run_type: 'chain',
+    start_time: '2026-01-02',
+    inputs: { input },
+  }),
+  langfuse: (id, input) => ({ id, timestamp: '2026-01-02', input, output: null, observations: [] }),
+  phoenix: (id, value) => ({
+    ...{ 'context.trace_id': id, 'context.span_id': '1', status_code: 'OK', start_time: 1 },
+    'attributes.input.value': value,
+  }),
   otel: (traceId, stringValue) => ({
     resourceSpans: [
       {

@@ -105,7 +105,10 @@ pub fn translated(message: &Object) -> Option<Value> {
         .collect();
     let mut translated = Object::new();
     translated.insert("role", role);
-    translated.insert("content", content_of(fields.get("content"), more, &ids));
+    translated.insert(
+        "content",
+        content_of(fields.get("content"), more, !calls.is_empty(), &ids),
+    );
     if !calls.is_empty() {
         translated.insert("tool_calls", calls);
     } else if let Some(call) = more.get("function_call") {
@@ -125,7 +128,7 @@ pub fn translated(message: &Object) -> Option<Value> {
 }
 
 /// The content without the calls that the message names beside it, and with reasoning that is beside it.
-fn content_of(content: Option<&Value>, more: &Object, calls: &HashSet<Text>) -> Value {
+fn content_of(content: Option<&Value>, more: &Object, has_calls: bool, calls: &HashSet<Text>) -> Value {
     let reasoning = more
         .get("reasoning")
         .filter(|reasoning| reasoning.as_object().is_some());
@@ -141,8 +144,12 @@ fn content_of(content: Option<&Value>, more: &Object, calls: &HashSet<Text>) -> 
             str_of(part.get("type")),
             Some("tool_use" | "tool_call" | "tool_call_chunk" | "invalid_tool_call" | "function_call")
         );
-        let is_id = |name| string_of(part.get(name)).is_some_and(|id| calls.contains(id));
-        is_call && (is_id("id") || is_id("call_id"))
+        let mut ids = ["id", "call_id"]
+            .into_iter()
+            .filter_map(|name| string_of(part.get(name)))
+            .peekable();
+        // Some have no ids at all.
+        is_call && (has_calls && ids.peek().is_none() || ids.any(|id| calls.contains(id)))
     };
     let own = parts.iter().filter(|part| !is_named(part));
     reasoning

@@ -36,7 +36,11 @@ fn is_run(value: &Value) -> bool {
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let mut found = Vec::new();
     let mut waiting: Vec<(&Value, Option<Text>)> = match value.get("runs") {
-        Some(Value::Array(runs)) => runs.iter().rev().map(|run| (run, None)).collect(),
+        // The runs of one trace may leave its id to the record around them.
+        Some(Value::Array(runs)) => {
+            let trace = string_of(value.get("trace_id"));
+            runs.iter().rev().map(|run| (run, trace.cloned())).collect()
+        }
         _ => vec![(value, None)],
     };
     while let Some((run, trace)) = waiting.pop() {
