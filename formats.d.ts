@@ -20,26 +20,74 @@ import type { KnowledgeUnitMeta, ReasoningTrace } from './index.js';
  * - `pi`: sessions of Pi, and those in the Session Trace Simple Format of the Hub of Hugging Face.
  * - `openhands`: events of OpenHands, of its server and its SDK, and the output of its evaluations.
  * - `inspect`: logs of Inspect, in JSON and as archives (`.eval`).
+ * - `langchain`: messages of LangChain, and states of LangGraph.
+ * - `sharegpt`: conversations of data sets for fine-tuning, in the form of ShareGPT.
+ * - `langsmith`, `langfuse`, `phoenix`: runs of LangSmith, traces and observations of Langfuse, and spans of Arize Phoenix, as these export them.
  * - `otel`: spans in OTLP JSON, with the attributes of OpenTelemetry's GenAI conventions, of OpenInference or of Vercel's AI SDK.
  * - `swe-agent`: `.traj` files of SWE-agent and mini-SWE-agent.
+ * - `map`: any other format, which a {@link TraceMap} describes.
  */
 export type FormatName =
   | 'trace'
   | 'atif'
   | 'openai-chat'
+  | 'langchain'
+  | 'sharegpt'
   | 'claude-code'
   | 'codex'
   | 'gemini-cli'
   | 'pi'
   | 'openhands'
   | 'inspect'
+  | 'langsmith'
+  | 'langfuse'
+  | 'phoenix'
   | 'otel'
-  | 'swe-agent';
+  | 'swe-agent'
+  | 'map';
+
+/** Where a value is: names with dots between them (`run.steps`), or a JSON Pointer (`/run/steps`). `*` is every element or member. */
+export type MapPath = string;
+
+/** Whether something holds: the path finds something that is neither false, 0 nor empty, or the value, or one of a list of them. */
+export type MapTest = MapPath | { at: MapPath; is: unknown };
+
+/** Says where things are in records of a format that has no reader. `docs/formats.md` has examples. */
+export interface TraceMap {
+  /** The messages of a record. */
+  messages: MapPath;
+  /** What the record is called. */
+  id?: MapPath;
+  /** What the agent was asked for, in the record. */
+  task?: MapPath;
+  /** When the record began. */
+  time?: MapPath;
+  /** Whether the agent succeeded, in the record. */
+  success?: MapTest;
+  /** What a verifier said, in the record. */
+  reward?: MapPath;
+  /** Who speaks, in a message. Without it, the agent does. */
+  role?: MapPath;
+  /** What the words of the format stand for that are not these names. */
+  roles?: Record<string, 'system' | 'user' | 'assistant' | 'reasoning' | 'tool' | 'skip'>;
+  /** The text of a message. */
+  text?: MapPath;
+  /** What the agent thought, in a message. */
+  reasoning?: MapPath;
+  /** The calls of a message; an empty path where the message is one. */
+  calls?: MapPath;
+  /** The parts of a call, and of its result if that is there too. */
+  call?: { id?: MapPath; name: MapPath; input?: MapPath; result?: MapPath; failed?: MapTest };
+  /** The parts of a message with the role `tool`. Without `text`, it has that of messages. */
+  result?: { id?: MapPath; text?: MapPath; failed?: MapTest };
+}
 
 /** Options of {@link toTraces}. */
 export interface ReadOptions {
   /** The format of every record. Without it, each record is recognised by what is in it. */
-  format?: FormatName;
+  format?: Exclude<FormatName, 'map'>;
+  /** How to read records of any other format; it is taken for every record that is no trace. */
+  map?: TraceMap;
   /** Whether the agents succeeded. It goes before what the format says; traces that are read as they are keep theirs. */
   success?: boolean;
   /** How sure the agents are of their results, 0 to 1. It goes before what the format says. */

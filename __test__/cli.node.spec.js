@@ -21,7 +21,7 @@ const {
   tracesOf,
 } = require('./support/kp-score.js');
 const { addon } = require('./support/addon.js');
-const { modelDirectory, readTraces } = require('./support/paths.js');
+const { modelDirectory, readTraces, root } = require('./support/paths.js');
 const { run } = require('./support/run-script.js');
 const { copyPackage, scratchDirectory } = require('./support/scratch.js');
 
@@ -166,9 +166,41 @@ describe('other formats', () => {
     expect({ code, lines: linesOf(stderr).slice(0, 2) }).toEqual({
       code: 1,
       lines: [
-        'stdin:1: trace.task must be an object, got undefined, and it is of no format that --from names',
+        expect.stringMatching(
+          /^stdin:1: trace.task must be an object, got undefined, and it is of no format that is known: tried atif, .*; its keys are sessionId, messages; --map FILE/,
+        ),
         'stdin:2: trace.task must be an object, got undefined',
       ],
+    });
+  });
+});
+
+describe('--map', () => {
+  const maps = path.join(root, 'examples', 'maps');
+  const react = path.join(maps, 'react.jsonl');
+
+  test('reads records of a format that a file describes', async () => {
+    const found = await results([NO_EMBEDDER, '--map', path.join(maps, 'react.json'), react]);
+    expect(found.map(({ format, known }) => [format, known.success])).toEqual([
+      ['map', true],
+      ['map', true],
+    ]);
+  });
+
+  test('names the file and the key of a map that is wrong, and refuses --from beside it', async () => {
+    const map = path.join(scratch, 'map.json');
+    fs.writeFileSync(map, '{"messages":"steps","roles":{"bot":"robot"}}');
+    expect(await kpScore([NO_EMBEDDER, '--map', map, react])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining(`${map}.roles.bot must be one of system, user, `),
+    });
+    expect(await kpScore([NO_EMBEDDER, '--map', `${map}.none`, react])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('no such file'),
+    });
+    expect(await kpScore([NO_EMBEDDER, '--map', map, '--from', 'otel', react])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--from and --map exclude each other'),
     });
   });
 });

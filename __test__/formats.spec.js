@@ -377,7 +377,7 @@ describe('what every format has in common', () => {
     expect(results.map(({ error, trace }) => error?.message ?? trace.task.objective)).toEqual([
       'line 1: not atif: steps must be an array',
       'line 2: not openai-chat: messages[1]: a message has a role that is not known',
-      expect.stringMatching(/^line 3: of no format that is known; they are trace, atif, /),
+      expect.stringMatching(/^line 3: of no format that is known: tried atif, /),
       expect.stringMatching(/^line 4: not JSON/),
       'line 5: not atif: steps[0].source must be system, user or agent',
       'a',
@@ -439,16 +439,25 @@ describe('what every format has in common', () => {
   });
 
   test('whatever is changed in a record, it becomes traces that can be scored, or an error', async () => {
-    const names = [
-      'chat.jsonl',
-      'ai-sdk.jsonl',
-      'session.jsonl',
-      'runs.traj.jsonl',
-      'spans.jsonl',
-      'codex.jsonl',
+    const files = [
+      'chat',
+      'ai-sdk',
+      'langchain',
+      'sharegpt',
+      'langsmith',
+      'langfuse',
+      'phoenix',
+      'session',
+      'runs.traj',
+      'spans',
+      'codex',
+      'gemini-cli',
+      'pi',
+      'openhands',
+      'inspect',
     ];
-    names.push('gemini-cli.jsonl', 'pi.jsonl', 'openhands.jsonl', 'inspect.jsonl');
-    const records = names
+    const records = files
+      .map((name) => `${name}.jsonl`)
       .flatMap((name) => fs.readFileSync(path.join(folder, name), 'utf8').trim().split('\n'))
       .concat(JSON.stringify(trajectory));
     const scorer = new Scorer({ embedder: null });

@@ -356,6 +356,9 @@ export declare function isConfigured(): boolean
 /** The novelty memory of the default scorer: the live one, not a copy. */
 export declare function localCache(): NativeVectorCache
 
+/** What is wrong with a map in JSON that an option holds; null if it can be used. */
+export declare function mapProblem(json: string, option: string): string | null
+
 /** The bounds of a memory, which never change. */
 export interface NativeBounds {
   /** How many vectors or traces are kept. */
@@ -646,6 +649,8 @@ export interface NativeReadSettings {
   domain?: string
   /** The path of the input. */
   file?: string
+  /** Where things are in records of another format, in JSON. */
+  map?: string
 }
 
 /** How often a type was found. */

@@ -7,7 +7,7 @@
 /** The name of the traces of this package, which need no reader. */
 const NATIVE = /** @type {const} */ ('trace');
 
-/** @type {readonly FormatName[]} */
+/** @type {readonly Exclude<FormatName, 'map'>[]} */
 const FORMAT_NAMES = [
   NATIVE,
   'atif',
@@ -16,9 +16,14 @@ const FORMAT_NAMES = [
   'pi',
   'openhands',
   'inspect',
+  'langchain',
+  'sharegpt',
   'openai-chat',
   'claude-code',
   'codex',
+  'langsmith',
+  'langfuse',
+  'phoenix',
   'otel',
 ];
 

@@ -10,8 +10,8 @@ const { FORMAT_NAMES } = require('./format-names.js');
 const { addon } = require('./loader.js');
 
 /**
- * @import { FormatName, ReadError, ReadOptions, ReadResult, ReadTrace } from '../formats.js'
- * @import { NativeForeign, NativeItem, NativeTraceReader } from './binding.js'
+ * @import { ReadError, ReadOptions, ReadResult, ReadTrace } from '../formats.js'
+ * @import { NativeForeign, NativeItem, NativeReadSettings, NativeTraceReader } from './binding.js'
  */
 
 const OPTIONS = {
@@ -19,8 +19,27 @@ const OPTIONS = {
   domain: ofType('string'),
   file: ofType('string'),
   format: oneOf(FORMAT_NAMES),
+  map: readMap,
   success: ofType('boolean'),
 };
+
+/**
+ * The map of another format, as JSON.
+ *
+ * @param {unknown} value
+ * @param {string} path
+ */
+function readMap(value, path) {
+  let json;
+  try {
+    json = JSON.stringify(value);
+  } catch (thrown) {
+    throw codedError(TypeError, 'ERR_INVALID_OPTION', `${path} has no JSON: ${reasonOf(thrown)}`);
+  }
+  const problem = addon.mapProblem(json ?? 'null', path);
+  if (problem !== null) throw codedError(TypeError, 'ERR_INVALID_OPTION', problem);
+  return json;
+}
 
 /**
  * Reads the traces in a parsed value, a text, or a stream of bytes or text. A stream is read as it arrives; one record and the unfinished
@@ -37,7 +56,7 @@ function toTraces(input, options) {
 
 /**
  * @param {unknown} input
- * @param {ReadOptions} options
+ * @param {NativeReadSettings} options
  * @returns {AsyncGenerator<ReadResult, void, undefined>}
  */
 async function* generate(input, options) {
@@ -81,7 +100,7 @@ function* batches(reader) {
  * Reads a value, or each element of an array.
  *
  * @param {unknown} input
- * @param {ReadOptions} options
+ * @param {NativeReadSettings} options
  * @returns {Generator<ReadResult, void>}
  */
 function* readValues(input, options) {
@@ -129,8 +148,6 @@ function* resultsOf(item, traceOf) {
   const { line, index, format, json, known, error, skipped } = item;
   if (skipped !== null) return;
   if (error !== null) yield wrong(item, error);
-  else if (format === null)
-    yield wrong(item, `of no format that is known; they are ${FORMAT_NAMES.join(', ')}`);
   else {
     const isKnown = known ?? { success: true, confidence: true };
     yield/** @type {ReadTrace} */ ({ line, index, format, trace: traceOf(json), known: isKnown });

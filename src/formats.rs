@@ -8,7 +8,8 @@ use napi_derive::napi;
 use knowledgepulse_formats::{
     Context, Files, FormatName, Given,
     encoding::Foreign,
-    reader::{Content, Item, Settings, TraceReader},
+    map::Map,
+    reader::{Content, Item, Settings, TraceReader, of_no_format},
     records::{Record, Records, reason_of},
 };
 use knowledgepulse_json::{Text, parse_str};
@@ -31,6 +32,19 @@ pub struct NativeReadSettings {
     pub domain: Option<String>,
     /// The path of the input.
     pub file: Option<String>,
+    /// Where things are in records of another format, in JSON.
+    pub map: Option<String>,
+}
+
+/// What is wrong with a map in JSON that an option holds; null if it can be used.
+#[napi(catch_unwind)]
+pub fn map_problem(json: String, option: String) -> Option<String> {
+    read_map(&json, &option).err()
+}
+
+fn read_map(json: &str, option: &str) -> std::result::Result<Map, String> {
+    let value = parse_str(json).map_err(|error| format!("{option} is not JSON: {error}"))?;
+    Map::from_value(&value).map_err(|error| error.at(option))
 }
 
 /// An input that is no text that can be read.
@@ -92,6 +106,7 @@ impl NativeTraceReader {
             confidence,
             domain,
             file,
+            map,
         } = settings;
         let format = format.map(|name| {
             let format = FormatName::from_name(&name);
@@ -99,6 +114,10 @@ impl NativeTraceReader {
         });
         let settings = Settings {
             format: format.transpose()?,
+            map: map
+                .map(|json| read_map(&json, "map"))
+                .transpose()
+                .map_err(Error::from_reason)?,
             given: Given {
                 success,
                 confidence,
@@ -209,6 +228,9 @@ fn native(item: Item) -> NativeItem {
                 success: known.success,
                 confidence: known.confidence,
             });
+        }
+        Content::Plain(value, _) if item.format.is_none() => {
+            found.error = Some(utf_16(of_no_format(&value).into()));
         }
         Content::Plain(_, text) => found.json = text,
         Content::Wrong(reason) => found.error = Some(utf_16(reason)),

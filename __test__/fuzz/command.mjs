@@ -92,6 +92,11 @@ const hostile = [
   '{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":[{"type":"tool_result","content":"SECRET"}]}}',
   '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"t","attributes":[{"key":"input.value","value":{"stringValue":"SECRET"}}]}]}]}]}',
   '{"trajectory":[{"action":"SECRET","observation":"SECRET"}],"history":[],"info":{"exit_status":"SECRET"}}',
+  '{"conversations":[{"from":"human","value":"SECRET"},{"from":"function_call","value":"{SECRET"},{"from":"SECRET","value":""}]}',
+  '{"run_type":"llm","id":"r","trace_id":"t","inputs":{"messages":[[{"type":"human","data":{"content":"SECRET"}}]]},"outputs":{"generations":[[{"text":"SECRET"}]]},"error":"SECRET"}',
+  '{"id":"t","timestamp":"SECRET","input":"SECRET","output":null,"observations":[{"id":"o","type":"TOOL","level":"ERROR","startTime":"","statusMessage":"SECRET"}]}',
+  '{"context.trace_id":"t","status_code":"SECRET","start_time":1,"attributes.input.value":"SECRET","attributes.llm.input_messages":[{"message":{"role":"SECRET"}}]}',
+  '{"messages":[{"type":"human","data":{"content":"SECRET"}},{"type":"SECRET","data":{}}]}',
   'SECRET',
   '{"SECRET":',
   '{"a":SECRET}',
@@ -179,6 +184,23 @@ const CONVERSATIONS = {
   inspect: (uuid, content) => ({
     ...{ uuid, epoch: 1, input: content, target: content, scores: { match: { value: 'C' } } },
     messages: [{ role: 'user', content }],
+  }),
+  langchain: (thread_id, content) => ({
+    config: { configurable: { thread_id } },
+    values: { messages: [{ type: 'human', data: { content } }] },
+  }),
+  sharegpt: (id, value) => ({ id, conversations: [{ from: 'human', value }] }),
+  langsmith: (id, input) => ({
+    id,
+    trace_id: id,
+    run_type: 'chain',
+    start_time: '2026-01-02',
+    inputs: { input },
+  }),
+  langfuse: (id, input) => ({ id, timestamp: '2026-01-02', input, output: null, observations: [] }),
+  phoenix: (id, value) => ({
+    ...{ 'context.trace_id': id, 'context.span_id': '1', status_code: 'OK', start_time: 1 },
+    'attributes.input.value': value,
   }),
   otel: (traceId, stringValue) => ({
     resourceSpans: [

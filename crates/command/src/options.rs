@@ -113,6 +113,8 @@ pub struct Options {
     pub sources: Vec<String>,
     /// The format of the inputs; `None` where each record is recognised.
     pub from: Option<FormatName>,
+    /// The file of a map of another format.
+    pub map: Option<String>,
     /// What is said of traces of other formats.
     pub given: Given,
     /// What goes to standard output; `None` for the summary alone.
@@ -221,6 +223,7 @@ const WITH_VALUE: &[&str] = &[
     "from",
     "known",
     "labels",
+    "map",
     "memory",
     "memory-size",
     "model-dir",
@@ -449,7 +452,9 @@ fn read(arguments: &[String]) -> std::result::Result<Request, Wrong> {
 }
 
 fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
-    let formats = FormatName::ALL.map(|format| (format.name(), format));
+    let formats: Vec<_> = FormatName::named()
+        .map(|format| (format.name(), format))
+        .collect();
     let engines = EngineChoice::ALL.map(|engine| (engine.name(), engine));
     let methods = [Method::Prefix, Method::Lexical, Method::Full].map(|method| (method.name(), method));
     let has_file = ["out", "report", "dropped"]
@@ -466,6 +471,7 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
     Ok(Options {
         sources,
         from: values.one_of("from", &formats)?,
+        map: values.owned("map"),
         given: Given {
             success: values.one_of("success", &ANSWERS)?,
             confidence: values.number("confidence", is_score, "a number from 0 to 1")?,
@@ -537,6 +543,9 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
         return Err(format!("--{one} and --{other} exclude each other"));
     }
     refuse_choosing(values, options)?;
+    if options.from.is_some() && options.map.is_some() {
+        return wrong("--from and --map exclude each other: a map is for formats that --from does not name");
+    }
     if options.from == Some(FormatName::Trace) {
         let name = ["success", "confidence", "domain"]
             .into_iter()
@@ -636,7 +645,11 @@ fn refuse_unused_embedder(values: &Values, options: &Options) -> std::result::Re
 
 /// Refuses to overwrite another output or something that is read, except by `--out` an input that it loses nothing of.
 fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
-    let read = [("weights", &options.weights), ("labels", &options.labels)];
+    let read = [
+        ("weights", &options.weights),
+        ("labels", &options.labels),
+        ("map", &options.map),
+    ];
     let read = read
         .into_iter()
         .filter_map(|(name, file)| Some((name, file.as_deref()?)));

@@ -7,10 +7,10 @@ use std::{
 
 use knowledgepulse_clean::{Redactions, clean_trace};
 use knowledgepulse_embed::sufficiency::Sufficiency;
-use knowledgepulse_error::{Call, Error};
+use knowledgepulse_error::Call;
 use knowledgepulse_formats::{
     FormatName, Known,
-    reader::{Content, Item},
+    reader::{Content, Item, of_no_format},
 };
 use knowledgepulse_index::{
     memory::{Memory, Novelty},
@@ -71,8 +71,8 @@ pub(crate) enum Work {
 pub(crate) struct Scoring {
     outcome: Pending,
     fingerprint: Option<Fingerprint>,
-    /// Whether it is of no format that is converted: then another one may have been meant.
-    is_foreign: bool,
+    /// What is said of a record that is of no format: another one may have been meant.
+    foreign: Option<String>,
     /// What is shown of it, but for the score.
     pub about: About,
     /// What is written of it: its text in JSON; empty where nothing is.
@@ -142,7 +142,7 @@ struct Unscored {
     fingerprint: Option<Fingerprint>,
     /// Its text as it was recorded, for a store.
     recorded: Option<String>,
-    is_foreign: bool,
+    foreign: Option<String>,
     summary: Summary,
     about: About,
     text: String,
@@ -208,7 +208,7 @@ impl Preparation<'_> {
             return Err(Work::Known);
         }
         let recorded = self.is_recorded.then(|| value.to_json());
-        let is_foreign = format.is_none() && value.as_object().is_some();
+        let foreign = (format.is_none() && value.as_object().is_some()).then(|| of_no_format(&value));
         let (shown, text, redactions) = match self.clean {
             None => (value, text, Redactions::default()),
             // Before it is scored: what cannot be cleaned is not remembered either.
@@ -217,7 +217,10 @@ impl Preparation<'_> {
                 Err(error) => return Err(Work::Wrong(error.to_string().into())),
             },
         };
-        let trace = trace.map_err(|error| Work::Wrong(wrong(&error, is_foreign).into()))?;
+        let trace = match trace {
+            Ok(trace) => trace,
+            Err(error) => return Err(Work::Wrong(wrong(error.to_string(), foreign).into())),
+        };
         let about = About {
             format: format.unwrap_or(FormatName::Trace),
             known,
@@ -238,7 +241,7 @@ impl Preparation<'_> {
         Ok(Box::new(Unscored {
             fingerprint,
             recorded,
-            is_foreign,
+            foreign,
             summary: self.scorer.summarize(trace),
             about,
             text,
@@ -385,7 +388,7 @@ impl<'h> Pipeline<'h> {
         let Unscored {
             fingerprint,
             recorded,
-            is_foreign,
+            foreign,
             summary,
             about,
             text,
@@ -411,7 +414,7 @@ impl<'h> Pipeline<'h> {
         let scoring = Scoring {
             outcome,
             fingerprint,
-            is_foreign,
+            foreign,
             about,
             text,
             redactions,
@@ -503,10 +506,9 @@ impl Scoring {
 
     /// Waits for the outcome.
     pub(crate) fn finish(mut self) -> Finished {
+        let foreign = self.foreign.take();
         let outcome = self.wait().map_err(|failure| match failure {
-            NotScored::Trace(reason) if self.is_foreign => {
-                NotScored::Trace(format!("{reason}{OF_NO_FORMAT}"))
-            }
+            NotScored::Trace(reason) => NotScored::Trace(wrong(reason, foreign)),
             failure => failure,
         });
         Finished {
@@ -537,10 +539,12 @@ fn was_unknown(trace: &Value) -> bool {
     known == Some(&Value::Bool(false))
 }
 
-const OF_NO_FORMAT: &str = ", and it is of no format that --from names";
-
-fn wrong(error: &Error, is_foreign: bool) -> String {
-    format!("{error}{}", if is_foreign { OF_NO_FORMAT } else { "" })
+/// What is wrong with a trace, and what else the record could have been.
+fn wrong(reason: String, foreign: Option<String>) -> String {
+    match foreign {
+        Some(foreign) => format!("{reason}, and it is {foreign}"),
+        None => reason,
+    }
 }
 
 /// The beginning of the objective.

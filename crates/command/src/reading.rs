@@ -11,6 +11,7 @@ use std::{
 use knowledgepulse_formats::{
     Context, Files, FormatName, Given,
     encoding::Foreign,
+    map::Map,
     reader::{Item, Settings, TraceReader},
     records::Records,
 };
@@ -50,6 +51,8 @@ pub(crate) struct Reading {
     pub sources: Vec<String>,
     /// Their format; `None` where each record is recognised.
     pub format: Option<FormatName>,
+    /// Where things are in records of another format.
+    pub map: Option<Map>,
     /// What is said of traces of other formats.
     pub given: Given,
     /// Counts what is read.
@@ -76,6 +79,7 @@ impl Reading {
             records: Records::default(),
             reader: TraceReader::new(Settings {
                 format: self.format,
+                map: self.map.clone(),
                 given: self.given.clone(),
                 context,
             }),

@@ -1,8 +1,9 @@
-//! The file of weights that `--weights` names.
+//! The JSON files that `--weights` and `--map` name.
 
 use std::fs;
 
 use knowledgepulse_error::Error;
+use knowledgepulse_formats::map::Map;
 use knowledgepulse_json::{Text, Value, parse, trim};
 use knowledgepulse_score::weights::{Profiles, Weights};
 
@@ -27,12 +28,22 @@ pub struct NamedProfiles {
 /// # Errors
 /// If it cannot be read, or is no JSON object of profiles; the message has the path in the file.
 pub fn read_weights(file: &str) -> Result<NamedProfiles> {
+    profiles_of(&read_json(file)?, file).map_err(Failure::file)
+}
+
+/// Reads a map of another format.
+///
+/// # Errors
+/// If it cannot be read, or is no map; the message has the path in the file.
+pub fn read_map(file: &str) -> Result<Map> {
+    Map::from_value(&read_json(file)?).map_err(|error| Failure::file(error.at(file)))
+}
+
+fn read_json(file: &str) -> Result<Value> {
     let bytes = fs::read(file)
         .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
     let text = String::from_utf8_lossy(&bytes);
-    let weights = parse(trim(&text).as_bytes())
-        .map_err(|error| Failure::file(format!("{file} is not JSON: {error}")))?;
-    profiles_of(&weights, file).map_err(Failure::file)
+    parse(trim(&text).as_bytes()).map_err(|error| Failure::file(format!("{file} is not JSON: {error}")))
 }
 
 fn profiles_of(weights: &Value, file: &str) -> std::result::Result<NamedProfiles, String> {

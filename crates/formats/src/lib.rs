@@ -12,6 +12,10 @@ pub mod date;
 pub mod encoding;
 mod gemini_cli;
 mod inspect;
+mod langchain;
+mod langfuse;
+mod langsmith;
+pub mod map;
 pub mod mapping;
 mod messages;
 mod open_traces;
@@ -19,10 +23,13 @@ mod openai_chat;
 mod openhands;
 mod otel;
 mod parts;
+mod phoenix;
 mod pi;
 pub mod reader;
 pub mod records;
+mod sharegpt;
 mod swe_agent;
+mod tagged;
 mod values;
 
 use std::{
@@ -54,19 +61,31 @@ pub enum FormatName {
     Openhands,
     /// Logs of Inspect.
     Inspect,
+    /// Messages of LangChain and states of LangGraph.
+    Langchain,
+    /// Conversations of data sets for fine-tuning.
+    Sharegpt,
     /// Conversations of chat APIs.
     OpenaiChat,
     /// Session files of Claude Code.
     ClaudeCode,
     /// Rollouts of Codex.
     Codex,
+    /// Runs of LangSmith.
+    Langsmith,
+    /// Traces and observations of Langfuse.
+    Langfuse,
+    /// Spans of Phoenix.
+    Phoenix,
     /// Spans of OpenTelemetry.
     Otel,
+    /// Any other format, whose records a map describes.
+    Map,
 }
 
 impl FormatName {
-    /// Every format; those but the first in the order in which they are asked whether a record is theirs.
-    pub const ALL: [Self; 11] = [
+    /// Every format; those but the first and the last in the order in which they are asked whether a record is theirs.
+    pub const ALL: [Self; 17] = [
         Self::Trace,
         Self::Atif,
         Self::SweAgent,
@@ -74,11 +93,22 @@ impl FormatName {
         Self::Pi,
         Self::Openhands,
         Self::Inspect,
+        Self::Langchain,
+        Self::Sharegpt,
         Self::OpenaiChat,
         Self::ClaudeCode,
         Self::Codex,
+        Self::Langsmith,
+        Self::Langfuse,
+        Self::Phoenix,
         Self::Otel,
+        Self::Map,
     ];
+
+    /// The formats that an input may be said to be of; a map is named by its rules.
+    pub fn named() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|format| *format != Self::Map)
+    }
 
     /// What options and outputs call it.
     #[must_use]
@@ -91,10 +121,16 @@ impl FormatName {
             Self::Pi => "pi",
             Self::Openhands => "openhands",
             Self::Inspect => "inspect",
+            Self::Langchain => "langchain",
+            Self::Sharegpt => "sharegpt",
             Self::OpenaiChat => "openai-chat",
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Langsmith => "langsmith",
+            Self::Langfuse => "langfuse",
+            Self::Phoenix => "phoenix",
             Self::Otel => "otel",
+            Self::Map => "map",
         }
     }
 

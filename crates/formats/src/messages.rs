@@ -1,15 +1,16 @@
 //! Messages of chat APIs, which several formats hold: those of OpenAI's Chat Completions and of Anthropic's Messages, the items of
 //! OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them. `parts` has what
-//! other APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel.
+//! other APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel. Those of `langchain` and `sharegpt` become such messages first.
 
 use std::borrow::Cow;
 
 use knowledgepulse_json::{Object, Text, Value, object};
 
 use crate::{
-    Wrong,
+    Wrong, langchain,
     mapping::{Call, Outcome, Sink, text_of_part, with_end},
     parts::translated,
+    sharegpt, tagged,
     values::{
         first_of, id_of, input_of, is_given, is_truthy, list_of, object_of, or, spelled, str_of, string_of,
         truth_of,
@@ -87,6 +88,8 @@ pub fn is_message(value: &Value) -> bool {
             .any(|name| fields.contains(name));
     }
     fields.get("type").and_then(Value::as_str).is_some_and(is_item)
+        || langchain::is_message(value)
+        || sharegpt::is_turn(value)
 }
 
 /// Adds a message, whichever kind it is of.
@@ -112,6 +115,11 @@ pub fn add_message<S: Sink>(sink: &mut S, value: &Value) -> Result<(), Wrong> {
     if let Some(role) = string_of(message.get("role")) {
         return add_of_role(sink, message, role.as_str().unwrap_or_default());
     }
+    let translated = langchain::translated(message).or_else(|| sharegpt::translated(message));
+    if let Some(Value::Object(message)) = &translated {
+        let role = str_of(message.get("role")).unwrap_or_default();
+        return add_of_role(sink, message, role);
+    }
     match str_of(message.get("type")) {
         // Its role is not one.
         Some("message") if message.contains("role") => Err(Wrong::TooDeep),
@@ -132,6 +140,12 @@ fn add_of_role<S: Sink>(sink: &mut S, message: &Object, role: &str) -> Result<()
     let own = message.get("content");
     let is_in_parts = !list_of(parts).is_empty() || !is_given(own);
     let content = if is_in_parts { parts } else { own };
+    let tagged = match role {
+        "assistant" | "model" | "ai" => tagged::parts_of_model(content),
+        "user" | "human" | "tool" => tagged::parts_of_results(content),
+        _ => None,
+    };
+    let content = tagged.as_ref().or(content);
     match role {
         "system" | "developer" => {
             sink.system(content);
@@ -280,7 +294,7 @@ fn add_item<S: Sink>(sink: &mut S, item: &Object, kind: &str) {
         return sink.call(Call {
             id,
             name: string_of(item.get("name")).cloned(),
-            args: input_of(first_of(item, &["input", "arguments"])),
+            args: input_of(first_of(item, &["input", "arguments", "args"])),
             server: string_of(item.get("server_name")).cloned(),
         });
     }

@@ -62,6 +62,8 @@ fn is_known(name: &str) -> bool {
             // Of Gemini.
             | "contents" | "candidates" | "systemInstruction" | "generationConfig" | "safetySettings" | "usageMetadata"
             | "modelVersion" | "createTime" | "config"
+            // Of data sets, and of states of LangGraph.
+            | "conversations" | "values" | "next" | "parent_config" | "tasks" | "interrupts"
     )
 }
 
@@ -85,7 +87,7 @@ fn is_message_at(value: Option<&Value>) -> bool {
 /// The messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let response = fields_of(record, "response");
-    for name in ["messages", "contents", "traj"] {
+    for name in ["messages", "contents", "conversations", "traj"] {
         if let Some(Value::Array(list)) = record.get(name)
             && list.first().is_none_or(is_message)
         {
@@ -93,7 +95,8 @@ pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
         }
     }
     let body_of_log = fields_of(record, "input").get("inputBodyJson");
-    for inner in [record.get("request"), record.get("body"), body_of_log] {
+    let values = record.get("values");
+    for inner in [record.get("request"), record.get("body"), values, body_of_log] {
         let asked = inner.and_then(Value::as_object).and_then(messages_of);
         if let Some(asked) = asked {
             return Some([asked, reply_of(record), reply_of(response)].concat());
@@ -186,14 +189,17 @@ enum Last {
     Message(Option<u64>),
 }
 
+/// Reads conversations of chat APIs, and those of formats whose messages `messages` takes too.
 pub struct Reader {
+    format: FormatName,
     current: CurrentTrace<TraceBuilder>,
     last: Last,
 }
 
 impl Reader {
-    pub fn new() -> Self {
+    pub fn new(format: FormatName) -> Self {
         Self {
+            format,
             current: CurrentTrace::new(),
             last: Last::Whole,
         }
@@ -215,11 +221,12 @@ impl FormatReader for Reader {
         }
         if !stands_alone {
             self.last = Last::Whole;
-            found.push(Ok(read(entry)?));
+            found.push(Ok(read(self.format, entry)?));
             return Ok(());
         }
         self.last = Last::Message(entry.index);
-        let make = || TraceBuilder::new(FormatName::OpenaiChat, entry);
+        let format = self.format;
+        let make = || TraceBuilder::new(format, entry);
         let builder = self.current.add(entry.size, make)?;
         builder.size += entry.size;
         // A message that cannot be read is named already.
@@ -234,8 +241,8 @@ impl FormatReader for Reader {
     }
 }
 
-fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
-    let mut builder = TraceBuilder::new(FormatName::OpenaiChat, entry);
+fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
+    let mut builder = TraceBuilder::new(format, entry);
     builder.size = entry.size;
     let record = object_of(Some(entry.value));
     let messages = match entry.value {
@@ -256,29 +263,40 @@ fn read(entry: &Entry) -> Result<TraceBuilder, Wrong> {
     ] {
         add_details(&mut builder, details);
     }
+    let of_run = fields_of(fields_of(record, "config"), "configurable");
+    add_id(&mut builder, "thread_id", of_run.get("thread_id"));
     for (at, message) in messages.iter().enumerate() {
         add_message(&mut builder, message).map_err(|wrong| wrong.within(&format!("messages[{at}]")))?;
     }
     Ok(builder)
 }
 
+/// Adds what a record calls its trace.
+pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
+    if let Some(id @ (Value::String(_) | Value::Number(_))) = id {
+        let mut named = with_end(&name.into(), " ");
+        named.push_text(&spelled(id));
+        builder.ids.push(named);
+        builder.keep(name, Some(id));
+    }
+}
+
+/// Adds a time: text, seconds or milliseconds.
+pub fn add_time(builder: &mut TraceBuilder, time: Option<&Value>) {
+    match number_of(time) {
+        None => builder.at(time),
+        Some(number) if number > 0.0 && number < SECONDS => builder.at_number(number * 1000.0),
+        Some(number) if number > 0.0 && number < SECONDS * 1000.0 => builder.at_number(number),
+        Some(_) => {}
+    }
+}
+
 fn add_details(builder: &mut TraceBuilder, record: &Object) {
     for name in IDS {
-        if let Some(id @ (Value::String(_) | Value::Number(_))) = record.get(name) {
-            let mut named = with_end(&name.into(), " ");
-            named.push_text(&spelled(id));
-            builder.ids.push(named);
-            builder.keep(name, Some(id));
-        }
+        add_id(builder, name, record.get(name));
     }
     for name in ["created_at", "created", "timestamp"] {
-        let time = record.get(name);
-        match number_of(time) {
-            None => builder.at(time),
-            Some(number) if number > 0.0 && number < SECONDS => builder.at_number(number * 1000.0),
-            Some(number) if number > 0.0 && number < SECONDS * 1000.0 => builder.at_number(number),
-            Some(_) => {}
-        }
+        add_time(builder, record.get(name));
     }
     let model = ["model", "modelId", "modelVersion"];
     let model = model.into_iter().find_map(|name| string_of(record.get(name)));

@@ -22,12 +22,16 @@
 //! | `gen_ai.agent.name`, `service.name`, `gen_ai.request.model`   | `metadata.agent_id`, `framework`, `imported.model`          |
 //! | spans of anything else                                        | none; counted                                               |
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use knowledgepulse_json::{Object, Text, Value};
 
 mod attributes;
-mod said;
+pub mod said;
+pub mod told;
 
 use crate::{
     Entry, FormatName, FormatReader, Found, Wrong,
@@ -39,6 +43,7 @@ use crate::{
 };
 use attributes::{Attributes, scopes_of, time_of};
 use said::{INPUTS, MessageList, Messages, Said, messages_in, said_in};
+use told::{About, Told};
 
 /// What is kept of a span until its trace is complete.
 struct Span {
@@ -71,7 +76,7 @@ struct OpenTrace {
     spans: Vec<Span>,
     /// What the model was given in the span that came last, if it was JSON.
     given: Option<MessageList>,
-    framework: Option<Text>,
+    about: About,
     size: u64,
 }
 
@@ -95,35 +100,47 @@ pub fn recognises(value: &Value) -> bool {
     resources_of(value).is_some()
 }
 
-/// Reads the spans of an input.
+/// What a record tells as spans.
+pub type Translate = fn(&Value) -> Result<Vec<Told<'_>>, Wrong>;
+
+/// Reads the spans of an input, or what another format tells as spans.
 pub struct Reader {
+    format: FormatName,
+    translate: Translate,
     open: OpenTraces<OpenTrace>,
 }
 
 impl Reader {
     /// Reads one input.
-    pub fn new() -> Self {
-        let open = OpenTraces::new(Limits::default());
-        Self { open }
+    pub fn new(format: FormatName, translate: Translate) -> Self {
+        Self {
+            format,
+            translate,
+            open: OpenTraces::new(Limits::default()),
+        }
     }
 
     /// Adds a span to its trace.
-    fn add(&mut self, span: &Object, service: Option<Text>, entry: &Entry, size: u64) -> Result<(), Wrong> {
+    fn add(&mut self, told: Told, entry: &Entry, size: u64) -> Result<(), Wrong> {
+        let Told { span, about } = told;
         let id = trace_id_of(span.get("traceId")).ok_or_else(|| Wrong::new("a span has no traceId"))?;
         let before = self.open.get(&id).and_then(|trace| trace.given.as_ref());
-        let (span, given) = read(span, before)?;
+        let (span, given) = read(&span, before)?;
         let trace = self.open.add(&id, size, || OpenTrace {
             id: id.clone(),
             line: entry.line,
             index: entry.index,
             spans: Vec::new(),
             given: None,
-            framework: None,
+            about: About::default(),
             size: 0,
         })?;
         trace.size += size;
-        if trace.framework.is_none() {
-            trace.framework = service;
+        let all = &mut trace.about;
+        all.framework = all.framework.take().or(about.framework);
+        all.reward = all.reward.take().or(about.reward);
+        for (name, value) in about.details {
+            all.details.insert(name, value);
         }
         if given.is_some() {
             trace.given = given;
@@ -135,35 +152,43 @@ impl Reader {
 
 impl FormatReader for Reader {
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong> {
-        let resources = resources_of(entry.value);
-        let resources = resources.ok_or_else(|| Wrong::new("it has no resourceSpans and no batches"))?;
-        let spans = spans_of(resources)?;
+        let spans = (self.translate)(entry.value)?;
         // Of each span its share.
         let size = entry.size.div_ceil(spans.len().max(1) as u64);
         // What was wrong first; the other spans are read.
         let mut outcome = Ok(());
-        for (span, service) in spans {
-            let added = self.add(span, service, entry, size);
+        for told in spans {
+            let added = self.add(told, entry, size);
             outcome = outcome.and(added);
         }
-        found.extend(self.open.overflow().into_iter().map(|trace| Ok(assemble(trace))));
+        let traces = self.open.overflow();
+        found.extend(traces.into_iter().map(|trace| Ok(assemble(self.format, trace))));
         outcome
     }
 
     fn end(&mut self, found: &mut Vec<Found>) {
-        found.extend(self.open.take_all().into_iter().map(|trace| Ok(assemble(trace))));
+        let traces = self.open.take_all();
+        found.extend(traces.into_iter().map(|trace| Ok(assemble(self.format, trace))));
     }
 }
 
-/// The spans of resources, each with the name of its service.
-fn spans_of(resources: &[Value]) -> Result<Vec<(&Object, Option<Text>)>, Wrong> {
+/// The spans of a record of OTLP, each with the name of its service.
+pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
+    let resources = resources_of(value);
+    let resources = resources.ok_or_else(|| Wrong::new("it has no resourceSpans and no batches"))?;
     let mut found = Vec::new();
     for resource in resources.iter().map(|resource| object_of(Some(resource))) {
         let attributes = Attributes::of(fields_of(resource, "resource").get("attributes"))?;
         let service = string_of(attributes.get("service.name"));
         for scope in list_of(scopes_of(resource)) {
             let spans = list_of(scope.get("spans")).iter();
-            found.extend(spans.map(|span| (object_of(Some(span)), service.cloned())));
+            found.extend(spans.map(|span| Told {
+                span: Cow::Borrowed(object_of(Some(span))),
+                about: About {
+                    framework: service.cloned(),
+                    ..About::default()
+                },
+            }));
         }
     }
     Ok(found)
@@ -364,7 +389,7 @@ struct Act {
 /// The end of a span that is around all others, or around others with its own end not known.
 const LATEST: i128 = 1 << 64;
 
-fn assemble(trace: OpenTrace) -> TraceBuilder {
+fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
     let mut spans = trace.spans;
     let place = Entry {
         value: &Value::Null,
@@ -372,17 +397,21 @@ fn assemble(trace: OpenTrace) -> TraceBuilder {
         index: trace.index,
         size: trace.size,
     };
-    let mut builder = TraceBuilder::new(FormatName::Otel, &place);
+    let mut builder = TraceBuilder::new(format, &place);
     builder.size = trace.size;
     builder.ids = vec![trace.id.clone()];
-    builder.framework = trace.framework;
+    builder.framework = trace.about.framework;
     builder.details.insert("trace_id", trace.id);
     builder.details.insert("spans", spans.len() as f64);
+    for (name, value) in trace.about.details {
+        builder.details.insert(name, value);
+    }
     builder.is_conversation = spans.iter().any(|span| span.is_of_agent);
     spans.sort_by_key(|span| span.start);
     if let Some(first) = spans.first().filter(|first| first.start > 0) {
         builder.created_at = date::from_number((first.start / 1_000_000) as f64).map(date::to_iso);
     }
+    keep_outermost(format, &mut spans, &mut builder);
     let has_messages = spans.iter().any(|span| !span.said.is_empty());
     if !has_messages {
         read_outer_values(&mut spans);
@@ -428,7 +457,26 @@ fn assemble(trace: OpenTrace) -> TraceBuilder {
     // What begins when another ends comes after it.
     acts.sort_by_key(|act| (act.at, !act.is_end));
     converse(&spans, acts).tell(&mut builder);
+    builder.reward(trace.about.reward.as_ref());
     builder
+}
+
+/// Leaves out all spans but the outermost where that has the whole conversation, as the state of a graph: what is said within it is
+/// repeated there, or is that of sub-agents.
+fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut TraceBuilder) {
+    if format == FormatName::Otel || format == FormatName::Phoenix {
+        return;
+    }
+    let is_outer = |span: &Span| span.parent.is_none() && span.said.output.len() > 1;
+    let Some(outer) = spans.iter().position(is_outer) else {
+        return;
+    };
+    if builder.details.get("model").is_none() {
+        let model = spans.iter().find_map(|span| span.model.as_ref());
+        builder.keep("model", model);
+    }
+    builder.leave_out_times("span within the conversation", spans.len() as u64 - 1);
+    *spans = vec![spans.swap_remove(outer)];
 }
 
 /// The acts of a span: one at its start, and one at its end if that is known or the span has others within it.

@@ -4,7 +4,12 @@ use knowledgepulse_json::{Text, Value};
 
 use crate::{
     Context, Entry, FormatName, FormatReader, Found, Given, Known, Wrong, atif, claude_code, codex,
-    gemini_cli, inspect, mapping::with_end, openai_chat, openhands, otel, pi, records::Record, swe_agent,
+    gemini_cli, inspect, langchain, langfuse, langsmith,
+    map::{self, Map},
+    mapping::with_end,
+    openai_chat, openhands, otel, phoenix, pi,
+    records::Record,
+    sharegpt, swe_agent,
 };
 
 /// What is known of an input.
@@ -12,6 +17,8 @@ use crate::{
 pub struct Settings {
     /// The format of every record; without it, each is recognised by what is in it.
     pub format: Option<FormatName>,
+    /// Where things are in records of another format; it is taken for every record that is no trace.
+    pub map: Option<Map>,
     /// What the caller says of the traces.
     pub given: Given,
     /// Where the input is from.
@@ -55,16 +62,21 @@ pub fn is_trace(value: &Value) -> bool {
 /// Whether a record is of a format that is converted.
 fn recognises(format: FormatName, value: &Value) -> bool {
     match format {
-        FormatName::Trace => false,
+        FormatName::Trace | FormatName::Map => false,
         FormatName::Atif => atif::recognises(value),
         FormatName::SweAgent => swe_agent::recognises(value),
         FormatName::GeminiCli => gemini_cli::recognises(value),
         FormatName::Pi => pi::recognises(value),
         FormatName::Openhands => openhands::recognises(value),
         FormatName::Inspect => inspect::recognises(value),
+        FormatName::Langchain => langchain::recognises(value),
+        FormatName::Sharegpt => sharegpt::recognises(value),
         FormatName::OpenaiChat => openai_chat::recognises(value),
         FormatName::ClaudeCode => claude_code::recognises(value),
         FormatName::Codex => codex::recognises(value),
+        FormatName::Langsmith => langsmith::recognises(value),
+        FormatName::Langfuse => langfuse::recognises(value),
+        FormatName::Phoenix => phoenix::recognises(value),
         FormatName::Otel => otel::recognises(value),
     }
 }
@@ -77,6 +89,48 @@ fn recognised_format(value: &Value) -> Option<FormatName> {
     FormatName::ALL
         .into_iter()
         .find(|format| recognises(*format, value))
+}
+
+/// How many keys of a record are named, and how long they may be.
+const MAX_KEYS: usize = 12;
+const KEY_LENGTH: usize = 40;
+
+/// What is wrong with a record that no format recognises: the formats that were tried, and the keys of the record.
+#[must_use]
+pub fn of_no_format(value: &Value) -> String {
+    let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
+    let found = match value {
+        Value::Object(object) => {
+            // Only what is the name of a field: the message may be shared.
+            let is_name = |key: &str| {
+                key.len() <= KEY_LENGTH
+                    && key
+                        .bytes()
+                        .all(|byte| byte.is_ascii_alphanumeric() || b"_-.@$:/ ".contains(&byte))
+            };
+            let keys = object
+                .keys()
+                .map(|key| key.as_str().filter(|key| is_name(key)).unwrap_or("…"));
+            let mut keys: Vec<_> = keys.take(MAX_KEYS).collect();
+            if object.len() > MAX_KEYS {
+                keys.push("…");
+            }
+            format!(
+                "its keys are {}",
+                if keys.is_empty() {
+                    "none".into()
+                } else {
+                    keys.join(", ")
+                }
+            )
+        }
+        Value::Array(_) => "it is an array".into(),
+        value => format!("it is a {}", value.kind()),
+    };
+    format!(
+        "of no format that is known: tried {}; {found}; --map FILE, or the option `map`, says where things are in other formats",
+        formats.join(", ")
+    )
 }
 
 /// Reads one input, record by record.
@@ -131,7 +185,9 @@ impl TraceReader {
             Ok(content) => content,
             Err(error) => return vec![place.item(None, Content::Wrong(error.into()))],
         };
-        let known = self.settings.format.or_else(|| self.format_that_goes_on(&value));
+        let mapped = || (self.settings.map.is_some() && !is_trace(&value)).then_some(FormatName::Map);
+        let known = self.settings.format.or_else(mapped);
+        let known = known.or_else(|| self.format_that_goes_on(&value));
         let format = match known.or_else(|| recognised_format(&value)) {
             None | Some(FormatName::Trace) => {
                 self.last = None;
@@ -194,10 +250,16 @@ impl TraceReader {
                 FormatName::Pi => Box::new(pi::Reader::new()),
                 FormatName::Openhands => Box::new(openhands::Reader::new()),
                 FormatName::Inspect => Box::new(inspect::Reader::default()),
-                FormatName::Trace | FormatName::OpenaiChat => Box::new(openai_chat::Reader::new()),
+                FormatName::Trace | FormatName::OpenaiChat | FormatName::Langchain | FormatName::Sharegpt => {
+                    Box::new(openai_chat::Reader::new(format))
+                }
                 FormatName::ClaudeCode => Box::new(claude_code::Reader::new()),
                 FormatName::Codex => Box::new(codex::Reader::new()),
-                FormatName::Otel => Box::new(otel::Reader::new()),
+                FormatName::Otel => Box::new(otel::Reader::new(format, otel::spans)),
+                FormatName::Langsmith => Box::new(otel::Reader::new(format, langsmith::spans)),
+                FormatName::Langfuse => Box::new(otel::Reader::new(format, langfuse::spans)),
+                FormatName::Phoenix => Box::new(otel::Reader::new(format, phoenix::spans)),
+                FormatName::Map => Box::new(map::Reader(self.settings.map.clone().unwrap_or_default())),
             };
             self.readers.push((format, reader));
             self.readers.len() - 1

@@ -6,6 +6,8 @@ mod score;
 
 use std::fs::Metadata;
 
+use knowledgepulse_formats::map::Map;
+
 use crate::{
     choosing::Choosing,
     error::{Exit, Result},
@@ -45,6 +47,8 @@ pub(crate) struct Run<'h> {
     rows: Option<Rows>,
     outputs: Outputs,
     report: Option<Report>,
+    /// What `--map` says of the inputs.
+    map: Option<Map>,
     /// Where traces wait until it is known which are the best, or are chosen.
     ranking: Option<Ranking>,
     /// Chooses a set of them.

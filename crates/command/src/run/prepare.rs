@@ -28,7 +28,7 @@ use crate::{
     start::Stop,
     summary::{Embedder, MemoryFile, Summary},
     temporary::{RunLock, require_room_for},
-    weights::{NamedProfiles, read_weights},
+    weights::{NamedProfiles, read_map, read_weights},
 };
 
 impl<'h> Run<'h> {
@@ -49,7 +49,9 @@ impl<'h> Run<'h> {
             names,
             json,
         } = weights.unwrap_or_default();
+        let map = options.map.as_deref().map(read_map).transpose()?;
         let mut run = Self {
+            map,
             replaced: replaced(&options),
             threshold: options.threshold,
             unused_profiles: names.iter().filter(|name| *name != "default").cloned().collect(),
@@ -252,6 +254,7 @@ impl<'h> Run<'h> {
             let others = options.sources.iter().map(String::as_str);
             let others = others
                 .chain(options.outputs().map(|(_, file)| file))
+                .chain(options.map.as_deref())
                 .chain(options.weights.as_deref())
                 .chain(options.labels.as_deref());
             output.partial = match output.partial.take() {

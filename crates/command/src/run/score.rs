@@ -81,6 +81,7 @@ impl Run<'_> {
         Reading {
             sources: self.options.sources.clone(),
             format: self.options.from,
+            map: self.map.clone(),
             given: self.options.given.clone(),
             messages: self.messages.clone(),
         }

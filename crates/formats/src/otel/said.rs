@@ -178,43 +178,70 @@ pub fn messages_in(value: Option<&Value>, role: &str) -> Vec<Value> {
     else {
         return Vec::new();
     };
-    let of_role = |content: Value| object([("role", role.into()), ("content", content)]);
-    match parsed(Some(value)).as_deref() {
-        Some(Value::Array(found)) => {
+    if let Some(messages) = messages_within(value, role) {
+        return messages;
+    }
+    vec![message_by(
+        role,
+        match value {
+            Value::Array(_) | Value::Object(_) => value.to_json().into(),
+            value => value.clone(),
+        },
+    )]
+}
+
+fn message_by(role: &str, content: Value) -> Value {
+    object([("role", role.into()), ("content", content)])
+}
+
+/// The messages in a value or its JSON; texts in a list are of `role`. `None` if there are none.
+pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
+    match parsed(Some(value)).as_deref()? {
+        Value::Array(found) => {
             let list: Vec<&Value> = match found.first() {
                 Some(Value::Array(_)) => found.iter().flat_map(elements).collect(),
                 _ => found.iter().collect(),
             };
             if list.is_empty() {
-                return Vec::new();
+                return Some(Vec::new());
             }
             if list.iter().any(|each| is_message(each)) {
-                return list.into_iter().cloned().collect();
+                return Some(list.into_iter().cloned().collect());
             }
-            if list.iter().all(|each| each.as_text().is_some()) {
-                return list.into_iter().cloned().map(of_role).collect();
-            }
+            let of_role = |text: &Value| message_by(role, text.clone());
+            list.iter()
+                .all(|each| each.as_text().is_some())
+                .then(|| list.into_iter().map(of_role).collect())
         }
-        Some(found @ Value::Object(_)) if is_message(found) => return vec![found.clone()],
-        Some(Value::Object(found)) => {
+        found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
+        Value::Object(found) => {
             // What was asked of a model, and what it replied.
-            let messages = match openai_chat::messages_of(found) {
-                Some(messages) => messages.into_iter().map(Cow::into_owned).collect(),
-                None => messages_in(found.get("prompt"), role),
-            };
-            if !messages.is_empty() {
-                let system = found.get("system").filter(|system| is_truthy(Some(system)));
-                let prompt =
-                    system.map(|text| object([("role", "system".into()), ("content", text.clone())]));
-                return prompt.into_iter().chain(messages).collect();
+            let messages = openai_chat::messages_of(found)
+                .map(|messages| messages.into_iter().map(Cow::into_owned).collect())
+                .or_else(|| messages_of_langchain(found, role))
+                .unwrap_or_else(|| messages_in(found.get("prompt"), role));
+            if messages.is_empty() {
+                return None;
             }
+            let system = found.get("system").filter(|system| is_truthy(Some(system)));
+            let prompt = system.map(|text| message_by("system", text.clone()));
+            Some(prompt.into_iter().chain(messages).collect())
         }
-        _ => {}
+        _ => None,
     }
-    vec![of_role(match value {
-        Value::Array(_) | Value::Object(_) => value.to_json().into(),
-        value => value.clone(),
-    })]
+}
+
+/// What LangChain gives a model and gets from it: lists of lists, for it takes several conversations at once.
+fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
+    if let Some(given) = found.get("messages").or_else(|| found.get("prompts")) {
+        return messages_within(given, role);
+    }
+    let first = list_of(found.get("generations")).first()?;
+    let message = |reply: &Value| match reply.get("message") {
+        Some(message) if is_message(message) => Some(message.clone()),
+        _ => reply.get("text").map(|text| message_by(role, text.clone())),
+    };
+    elements(first).iter().map(message).take(1).collect()
 }
 
 /// The elements of a list; a value that is none stands for itself.

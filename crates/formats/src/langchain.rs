@@ -1,0 +1,190 @@
+//! Messages of LangChain and LangGraph, in Python and JavaScript: as `dumpd` and `toJSON` write them, as `messages_to_dict` does, and as
+//! `model_dump` does.
+//!
+//! | record or message                                                        | trace                                         |
+//! | ------------------------------------------------------------------------ | --------------------------------------------- |
+//! | an array of messages, messages that stand alone, `messages`              | read as in `openai-chat`                      |
+//! | `values` of a state of LangGraph                                         | its `messages`                                |
+//! | `HumanMessage`, `type` `human`                                           | a user's turn                                 |
+//! | `AIMessage`, `type` `ai`                                                 | a message of the agent                        |
+//! | its `tool_calls`, `invalid_tool_calls`; `additional_kwargs` without them | calls, once each: the content repeats them    |
+//! | parts `reasoning`, `reasoning_content` or `reasoning` beside the content | reasoning                                     |
+//! | `server_tool_call`, `server_tool_result` of version 1                    | a call and its result                         |
+//! | `ToolMessage`, `FunctionMessage`                                         | a result, which has failed by `status` `error`|
+//! | `artifact`, `usage_metadata`, `response_metadata`                        | none                                          |
+//! | `SystemMessage`                                                          | none; counted                                 |
+//! | `config.configurable.thread_id`                                          | makes `id`                                    |
+
+use std::collections::HashSet;
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    mapping::fields_of,
+    values::{is_given, list_of, object_of, str_of, string_of},
+};
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let is_first = |list: Option<&Value>| list_of(list).first().is_some_and(is_message);
+    match value {
+        Value::Array(_) => is_first(Some(value)),
+        Value::Object(record) => {
+            is_message(value)
+                || is_first(record.get("messages"))
+                || is_first(fields_of(record, "values").get("messages"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value is a message of LangChain.
+pub fn is_message(value: &Value) -> bool {
+    value
+        .as_object()
+        .is_some_and(|message| unwrapped(message).is_some())
+}
+
+/// The role of a message and its fields, in whichever way it was written.
+fn unwrapped(message: &Object) -> Option<(&'static str, &Object)> {
+    let kind = str_of(message.get("type"))?;
+    let (kind, fields) = match kind {
+        "constructor" => {
+            let class = list_of(message.get("id")).last()?;
+            (class.as_str()?, fields_of(message, "kwargs"))
+        }
+        kind => match message.get("data") {
+            Some(Value::Object(data)) => (kind, data),
+            // Messages of others have a type too.
+            _ if !message.contains("additional_kwargs") && !message.contains("response_metadata") => {
+                return None;
+            }
+            _ => (kind, message),
+        },
+    };
+    if !fields.contains("content") {
+        return None;
+    }
+    let kind = kind.strip_suffix("Chunk").unwrap_or(kind);
+    let role = match kind.strip_suffix("Message").unwrap_or(kind) {
+        "Human" | "human" => "user",
+        "AI" | "ai" => "assistant",
+        "System" | "system" => "system",
+        "Tool" | "tool" | "Function" | "function" => "tool",
+        "Chat" | "chat" | "generic" => match str_of(fields.get("role")) {
+            Some("user" | "human") => "user",
+            Some("system" | "developer") => "system",
+            _ => "assistant",
+        },
+        _ => return None,
+    };
+    Some((role, fields))
+}
+
+#[rustfmt::skip]
+fn is_used(name: &str) -> bool {
+    matches!(
+        name,
+        "content" | "additional_kwargs" | "response_metadata" | "type" | "role" | "example" | "tool_calls"
+            | "invalid_tool_calls" | "tool_call_chunks" | "usage_metadata" | "artifact" | "chunk_position"
+    )
+}
+
+/// Returns the message of a chat that this one stands for; `None` for anything else than a message of LangChain.
+pub fn translated(message: &Object) -> Option<Value> {
+    let (role, fields) = unwrapped(message)?;
+    let more = fields_of(fields, "additional_kwargs");
+    let calls = [fields.get("tool_calls"), fields.get("invalid_tool_calls")];
+    let mut calls: Vec<Value> = calls.into_iter().flat_map(list_of).cloned().collect();
+    if calls.is_empty() {
+        calls = list_of(more.get("tool_calls")).to_vec();
+    }
+    let ids: HashSet<Text> = calls
+        .iter()
+        .filter_map(|call| string_of(call.get("id")).cloned())
+        .collect();
+    let mut translated = Object::new();
+    translated.insert("role", role);
+    translated.insert(
+        "content",
+        content_of(fields.get("content"), more, !calls.is_empty(), &ids),
+    );
+    if !calls.is_empty() {
+        translated.insert("tool_calls", calls);
+    } else if let Some(call) = more.get("function_call") {
+        translated.insert("function_call", call.clone());
+    }
+    for name in ["reasoning_content", "refusal"] {
+        if let Some(value) = more.get(name) {
+            translated.insert(name, value.clone());
+        }
+    }
+    for (name, value) in fields {
+        if is_given(Some(value)) && !name.as_str().is_some_and(is_used) {
+            translated.insert(name.clone(), value.clone());
+        }
+    }
+    Some(translated.into())
+}
+
+/// The content without the calls that the message names beside it, and with reasoning that is beside it.
+fn content_of(content: Option<&Value>, more: &Object, has_calls: bool, calls: &HashSet<Text>) -> Value {
+    let reasoning = more
+        .get("reasoning")
+        .filter(|reasoning| reasoning.as_object().is_some());
+    let Some(Value::Array(parts)) = content else {
+        let content = content.cloned().unwrap_or_default();
+        return match reasoning {
+            Some(reasoning) => vec![part_of(reasoning), content].into(),
+            None => content,
+        };
+    };
+    let is_named = |part: &&Value| {
+        let is_call = matches!(
+            str_of(part.get("type")),
+            Some("tool_use" | "tool_call" | "tool_call_chunk" | "invalid_tool_call" | "function_call")
+        );
+        let mut ids = ["id", "call_id"]
+            .into_iter()
+            .filter_map(|name| string_of(part.get(name)))
+            .peekable();
+        // Some have no ids at all.
+        is_call && (has_calls && ids.peek().is_none() || ids.any(|id| calls.contains(id)))
+    };
+    let own = parts.iter().filter(|part| !is_named(part));
+    reasoning
+        .into_iter()
+        .chain(own)
+        .map(part_of)
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// A part in the terms of `messages`.
+fn part_of(part: &Value) -> Value {
+    let fields = object_of(Some(part));
+    let mut part = part.clone();
+    match str_of(fields.get("type")) {
+        Some("server_tool_call" | "invalid_tool_call" | "tool_call_chunk") => {
+            part = with(fields, [("type", "tool_call".into())]);
+        }
+        Some("server_tool_result") => {
+            let id = fields.get("tool_call_id").cloned().unwrap_or_default();
+            part = with(fields, [("type", "tool_result".into()), ("tool_use_id", id)]);
+        }
+        Some("non_standard") => return fields.get("value").cloned().unwrap_or_default(),
+        Some(_) => {}
+        // A summary of reasoning may have no type.
+        None if fields.contains("summary") => part = with(fields, [("type", "reasoning".into())]),
+        None => {}
+    }
+    part
+}
+
+fn with<const FIELDS: usize>(object: &Object, fields: [(&str, Value); FIELDS]) -> Value {
+    let mut object = object.clone();
+    for (name, value) in fields {
+        object.insert(name, value);
+    }
+    object.into()
+}

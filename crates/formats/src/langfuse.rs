@@ -1,0 +1,183 @@
+//! Traces and observations of Langfuse, as its API, its exports and its page write them: a trace with its `observations`, or
+//! observations one a line, in an array or in `data`. Names are in camel case or, in exports to a bucket, in snake case.
+//!
+//! | trace or observation                                                 | trace                                                    |
+//! | -------------------------------------------------------------------- | -------------------------------------------------------- |
+//! | a trace; all observations with one `traceId`                         | a trace                                                  |
+//! | `output` of the trace, if it is a list of messages                   | the conversation; all observations are counted           |
+//! | else `type` `GENERATION`: `input` and `output`                       | messages, as in `otel`                                   |
+//! | `type` `TOOL`                                                        | a call and its result, where no message has them         |
+//! | `level` `ERROR` of a tool, with `statusMessage`                      | that the call failed                                     |
+//! | `input` and `output` of the trace, where no observation has messages | `task.objective`, and a message of the agent             |
+//! | `level` `ERROR` of an observation without a parent                   | a failure; others have only ended                        |
+//! | `scores`                                                             | the reward, if its name is that of a verdict; `imported` |
+//! | `name`, `model`, `sessionId`, `tags`                                 | `metadata.agent_id`, `imported`                          |
+//! | observations of any other type                                       | none; counted                                            |
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Wrong,
+    otel::told::{About, SpanWriter, Told},
+    values::{first_of, list_of, object_of, or, str_of, string_of},
+};
+
+/// Names of fields in camel case and in snake case.
+const TRACE: [&str; 2] = ["traceId", "trace_id"];
+const PARENT: [&str; 2] = ["parentObservationId", "parent_observation_id"];
+const START: [&str; 3] = ["startTime", "start_time", "timestamp"];
+const END: [&str; 2] = ["endTime", "end_time"];
+const MESSAGE: [&str; 2] = ["statusMessage", "status_message"];
+const MODEL: [&str; 4] = [
+    "model",
+    "providedModelName",
+    "provided_model_name",
+    "internalModelId",
+];
+const SESSION: [&str; 2] = ["sessionId", "session_id"];
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let is_first = |name| list_of(value.get(name)).first();
+    is_observation(value)
+        || is_trace(object_of(Some(value)))
+        || ["observations", "data"]
+            .into_iter()
+            .filter_map(is_first)
+            .any(is_observation)
+        || is_first("traces").is_some_and(|trace| is_trace(object_of(Some(trace))))
+}
+
+/// Whether a record is a trace, which may be without its observations.
+fn is_trace(record: &Object) -> bool {
+    let own = [
+        "observations",
+        "htmlPath",
+        "sessionId",
+        "session_id",
+        "userId",
+        "user_id",
+    ];
+    let all = ["id", "timestamp", "input", "output"];
+    all.iter().all(|name| record.contains(name)) && own.iter().any(|name| record.contains(name))
+}
+
+fn is_observation(value: &Value) -> bool {
+    let fields = object_of(Some(value));
+    let kinds = [
+        "GENERATION",
+        "SPAN",
+        "EVENT",
+        "TOOL",
+        "AGENT",
+        "CHAIN",
+        "RETRIEVER",
+        "EVALUATOR",
+        "EMBEDDING",
+        "GUARDRAIL",
+    ];
+    str_of(fields.get("type")).is_some_and(|kind| kinds.contains(&kind))
+        && (first_of(fields, &TRACE).is_some() || fields.contains("level"))
+        && first_of(fields, &START).is_some()
+}
+
+/// What the observations of a record tell.
+pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
+    let record = object_of(Some(value));
+    let no_id = || Wrong::new("an observation has no traceId");
+    if is_observation(value) {
+        return Ok(vec![span_of(record, None).ok_or_else(no_id)?]);
+    }
+    if let Some(Value::Array(traces)) = record.get("traces") {
+        let told: Result<Vec<_>, _> = traces.iter().map(spans).collect();
+        return Ok(told?.into_iter().flatten().collect());
+    }
+    let objects = |name| list_of(record.get(name)).iter().filter_map(Value::as_object);
+    if !record.contains("observations") && !is_trace(record) {
+        let told = objects("data").map(|observation| span_of(observation, None).ok_or_else(no_id));
+        return told.collect();
+    }
+    // A page may have the trace in a field of its own.
+    let trace = match record.get("trace") {
+        Some(Value::Object(trace)) => trace,
+        _ => record,
+    };
+    let id = string_of(trace.get("id")).or_else(|| string_of(first_of(trace, &TRACE)));
+    let id = id.ok_or_else(|| Wrong::new("a trace has no id"))?;
+    let is_failed = |observation: &&Object| {
+        string_of(first_of(observation, &PARENT)).is_none()
+            && str_of(observation.get("level")) == Some("ERROR")
+    };
+    let failed = objects("observations").find(is_failed);
+    let mut found = vec![root_of(trace, record, id, failed)];
+    found.extend(objects("observations").filter_map(|observation| span_of(observation, Some(id))));
+    Ok(found)
+}
+
+/// The span of a trace, which is around its observations.
+fn root_of(trace: &Object, record: &Object, id: &Text, failed: Option<&Object>) -> Told<'static> {
+    let mut span = SpanWriter::new(id.clone(), Some(&id.clone().into()), None);
+    span.times(first_of(trace, &START), None);
+    span.attribute("openinference.span.kind", Some(&"CHAIN".into()));
+    span.attribute("gen_ai.agent.name", trace.get("name"));
+    span.sides(trace.get("input"), trace.get("output"));
+    if let Some(failed) = failed {
+        span.status(false, first_of(failed, &MESSAGE));
+    }
+    let mut about = about(trace);
+    for score in list_of(or(record.get("scores"), trace.get("scores"))) {
+        let value = or(score.get("stringValue"), score.get("string_value"));
+        about.score(score.get("name"), or(score.get("value"), value));
+    }
+    span.end(about)
+}
+
+/// The span of an observation; without a parent, it is within that of its trace, if there is one.
+fn span_of(observation: &Object, trace: Option<&Text>) -> Option<Told<'static>> {
+    let id = trace.or_else(|| string_of(first_of(observation, &TRACE)))?;
+    let parent = first_of(observation, &PARENT).cloned();
+    let parent = parent.or_else(|| trace.map(|trace| trace.clone().into()));
+    let mut span = SpanWriter::new(id.clone(), observation.get("id"), parent.as_ref());
+    span.times(first_of(observation, &START), first_of(observation, &END));
+    if str_of(observation.get("level")) == Some("ERROR") {
+        span.status(false, first_of(observation, &MESSAGE));
+    }
+    let (input, output) = (observation.get("input"), observation.get("output"));
+    let kind = match str_of(observation.get("type")) {
+        Some("GENERATION") => "LLM",
+        Some("TOOL") => "TOOL",
+        Some("EMBEDDING") => "EMBEDDING",
+        Some("RETRIEVER") => "RETRIEVER",
+        _ => "CHAIN",
+    };
+    span.attribute("openinference.span.kind", Some(&kind.into()));
+    match kind {
+        "LLM" => {
+            span.attribute("input.value", input);
+            span.attribute("output.value", output);
+        }
+        "TOOL" => span.tool(observation.get("name"), input, output),
+        "CHAIN" if parent.is_none() => {
+            span.attribute("gen_ai.agent.name", observation.get("name"));
+            span.sides(input, output);
+        }
+        _ => {}
+    }
+    span.attribute("llm.model_name", first_of(observation, &MODEL));
+    Some(span.end(about(observation)))
+}
+
+fn about(record: &Object) -> About {
+    let mut about = About::default();
+    for (name, value) in [
+        ("session_id", first_of(record, &SESSION)),
+        ("tags", record.get("tags")),
+    ] {
+        if let Some(value) =
+            value.filter(|value| !list_of(Some(value)).is_empty() || value.as_str().is_some())
+        {
+            about.details.insert(name, value.clone());
+        }
+    }
+    about
+}

@@ -1,0 +1,113 @@
+//! Runs of LangSmith, as its client and its API list them: one a line, in an array, in `runs`, or as trees of `child_runs`.
+//!
+//! | runs                                                                 | trace                                                       |
+//! | -------------------------------------------------------------------- | ----------------------------------------------------------- |
+//! | all with one `trace_id`                                              | a trace                                                     |
+//! | the root, if its `outputs` hold a list of messages                   | the conversation; all other runs are counted                |
+//! | else `run_type` `llm`: `inputs` and `outputs`                        | messages, as in `otel`                                      |
+//! | `run_type` `tool`                                                    | a call and its result, where no message has them            |
+//! | `error` of a tool, or the `status` of its message                    | that the call failed                                        |
+//! | `inputs` and `outputs` of the root, where no run has messages        | `task.objective`, and a message of the agent                |
+//! | `error` of the root                                                  | a failure; a run without one has only ended                 |
+//! | `feedback_stats`, `feedback` of any run                              | the reward, if its name is that of a verdict; `imported`    |
+//! | `extra.metadata.ls_model_name`, `session_name`, `name` of the root   | `imported.model`, `imported`, `metadata.agent_id`           |
+//! | runs of any other type                                               | none; counted                                               |
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Wrong,
+    mapping::fields_of,
+    otel::told::{About, SpanWriter, Told},
+    values::{first_of, list_of, object_of, or, str_of, string_of},
+};
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    is_run(value) || list_of(value.get("runs")).first().is_some_and(is_run)
+}
+
+fn is_run(value: &Value) -> bool {
+    let has = |name| value.get(name).is_some();
+    str_of(value.get("run_type")).is_some() && has("id") && has("inputs")
+}
+
+/// What the runs of a record tell.
+pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<(&Value, Option<Text>)> = match value.get("runs") {
+        // The runs of one trace may leave its id to the record around them.
+        Some(Value::Array(runs)) => {
+            let trace = string_of(value.get("trace_id"));
+            runs.iter().rev().map(|run| (run, trace.cloned())).collect()
+        }
+        _ => vec![(value, None)],
+    };
+    while let Some((run, trace)) = waiting.pop() {
+        let run = object_of(Some(run));
+        let own = string_of(or(run.get("trace_id"), run.get("id")));
+        let trace = trace.or_else(|| own.cloned());
+        let trace = trace.ok_or_else(|| Wrong::new("a run has no trace_id and no id"))?;
+        found.push(span_of(run, trace.clone()));
+        let children = list_of(run.get("child_runs")).iter().rev();
+        waiting.extend(children.map(|child| (child, Some(trace.clone()))));
+    }
+    Ok(found)
+}
+
+fn span_of(run: &Object, trace: Text) -> Told<'static> {
+    let parent = run.get("parent_run_id");
+    let mut span = SpanWriter::new(trace, run.get("id"), parent);
+    span.times(run.get("start_time"), run.get("end_time"));
+    let (inputs, outputs) = (run.get("inputs"), run.get("outputs"));
+    if let Some(error) = string_of(run.get("error")) {
+        span.status(false, Some(&error.clone().into()));
+    }
+    let kind = match str_of(run.get("run_type")) {
+        Some("llm") => "LLM",
+        Some("tool") => "TOOL",
+        Some("retriever") => "RETRIEVER",
+        Some("embedding") => "EMBEDDING",
+        _ => "CHAIN",
+    };
+    span.attribute("openinference.span.kind", Some(&kind.into()));
+    match kind {
+        "LLM" => {
+            span.attribute("input.value", inputs);
+            span.attribute("output.value", outputs);
+        }
+        "TOOL" => span.tool(run.get("name"), inputs, outputs),
+        "CHAIN" if string_of(parent).is_none() => {
+            span.attribute("gen_ai.agent.name", run.get("name"));
+            span.sides(inputs, outputs);
+        }
+        _ => {}
+    }
+    let extra = fields_of(run, "extra");
+    let model = first_of(fields_of(extra, "metadata"), &["ls_model_name"]);
+    let model = model.or_else(|| first_of(fields_of(extra, "invocation_params"), &["model", "model_name"]));
+    span.attribute("llm.model_name", model);
+    span.end(about(run))
+}
+
+fn about(run: &Object) -> About {
+    let mut about = About::default();
+    for name in ["session_name", "tags"] {
+        let value = run
+            .get(name)
+            .filter(|_| string_of(run.get("parent_run_id")).is_none());
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            about.details.insert(name, value.clone());
+        }
+    }
+    for (name, stats) in fields_of(run, "feedback_stats") {
+        about.score(Some(&name.clone().into()), stats.get("avg"));
+    }
+    for feedback in list_of(run.get("feedback")) {
+        about.score(
+            feedback.get("key"),
+            or(feedback.get("score"), feedback.get("value")),
+        );
+    }
+    about
+}

@@ -1,0 +1,220 @@
+//! What other formats tell of a run in the terms of spans: their exports become spans of OTLP with attributes of OpenInference.
+
+use std::borrow::Cow;
+
+use knowledgepulse_json::{Object, Text, Value, object};
+
+use super::said::messages_within;
+use crate::{
+    date, langchain,
+    mapping::with_end,
+    values::{is_given, number_of, str_of, string_of},
+};
+
+/// A span, and what its record says of the trace beside it.
+pub struct Told<'a> {
+    /// The span as OTLP has it.
+    pub span: Cow<'a, Object>,
+    /// What is said of the trace.
+    pub about: About,
+}
+
+/// What is said of a trace outside of its spans.
+#[derive(Default)]
+pub struct About {
+    /// `metadata.framework`
+    pub framework: Option<Text>,
+    /// What a verifier or a person says of the outcome.
+    pub reward: Option<Value>,
+    /// What is kept in `metadata.imported`.
+    pub details: Object,
+}
+
+/// Names of scores that say whether the task was done; others judge something else, such as the tone.
+const VERDICTS: [&str; 9] = [
+    "reward",
+    "success",
+    "correctness",
+    "correct",
+    "resolved",
+    "passed",
+    "pass",
+    "task_completion",
+    "goal_accuracy",
+];
+
+impl About {
+    /// Takes a score with a name. All are kept; the first that says whether the task was done is the reward.
+    pub fn score(&mut self, name: Option<&Value>, score: Option<&Value>) {
+        let (Some(name), Some(score)) = (string_of(name), score.filter(|score| is_given(Some(score)))) else {
+            return;
+        };
+        let mut scores = self
+            .details
+            .remove("scores")
+            .unwrap_or_else(|| Object::new().into());
+        if let Value::Object(scores) = &mut scores {
+            scores.insert(name.clone(), score.clone());
+        }
+        self.details.insert("scores", scores);
+        let is_verdict = name
+            .as_str()
+            .is_some_and(|name| VERDICTS.contains(&name.to_lowercase().replace([' ', '-'], "_").as_str()));
+        if is_verdict && self.reward.is_none() {
+            self.reward = Some(match truth_word(score) {
+                Some(is_true) => is_true.into(),
+                None => score.clone(),
+            });
+        }
+    }
+}
+
+/// What labels say that are no numbers.
+fn truth_word(score: &Value) -> Option<bool> {
+    match score.as_str()?.to_lowercase().as_str() {
+        "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
+        "false" | "no" | "incorrect" | "fail" | "failed" | "failure" => Some(false),
+        _ => None,
+    }
+}
+
+/// Puts a span of OTLP together.
+#[derive(Default)]
+pub struct SpanWriter {
+    span: Object,
+    attributes: Vec<Value>,
+}
+
+impl SpanWriter {
+    /// A span with its ids, of which the last is that of the span around it.
+    pub fn new(trace: Text, id: Option<&Value>, parent: Option<&Value>) -> Self {
+        let mut writer = Self::default();
+        writer.span.insert("traceId", trace);
+        for (name, id) in [("spanId", id), ("parentSpanId", parent)] {
+            if let Some(id) = string_of(id) {
+                writer.span.insert(name, id.clone());
+            }
+        }
+        writer
+    }
+
+    /// Takes when it began and ended.
+    pub fn times(&mut self, start: Option<&Value>, end: Option<&Value>) {
+        for (name, time) in [("startTimeUnixNano", start), ("endTimeUnixNano", end)] {
+            if let Some(time) = nanoseconds_of(time) {
+                self.span.insert(name, time.to_string());
+            }
+        }
+    }
+
+    /// Takes a status: whether the run ended well, and what is said of that.
+    pub fn status(&mut self, is_ok: bool, message: Option<&Value>) {
+        let mut status = Object::new();
+        status.insert("code", if is_ok { 1.0 } else { 2.0 });
+        if let Some(message) = message {
+            status.insert("message", message.clone());
+        }
+        self.span.insert("status", status);
+    }
+
+    /// Takes an attribute, if it has a value.
+    pub fn attribute(&mut self, name: impl Into<Text>, value: Option<&Value>) {
+        if let Some(value) = value.filter(|value| !value.is_null()) {
+            self.attributes.push(object([
+                ("key", name.into().into()),
+                ("value", object([("stringValue", value.clone())])),
+            ]));
+        }
+    }
+
+    /// Takes what the run around all others was given and returned: its messages, or else a text that is read where no run has messages.
+    pub fn sides(&mut self, input: Option<&Value>, output: Option<&Value>) {
+        for (side, role, value) in [("input", "user", input), ("output", "assistant", output)] {
+            let Some(value) = value else { continue };
+            match messages_within(value, role).filter(|messages| !messages.is_empty()) {
+                Some(messages) => self.attribute(format!("gen_ai.{side}.messages"), Some(&messages.into())),
+                None => self.attribute(format!("{side}.value"), Some(&text_within(value))),
+            }
+        }
+    }
+
+    /// Takes the call of a tool. What it returned may be the message that LangChain makes of it.
+    pub fn tool(&mut self, name: Option<&Value>, input: Option<&Value>, output: Option<&Value>) {
+        self.attribute("tool.name", name);
+        self.attribute("input.value", input);
+        let is_given = |output: &&Value| output.as_object().is_none_or(|fields| !fields.is_empty());
+        let Some(output) = output.filter(is_given) else {
+            return;
+        };
+        let output = output.get("output").unwrap_or(output);
+        let Some(message) = output.as_object().and_then(langchain::translated) else {
+            return self.attribute("output.value", Some(&text_within(output)));
+        };
+        self.attribute("tool_call.id", message.get("tool_call_id"));
+        self.attribute("output.value", message.get("content"));
+        if str_of(message.get("status")) == Some("error") && !self.span.contains("status") {
+            self.status(false, None);
+        }
+    }
+
+    /// Takes an attribute for each leaf of a value, named by the path to it.
+    pub fn flattened(&mut self, name: &Text, value: &Value) {
+        let inner = |key: &Text| {
+            let mut inner = with_end(name, if name.is_empty() { "" } else { "." });
+            inner.push_text(key);
+            inner
+        };
+        match value {
+            Value::Object(fields) => fields
+                .iter()
+                .for_each(|(key, value)| self.flattened(&inner(key), value)),
+            Value::Array(elements) => {
+                for (at, element) in elements.iter().enumerate() {
+                    self.flattened(&inner(&at.to_string().into()), element);
+                }
+            }
+            leaf => self.attribute(name.clone(), Some(leaf)),
+        }
+    }
+
+    /// The span.
+    pub fn end(mut self, about: About) -> Told<'static> {
+        self.span.insert("attributes", self.attributes);
+        let span = Cow::Owned(self.span);
+        Told { span, about }
+    }
+}
+
+/// Nanoseconds since 1970 of a time in ISO 8601, or of a number of seconds, milliseconds, microseconds or nanoseconds.
+fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
+    if let Some(number) = number_of(time).filter(|&number| number > 0.0) {
+        let unit = match number {
+            ..1e11 => 1e9,
+            ..1e14 => 1e6,
+            ..1e17 => 1e3,
+            _ => 1.0,
+        };
+        #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
+        return Some((number * unit) as i128);
+    }
+    let text = str_of(time)?;
+    let milliseconds = date::parse(text)?;
+    // Runs follow each other within a millisecond.
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit).skip(3).take(6);
+    let rest = digits.chain(std::iter::repeat(b'0')).take(6);
+    let rest = rest.fold(0, |number, digit| number * 10 + i128::from(digit - b'0'));
+    Some(i128::from(milliseconds) * 1_000_000 + rest)
+}
+
+/// The text in a value, as of an input or an output: of an object with one field, what that holds.
+fn text_within(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) if fields.len() == 1 => {
+            let only = fields.values().next();
+            only.map_or(Value::Null, text_within)
+        }
+        Value::Object(_) | Value::Array(_) => value.to_json().into(),
+        value => value.clone(),
+    }
+}

@@ -1,0 +1,84 @@
+//! Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and what its API returns.
+//!
+//! | span                                                                | trace                                                    |
+//! | ------------------------------------------------------------------- | -------------------------------------------------------- |
+//! | all with one `context.trace_id`                                     | a trace                                                  |
+//! | `attributes`, nested or not, and columns `attributes.…`             | attributes, as in `otel`                                 |
+//! | `status_code`, `status_message`, `parent_id`, `start_time`          | as in `otel`                                             |
+//! | `annotations` and `span_annotations`: `score`, or else the `label`  | the reward, if its name is that of a verdict; `imported` |
+
+use knowledgepulse_json::{Object, Text, Value};
+
+use crate::{
+    Wrong,
+    mapping::fields_of,
+    otel::told::{About, SpanWriter, Told},
+    values::{first_of, list_of, object_of, or, str_of, string_of},
+};
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    is_span(value) || list_of(value.get("data")).first().is_some_and(is_span)
+}
+
+fn is_span(value: &Value) -> bool {
+    let span = object_of(Some(value));
+    trace_of(span).is_some() && span.contains("status_code") && span.contains("start_time")
+}
+
+fn context<'a>(span: &'a Object, name: &str) -> Option<&'a Value> {
+    let flat = span.get(&format!("context.{name}"));
+    flat.or_else(|| fields_of(span, "context").get(name))
+}
+
+fn trace_of(span: &Object) -> Option<&Text> {
+    string_of(context(span, "trace_id"))
+}
+
+/// The spans of a record.
+pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
+    let spans = match value.get("data") {
+        Some(Value::Array(spans)) if !is_span(value) => &spans[..],
+        _ => std::slice::from_ref(value),
+    };
+    spans.iter().map(|span| span_of(object_of(Some(span)))).collect()
+}
+
+fn span_of(span: &Object) -> Result<Told<'static>, Wrong> {
+    let trace = trace_of(span).ok_or_else(|| Wrong::new("a span has no context.trace_id"))?;
+    let mut writer = SpanWriter::new(trace.clone(), context(span, "span_id"), span.get("parent_id"));
+    writer.times(span.get("start_time"), span.get("end_time"));
+    match str_of(span.get("status_code")) {
+        Some("OK") => writer.status(true, None),
+        Some("ERROR") => writer.status(false, span.get("status_message")),
+        _ => {}
+    }
+    if !has_kind(span) {
+        writer.attribute("openinference.span.kind", span.get("span_kind"));
+    }
+    for (name, value) in span {
+        if name == "attributes" {
+            writer.flattened(&Text::default(), value);
+        } else if let Some(name) = name.as_str().and_then(|name| name.strip_prefix("attributes.")) {
+            writer.flattened(&name.into(), value);
+        }
+    }
+    let mut about = About::default();
+    let annotations = or(span.get("annotations"), span.get("span_annotations"));
+    for annotation in list_of(annotations) {
+        let result = or(annotation.get("result"), Some(annotation));
+        about.score(
+            annotation.get("name"),
+            first_of(object_of(result), &["score", "label"]),
+        );
+    }
+    Ok(writer.end(about))
+}
+
+/// Whether the attributes have the kind, which the span repeats.
+fn has_kind(span: &Object) -> bool {
+    let attributes = fields_of(span, "attributes");
+    span.contains("attributes.openinference.span.kind")
+        || attributes.contains("openinference.span.kind")
+        || attributes.contains("openinference")
+}

@@ -1,0 +1,88 @@
+//! Conversations of data sets for fine-tuning, as ShareGPT wrote them first, and LLaMA-Factory, Axolotl and Hermes after it.
+//!
+//! | record or turn                                                      | trace                                  |
+//! | ------------------------------------------------------------------- | -------------------------------------- |
+//! | `conversations`, or turns that stand alone                          | its turns, read as in `openai-chat`    |
+//! | `from` `human` or `user`                                            | a user's turn                          |
+//! | `from` `gpt`, `assistant`, `model` and so on                        | a message of the agent                 |
+//! | `from` `function_call` or `tool_call`                               | calls                                  |
+//! | `from` `tool`, `observation`, `function_response` and so on         | a result                               |
+//! | tags in a `value`, as `tagged` reads them                           | reasoning, calls and results           |
+//! | `from` `system`, and the field `system`                             | none; counted                          |
+//! | `messages` in the same place                                        | the format `openai-chat`               |
+
+use knowledgepulse_json::{Object, Value};
+
+use crate::{
+    messages::is_message,
+    tagged,
+    values::{str_of, string_of},
+};
+
+/// Whether a record is of this format.
+pub fn recognises(value: &Value) -> bool {
+    let is_first_turn = |list: &Value| {
+        let first = list.as_array().map(|list| list.first());
+        first.is_some_and(|first| first.is_none_or(|turn| is_turn(turn) || is_message(turn)))
+    };
+    match value {
+        Value::Array(turns) => turns.first().is_some_and(is_turn),
+        value => is_turn(value) || value.get("conversations").is_some_and(is_first_turn),
+    }
+}
+
+/// Whether a value is a turn by somebody who is known.
+pub fn is_turn(value: &Value) -> bool {
+    value
+        .as_object()
+        .is_some_and(|turn| turn.contains("value") && str_of(turn.get("from")).and_then(speaker).is_some())
+}
+
+/// Who speaks in a turn.
+enum Speaker {
+    Role(&'static str),
+    Calls,
+}
+
+fn speaker(from: &str) -> Option<Speaker> {
+    Some(match from {
+        "human" | "user" => Speaker::Role("user"),
+        "gpt" | "chatgpt" | "assistant" | "model" | "bot" | "bing" | "bard" | "claude" => {
+            Speaker::Role("assistant")
+        }
+        "system" => Speaker::Role("system"),
+        "tool" | "observation" | "function" | "function_response" | "tool_response" | "ipython"
+        | "environment" => Speaker::Role("tool"),
+        "function_call" | "function-call" | "tool_call" | "tool_calls" => Speaker::Calls,
+        _ => return None,
+    })
+}
+
+/// Returns the message of a chat that a turn stands for; `None` for anything else than a turn.
+pub fn translated(turn: &Object) -> Option<Value> {
+    let from = string_of(turn.get("from"))?;
+    let value = turn.get("value")?;
+    let mut message = Object::new();
+    let (role, content) = match from.as_str().and_then(speaker) {
+        Some(Speaker::Role(role)) => (role.into(), value.clone()),
+        Some(Speaker::Calls) => {
+            let calls = value.as_str().and_then(tagged::calls_in);
+            (
+                "assistant".into(),
+                calls.map_or_else(|| value.clone(), Value::from),
+            )
+        }
+        None => (from.clone(), value.clone()),
+    };
+    message.insert("role", role);
+    message.insert("content", content);
+    for (name, value) in turn {
+        if !name
+            .as_str()
+            .is_some_and(|name| matches!(name, "from" | "value" | "weight" | "loss" | "train"))
+        {
+            message.insert(name.clone(), value.clone());
+        }
+    }
+    Some(message.into())
+}

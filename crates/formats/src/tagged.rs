@@ -1,0 +1,209 @@
+//! Reasoning, calls and results that open models write as tags in text, as the chat templates of Hermes, Qwen and DeepSeek and the
+//! prompts of OpenHands have them.
+//!
+//! | text                                                          | part      |
+//! | ------------------------------------------------------------- | --------- |
+//! | `<think>…</think>`, also without its beginning or its end     | reasoning |
+//! | `<tool_call>{"name": …, "arguments": …}</tool_call>`          | call      |
+//! | `<function=…><parameter=…>…</parameter></function>`           | call      |
+//! | `<tool_response>…</tool_response>` at the beginning of a text | result    |
+
+use knowledgepulse_json::{Object, Value, object, parse_str};
+
+use crate::values::{list_of, str_of};
+
+const THINK: [&str; 2] = ["<think>", "</think>"];
+const CALL: [&str; 2] = ["<tool_call>", "</tool_call>"];
+const FUNCTION: [&str; 2] = ["<function=", "</function>"];
+const PARAMETER: [&str; 2] = ["<parameter=", "</parameter>"];
+const RESULT: [&str; 2] = ["<tool_response>", "</tool_response>"];
+
+/// Returns the parts of what a model wrote; `None` for a text without reasoning and calls in tags.
+pub fn parts_of_model(content: Option<&Value>) -> Option<Value> {
+    let text = content?.as_str()?;
+    if ![THINK[0], THINK[1], CALL[0], FUNCTION[0]]
+        .iter()
+        .any(|tag| text.contains(tag))
+    {
+        return None;
+    }
+    let mut parts = Parts::default();
+    let mut rest = text;
+    if let Some((before, after)) = text.split_once(THINK[1])
+        && !before.contains(THINK[0])
+    {
+        parts.think(before);
+        rest = after;
+    }
+    while let Some(start) = rest.find('<') {
+        let (before, tagged) = rest.split_at(start);
+        parts.plain.push_str(before);
+        if let Some(inner) = tagged.strip_prefix(THINK[0]) {
+            let (body, after) = inner.split_once(THINK[1]).unwrap_or((inner, ""));
+            parts.think(body);
+            rest = after;
+        } else if let Some((body, after)) = between(tagged, CALL)
+            && let Some(calls) = calls_in(body)
+        {
+            parts.call(calls);
+            rest = after;
+        } else if let Some((body, after)) = between(tagged, FUNCTION)
+            && let Some(call) = function_in(body)
+        {
+            parts.call(vec![call]);
+            rest = after;
+        } else {
+            parts.plain.push('<');
+            rest = &tagged[1..];
+        }
+    }
+    parts.plain.push_str(rest);
+    parts.finish()
+}
+
+/// Returns the results at the beginning of a text, and the text behind them; `None` if it begins otherwise.
+pub fn parts_of_results(content: Option<&Value>) -> Option<Value> {
+    let mut rest = content?.as_str()?;
+    let mut parts = Parts::default();
+    while let Some((body, after)) = between(rest.trim_start(), RESULT) {
+        parts.list.push(object([
+            ("type", "tool_result".into()),
+            ("content", body.trim().into()),
+        ]));
+        rest = after;
+    }
+    parts.plain.push_str(rest);
+    parts.finish()
+}
+
+/// Returns what is between a tag that a text begins with and its end, and what follows.
+fn between<'t>(text: &'t str, [begin, end]: [&str; 2]) -> Option<(&'t str, &'t str)> {
+    text.strip_prefix(begin)?.split_once(end)
+}
+
+/// Returns the calls in a text: an object of JSON, a list of these, or an object as Python prints it; `None` if one has no name.
+pub fn calls_in(text: &str) -> Option<Vec<Value>> {
+    let text = text.trim();
+    if let Some((body, _)) = between(text, FUNCTION) {
+        return function_in(body).map(|call| vec![call]);
+    }
+    let of_python = || {
+        let json = text.replace('\'', "\"").replace(": None", ": null");
+        parse_str(&json.replace(": True", ": true").replace(": False", ": false")).ok()
+    };
+    let value = parse_str(text)
+        .ok()
+        .or_else(|| (!text.contains('"')).then(of_python)?)?;
+    let calls = match &value {
+        Value::Array(_) => list_of(Some(&value)),
+        value => std::slice::from_ref(value),
+    };
+    let call = |call: &Value| {
+        str_of(call.get("name"))?;
+        let mut call = call.as_object()?.clone();
+        call.insert("type", "tool_use");
+        Some(call.into())
+    };
+    calls.iter().map(call).collect()
+}
+
+/// Returns the call whose name and parameters are in tags.
+fn function_in(body: &str) -> Option<Value> {
+    let (name, mut rest) = body.split_once('>')?;
+    let mut arguments = Object::new();
+    while let Some((parameter, after)) = between(rest.trim_start(), PARAMETER) {
+        let (name, value) = parameter.split_once('>')?;
+        arguments.insert(name, value.trim_matches('\n'));
+        rest = after;
+    }
+    Some(object([
+        ("type", "tool_use".into()),
+        ("name", name.into()),
+        ("input", arguments.into()),
+    ]))
+}
+
+#[derive(Default)]
+struct Parts {
+    list: Vec<Value>,
+    plain: String,
+}
+
+impl Parts {
+    fn think(&mut self, body: &str) {
+        self.flush();
+        self.list.push(object([
+            ("type", "thinking".into()),
+            ("thinking", body.trim().into()),
+        ]));
+    }
+
+    fn call(&mut self, calls: Vec<Value>) {
+        self.flush();
+        self.list.extend(calls);
+    }
+
+    /// Ends the text before a tag.
+    fn flush(&mut self) {
+        let text = self.plain.trim();
+        if !text.is_empty() {
+            self.list
+                .push(object([("type", "text".into()), ("text", text.into())]));
+        }
+        self.plain.clear();
+    }
+
+    /// Returns the parts, if a tag was among them.
+    fn finish(mut self) -> Option<Value> {
+        if self.list.is_empty() {
+            return None;
+        }
+        self.flush();
+        Some(self.list.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_model_splits_reasoning_calls_and_text() {
+        let parts = |text: &str| parts_of_model(Some(&text.into())).map(|parts| parts.to_json());
+        let thinking = r#"{"type":"thinking","thinking":"Hm."}"#;
+        let call = r#"{"name":"ls","arguments":{},"type":"tool_use"}"#;
+        let text = r#"{"type":"text","text":"a < b"}"#;
+        for (written, expected) in [
+            ("<think>Hm.</think>\na < b", Some(format!("[{thinking},{text}]"))),
+            ("Hm.\n</think>\n\na < b", Some(format!("[{thinking},{text}]"))),
+            ("<think>Hm.", Some(format!("[{thinking}]"))),
+            (
+                "a < b\n<tool_call>\n{\"name\":\"ls\",\"arguments\":{}}\n</tool_call>",
+                Some(format!("[{text},{call}]")),
+            ),
+            (
+                "<tool_call>{'name': 'ls', 'arguments': {}}</tool_call>",
+                Some(format!("[{call}]")),
+            ),
+            (
+                "<function=ls><parameter=path>\na\n</parameter></function>",
+                Some(r#"[{"type":"tool_use","name":"ls","input":{"path":"a"}}]"#.to_owned()),
+            ),
+            ("<tool_call>ls</tool_call>", None),
+            ("<tool_call>{\"name\":\"ls\"", None),
+            ("a < b", None),
+        ] {
+            assert_eq!(parts(written), expected, "{written}");
+        }
+    }
+
+    #[test]
+    fn parts_of_results_splits_results_at_the_beginning() {
+        let parts = |text: &str| parts_of_results(Some(&text.into())).map(|parts| parts.to_json());
+        assert_eq!(
+            parts("<tool_response>\n1\n</tool_response>\n<tool_response>2</tool_response>").as_deref(),
+            Some(r#"[{"type":"tool_result","content":"1"},{"type":"tool_result","content":"2"}]"#)
+        );
+        assert_eq!(parts("What is <tool_response>1</tool_response>?"), None);
+    }
+}
