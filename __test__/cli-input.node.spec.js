@@ -6,11 +6,12 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { gzipSync } = require('node:zlib');
 
-const { jsonLines, kpScore } = require('./support/kp-score.js');
+const { jsonLines, kpScore, tracesOf } = require('./support/kp-score.js');
 const { scratchDirectory } = require('./support/scratch.js');
 
 const scratch = scratchDirectory('cli-input');
 const NO_EMBEDDER = '--no-embedder';
+const trace = () => tracesOf(0.5)[0];
 
 function write(name, contents) {
   const file = path.join(scratch, name);
@@ -162,12 +163,132 @@ describe('kp-score of an input that is not text in UTF-8', () => {
     const file = write('my traces.xz', Buffer.from('fd377a585a000004', 'hex'));
     expect((await kpScore([NO_EMBEDDER, file])).stderr).toContain(`use xz -dc "${file}" | kp-score\n`);
   });
+});
 
-  test('says of a directory which files to name, and exits with 3', async () => {
-    const { code, stderr } = await kpScore([NO_EMBEDDER, scratch]);
-    expect(stderr).toContain(
-      `cannot read ${scratch}: it is a directory (EISDIR): name the files in it, such as ${path.join(scratch, '*.jsonl')}\n`,
+describe('folders', () => {
+  const folder = () => {
+    const root = fs.mkdtempSync(path.join(scratch, 'folder-'));
+    const file = (name, text) => {
+      fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+      fs.writeFileSync(path.join(root, name), text);
+    };
+    const chat = {
+      messages: [
+        { role: 'user', content: 'go' },
+        { role: 'assistant', content: 'done' },
+      ],
+    };
+    file('b/chat.json', JSON.stringify(chat, undefined, 2));
+    file('a.jsonl', `{"type":"unknown"}\n${JSON.stringify(trace())}\nnot JSON\n`);
+    file('a.jsonl.gz', gzipSync(`${JSON.stringify(trace())}\n`));
+    file('c/package.json', '{"name":"x"}');
+    file('c/notes.txt', 'no JSON at all\n'.repeat(20));
+    file('c/empty', '');
+    return root;
+  };
+
+  test('are read in the order of their names, and files of no known format are skipped', async () => {
+    const root = folder();
+    const out = path.join(root, 'out.jsonl');
+    fs.writeFileSync(out, `${JSON.stringify(trace())}\n`);
+    const { code, stdout, stderr } = await kpScore([NO_EMBEDDER, '--format', 'jsonl', '--out', out, root]);
+    const sources = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).source);
+    expect(sources).toEqual(['a.jsonl', 'a.jsonl.gz', 'b/chat.json'].map((name) => path.join(root, name)));
+    expect(stderr).toContain(`${root}: 3 files of no known format skipped (--verbose names them)\n`);
+    expect(code).toBe(1);
+    expect(fs.readFileSync(out, 'utf8').trim().split('\n')).toHaveLength(3);
+  });
+
+  test('--verbose names the skipped files, and --from takes every file of JSON', async () => {
+    const root = folder();
+    const { stderr } = await kpScore([NO_EMBEDDER, '--verbose', root]);
+    for (const name of ['c/package.json', 'c/notes.txt', 'c/empty'])
+      expect(stderr).toContain(`${path.join(root, name)}: skipped, it is of no known format\n`);
+    const { stdout } = await kpScore(['--dry-run', '--from', 'trace', root]);
+    expect(stdout).toMatch(/^2 traces in 4 files; 4 bad lines; nothing was scored or written$/m);
+  });
+
+  test('--dry-run counts traces by file and format, and writes nothing', async () => {
+    const root = folder();
+    const before = fs.readdirSync(root);
+    const { code, stdout, stderr } = await kpScore(['--dry-run', root]);
+    expect(stdout.replaceAll(root + path.sep, '').replaceAll(/ +/g, ' ')).toBe(
+      [
+        'file format traces',
+        'a.jsonl trace 1',
+        'a.jsonl.gz trace 1',
+        'b/chat.json openai-chat 1',
+        '3 traces in 3 files; 2 bad lines; nothing was scored or written',
+        '',
+      ].join('\n'),
     );
-    expect(code).toBe(3);
+    expect(stderr).toContain(`${path.join(root, 'a.jsonl')}:3: not JSON`);
+    expect(code).toBe(1);
+    expect(fs.readdirSync(root)).toEqual(before);
+    expect((await kpScore(['--dry-run', '--out', 'x.jsonl', root])).code).toBe(2);
+  });
+});
+
+describe('checks for CI', () => {
+  const results = (name, lines) => write(name, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+
+  test('--fail-under exits with 4 if the mean score is less', async () => {
+    const file = write('mean.jsonl', `${JSON.stringify(trace())}\n`);
+    const { stdout } = await kpScore([NO_EMBEDDER, '--format', 'json', file]);
+    const mean = JSON.parse(stdout).summary.mean;
+    expect((await kpScore([NO_EMBEDDER, '--fail-under', String(mean), file])).code).toBe(0);
+    const failed = await kpScore([NO_EMBEDDER, '--fail-under', String(mean + 0.01), file]);
+    expect(failed.code).toBe(4);
+    expect(failed.stderr).toMatch(/the mean score 0\.\d{4} is below 0\.\d{4}, the least of --fail-under/);
+  });
+
+  test('--compare tells which traces have moved, are new or are gone', async () => {
+    const before = results('before.jsonl', [
+      { id: 'a', score: 0.5 },
+      { id: 'b', score: 0.5 },
+      { id: 'c', score: 0.25 },
+    ]);
+    const after = results('after.jsonl', [
+      { id: 'a', metadata: { quality_score: 0.5 } },
+      { id: 'b', metadata: { quality_score: 0.75 } },
+      { id: 'd', metadata: { quality_score: 0.5 } },
+      { metadata: { quality_score: 0.5 } },
+    ]);
+    const { code, stdout, stderr } = await kpScore(['--compare', before, after]);
+    expect(stdout.split('\n').map((line) => line.trim().split(/ +/))).toEqual([
+      ['trace', 'before', 'after', 'change'],
+      ['b', '0.5000', '0.7500', '+0.2500'],
+      ['d', '0.5000', 'new'],
+      ['c', '0.2500', 'gone'],
+      '1 moved, 1 the same, 1 new, 1 gone; mean 0.4167 → 0.5833'.split(' '),
+      [''],
+    ]);
+    expect(stderr).toBe('kp-score: warning: 1 result without an id cannot be compared\n');
+    expect(code).toBe(0);
+    const json = await kpScore(['--compare', '--format', 'json', '--fail-under', '0.6', before, after]);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      changes: [{ id: 'b', before: 0.5, after: 0.75 }, { id: 'd' }, { id: 'c', after: null }],
+      same: 1,
+    });
+    expect(json.code).toBe(4);
+  });
+
+  test('--compare reads what --format prints, and names what is no result', async () => {
+    const file = write('one.jsonl', `${JSON.stringify(trace())}\n`);
+    const formats = ['json', 'jsonl', 'csv'];
+    const files = [];
+    for (const format of formats)
+      files.push(write(`result.${format}`, (await kpScore([NO_EMBEDDER, '--format', format, file])).stdout));
+    for (const other of files)
+      expect((await kpScore(['--compare', files[0], other])).stdout).toMatch(
+        /^0 moved, 1 the same, 0 new, 0 gone/,
+      );
+    const wrong = await kpScore(['--compare', file, write('x.jsonl', '{"id":"a"}\n')]);
+    expect(wrong.code).toBe(3);
+    expect(wrong.stderr).toMatch(/x\.jsonl:1: no result: it has neither a score nor metadata\.quality_score/);
+    expect((await kpScore(['--compare', file])).code).toBe(2);
   });
 });

@@ -47,6 +47,13 @@ async function explained(traces, options) {
 
 const breakdowns = (results) => results.map(({ breakdown }) => breakdown);
 
+/** A folder with a file that no reader recognises. */
+function empty() {
+  const folder = fs.mkdtempSync(path.join(scratch, 'empty-'));
+  fs.writeFileSync(path.join(folder, 'package.json'), '{"name":"x"}');
+  return folder;
+}
+
 describe('other formats', () => {
   const folder = path.join(__dirname, 'formats');
   const trajectory = path.join(folder, 'trial', 'agent', 'trajectory.json');
@@ -881,7 +888,7 @@ describe('exit codes', () => {
 
   test.each([
     ['a missing input', () => [NO_EMBEDDER, path.join(scratch, 'none.jsonl')], ['none.jsonl', 'ENOENT']],
-    ['a directory as input', () => [NO_EMBEDDER, scratch], ['EISDIR']],
+    ['a folder without a known file', () => [NO_EMBEDDER, empty()], ['no file of a known format', '--map']],
     [
       'gzip that is cut off',
       () => [NO_EMBEDDER, write('half.gz', gzipSync('x'.repeat(99)).subarray(0, 15))],

@@ -33,16 +33,8 @@ impl Labels {
     /// # Errors
     /// If the file cannot be read, or something in it is no label; the message names the line.
     pub fn read(file: &str, success_at: f64) -> Result<Self> {
-        let bytes = fs::read(file)
-            .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
-        let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        let records = if matches!(first, Some(b'{' | b'[') | None) {
-            json_records(&bytes)
-        } else {
-            csv_records(&bytes)
-        };
         let mut labels = Self::default();
-        for (line, record) in records {
+        for (line, record) in read_records(file)? {
             let label = record.and_then(|record| label_of(&record, success_at));
             let (id, label) = label.map_err(|reason| Failure::file(format!("{file}:{line}: {reason}")))?;
             labels.labels.insert(id, label);
@@ -67,7 +59,25 @@ impl Labels {
 
 type Wrong = String;
 
-fn json_records(bytes: &[u8]) -> Vec<(u64, std::result::Result<Value, Wrong>)> {
+/// The records of a file with their lines, or what is wrong with them.
+type FileRecords = Vec<(u64, std::result::Result<Value, Wrong>)>;
+
+/// Reads a file of JSON Lines, JSON arrays or CSV with a header.
+///
+/// # Errors
+/// If the file cannot be read.
+pub(crate) fn read_records(file: &str) -> Result<FileRecords> {
+    let bytes = fs::read(file)
+        .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    Ok(if matches!(first, Some(b'{' | b'[') | None) {
+        json_records(&bytes)
+    } else {
+        csv_records(&bytes)
+    })
+}
+
+fn json_records(bytes: &[u8]) -> FileRecords {
     let mut records = Records::default();
     if let Err(foreign) = records.push(bytes).and_then(|()| records.finish()) {
         return vec![(1, Err(foreign.to_string()))];
@@ -76,7 +86,7 @@ fn json_records(bytes: &[u8]) -> Vec<(u64, std::result::Result<Value, Wrong>)> {
     records.collect()
 }
 
-fn csv_records(bytes: &[u8]) -> Vec<(u64, std::result::Result<Value, Wrong>)> {
+fn csv_records(bytes: &[u8]) -> FileRecords {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);
     let header = match reader.headers() {
         Ok(header) => header.clone(),

@@ -3,10 +3,13 @@
 mod bar;
 pub mod breakdown;
 mod choosing;
+mod compare;
 mod compression;
 mod domains;
+mod dry_run;
 pub mod error;
 mod file_identity;
+mod folders;
 pub mod host;
 mod known;
 mod labels;

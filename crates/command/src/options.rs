@@ -117,6 +117,12 @@ pub struct Options {
     pub map: Option<String>,
     /// What is said of traces of other formats.
     pub given: Given,
+    /// Whether the inputs are read and nothing is scored.
+    pub dry_run: bool,
+    /// Whether the inputs are two files of results to compare.
+    pub compare: bool,
+    /// The mean score below which a run fails.
+    pub fail_under: Option<f64>,
     /// What goes to standard output; `None` for the summary alone.
     pub format: Option<Format>,
     /// Whether results say what scores are made of.
@@ -219,6 +225,7 @@ const WITH_VALUE: &[&str] = &[
     "dropped",
     "dtype",
     "engine",
+    "fail-under",
     "format",
     "from",
     "known",
@@ -244,6 +251,8 @@ const WITH_VALUE: &[&str] = &[
 ];
 const FLAGS: &[&str] = &[
     "clean-strict",
+    "compare",
+    "dry-run",
     "explain",
     "forget",
     "help",
@@ -477,6 +486,9 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
             confidence: values.number("confidence", is_score, "a number from 0 to 1")?,
             domain: values.owned("domain"),
         },
+        dry_run: values.has("dry-run"),
+        compare: values.has("compare"),
+        fail_under: values.number("fail-under", is_score, "a number from 0 to 1")?,
         format: format.or((!has_file).then_some(Format::Table)),
         explain: values.has("explain"),
         out: values.owned("out"),
@@ -535,6 +547,23 @@ fn options_of(values: &Values) -> std::result::Result<Options, Wrong> {
 
 fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Result<(), Wrong> {
     let wrong = |message: &str| Err(message.to_owned());
+    refuse_beside(values, "compare", &["format", "fail-under", "quiet"])?;
+    refuse_beside(
+        values,
+        "dry-run",
+        &[
+            "from",
+            "map",
+            "success",
+            "confidence",
+            "domain",
+            "quiet",
+            "verbose",
+        ],
+    )?;
+    if options.compare && !matches!(options.format, Some(Format::Table | Format::Json)) {
+        return wrong("--compare prints --format table or json");
+    }
     if options.dropped.is_some() && !options.splits {
         return wrong("--dropped needs --threshold, --top or --select");
     }
@@ -589,6 +618,15 @@ fn refuse_contradictions(values: &Values, options: &Options) -> std::result::Res
         ));
     }
     refuse_same_file(values, options)
+}
+
+/// Refuses all options beside `name`, if that is given, but these.
+fn refuse_beside(values: &Values, name: &str, allowed: &[&str]) -> std::result::Result<(), Wrong> {
+    let is_other = |other: &&&str| **other != name && !allowed.contains(*other);
+    match values.values.keys().find(is_other).filter(|_| values.has(name)) {
+        Some(other) => Err(format!("--{name} and --{other} exclude each other")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses what does not fit `--select`, or is of use with it alone.

@@ -128,10 +128,8 @@ impl Scoring {
 /// A record that was read, and cleaned where that is asked for.
 pub(crate) struct Prepared {
     size: u64,
-    /// The line on which it begins, from 1.
-    pub line: Option<u64>,
-    /// The position in the array that it is an element of, from 0.
-    pub index: Option<u64>,
+    line: Option<u64>,
+    index: Option<u64>,
     /// Its trace, or what becomes of a record without one.
     content: std::result::Result<Box<Unscored>, Work>,
 }
@@ -149,8 +147,24 @@ struct Unscored {
     redactions: Redactions,
 }
 
+impl Prepared {
+    /// Returns the format of its trace, or what becomes of a record without one.
+    pub(crate) fn outcome(&self) -> std::result::Result<FormatName, &Work> {
+        self.content.as_ref().map(|unscored| unscored.about.format)
+    }
+
+    /// Returns where it is in an input.
+    pub(crate) fn place(&self, source: &str) -> Place {
+        Place {
+            source: source.to_owned(),
+            line: self.line.unwrap_or_default(),
+            index: self.index,
+        }
+    }
+}
+
 /// What preparing a record depends on.
-struct Preparation<'p> {
+pub(crate) struct Preparation<'p> {
     scorer: &'p Scorer,
     known: Option<&'p KnownNovelties>,
     skips_known: bool,
@@ -160,7 +174,24 @@ struct Preparation<'p> {
     is_written: bool,
 }
 
-impl Preparation<'_> {
+impl<'p> Preparation<'p> {
+    /// Returns a preparation that reads traces alone.
+    pub(crate) fn new(scorer: &'p Scorer) -> Self {
+        Self {
+            scorer,
+            known: None,
+            skips_known: false,
+            clean: None,
+            is_recorded: false,
+            is_written: false,
+        }
+    }
+
+    /// Prepares records on all cores.
+    pub(crate) fn prepare_all(&self, items: Vec<Item>) -> Vec<Prepared> {
+        items.into_par_iter().map(|item| self.prepare(item)).collect()
+    }
+
     fn prepare(&self, item: Item) -> Prepared {
         let Item {
             size,
@@ -345,10 +376,7 @@ impl<'h> Pipeline<'h> {
             is_recorded: self.store.is_some() || self.reads_again,
             is_written: *is_written,
         };
-        items
-            .into_par_iter()
-            .map(|item| preparation.prepare(item))
-            .collect()
+        preparation.prepare_all(items)
     }
 
     /// Begins a record. If it repeats one that is in flight, it must wait for that: then the record comes back.

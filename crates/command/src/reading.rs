@@ -5,7 +5,6 @@ use std::{
     io::{self, Read},
     mem,
     ops::ControlFlow,
-    path::Path,
 };
 
 use knowledgepulse_formats::{
@@ -19,7 +18,6 @@ use knowledgepulse_formats::{
 use crate::{
     compression::{Consumer, Input, read_text},
     error::reason_of,
-    file_identity::metadata_of,
     messages::Messages,
     options::{STDIN, name_of},
     waiting::Waiting,
@@ -114,13 +112,6 @@ impl Reading {
 
     /// Hands on the text of a file or of standard input, decompressed where it begins as compressed text does.
     fn read_chunks(&self, source: &str, consume: &mut Consumer) -> io::Result<()> {
-        if metadata_of(source).is_some_and(|metadata| metadata.is_dir()) {
-            let files = Path::new(if source == STDIN { "" } else { source }).join("*.jsonl");
-            let files = files.display();
-            return Err(io::Error::other(format!(
-                "it is a directory (EISDIR): name the files in it, such as {files}"
-            )));
-        }
         let input: Box<dyn Read> = if source == STDIN {
             Box::new(Waiting(io::stdin()))
         } else {

@@ -9,7 +9,9 @@ use std::sync::{
 use knowledgepulse_error::guarded;
 
 use crate::{
+    compare::compare,
     error::{Exit, Failure, Result},
+    folders::expand,
     host::Host,
     leftovers::remove_leftovers,
     messages::Messages,
@@ -85,8 +87,12 @@ fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &St
     match read_options(arguments) {
         Ok(Request::Help) => print(USAGE.trim_end()),
         Ok(Request::Version) => print(host.version()),
-        Ok(Request::Run(options)) => {
+        Ok(Request::Run(mut options)) => {
             messages.set_quiet(options.quiet);
+            if options.compare {
+                return compare(&options, messages);
+            }
+            expand(&mut options, messages)?;
             run(*options, host, messages, stop.clone())
         }
         Err(failure) => Err(failure),

@@ -81,8 +81,9 @@ fn recognises(format: FormatName, value: &Value) -> bool {
     }
 }
 
-/// The format that a record is of by what is in it; `None` for a record of no format.
-fn recognised_format(value: &Value) -> Option<FormatName> {
+/// Returns the format of a record by its contents; `None` for a record of no format.
+#[must_use]
+pub fn format_of(value: &Value) -> Option<FormatName> {
     if is_trace(value) {
         return Some(FormatName::Trace);
     }
@@ -188,7 +189,7 @@ impl TraceReader {
         let mapped = || (self.settings.map.is_some() && !is_trace(&value)).then_some(FormatName::Map);
         let known = self.settings.format.or_else(mapped);
         let known = known.or_else(|| self.format_that_goes_on(&value));
-        let format = match known.or_else(|| recognised_format(&value)) {
+        let format = match known.or_else(|| format_of(&value)) {
             None | Some(FormatName::Trace) => {
                 self.last = None;
                 let is_native = is_trace(&value) || self.settings.format.is_some();
@@ -208,7 +209,7 @@ impl TraceReader {
         let mut items = self.take(format, place, found);
         if let Err(wrong) = read {
             let mut reason = wrong_of(format, wrong);
-            let other = recognised_format(&value).filter(|&other| other != format);
+            let other = format_of(&value).filter(|&other| other != format);
             if let Some(other) = other.filter(|_| self.settings.format.is_some()) {
                 reason.push_str(&format!("; it looks like {other}"));
             }

@@ -9,6 +9,7 @@ use knowledgepulse_json::{Value, parse};
 use super::{Output, Run};
 use crate::{
     choosing::Choosing,
+    compare::check_mean,
     domains::{built_in, closest_to},
     error::{Exit, Failure, Result},
     file_identity::metadata_of,
@@ -152,10 +153,10 @@ impl Run<'_> {
         if lack.is_some() || problem.is_some() {
             return Ok(Exit::File);
         }
-        Ok(if self.summary.bad > 0 {
-            Exit::BadLines
-        } else {
-            Exit::Ok
+        let check = check_mean(&self.options, figures.mean, &self.messages);
+        Ok(match check {
+            Exit::Ok if self.summary.bad > 0 => Exit::BadLines,
+            check => check,
         })
     }
 

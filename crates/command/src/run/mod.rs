@@ -4,12 +4,15 @@ mod finish;
 mod prepare;
 mod score;
 
+pub(crate) use score::MOST_NAMED;
+
 use std::fs::Metadata;
 
 use knowledgepulse_formats::map::Map;
 
 use crate::{
     choosing::Choosing,
+    dry_run::dry_run,
     error::{Exit, Result},
     host::Host,
     messages::Messages,
@@ -22,6 +25,7 @@ use crate::{
     start::Stop,
     summary::{Coverage, Embedder, MemoryFile, Summary},
     temporary::RunLock,
+    weights::read_map,
 };
 
 /// What every run has, before its scorer.
@@ -93,6 +97,10 @@ impl Outputs {
 
 /// Scores everything.
 pub(crate) fn run(options: Options, host: &dyn Host, messages: &Messages, stop: Stop) -> Result<Exit> {
+    if options.dry_run {
+        let map = options.map.as_deref().map(read_map).transpose()?;
+        return dry_run(&options, map, messages, &stop);
+    }
     let (mut run, mut pipeline) = Run::prepare(options, host, messages.clone(), stop)?;
     let result = run.score(&mut pipeline).and_then(|()| run.finish(&pipeline));
     run.messages.stop_progress();

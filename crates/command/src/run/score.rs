@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// How many bad lines are named, unless all are asked for.
-const MOST_NAMED: u64 = 20;
+pub(crate) const MOST_NAMED: u64 = 20;
 
 /// How many batches of records may wait to be scored.
 const MOST_WAITING_BATCHES: usize = 4;
@@ -150,11 +150,7 @@ impl Run<'_> {
             if self.stop.is_set() {
                 break;
             }
-            let place = Place {
-                source: self.source.clone(),
-                line: prepared.line.unwrap_or_default(),
-                index: prepared.index,
-            };
+            let place = prepared.place(&self.source);
             let mut next = (place, prepared);
             while let Some(repeated) = pipeline.begin(next.0, next.1) {
                 next = repeated;

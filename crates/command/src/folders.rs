@@ -1,0 +1,129 @@
+//! Folders as inputs: the files in them that a reader recognises.
+
+use std::{fs::File, io, ops::ControlFlow};
+
+use knowledgepulse_formats::{reader, records::Records};
+use walkdir::WalkDir;
+
+use crate::{
+    compression::{Input, read_text},
+    error::{Failure, Result, reason_of},
+    file_identity::{is_same_file, metadata_of},
+    messages::Messages,
+    options::Options,
+    printable::counted,
+};
+
+/// The most records at the beginning of a file by which it is recognised. Sessions may begin with records that belong to no format.
+const MOST_RECORDS: usize = 10;
+
+/// Replaces each folder among the inputs by the files below it that a reader recognises, in the order of their names. Leaves out links and
+/// the files that the run writes, and says how many files were skipped.
+///
+/// # Errors
+/// If only folders are named, and no file in them is recognised.
+pub(crate) fn expand(options: &mut Options, messages: &Messages) -> Result<()> {
+    let mut sources = Vec::new();
+    let mut empty = Vec::new();
+    for source in std::mem::take(&mut options.sources) {
+        if !metadata_of(&source).is_some_and(|metadata| metadata.is_dir()) {
+            sources.push(source);
+            continue;
+        }
+        let before = sources.len();
+        let skipped = find(&source, options, messages, &mut sources);
+        if skipped > 0 {
+            let files = counted(skipped, "file");
+            let more = if options.verbose {
+                ""
+            } else {
+                " (--verbose names them)"
+            };
+            messages.note(format!("{source}: {files} of no known format skipped{more}"));
+        }
+        if sources.len() == before {
+            empty.push(source);
+        }
+    }
+    if sources.is_empty() && !empty.is_empty() {
+        return Err(Failure::file(format!(
+            "there is no file of a known format in {}; --map FILE describes another format",
+            empty.join(", ")
+        )));
+    }
+    options.sources = sources;
+    Ok(())
+}
+
+/// Appends the recognised files below a folder. Returns how many files were skipped.
+fn find(folder: &str, options: &Options, messages: &Messages, sources: &mut Vec<String>) -> u64 {
+    let mut skipped = 0;
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                messages.warning(format!("cannot read a part of {folder}: {error}"));
+                continue;
+            }
+        };
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let Some(path) = entry.path().to_str() else {
+            messages.warning(format!(
+                "{} is not UTF-8, so it is skipped",
+                entry.path().display()
+            ));
+            continue;
+        };
+        if options.outputs().any(|(_, output)| is_same_file(output, path)) {
+            continue;
+        }
+        match is_recognised(path, options) {
+            Ok(true) => sources.push(path.to_owned()),
+            Ok(false) => {
+                skipped += 1;
+                if options.verbose {
+                    messages.note(format!("{path}: skipped, it is of no known format"));
+                }
+            }
+            Err(error) => messages.warning(format!("cannot read {path}: {}", reason_of(&error))),
+        }
+    }
+    skipped
+}
+
+/// Returns whether one of the first records of a file has a known format; with `--from` or `--map`, whether one is JSON.
+fn is_recognised(path: &str, options: &Options) -> io::Result<bool> {
+    let any = options.from.is_some() || options.map.is_some();
+    let mut records = Records::default();
+    let mut seen = 0;
+    let mut look = |records: &mut Records| {
+        for record in records {
+            seen += 1;
+            let is_known = |(value, _): &_| any || reader::format_of(value).is_some();
+            if record.content.as_ref().is_ok_and(is_known) {
+                return Some(true);
+            }
+            if seen == MOST_RECORDS {
+                return Some(false);
+            }
+        }
+        None
+    };
+    let mut answer = None;
+    read_text(&mut Input::new(File::open(path)?), &mut |text| {
+        answer = match records.push(text) {
+            Ok(()) => look(&mut records),
+            Err(_) => Some(false),
+        };
+        match answer {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    })?;
+    if answer.is_none() && records.finish().is_ok() {
+        answer = look(&mut records);
+    }
+    Ok(answer.unwrap_or(false))
+}
