@@ -1,6 +1,5 @@
 /**
- * Turns what agents write into reasoning traces: trajectories, conversations, session files and spans. `docs/formats.md` has what each
- * format becomes.
+ * Converts logs of agents to reasoning traces: trajectories, conversations, session files and spans. See `docs/formats.md`.
  *
  * @packageDocumentation
  */

@@ -1,4 +1,4 @@
-// `npm run bench:select`: how many solved tasks are among K chosen runs, on labelled runs of agents: the table in docs/select.md. Needs the
+// `npm run bench:select`: how many solved tasks are among K chosen runs, on labelled runs of agents: the tables in crates/score/DESIGN.md. Needs the
 // labelled traces, which are not part of the repository.
 //
 // Each repetition has the runs of four fifths of the tasks, in a random order. "Solved" is the number of different tasks of which a

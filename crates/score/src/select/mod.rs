@@ -48,7 +48,7 @@ const DENSITY_UNKNOWN: f64 = 2.0;
 const LONGER: f64 = 0.2;
 
 /// From which similarity on two traces are taken to be of one task. Runs of one task have a median similarity of .64 to .85, runs of different
-/// ones .13 to .24: see docs/novelty.md.
+/// ones .13 to .24.
 const SAME_TASK: f64 = 0.5;
 
 /// How a run ended, as far as that is known.
