@@ -30,32 +30,23 @@ use crate::{
     },
 };
 
-/// Actions of version 0 that are no calls of tools.
-const NO_CALLS: [&str; 13] = [
-    "null",
-    "start",
-    "stop",
-    "pause",
-    "resume",
-    "recall",
-    "change_agent_state",
-    "condensation",
-    "condensation_request",
-    "loop_recovery",
-    "push",
-    "send_pr",
-    "task_state",
-];
+/// Whether an action of version 0 is no call of a tool.
+#[rustfmt::skip]
+fn is_no_call(action: &str) -> bool {
+    matches!(
+        action,
+        "null" | "start" | "stop" | "pause" | "resume" | "recall" | "change_agent_state" | "condensation"
+            | "condensation_request" | "loop_recovery" | "push" | "send_pr"
+    )
+}
 
-/// Observations of version 0 that are no results.
-const NO_RESULTS: [&str; 6] = [
-    "null",
-    "recall",
-    "agent_state_changed",
-    "condense",
-    "think",
-    "loop_detection",
-];
+/// Whether an observation of version 0 is no result.
+fn is_no_result(observation: &str) -> bool {
+    matches!(
+        observation,
+        "null" | "recall" | "agent_state_changed" | "condense" | "think" | "loop_detection"
+    )
+}
 
 /// Arguments of version 0 that say how the program carries a call out.
 #[rustfmt::skip]
@@ -231,7 +222,7 @@ fn add_action(builder: &mut TraceBuilder, event: &Object, action: &Text, is_user
     if name == "system" {
         return builder.system(None);
     }
-    if NO_CALLS.contains(&name) {
+    if is_no_call(name) {
         return builder.leave_out(joined(["action".into(), action.clone()], " "));
     }
     builder.is_conversation = true;
@@ -296,7 +287,7 @@ fn arguments_of(args: &Object) -> Object {
 fn add_observation(builder: &mut TraceBuilder, event: &Object, observation: &Text) {
     let extras = fields_of(event, "extras");
     let name = observation.as_str().unwrap_or_default();
-    if NO_RESULTS.contains(&name) {
+    if is_no_result(name) {
         return builder.leave_out(joined(["observation".into(), observation.clone()], " "));
     }
     let content = builder.text_of(event.get("content"));
