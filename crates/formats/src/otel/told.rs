@@ -188,14 +188,15 @@ impl SpanWriter {
 /// Nanoseconds since 1970 of a time in ISO 8601, or of a number of seconds, milliseconds, microseconds or nanoseconds.
 fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
     if let Some(number) = number_of(time).filter(|&number| number > 0.0) {
-        let unit = match number {
-            ..1e11 => 1e9,
-            ..1e14 => 1e6,
-            ..1e17 => 1e3,
-            _ => 1.0,
+        // Whole microseconds: a double has no more of a time.
+        let microseconds = match number {
+            ..1e11 => number * 1e6,
+            ..1e14 => number * 1e3,
+            ..1e17 => number,
+            _ => number / 1e3,
         };
         #[allow(clippy::cast_possible_truncation)] // Such times are as late as any.
-        return Some((number * unit) as i128);
+        return Some(microseconds.round() as i128 * 1000);
     }
     let text = str_of(time)?;
     let milliseconds = date::parse(text)?;
@@ -216,5 +217,37 @@ fn text_within(value: &Value) -> Value {
         }
         Value::Object(_) | Value::Array(_) => value.to_json().into(),
         value => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use knowledgepulse_json::parse_str;
+
+    #[test]
+    fn nanoseconds_of_reads_times_of_every_unit_with_their_fractions() {
+        for (time, nanoseconds) in [
+            (
+                r#""2026-01-02T00:00:00.123456Z""#,
+                Some(1_767_312_000_123_456_000),
+            ),
+            (r#""2026-01-02 00:00:00.000001""#, Some(1_767_312_000_000_001_000)),
+            (
+                r#""2026-01-02T01:00:00.5+01:00""#,
+                Some(1_767_312_000_500_000_000),
+            ),
+            ("1767312000", Some(1_767_312_000_000_000_000)),
+            ("1767312000123", Some(1_767_312_000_123_000_000)),
+            ("1767312000123456", Some(1_767_312_000_123_456_000)),
+            (r#""soon""#, None),
+            ("null", None),
+        ] {
+            assert_eq!(
+                nanoseconds_of(parse_str(time).ok().as_ref()),
+                nanoseconds,
+                "{time}"
+            );
+        }
     }
 }
