@@ -196,41 +196,51 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
         result: &'a mut u64,
     }
 
-    impl Work for Peak<'_> {
+    impl Peak<'_> {
         #[inline(always)]
-        fn run<L: Lanes>(self, lanes: L) {
+        fn repeat<L: Lanes, const SUMS: usize>(self, lanes: L) {
             use std::hint::black_box;
-            // As many independent sums as a tile has: enough to keep the units busy, and they fit the registers.
-            let sums = L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS };
-            *self.result = (sums * lanes::LANES * if self.bytes { 4 } else { 1 }) as u64;
+            let (factor, word) = (black_box(0.5), black_box(0x0102_0304));
             if self.bytes {
-                let factor = black_box(0x0102_0304);
-                let mut all = [lanes.splat_integer(factor); 2 * tile::MAX_ROWS];
+                let mut sums = [lanes.splat_integer(word); SUMS];
                 for _ in 0..self.times {
-                    for sum in &mut all[..sums] {
-                        // With itself: what is the same in all turns would not be computed again.
-                        *sum = lanes.dot_bytes(factor, *sum, *sum);
+                    for sum in &mut sums {
+                        // With itself: a product that is the same in each turn would be computed once.
+                        *sum = lanes.dot_bytes(word, *sum, *sum);
                     }
                 }
-                let mut numbers = [[0; lanes::LANES]; 2 * tile::MAX_ROWS];
-                for (sum, numbers) in all.into_iter().zip(&mut numbers) {
+                let mut numbers = [[0; lanes::LANES]; SUMS];
+                for (sum, numbers) in sums.into_iter().zip(&mut numbers) {
                     lanes.store_integers(sum, numbers);
                 }
                 black_box(numbers);
             } else {
-                let factor = black_box(0.5);
                 let column = lanes.splat(factor);
-                let mut all = [column; 2 * tile::MAX_ROWS];
+                let mut sums = [column; SUMS];
                 for _ in 0..self.times {
-                    for sum in &mut all[..sums] {
+                    for sum in &mut sums {
                         *sum = lanes.accumulate(factor, column, *sum);
                     }
                 }
-                let mut numbers = [[0.0; lanes::LANES]; 2 * tile::MAX_ROWS];
-                for (sum, numbers) in all.into_iter().zip(&mut numbers) {
+                let mut numbers = [[0.0; lanes::LANES]; SUMS];
+                for (sum, numbers) in sums.into_iter().zip(&mut numbers) {
                     lanes.store(sum, numbers);
                 }
                 black_box(numbers);
+            }
+            *self.result = (SUMS * lanes::LANES * if self.bytes { 4 } else { 1 }) as u64;
+        }
+    }
+
+    impl Work for Peak<'_> {
+        #[inline(always)]
+        fn run<L: Lanes>(self, lanes: L) {
+            // As many independent sums as a tile has: enough for all units, and they fit the registers.
+            match L::PANELS * if self.bytes { L::INTEGER_ROWS } else { L::ROWS } {
+                24.. => self.repeat::<L, 24>(lanes),
+                6.. => self.repeat::<L, 6>(lanes),
+                4.. => self.repeat::<L, 4>(lanes),
+                _ => self.repeat::<L, 2>(lanes),
             }
         }
     }
