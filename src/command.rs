@@ -277,7 +277,7 @@ impl Store for JavaScriptStore {
         Some(parse_str(&size).ok()?.as_number()? as u64)
     }
 
-    fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome> {
+    fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome + Send> {
         let about = object([("trace", trace.into()), ("remember", remember.into())]);
         let answer = self.questions.ask("explain", &about);
         Box::new(move || {

@@ -63,5 +63,5 @@ pub trait Store {
 
     /// Begins to score a trace of JSON against the store, in the order of the calls, and to remember it there if it is to be. Returns what
     /// waits for the outcome.
-    fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome>;
+    fn explain(&self, trace: String, remember: bool) -> Box<dyn FnOnce() -> Outcome + Send>;
 }
