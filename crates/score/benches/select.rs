@@ -1,5 +1,5 @@
-//! How long a choice takes, and how much memory: `cargo bench --bench select -- COUNT [WINDOW]` chooses 1,000 of COUNT synthetic traces, with a
-//! window in two passes. Where that would take hours, `cargo bench --bench select -- COUNT rows N` compares the last N traces with all.
+//! How long a choice takes, and how much memory: `cargo bench --bench select -- COUNT` chooses 1,000 of COUNT synthetic traces, `COUNT WINDOW K`
+//! K of them in two passes. Where that would take hours, `cargo bench --bench select -- COUNT rows N` compares the last N traces with all.
 
 #![allow(clippy::expect_used)] // A benchmark that cannot set up has nothing to report.
 
@@ -88,7 +88,7 @@ fn main() {
         let mut sample = Sample::new(window);
         traces(count).for_each(|trace| sample.offer(|| trace));
         let mut sieve = sample
-            .into_sieve(Count::Number(CHOSEN), 0, &|_| true)
+            .into_sieve(Count::Number(number(2).unwrap_or(CHOSEN)), 0, &|_| true)
             .expect("a sieve");
         let drawn = seconds();
         let mut rest = traces(count);
@@ -99,10 +99,12 @@ fn main() {
             }
             sieve.offer(&batch).expect("a sieve");
         }
+        let sieved = seconds();
         let selection = sieve.finish();
         println!(
-            "{count} traces, window {window}: sampled in {drawn:.1} s, sieved in {:.1} s, {} chosen, covered {:.3}, {}",
-            seconds() - drawn,
+            "{count} traces, window {window}: sampled in {drawn:.1} s, sieved in {:.1} s, finished in {:.1} s, {} chosen, covered {:.3}, {}",
+            sieved - drawn,
+            seconds() - sieved,
             selection.chosen.len(),
             selection.chosen.last().map_or(0.0, |last| last.covered),
             peak()

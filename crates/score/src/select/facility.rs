@@ -100,28 +100,6 @@ impl<'n> Facility<'n> {
         std::iter::once((index, 1.0)).chain(others)
     }
 
-    /// By how much F grows with a trace.
-    fn gain(&self, index: usize) -> f64 {
-        let quality = self.qualities[index];
-        self.covered_by(index)
-            .map(|(other, similarity)| {
-                let more = quality * similarity - self.cover[other];
-                self.weights[other] * more.max(0.0)
-            })
-            .sum()
-    }
-
-    /// Adds a trace to the set.
-    fn choose(&mut self, index: usize) {
-        let quality = self.qualities[index];
-        let reached = self.starts[index]..self.starts[index + 1];
-        self.cover[index] = self.cover[index].max(quality);
-        for &(other, similarity) in &self.reached[reached] {
-            let cover = &mut self.cover[other as usize];
-            *cover = cover.max(quality * similarity);
-        }
-    }
-
     /// F of all traces together: the most that any set has.
     pub(super) fn most(&self) -> f64 {
         let best = |index: usize| {
@@ -148,31 +126,68 @@ impl<'n> Facility<'n> {
     /// Chooses up to `count` of the traces that are `eligible`, each the one by which F grows most, of equal ones the first.
     pub(super) fn choose_greedily(&mut self, count: usize, eligible: &[bool]) -> Vec<Pick> {
         let indices = (0..eligible.len()).filter(|&index| eligible[index]);
-        let mut bounds: BinaryHeap<Bound> = indices.map(|index| self.bound(index, 0)).collect();
-        let mut picks = Vec::new();
-        while picks.len() < count
-            && let Some(best) = bounds.pop()
-        {
-            let index = best.index.0;
-            if best.chosen == picks.len() {
-                self.choose(index);
-                picks.push(Pick {
-                    index,
-                    gain: best.gain,
-                });
-            } else {
-                // Gains only fall, so one that is still the largest is the largest of all.
-                bounds.push(self.bound(index, picks.len()));
-            }
-        }
-        picks
+        greedy(self, count, indices)
+    }
+}
+
+/// A function of a set that grows the less by an element the larger the set is.
+pub(super) trait Submodular {
+    /// By how much it grows with an element.
+    fn gain(&self, index: usize) -> f64;
+
+    /// Adds an element to the set.
+    fn choose(&mut self, index: usize);
+}
+
+impl Submodular for Facility<'_> {
+    fn gain(&self, index: usize) -> f64 {
+        let quality = self.qualities[index];
+        self.covered_by(index)
+            .map(|(other, similarity)| {
+                let more = quality * similarity - self.cover[other];
+                self.weights[other] * more.max(0.0)
+            })
+            .sum()
     }
 
-    fn bound(&self, index: usize, chosen: usize) -> Bound {
-        Bound {
-            gain: self.gain(index),
-            index: Reverse(index),
-            chosen,
+    fn choose(&mut self, index: usize) {
+        let quality = self.qualities[index];
+        let reached = self.starts[index]..self.starts[index + 1];
+        self.cover[index] = self.cover[index].max(quality);
+        for &(other, similarity) in &self.reached[reached] {
+            let cover = &mut self.cover[other as usize];
+            *cover = cover.max(quality * similarity);
         }
     }
+}
+
+/// Lazy greedy (Minoux 1978): chooses up to `count` elements, each the one by which the function grows most, of equal ones the first.
+pub(super) fn greedy(
+    function: &mut impl Submodular,
+    count: usize,
+    indices: impl Iterator<Item = usize>,
+) -> Vec<Pick> {
+    let bound = |function: &mut _, index, chosen| Bound {
+        gain: Submodular::gain(function, index),
+        index: Reverse(index),
+        chosen,
+    };
+    let mut bounds: BinaryHeap<Bound> = indices.map(|index| bound(function, index, 0)).collect();
+    let mut picks = Vec::new();
+    while picks.len() < count
+        && let Some(best) = bounds.pop()
+    {
+        let index = best.index.0;
+        if best.chosen == picks.len() {
+            function.choose(index);
+            picks.push(Pick {
+                index,
+                gain: best.gain,
+            });
+        } else {
+            // Gains only fall, so one that is still the largest is the largest of all.
+            bounds.push(bound(function, index, picks.len()));
+        }
+    }
+    picks
 }

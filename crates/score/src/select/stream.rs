@@ -23,7 +23,9 @@ use knowledgepulse_trace::{label::Label, words::Words};
 
 use super::{
     Candidates, Chosen, Count, NEIGHBOURS, Nearby, Outcome, Reason, Rule, Sampled, Selection, Standing,
-    complete, density, guess, mean_of, quality_by_size,
+    complete, density,
+    facility::{Submodular, greedy},
+    guess, mean_of, quality_by_size,
 };
 
 /// How far apart thresholds are, and what is lost of the guarantee by it.
@@ -238,6 +240,24 @@ impl Set {
     }
 }
 
+/// A set that grows by members.
+struct Growing<'g> {
+    set: Set,
+    members: &'g [&'g Arc<Member>],
+    weights: &'g [f64],
+}
+
+impl Submodular for Growing<'_> {
+    fn gain(&self, index: usize) -> f64 {
+        self.set.gain(self.members[index], self.weights)
+    }
+
+    fn choose(&mut self, index: usize) {
+        let gain = self.gain(index);
+        self.set.add(self.members[index], gain);
+    }
+}
+
 impl Sieve {
     /// Offers the next traces.
     ///
@@ -363,23 +383,16 @@ impl Sieve {
 
     /// Chooses the members by which F grows most, each with its gain, of equal ones the first.
     fn greedy<'m>(&self, members: &[&'m Arc<Member>]) -> Vec<(f64, &'m Arc<Member>)> {
-        let mut set = Set::new(self.weights.len());
-        let mut rest = members.to_vec();
-        let mut picks = Vec::new();
-        while picks.len() < self.count && !rest.is_empty() {
-            let gains: Vec<f64> = rest
-                .iter()
-                .map(|member| set.gain(member, &self.weights))
-                .collect();
-            let best = (0..rest.len())
-                .rev()
-                .max_by(|&one, &other| gains[one].total_cmp(&gains[other]))
-                .unwrap_or(0);
-            let member = rest.remove(best);
-            set.add(member, gains[best]);
-            picks.push((gains[best], member));
-        }
+        let mut growing = Growing {
+            set: Set::new(self.weights.len()),
+            members,
+            weights: &self.weights,
+        };
+        let picks = greedy(&mut growing, self.count, 0..members.len());
         picks
+            .into_iter()
+            .map(|pick| (pick.gain, members[pick.index]))
+            .collect()
     }
 
     fn describe(&self, picks: &[(f64, &Arc<Member>)]) -> Selection {
