@@ -32,7 +32,7 @@ TRACE = {
 SECOND_SCORE = 0.2 * 0.27 + 0.2 * 0.9
 FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5
 
-OUTPUTS = ["out.jsonl", "out.jsonl.gz", "dropped.jsonl"]
+OUTPUTS = ["out.jsonl", "out.jsonl.gz", "dropped.jsonl", "page.html"]
 # What is compared.
 RUNS = [
     ["--version"],
@@ -46,6 +46,7 @@ RUNS = [
     ["traces.jsonl", "--format", "jsonl", "--novelty", "lexical"],
     ["traces.jsonl", "--format", "jsonl", "--select", "10", "--novelty", "full"],
     ["traces.jsonl", "--format", "jsonl", "--no-embedder"],
+    ["traces.jsonl", "--report", "page.html"],
     ["missing.jsonl"],
     ["--no-such-option"],
 ]
@@ -191,8 +192,8 @@ def outcome(command, arguments, work, env):
     for name in written:
         (work / name).unlink()
     code = str(result.returncode).encode()
-    printed = {"stdout": VARYING.sub(b"", result.stdout), "stderr": VARYING.sub(b"", result.stderr)}
-    return {"exit code": code, **printed, **written}
+    found = {"exit code": code, "stdout": result.stdout, "stderr": result.stderr, **written}
+    return {name: VARYING.sub(b"", value) for name, value in found.items()}
 
 
 if __name__ == "__main__":
