@@ -51,7 +51,7 @@ RUNS = [
     ["--no-such-option"],
 ]
 # What another run or another installation has otherwise: times, and where the model is.
-VARYING = re.compile(rb'in [\d.,]+ \w+, [\d.,]+ per \w+|"(seconds|perSecond)":[^,]*|"modelDirectory":"[^"]*"')
+VARYING = re.compile(rb'in [\d.,]+ \w+, [\d.,]+ per \w+|"(seconds|perSecond)":[^,]*|"(modelDirectory|finishedAt)":"[^"]*"')
 
 
 def main():
@@ -73,6 +73,7 @@ def main():
             check_scores(program, work)
             print(f"{name}: kp-score {VERSION} scores as it should")
             if name == "virtual environment":
+                check_messages(program, work)
                 check_link(program, folder / "link", work)
                 check_removal(folder / name, work)
         if options.compare:
@@ -148,6 +149,20 @@ def check_scores(program, work):
         raise SystemExit(f"{program} prints {result.stdout!r} and {result.stderr!r}, not scores of {expected}")
     if b"(q8)" not in result.stderr:
         raise SystemExit(f"not the int8 model: {result.stderr!r}")
+
+
+def check_messages(program, work):
+    for arguments, env, code, text in [
+        (["doctor"], {}, 2, "npx"),
+        (["--store", "postgres://localhost/traces", "two.json"], {}, 2, "npx"),
+        (["--dtype", "fp32", "two.json"], {}, 3, "all-minilm-l6-v2;"),
+        (["two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
+        (["two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 0, "KNOWLEDGEPULSE_ONNXRUNTIME"),
+        (["two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 0, "nowhere does not exist"),
+    ]:
+        result = run([program, *arguments], work, **env)
+        if result.returncode != code or text not in result.stderr.decode():
+            raise SystemExit(f"{arguments} with {env} says {result.returncode} {result.stderr!r}, not {text}")
 
 
 def check_link(program, link, work):
