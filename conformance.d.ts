@@ -1,5 +1,5 @@
 /**
- * Tests of what every {@link NoveltyStore} must do, for any test runner.
+ * Conformance tests for a {@link NoveltyStore}, for any test runner.
  *
  * @packageDocumentation
  */
@@ -8,16 +8,16 @@ import type { AddOptions, NoveltyMethod, NoveltyStore } from './index.js';
 
 /** Limits that a test needs the store to have. */
 export interface ConformanceLimits {
-  /** How many vectors or traces the store keeps at most; a new one displaces the oldest. */
+  /** The maximum number of vectors or traces; a new one displaces the oldest. */
   maxElements?: number;
-  /** After how many milliseconds a vector or trace expires. */
+  /** The time to live of a vector or trace in milliseconds. */
   ttlMs?: number;
 }
 
 /** Options of {@link noveltyStoreConformance}. */
 export interface ConformanceOptions<Store extends NoveltyStore = NoveltyStore> {
   /**
-   * By which method the traces are compared that the store gets: `prefix` tests a store of vectors, `lexical` and `full` one of traces.
+   * The novelty method of the store: `prefix` tests a store of vectors, `lexical` and `full` a store of traces.
    *
    * @defaultValue `'prefix'`
    */
@@ -28,7 +28,7 @@ export interface ConformanceOptions<Store extends NoveltyStore = NoveltyStore> {
   destroyStore?(store: Store): unknown;
   /** Opens the memory of a store a second time, as another process would. Without it, the tests of sharing are left out. */
   openAgain?(store: Store): Store | Promise<Store>;
-  /** Which limits the store supports; the tests of the others are left out. By default it supports neither. */
+  /** The limits that the store supports; tests of the others are left out. By default none. */
   limits?: { maxElements?: boolean; ttlMs?: boolean };
   /**
    * Whether the store always finds the nearest vector. A store with an approximate index may miss it now and then, but it must find

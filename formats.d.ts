@@ -37,21 +37,21 @@ export interface ReadOptions {
   file?: string;
 }
 
-/** What of a trace's outcome is known, from the format or from the options. What is not has a default. */
+/** Whether success and confidence of a trace are known, from the format or from the options. */
 export interface Known {
-  /** Otherwise `metadata.success` is false. */
+  /** If not known, `metadata.success` is false. */
   success: boolean;
-  /** Otherwise `outcome.confidence` is 0.5. */
+  /** If not known, `outcome.confidence` is 0.5. */
   confidence: boolean;
 }
 
-/** What is kept of the original of a trace that was converted. */
+/** Details of the original of a converted trace. */
 export interface Imported {
   format: FormatName;
   known: Known;
-  /** How often something became no step, by what it was: system messages, images, unknown fields. */
+  /** The number of parts that became no step, by kind: system messages, images, unknown fields. */
   left_out?: Record<string, number>;
-  /** What the format has besides: ids, the model, metrics. */
+  /** Other details of the format: ids, the model, metrics. */
   [detail: string]: unknown;
 }
 
@@ -66,15 +66,15 @@ export interface ReadTrace {
   line: number | null;
   /** The position in the array that it is an element of, from 0; otherwise null. */
   index: number | null;
-  /** What it was converted from. */
+  /** The format of the record. */
   format: FormatName;
-  /** A trace that was read as it is, of the format `trace`, is not checked: the scorer does that. */
+  /** A trace of the format `trace` is not validated; the scorer does that. */
   trace: ReasoningTrace | ImportedTrace;
   known: Known;
   error?: undefined;
 }
 
-/** A record that could not be read, or a conversation from which no step comes. The others are read. */
+/** A record that cannot be read, or a conversation without a step. Reading goes on after it. */
 export interface ReadError {
   line: number | null;
   index: number | null;
@@ -85,18 +85,17 @@ export interface ReadError {
   known?: undefined;
 }
 
-/** What {@link toTraces} yields. */
+/** A result of {@link toTraces}. */
 export type ReadResult = ReadTrace | ReadError;
 
 /**
- * Reads the traces in what agents have written. A stream is read as it comes: of it, one record is held at a time, of at most 64 MB,
- * and of formats that spread a trace over several records, those that are not complete yet, at most 256 MB of them. It is closed when no
- * more results are asked for.
+ * Reads the traces in logs of agents. A stream is read as it arrives: one record of at most 64 MB is held at a time, and at most 256 MB of
+ * unfinished traces in formats that spread a trace over several records. The stream is closed when the iteration ends.
  *
  * @param input - text, bytes or a stream (also any iterable but an array) of either, which hold JSON Lines, arrays or single objects;
  * or a value that is parsed already. Bytes are UTF-8 or UTF-16 LE.
- * @param options - what is known of the input
- * @returns the traces in the order of the input, and an error for each record that is none
+ * @param options - details of the input
+ * @returns the traces in the order of the input, and an error for each bad record
  * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, at once, if an option has the wrong type or value, or if the
  * call has no such option.
  * @throws `TypeError` with `code` `ERR_INVALID_INPUT`, when it is read, if a stream is neither of bytes nor of text, if the bytes are

@@ -1,6 +1,6 @@
 /**
- * Scores KnowledgePulse reasoning traces natively. It has the functions of `@knowledgepulse/sdk`, scorers with a memory and weights
- * of their own, and what is needed to see and to set where the embedder comes from.
+ * Scores KnowledgePulse reasoning traces natively: the functions of `@knowledgepulse/sdk`, scorers with a memory and weights of
+ * their own, selection and cleaning of traces, and the configuration of the embedder.
  *
  * @packageDocumentation
  */
@@ -8,10 +8,10 @@
 /**
  * What an agent did for one task, step by step. The scorer reads only `task.objective`, `steps[].type`,
  * `steps[].content`, `steps[].tool.name`, `metadata.success`, `metadata.task_domain` and
- * `outcome.confidence`, and remembers the trace by its `id`. Everything else costs nothing, however large it is.
+ * `outcome.confidence`, and remembers the trace by its `id`. Other fields cost nothing, however large they are.
  */
 export interface ReasoningTrace {
-  /** The JSON-LD context. The second one is found in older documents. */
+  /** The JSON-LD context; older documents have the second one. */
   '@context': 'https://openknowledgepulse.org/schema/v1' | 'https://knowledgepulse.dev/schema/v1';
   '@type': 'ReasoningTrace';
   /** `kp:trace:<uuid>` */
@@ -27,7 +27,7 @@ export interface ReasoningTrace {
   };
   /** What the agent did, in order. May be empty. */
   steps: ReasoningTraceStep[];
-  /** What came of it. */
+  /** The result of the task. */
   outcome: {
     result_summary: string;
     /** How sure the agent is of its result, 0 to 1. */
@@ -45,7 +45,7 @@ export interface ReasoningTrace {
  */
 export type ReadonlyReasoningTrace = DeepReadonly<ReasoningTrace>;
 
-/** `T` with all its properties, and theirs, read-only. */
+/** `T` with all properties read-only, at every depth. */
 type DeepReadonly<T> = T extends object ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> } : T;
 
 /** One step of a {@link ReasoningTrace}. */
@@ -108,21 +108,19 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, index: number): Pro
 /**
  * Scores a trace by complexity, novelty, tool diversity and outcome.
  *
- * For novelty, the trace is compared with the last 1,000 traces that this process scored, and then remembered among them. So
- * scoring the same trace again gives a lower score. Calls may overlap: scores and memory are those of one call after another, in
- * the order of the calls. The event loop stays free while the embedding is computed.
+ * Novelty compares the trace with the last 1,000 traces that this process scored, and the trace is then remembered. The same trace
+ * scores less the second time. Calls may overlap: scores and memory are those of one call after another, in the order of the calls.
+ * The event loop stays free while the embedding is computed.
  *
- * Novelty is 0.5 if there is no embedder (no model package), or if the embedder does not
- * work. In the second case the process emits one `KnowledgePulseWarning` that says why.
+ * Novelty is 0.5 without a working embedder. If a model is installed but does not work, the process emits one
+ * `KnowledgePulseWarning` with the reason.
  *
- * @param trace - the trace; it is read before the call returns, and may be changed after that
+ * @param trace - the trace; it is read before the call returns, and may be changed afterwards
  * @returns the score, 0 to 1; a missing embedder does not reject the promise
  * @throws `TypeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if a field is missing or has the wrong
- * type. The message names the path, as in `trace.steps[3].tool.name must be a string, got number`. Nothing is
- * remembered then.
+ * type. The message names the path: `trace.steps[3].tool.name must be a string, got number`. Nothing is remembered.
  * @throws `RangeError` with the same code, as a rejection, if `outcome.confidence` is not in [0, 1].
- * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if the options are not an object, if one of them has
- * the wrong type, or if the call has no such option.
+ * @throws `TypeError` with `code` `ERR_INVALID_OPTION`, as a rejection, if an option is unknown or has the wrong type.
  * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL` or `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the memory holds
  * vectors of another model, or was filled by another `novelty`.
  * @example
@@ -137,16 +135,15 @@ export function evaluateValue(trace: ReadonlyReasoningTrace, options?: CallOptio
 export function evaluateValues(traces: readonly ReadonlyReasoningTrace[], index: number): Promise<number[]>;
 /**
  * Scores many traces. The scores, and the memory afterwards, are those of one {@link evaluateValue} after another, but several
- * traces are embedded at a time, on all cores. A call of `evaluateValue` that is made meanwhile takes its turn after the batch.
+ * traces are embedded at a time, on all cores. Later calls of `evaluateValue` wait for the batch.
  *
- * At most 64 traces are in flight, and the others are read when their turn comes, so the memory in use does not grow with the
- * batch. Do not change the array or its traces before the promise settles.
+ * At most 64 traces are in flight and the others are read later, so memory does not grow with the batch. Do not change the array or
+ * its traces before the promise settles.
  *
  * @param traces - the traces
  * @returns the scores, each 0 to 1, in the order of the traces
  * @throws `TypeError` or `RangeError` as {@link evaluateValue}, as a rejection, for the first invalid trace, with
- * a path as in `traces[5].steps[3].tool.name`. The traces before it are remembered then, those after it are not
- * scored.
+ * a path such as `traces[5].steps[3].tool.name`. The traces before it are remembered, those after it are not scored.
  * @example
  * ```ts
  * const scores = await evaluateValues(traces);
@@ -161,10 +158,10 @@ export function evaluateValues(
 /** Lets `traces.map(explain)` work: the index that `map` passes is ignored. */
 export function explain(trace: ReadonlyReasoningTrace, index: number): Promise<ScoreBreakdown>;
 /**
- * Scores a trace as {@link evaluateValue} does, and says how the score came about.
+ * Scores a trace as {@link evaluateValue} does, and returns the parts of the score.
  *
  * @param trace - the trace; it is read before the call returns
- * @returns the score and its parts, from which it can be computed exactly
+ * @returns the score and the parts that it is computed from
  * @throws as {@link evaluateValue}, as a rejection
  * @example
  * ```ts
@@ -177,14 +174,14 @@ export function explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions)
 /** Options of a call that can be cancelled. */
 export interface CallOptions {
   /**
-   * Cancels the call. It then rejects with the signal's `reason` (an `AbortError` if it has none), and leaves the memory, or the
-   * file, as if it had never been made. An abort that comes too late has no effect: after the trace is remembered or given to a
-   * store, or for a batch after `onProgress` was called for its last trace. One signal may serve any number of calls.
+   * Cancels the call, which rejects with the signal's `reason` (by default an `AbortError`) and leaves memory and files unchanged. An
+   * abort has no effect once the trace is remembered or given to a store, or once `onProgress` was called for the last trace of a
+   * batch. One signal may serve any number of calls.
    */
   signal?: AbortSignalLike | null;
 }
 
-/** What an `AbortSignal` needs to have; it may be that of another library. */
+/** The part of an `AbortSignal` that is used; signals of other libraries work too. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason?: unknown;
@@ -194,34 +191,34 @@ export interface AbortSignalLike {
 /** Options of a call on many traces or texts. */
 export interface BatchOptions extends CallOptions {
   /**
-   * Called after each trace or text, in their order. If it throws, the call rejects with what it threw. What the memory has then
-   * depends on the `signal`: with one, none of the batch; without one, the traces up to the one it was called for, and up to 63
-   * after that. A store keeps what it was given by then.
+   * Called after each trace or text, in their order. If it throws, the call rejects with that error. With a `signal`, the memory then
+   * has no trace of the batch; without one, it has the traces up to this one and up to 63 more. A store keeps the traces that it was
+   * given.
    */
   onProgress?: (progress: BatchProgress) => void;
 }
 
-/** How far a batch is. */
+/** The progress of a batch. */
 export interface BatchProgress {
-  /** How many traces or texts are done, 1 to `total`. */
+  /** The number of traces or texts that are done, 1 to `total`. */
   done: number;
-  /** How many the batch has. */
+  /** The number of traces or texts in the batch. */
   total: number;
 }
 
 /** Options of {@link Scorer.explain}. */
 export interface ExplainOptions extends CallOptions {
   /**
-   * Whether the memory remembers the trace, as it does with `evaluateValue`. With `false` it stays as it was.
+   * Whether the memory remembers the trace, as with `evaluateValue`. With `false` it stays unchanged.
    *
    * @defaultValue `true`
    */
   remember?: boolean;
   /**
-   * Scores the trace with this novelty, as an earlier breakdown had it in `dimensions.novelty`. The trace is not compared, so no
-   * embedder is needed, and it is not remembered.
+   * A known novelty, such as `dimensions.novelty` of an earlier breakdown. The trace is neither compared nor remembered, and no
+   * embedder is needed.
    *
-   * @defaultValue the novelty that comparing with the memory gives
+   * @defaultValue the novelty from comparing with the memory
    */
   novelty?: number;
 }
@@ -229,13 +226,12 @@ export interface ExplainOptions extends CallOptions {
 /**
  * How traces are compared.
  *
- * - `prefix` compares the embeddings of the first 512 tokens, as the SDK does: a {@link VectorCache}.
- * - `lexical` compares the words of the whole trace. It needs no model, and neither loads one nor waits for one: a {@link TraceMemory}.
- * - `full` compares the words of the whole trace, and the embeddings of its digest. Without a model novelty is 0.5: a
+ * - `prefix` compares the embeddings of the first 512 tokens, as the SDK does. Its memory is a {@link VectorCache}.
+ * - `lexical` compares the words of the whole trace, and never loads a model. Its memory is a {@link TraceMemory}.
+ * - `full` compares the words of the whole trace and the embedding of a digest; without a model novelty is 0.5. Its memory is a
  *   {@link TraceMemory} with `novelty: 'full'`.
  *
- * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/novelty.md | Novelty} has the formulas, and tells what
- * each of them finds.
+ * The page {@link https://github.com/openknowledgepulse/native/blob/main/docs/memory.md | Memory} has the formulas and a comparison.
  */
 export type NoveltyMethod = 'prefix' | 'lexical' | 'full';
 
@@ -244,34 +240,33 @@ export interface ScorerOptions<
   Memory extends VectorCache | TraceMemory | NoveltyStore = VectorCache | TraceMemory | NoveltyStore,
 > {
   /**
-   * What traces are compared with, and remembered in; it says how: see {@link NoveltyMethod}. A {@link NoveltyStore} is a memory elsewhere,
-   * which other processes can share; when a batch is aborted, it keeps what it was given by then. Embeddings must have 384 dimensions.
-   * Scorers may share a memory.
+   * The memory that traces are compared with and added to. It determines the {@link NoveltyMethod}. Embeddings must have 384 dimensions.
+   * Scorers may share a memory. A {@link NoveltyStore} can be shared with other processes; when a batch is aborted, it keeps the traces
+   * that it was given.
    *
    * @defaultValue a new {@link VectorCache}, for 1,000 traces
    */
   memory?: Memory;
   /**
-   * What traces are compared with while a store fails; it must compare as the store does. Without, a call then rejects with the
-   * store's error.
+   * The memory that traces are compared with while a store fails; it must have the store's method. Without a fallback, calls reject
+   * with the store's error.
    *
-   * The fallback also remembers what goes to the store. The process emits one `KnowledgePulseWarning` each time the store begins to fail.
-   * When the store answers again, it gets what it has missed, one batch between two calls. At most the last 10,000 traces are kept for
-   * it, in the memory of the process, so call {@link Scorer.flush} before that ends. When there are more, the oldest are dropped, with
-   * a warning of the code `ERR_STORE_DROPPED`, and the next `flush` rejects. A trace that the store refuses for good is dropped, with
-   * a warning.
+   * The fallback remembers every trace. Each time the store begins to fail, the process emits one `KnowledgePulseWarning`. When the
+   * store answers again, it gets the missed traces in batches between calls. At most 10,000 traces wait, in the memory of the process,
+   * so call {@link Scorer.flush} before it ends. Beyond that the oldest are dropped with a warning (`ERR_STORE_DROPPED`), and the next
+   * `flush` rejects. A trace that the store refuses for good is dropped with a warning.
    */
   fallback?: VectorCache | TraceMemory;
   /**
-   * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds. With
-   * memory of `novelty: 'lexical'`, which needs none, it changes nothing.
+   * `null` scores without an embedder: novelty is always 0.5, nothing is remembered, and a score takes microseconds. It changes
+   * nothing for a memory with `novelty: 'lexical'`.
    *
    * @defaultValue `'default'`, the embedder of the process
    */
   embedder?: 'default' | null;
   /**
-   * Profiles of weights by `metadata.task_domain`. They are added to the SDK's five, and replace those of the same name.
-   * `default` is the profile of every domain that has no profile of its own.
+   * Profiles of weights by `metadata.task_domain`, added to the SDK's five; a profile of the same name replaces it. Domains without a
+   * profile use `default`.
    */
   weights?: Readonly<Record<string, ScoringWeights>>;
 }
@@ -279,9 +274,9 @@ export interface ScorerOptions<
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
  *
- * The functions {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of {@link defaultScorer}, with one
- * difference: they can be handed to `map`. A method that is called without its object, as after `const { explain } = scorer`, rejects
- * with `ERR_INVALID_THIS`.
+ * The functions {@link evaluateValue}, {@link evaluateValues} and {@link explain} are the methods of {@link defaultScorer}, but can be
+ * passed to `map`. A method that is called without its object, as after `const { explain } = scorer`, rejects with
+ * `ERR_INVALID_THIS`.
  *
  * @example
  * ```ts
@@ -295,19 +290,17 @@ export interface ScorerOptions<
  */
 export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = VectorCache> {
   /**
-   * Makes a scorer. The embedder is loaded by the first call, not here. If the memory is being compared with, this waits for that
-   * comparison.
+   * Makes a scorer. The first call loads the embedder. The constructor waits for a comparison that is running on the memory.
    *
-   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type, or if there is no such option or weight.
+   * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option or weight is unknown or has the wrong type.
    * @throws `RangeError` with the same code if an option is outside its range: a memory whose embeddings do not have 384 dimensions, or
    * weights that are negative, not finite, or do not sum to 1 within 1e-9. The message names the profile and the sum.
-   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD` if the cache holds vectors of another method, or the fallback
-   * compares otherwise than the store. With the cache of
-   * {@link defaultScorer}, which all threads share, the calls reject instead.
+   * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD` if the cache holds vectors of another method, or the fallback has another
+   * method than the store. With the cache of {@link defaultScorer}, which all threads share, the calls reject instead.
    */
   constructor(options?: ScorerOptions<Memory>);
 
-  /** What it compares with: the memory itself, not a copy. */
+  /** The memory itself, not a copy. */
   get memory(): Memory;
 
   /** Scores a trace: see {@link evaluateValue}. */
@@ -316,51 +309,49 @@ export class Scorer<Memory extends VectorCache | TraceMemory | NoveltyStore = Ve
   /**
    * Scores many traces: see {@link evaluateValues}.
    *
-   * Without a `signal`, the memory gets each trace when it is scored. With one, it gets all of them at once, after the last is
-   * scored and `onProgress` was called for it, so that an abort can leave the memory as it was. It then gets none if the call
-   * rejects, unless the reason is an invalid trace.
+   * Without a `signal`, each trace is remembered when it is scored. With one, all are remembered together after the last call of
+   * `onProgress`, and none if the call rejects for another reason than an invalid trace.
    */
   evaluateValues(traces: readonly ReadonlyReasoningTrace[], options?: BatchOptions): Promise<number[]>;
 
-  /** Scores a trace and says how the score came about: see {@link explain}. */
+  /** Scores a trace and returns the parts of the score: see {@link explain}. */
   explain(trace: ReadonlyReasoningTrace, options?: ExplainOptions): Promise<ScoreBreakdown>;
 
   /**
-   * Sends the store what it has missed, if it has a `fallback`. Call it before the process ends, because the process does not
-   * stay alive for that. It resolves when the store has everything that was scored before the call, and at once if the store has
-   * missed nothing or the scorer has no store.
+   * Sends the traces that the store has missed. Call it before the process ends, because waiting traces do not keep the process alive. It
+   * resolves when the store has every trace that was scored before the call; at once if none is missing or there is no store.
    *
-   * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. What the store has
-   * missed is kept and sent later, except for traces that it refuses for good.
-   * @throws `Error` with `code` `ERR_STORE_DROPPED`, as a rejection, if traces were dropped since the last call of `flush` because more
-   * than 10,000 waited. The store has the others then.
+   * @throws the error of the store, as a rejection; an `Error` with `code` `ERR_STORE` if that has no code. The traces are kept and
+   * sent later, except for those that the store refuses for good.
+   * @throws `Error` with `code` `ERR_STORE_DROPPED`, as a rejection, if traces were dropped since the last `flush` because more
+   * than 10,000 waited. The store has the others.
    */
   flush(options?: CallOptions): Promise<void>;
 }
 
-/** The scorer whose methods {@link evaluateValue} and its like are: one per process, shared by all threads. */
+/** The scorer of {@link evaluateValue}, {@link evaluateValues} and {@link explain}: one per process, shared by all threads. */
 export const defaultScorer: Scorer;
 
 /** The model that vectors come from. Vectors of different models cannot be compared. */
 export interface VectorModel {
   /** Its name, as in {@link EmbedderStatus.model}. */
   model: string;
-  /** What its weights are stored in: `fp32` or `q8`. */
+  /** The type of its weights: `fp32` or `q8`. */
   dtype: string;
 }
 
 /** Options of a call that adds to a {@link NoveltyStore}. */
 export interface AddOptions extends CallOptions {
   /**
-   * A UUID that names the call. When it is unknown whether a call was carried out, it is made again with the same name and the same
-   * entries, and a store that recognises the name stores them once. A store may ignore it.
+   * A UUID of the call. A call with an unknown outcome is repeated with the same UUID and entries; a store that recognises the UUID
+   * stores them once. A store may ignore it.
    */
   call?: string;
 }
 
 /** Options of {@link NoveltyStore.nearest}. */
 export interface NearestOptions extends CallOptions {
-  /** The method by which the vector was made, as in {@link NoveltyEntry.method}. */
+  /** The novelty method of the vector: see {@link NoveltyEntry.method}. */
   method?: string;
 }
 
@@ -369,80 +360,79 @@ export interface NoveltyEntry {
   /** The trace's `id`; null if that is not a string, or is longer than 1,024 bytes of UTF-8. */
   id: string | null;
   /**
-   * What is compared and stored of the trace. With `novelty: 'prefix'` one vector of 384 numbers, the embedding of its first 512 tokens; a
-   * store takes several. With `full` that of the digest, and with `lexical` none.
+   * The embeddings of the trace. With `novelty: 'prefix'` one of 384 numbers, of the first 512 tokens; a store takes several. With `full`
+   * one, of the digest. With `lexical` none.
    */
   vectors: readonly Float32Array[];
   /**
-   * With `novelty: 'lexical'` and `'full'` the words of the trace, at most 480, in the order of their hashes. Each takes ten bytes: its
-   * XXH3-64 in eight, and how much it counts in two, both little-endian; the page
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#another-store | Fleet} says how to read the count.
+   * With `novelty: 'lexical'` and `'full'` the words of the trace, at most 480, in the order of their hashes. Each takes ten bytes,
+   * little-endian: its XXH3-64 in eight, and its count in two, whose code
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md#another-store | Shared store} explains.
    */
   words?: Uint8Array;
   /** The model of the vectors; null with `novelty: 'lexical'`. */
   model: VectorModel | null;
   /**
-   * The name of the method by which the vectors were made from the trace: the novelty of the scorer's memory. Vectors of different methods
-   * cannot be compared, so a store accepts only the first method that is named to it. An entry without a method is always accepted.
+   * The novelty method of the scorer's memory. A store accepts only the method of its first entry, because vectors of different methods
+   * cannot be compared. An entry without a method is always accepted.
    */
   method?: string;
 }
 
-/** The stored vector that is nearest to another, or the stored trace that is most similar to another by its words. */
+/** The stored vector or trace that is most similar to a query. */
 export interface StoredNeighbour {
   /** The `id` of its entry. */
   label: string | null;
   /**
-   * Of vectors the cosine similarity, -1 to 1; of traces what the parts make together, 0 to 1. The scorer refuses a number beyond
-   * ±1.001 with `ERR_STORE`.
+   * For vectors the cosine similarity, -1 to 1; for traces the combined similarity, 0 to 1. The scorer refuses a number beyond ±1.001
+   * with `ERR_STORE`.
    */
   similarity: number;
-  /** For an entry with words: the cosine of the weighted words, 0 to 1. Novelty rests on these three parts. */
+  /** For an entry with words: the cosine of the weighted words, 0 to 1. Novelty is computed from these three parts. */
   lexical?: number;
-  /** For an entry with words: which part of them the other trace contains, 0 to 1. */
+  /** For an entry with words: the weighted share of them that the stored trace contains, 0 to 1. */
   contained?: number;
   /** For an entry with words and a vector: the cosine of the projected vectors, 0 to 1; null without a vector. */
   embedded?: number | null;
 }
 
 /**
- * For each vector of an entry, the nearest vector that was stored before the entry; for an entry with words, one: the most similar
- * trace. Null if nothing was stored.
+ * For each vector of an entry, the nearest vector that was stored before the entry. For an entry with words, one element: the most similar
+ * trace. An element is null if nothing was stored.
  */
 export type NoveltyComparison = Array<StoredNeighbour | null>;
 
 /**
- * A memory that a {@link Scorer} compares traces with, elsewhere than in this process. `@knowledgepulse/native/postgres` has one on
- * PostgreSQL. {@link LocalStore} is one on a {@link VectorCache} or a {@link TraceMemory}, and an example of how to write others.
+ * A memory outside of this process that a {@link Scorer} compares traces with. `@knowledgepulse/native/postgres` has one on
+ * PostgreSQL. {@link LocalStore} wraps a {@link VectorCache} or a {@link TraceMemory}, and is an example for stores of your own.
  * `@knowledgepulse/native/conformance` has the tests that every store should pass.
  *
- * When a store fails, it rejects with an `Error` whose `code` says why: `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`,
- * `ERR_STORE_READ_ONLY`, `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD`, or `ERR_STORE`.
- * Nothing is stored then, or it is unknown whether something is. With a `fallback`, a scorer makes the call again later
- * after the first five, and after errors without a code of this package. It takes the others, and `ERR_INVALID_…`, as a refusal
- * of the trace. A store that has the entries of a `call` already, and cannot answer as the first time, rejects with
- * `ERR_STORE_ALREADY_STORED`: the scorer does not send them again.
+ * A store rejects with an `Error` whose `code` is `ERR_STORE_UNAVAILABLE`, `ERR_STORE_TIMEOUT`, `ERR_STORE_READ_ONLY`,
+ * `ERR_STORE_FULL`, `ERR_STORE_SCHEMA`, `ERR_STORE_OTHER_MODEL`, `ERR_STORE_OTHER_METHOD` or `ERR_STORE`. With a `fallback`, the
+ * scorer repeats the call after the first five and after errors without a code of this package. The other codes, and
+ * `ERR_INVALID_…`, mean that the trace is refused and not sent again. `ERR_STORE_ALREADY_STORED` means that a repeated `call` is stored
+ * but cannot be answered as the first time; it is not sent again either.
  *
- * Every call needs a time limit of the store's own, because the scorer has none: it waits for ever for a call that never settles.
+ * Every call needs a time limit of the store's own, because the scorer waits for ever for a call that never settles.
  */
 export interface NoveltyStore {
   /**
-   * How the scorers compare that use it.
+   * The novelty method of scorers that use the store.
    *
    * @defaultValue `'prefix'`, for a store of vectors
    */
   readonly novelty?: NoveltyMethod;
   /**
-   * Compares an entry with everything that was stored before it, then stores it. This is one atomic step, also between
-   * processes: if two submit the same trace at once, one of them finds the other's.
+   * Compares an entry with every entry stored before it, then stores it, in one atomic step. If two processes submit the same trace at
+   * once, one of them finds the other's.
    */
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
   /**
-   * Does the same as one {@link NoveltyStore.compareAndAdd} after another, for all entries or none. The scorer passes up to 64
-   * entries, and makes one call at a time.
+   * Does {@link NoveltyStore.compareAndAdd} for one entry after another, for all or none. The scorer passes up to 64 entries, and makes
+   * one call at a time.
    */
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
-  /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
+  /** Returns the `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
   nearest(
     vector: Float32Array,
     count: number,
@@ -450,11 +440,11 @@ export interface NoveltyStore {
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
   /**
-   * The `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. A store of
-   * `lexical` or `full` has it.
+   * Returns the `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. Required of
+   * a store with `lexical` or `full`.
    */
   nearestTraces?(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
-  /** How many vectors or traces a new one would be compared with. */
+  /** Returns the number of vectors or traces that a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 }
 
@@ -462,19 +452,19 @@ export interface NoveltyStore {
  * A {@link VectorCache} or a {@link TraceMemory} with the interface of a {@link NoveltyStore}. A cache may have other dimensions than an
  * embedding, and takes on the model and the method of the first entry.
  *
- * Calls are worked on in the order in which they were made, away from the event loop, and each sees all of the calls before or
- * nothing. The memory is locked while a call is worked on, so that its own methods wait for that: ask the store instead.
+ * Calls run in their order, away from the event loop, and each sees the effects of all earlier ones. The memory is locked during
+ * a call, and its own methods wait for that: use the store's methods instead.
  *
  * Its calls reject with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed, and with `ERR_STORE_OTHER_MODEL` or
  * `ERR_STORE_OTHER_METHOD` if an entry has another model or method than the memory.
  */
 export class LocalStore<Memory extends VectorCache | TraceMemory = VectorCache> implements NoveltyStore {
   /**
-   * @param memory - what to store in; by default a new cache for 1,000 vectors
+   * @param memory - the memory to store in; by default a new cache for 1,000 vectors
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if it is neither a `VectorCache` nor a `TraceMemory`.
    */
   constructor(memory?: Memory);
-  /** What it stores in: itself and not a copy. */
+  /** The memory itself, not a copy. */
   get memory(): Memory;
   /** `prefix`, or the method of the `TraceMemory`. */
   get novelty(): NoveltyMethod;
@@ -499,15 +489,15 @@ export interface ScoreDimensions {
 }
 
 /**
- * A score and how it came about. `contributions` are `dimensions` times `weights`, `composite` is their sum, added up in the
- * order of the fields, and `overrides` lead from there to `score`. All of that holds to the last bit.
+ * A score and its parts. `contributions` are `dimensions` times `weights`; `composite` is their sum in the order of the fields;
+ * `overrides` change it to `score`. All of these hold to the last bit.
  */
 export interface ScoreBreakdown {
   /** The score, 0 to 1. */
   score: number;
   /**
-   * Each from 0 to 1, except novelty: that is from 0 to 2, because a similarity can be negative. Rounding can take it 1e-6 beyond, so
-   * that the novelty of a duplicate can be slightly below 0. With a store it can be 0.001 beyond, as its similarities can.
+   * 0 to 1 each; novelty 0 to 2, because a similarity can be negative. Rounding can take novelty beyond that, by 1e-6 or with a store
+   * by 0.001, so a duplicate can be slightly below 0.
    */
   dimensions: ScoreDimensions;
   /** The name of the profile that the weights belong to: a task domain, or `default`. */
@@ -518,15 +508,15 @@ export interface ScoreBreakdown {
   /** The rules that applied, in their order. The `after` of the last one is the score. */
   overrides: ScoreOverride[];
   /**
-   * Where the novelty comes from: a comparison with the memory (`cache` for one of this process, or `store`); or it is 0.5, because the memory was empty (`empty-cache` or `empty-store`) or because there is no embedder; or
-   * it was `given` as the option `novelty`.
+   * The source of the novelty. `cache` and `store`: a comparison with a memory of this process or with a store. `empty-cache`,
+   * `empty-store` and `no-embedder`: it is 0.5. `given`: the option `novelty`.
    */
   noveltyBasis: 'cache' | 'empty-cache' | 'store' | 'empty-store' | 'no-embedder' | 'given';
-  /** The remembered trace that this one resembles most; null if there was no comparison or the memory was empty. */
+  /** The most similar remembered trace; null without a comparison or with an empty memory. */
   nearest: NearestTrace | null;
-  /** How many tokens were embedded, special ones included; null where nothing was. */
+  /** The number of embedded tokens, special tokens included; null if nothing was embedded. */
   tokens: number | null;
-  /** Whether there was more text than was compared; null where nothing was. */
+  /** Whether the text was longer than the compared part; null if nothing was compared. */
   truncated: boolean | null;
 }
 
@@ -550,42 +540,41 @@ export interface NearestTrace {
   /** Its `id`; null if that was not a string, or was longer than 1,024 bytes of UTF-8. */
   label: string | null;
   /**
-   * With `novelty: 'prefix'` the cosine similarity, -1 to 1 within 1e-6, or with a store within 0.001. Otherwise the larger of
+   * With `novelty: 'prefix'` the cosine similarity, -1 to 1 within 1e-6, with a store within 0.001. Otherwise the larger of
    * 0.7 `lexical` + 0.3 `embedded` (`lexical` alone without a model) and the fourth power of `contained`, 0 to 1. Novelty is 1 minus
-   * this.
+   * the similarity.
    */
   similarity: number;
   /** The cosine of the weighted words, 0 to 1; null with `novelty: 'prefix'`. */
   lexical: number | null;
-  /** Which part of the scored trace's words it contains, by their weights, 0 to 1; null with `novelty: 'prefix'`. */
+  /** The weighted share of the scored trace's words that it contains, 0 to 1; null with `novelty: 'prefix'`. */
   contained: number | null;
   /** The cosine of the embedded digests, 0 to 1; null unless with `novelty: 'full'`. */
   embedded: number | null;
   /**
-   * The words of the scored trace that this one has too and that weigh most, at most ten, the heaviest first. The weights of all shared words
-   * add up to `lexical`. Null with `novelty: 'prefix'`, and with a store, which has hashes of words alone.
+   * The heaviest words that both traces have, at most ten, the heaviest first. The weights of all shared words add up to `lexical`. Null
+   * with `novelty: 'prefix'`, and with a store, which has only hashes of words.
    */
   sharedWords: ExplainedWord[] | null;
   /**
-   * The words of the scored trace that this one lacks, likewise. The weights of all of them add up to 1 minus `contained`. Null where
-   * `sharedWords` is.
+   * The heaviest words of the scored trace that this one lacks, at most ten. The weights of all such words add up to 1 minus
+   * `contained`. Null where `sharedWords` is null.
    */
   newWords: ExplainedWord[] | null;
 }
 
 /** A word of a scored trace. */
 export interface ExplainedWord {
-  /** The word as it is compared: normalised, in lower case, and cut to 64 characters. */
+  /** The compared form of the word: normalised, in lower case, at most 64 characters. */
   word: string;
-  /** How much it weighs: see {@link NearestTrace.sharedWords} and {@link NearestTrace.newWords}. */
+  /** Its weight: see {@link NearestTrace.sharedWords} and {@link NearestTrace.newWords}. */
   weight: number;
-  /** How many remembered traces contain it. */
+  /** Its document frequency: the number of remembered traces that contain it. */
   traces: number;
 }
 
 /**
- * Embeds texts as the scorer does, to add them to a {@link VectorCache} or to search there. All instances of a process share one
- * model.
+ * Embeds texts as the scorer does, to add them to a {@link VectorCache} or to search it. All instances of a process share one model.
  *
  * @example
  * ```ts
@@ -620,7 +609,7 @@ export class Embedder {
 /** Options of {@link VectorCache}. */
 export interface VectorCacheOptions {
   /**
-   * How many vectors are kept: a safe integer; 0 keeps none.
+   * The maximum number of vectors: a safe integer; 0 keeps none.
    *
    * @defaultValue 1000
    */
@@ -632,7 +621,7 @@ export interface VectorCacheOptions {
    */
   dimensions?: number;
   /**
-   * After how many milliseconds a vector expires, by a monotonic clock: 0 or more.
+   * The time to live of a vector in milliseconds, by a monotonic clock: 0 or more.
    *
    * @defaultValue `Infinity`: never
    */
@@ -645,37 +634,37 @@ export interface Neighbour {
   label: string | undefined;
   /** The cosine similarity, -1 to 1 within 1e-6. */
   similarity: number;
-  /** Its position in the cache: how many vectors are older. */
+  /** Its position in the cache: the number of older vectors. */
   index: number;
 }
 
-/** A vector of a {@link VectorCache}, as its iterator gives it. */
+/** A vector that the iterator of a {@link VectorCache} yields. */
 export interface VectorCacheEntry {
   /** A copy in single precision. */
   vector: Float32Array;
   /** The label that it was added with, if any. */
   label: string | undefined;
-  /** How many vectors were older when the iterator was made. */
+  /** The number of older vectors when the iterator was made. */
   index: number;
 }
 
 /** Options of {@link VectorCache.load}. */
 export interface VectorCacheLoadOptions extends CallOptions {
   /**
-   * How many vectors are kept, beginning with the newest: a safe integer; 0 keeps none.
+   * The maximum number of vectors, of which the newest are kept: a safe integer; 0 keeps none.
    *
-   * @defaultValue that of the cache which was saved
+   * @defaultValue the saved value
    */
   maxElements?: number;
   /**
-   * How many milliseconds a vector lives from when it was added: 0 or more, `Infinity` for ever.
+   * The time to live of a vector in milliseconds since it was added: 0 or more, `Infinity` for ever.
    *
-   * @defaultValue that of the cache which was saved
+   * @defaultValue the saved value
    */
   ttlMs?: number;
   /**
-   * `check` refuses a file that names another model than the embedder of this process has, for which the embedder is
-   * loaded. A file that names none is taken, and so is any where there is no embedder. `any` asks nothing.
+   * `check` loads the embedder and refuses a file with vectors of another model. It accepts a file that names no model, and every file
+   * if there is no embedder. `any` does not check.
    *
    * @defaultValue `check`
    */
@@ -683,11 +672,11 @@ export interface VectorCacheLoadOptions extends CallOptions {
 }
 
 /**
- * A bounded first-in-first-out memory of vectors. It finds the vectors that are most similar to a query by looking at all of
- * them, so the answer is exact. It can be saved to a file and loaded again.
+ * A bounded first-in-first-out memory of vectors. Queries compare with every vector, so their results are exact. It can be saved to a
+ * file and loaded again.
  *
- * A scorer compares with it away from the event loop. Meanwhile, whatever reads or changes the vectors (`add`, `size`, `nearest`,
- * iteration and so on) waits until the comparison of that trace is done. That is one scan; of 200,000 vectors it takes about 10 ms.
+ * A scorer compares with it away from the event loop. Members that read or change the vectors (`add`, `size`, `nearest`, iteration)
+ * wait for a running comparison of one trace: about 10 ms with 200,000 vectors.
  *
  * @example
  * ```ts
@@ -708,28 +697,25 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   constructor(options?: VectorCacheOptions);
 
   /**
-   * The cache in a file that {@link VectorCache.save} wrote: its vectors, labels, model, method and bounds. Vectors are as
-   * old as the wall clock says, so a time to live goes on while no process runs; where the clock was set back, they
-   * count as just added.
+   * Loads a file that {@link VectorCache.save} wrote: vectors, labels, model, method and bounds. The time to live goes on by the wall
+   * clock while no process runs; if the clock was set back, vectors count as just added.
    *
-   * The file is read away from the event loop. It is checked as it is read, and cannot make the process take more
-   * memory than a cache of as many vectors takes.
+   * The file is read and checked away from the event loop. It takes no more memory than a cache with as many vectors.
    *
-   * @param path - the file; relative to the directory in which the process is at the call
+   * @param path - the file; relative to the working directory at the call
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path or option.
    * @throws `Error` with `code` `ERR_MEMORY_NOT_FOUND`, as a rejection, if there is no such file.
-   * @throws `Error` with `code` `ERR_MEMORY_DAMAGED`, as a rejection, if the file is not what a cache was saved as. The
-   * message says what is wrong.
+   * @throws `Error` with `code` `ERR_MEMORY_DAMAGED`, as a rejection, if the file is cut off, changed or no saved cache. The message
+   * has the reason.
    * @throws `Error` with `code` `ERR_MEMORY_OTHER_METHOD`, as a rejection, if the file is that of a {@link TraceMemory}.
-   * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL`, as a rejection, if its vectors do not compare with those of the
-   * embedder: see {@link VectorCacheLoadOptions.model}.
-   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system does not let it be read.
-   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY`, as a rejection, if there is no room for it.
+   * @throws `Error` with `code` `ERR_MEMORY_OTHER_MODEL`, as a rejection, if its vectors are of another model than the embedder: see {@link VectorCacheLoadOptions.model}.
+   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to read it.
+   * @throws `RangeError` with `code` `ERR_OUT_OF_MEMORY`, as a rejection, if there is not enough memory.
    */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<VectorCache>;
 
   /**
-   * Adds a copy of `vector`. If the cache is full, the oldest vector leaves it.
+   * Adds a copy of `vector`, and evicts the oldest vector if the cache is full.
    *
    * @param vector - finite numbers, as many as the cache has dimensions
    * @param label - the name by which {@link VectorCache.nearest} returns the vector: at most 1,024 bytes of UTF-8. Lone
@@ -743,19 +729,18 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   add(vector: ArrayLike<number>, label?: string): void;
 
   /**
-   * Adds many vectors, as one {@link VectorCache.add} after another does, but all of them or none: if one vector or
-   * label is refused, nothing is added.
+   * Adds many vectors in their order, all or none: if one vector or label is refused, nothing is added.
    *
    * @param vectors - the vectors
    * @param labels - a label for each vector, or `undefined` for a vector without one
-   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with a place as in `vectors[5][3] must be a finite
-   * number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
+   * @throws `RangeError` or `TypeError` as {@link VectorCache.add}, with the place in the message: `vectors[5][3]
+   * must be a finite number, got NaN` or `vectors[5]: Expected 384 dimensions, got 3`.
    */
   addBatch(vectors: ArrayLike<ArrayLike<number>>, labels?: ArrayLike<string | undefined>): void;
 
   /**
-   * The largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is
-   * empty. A zero vector has similarity 0 to everything.
+   * Returns the largest cosine similarity of `query` to a vector in the cache, -1 to 1 within 1e-6; 0 if the cache is empty. A zero
+   * vector has similarity 0 to every vector.
    *
    * @param query - finite numbers, as many as the cache has dimensions
    * @throws `RangeError` or `TypeError` as {@link VectorCache.add}.
@@ -763,15 +748,15 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   maxCosineSimilarity(query: ArrayLike<number>): number;
 
   /**
-   * {@link VectorCache.maxCosineSimilarity} of each query, in the order of the queries.
+   * Returns {@link VectorCache.maxCosineSimilarity} of each query, in their order.
    *
    * @throws `RangeError` or `TypeError` as {@link VectorCache.addBatch}, with `queries` for `vectors`.
    */
   maxCosineSimilarities(queries: ArrayLike<ArrayLike<number>>): number[];
 
   /**
-   * The `k` vectors that are most similar to `query`, or all vectors if the cache holds fewer. The most similar comes first, and of
-   * equally similar ones the older. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
+   * Returns the `k` vectors that are most similar to `query`, or all if the cache holds fewer: the most similar first, of equal ones the
+   * older. The similarity of the first is {@link VectorCache.maxCosineSimilarity}.
    *
    * @param query - finite numbers, as many as the cache has dimensions
    * @param k - a safe integer of at least 0; 1 by default
@@ -780,60 +765,57 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
   nearest(query: ArrayLike<number>, k?: number): Neighbour[];
 
   /**
-   * Iterates over the vectors that are in the cache when the iterator is made, oldest first. Vectors that leave the cache before
-   * their turn are left out, and those that are added later do not appear.
+   * Iterates over the vectors that the cache holds when the iterator is made, oldest first, without those that are evicted before their
+   * turn.
    *
-   * A vector comes as it was added, in single precision. If its largest component is not between 2^-40 and 2^40, it comes multiplied by
-   * a power of two, which changes no similarity.
+   * A vector is yielded as it was added, in single precision. If its largest component is not between 2^-40 and 2^40, it is multiplied
+   * by a power of two, which changes no similarity.
    */
   [Symbol.iterator](): IterableIterator<VectorCacheEntry>;
 
-  /** How many vectors the cache holds, without those that have expired. */
+  /** The number of vectors that have not expired. */
   get size(): number;
 
-  /** How many vectors the cache keeps at most. */
+  /** The maximum number of vectors. */
   get maxElements(): number;
 
   /** The length of every vector. */
   get dimensions(): number;
 
-  /** After how many milliseconds a vector expires, to a nanosecond; `Infinity` means never. */
+  /** The time to live of a vector in milliseconds, to a nanosecond; `Infinity` means for ever. */
   get ttlMs(): number;
 
   /**
-   * The model that the vectors come from, if the scorer or a {@link LocalStore} added any: its name, and what its weights are stored in.
-   * Vectors of different models do not compare, so the scorer refuses a cache with those of another one.
+   * The model of the vectors, if a scorer or a {@link LocalStore} added any. A scorer refuses a cache with vectors of another model,
+   * because they cannot be compared.
    */
   get model(): { model: string; dtype: string } | null;
 
   /**
-   * The name of the method by which the vectors were made from traces: `prefix` if a scorer added them, or the method of the entries
-   * of a {@link LocalStore}. A scorer refuses a cache with vectors of another method, because they cannot be compared. It is `undefined`
-   * while the cache has only vectors that were added with {@link VectorCache.add}; these are
-   * compared all the same.
+   * The novelty method of the vectors: `prefix` if a scorer added them, or that of the entries of a {@link LocalStore}. A scorer refuses
+   * a cache with vectors of another method. `undefined` while all vectors were added with {@link VectorCache.add}; these are always
+   * compared.
    */
   get method(): string | undefined;
 
-  /** Frees the memory of expired vectors. They do not count in any case. Does nothing without `ttlMs`. */
+  /** Frees the memory of expired vectors, which are ignored in any case. Does nothing without `ttlMs`. */
   evictExpired(): void;
 
   /** Removes every vector, and forgets the model and the method. */
   clear(): void;
 
   /**
-   * Writes the cache to a file, in the safetensors format: its vectors, labels, model, method and bounds, as they are at the
-   * call. That takes place away from the event loop, while the cache goes on. Calls for one file are done in their
-   * order.
+   * Writes the cache to a file in the safetensors format: vectors, labels, model, method and bounds as they are at the call. Writing
+   * happens away from the event loop. Calls for one file run in their order.
    *
-   * The file is replaced in one step, when the new one is on the disk: whatever happens, there is the old one or the new
-   * one, whole. A symbolic link stays, and the file that it leads to is replaced. That keeps its permissions; a new
-   * file has those that the process gives to new files. A process that is killed can leave a file `.knowledgepulse-….tmp`
-   * beside it, which a later call removes.
+   * The file is replaced in one step after the new one is on the disk, so there is always a complete one. Symbolic links are
+   * followed. A replaced file keeps its permissions; a new one follows the `umask`. A process that is killed can leave a file
+   * `.knowledgepulse-….tmp`, which a later call removes.
    *
-   * @param path - the file; relative to the directory in which the process is at the call
+   * @param path - the file; relative to the working directory at the call
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION`, as a rejection, for a wrong path.
-   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system does not let it be written: the disk is
-   * full, the directory is missing or may not be written to. The old file is as it was.
+   * @throws `Error` with `code` `ERR_MEMORY_IO`, as a rejection, if the system refuses to write it: the disk is full, the
+   * directory is missing or read-only. The old file is unchanged.
    */
   save(path: string, options?: CallOptions): Promise<void>;
 }
@@ -841,26 +823,25 @@ export class VectorCache implements Iterable<VectorCacheEntry> {
 /** Options of {@link TraceMemory}. */
 export interface TraceMemoryOptions {
   /**
-   * What traces are compared by: `lexical` by their words, which needs no model, `full` also by the embeddings of their
-   * {@link TraceMemory.digest}.
+   * The novelty method: `lexical` compares words and needs no model, `full` also compares embeddings of {@link TraceMemory.digest}.
    *
    * @defaultValue `lexical`
    */
   novelty?: 'lexical' | 'full';
   /**
-   * How many traces are kept: a safe integer; 0 keeps none.
+   * The maximum number of traces: a safe integer; 0 keeps none.
    *
    * @defaultValue 1,000
    */
   maxElements?: number;
   /**
-   * The length of every embedding: a safe integer of at least 1. Words alone need none.
+   * The length of every embedding: a safe integer of at least 1. Ignored with `lexical`.
    *
    * @defaultValue 384
    */
   dimensions?: number;
   /**
-   * After how many milliseconds a trace is forgotten, by a monotonic clock: 0 or more.
+   * The time to live of a trace in milliseconds, by a monotonic clock: 0 or more.
    *
    * @defaultValue `Infinity`: never
    */
@@ -870,7 +851,7 @@ export interface TraceMemoryOptions {
 /** Options of a call on a {@link TraceMemory}. */
 export interface TraceOptions extends CallOptions {
   /**
-   * The embedding of {@link TraceMemory.digest} of the trace, which a memory with `novelty: 'full'` needs. Others do not look at it.
+   * The embedding of the trace's {@link TraceMemory.digest}. Required with `novelty: 'full'`, otherwise ignored.
    */
   vector?: ArrayLike<number>;
 }
@@ -879,45 +860,45 @@ export interface TraceOptions extends CallOptions {
 export interface SimilarTrace {
   /** The `id` that it was added with, if any. */
   label: string | undefined;
-  /** Its position in the memory: how many traces are older. */
+  /** Its position in the memory: the number of older traces. */
   index: number;
-  /** How similar it is, 0 to 1: with C for `contained`, the larger of C⁴ and `lexical`, or 0.7 `lexical` + 0.3 `embedded`. */
+  /** The similarity, 0 to 1: the larger of `contained`⁴ and `lexical`, or of `contained`⁴ and 0.7 `lexical` + 0.3 `embedded`. */
   similarity: number;
   /** The cosine of the two traces' weighted words, 0 to 1. */
   lexical: number;
-  /** Which part of the trace's words the remembered one contains, by their weights, 0 to 1. */
+  /** The weighted share of the trace's words that the remembered one contains, 0 to 1. */
   contained: number;
-  /** The cosine of the two embeddings, without what the remembered ones have in common, 0 to 1; only with `novelty: 'full'`. */
+  /** The cosine of the two projected embeddings, 0 to 1; only with `novelty: 'full'`. */
   embedded: number | undefined;
 }
 
-/** What {@link TraceMemory} tells of a trace. */
+/** The result of comparing a trace with a {@link TraceMemory}. */
 export interface TraceComparison {
-  /** 1 less the similarity of the nearest trace, 0 for a duplicate to 1; 0.5 if nothing is remembered. */
+  /** 1 minus the similarity of the nearest trace: 0 for a duplicate; 0.5 if the memory is empty. */
   novelty: number;
-  /** The most similar trace, of equally similar ones the oldest; null if nothing is remembered. */
+  /** The most similar trace, of equal ones the oldest; null if the memory is empty. */
   nearest: SimilarTrace | null;
 }
 
-/** A trace of a {@link TraceMemory}, as its iterator gives it. */
+/** A trace that the iterator of a {@link TraceMemory} yields. */
 export interface TraceMemoryEntry {
   /** The `id` that it was added with, if any. */
   label: string | undefined;
-  /** How many traces were older when the iterator was made. */
+  /** The number of older traces when the iterator was made. */
   index: number;
-  /** How much each word counts, by the XXH3-64 of the word in 16 hexadecimal digits. At most 480 words are kept. */
+  /** The count of each word, by the word's XXH3-64 in 16 hexadecimal digits. At most 480 words. */
   words: Map<string, number>;
   /** A copy of the embedding in single precision; only with `novelty: 'full'`. */
   vector: Float32Array | undefined;
 }
 
 /**
- * A bounded first-in-first-out memory of traces that tells how new another one is by what all of it says, not only its beginning: by its
- * words, and with `novelty: 'full'` also by an embedding. The answer is exact, and does not depend on the order in which traces came.
- * `docs/novelty.md` has the formula and what it was measured to tell apart.
+ * A bounded first-in-first-out memory that compares whole traces by their words, and with `novelty: 'full'` also by an embedding. Results
+ * are exact and do not depend on the order of the traces. {@link https://github.com/openknowledgepulse/native/blob/main/docs/memory.md | Memory}
+ * has the formula.
  *
- * Traces are read at the call; the rest is done away from the event loop, in the order of the calls. Each call sees all of the calls before
- * or nothing. A trace is remembered by hashes of its words, not by its text: real ones take about 4 KB each, and with an embedding 6 KB.
+ * Traces are read at the call and compared away from the event loop, in the order of the calls. The memory keeps hashes of words, no
+ * text: about 4 KB for a real trace, 6 KB with an embedding.
  *
  * @example
  * ```ts
@@ -937,18 +918,18 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
   constructor(options?: TraceMemoryOptions);
 
   /**
-   * The memory in a file that {@link TraceMemory.save} wrote: its traces, labels, method, model and bounds. As {@link VectorCache.load}, with
-   * the same options and errors. A file of a {@link VectorCache} is refused with `ERR_MEMORY_OTHER_METHOD`.
+   * Loads a file that {@link TraceMemory.save} wrote, with the options and errors of {@link VectorCache.load}. A file of a
+   * {@link VectorCache} is refused with `ERR_MEMORY_OTHER_METHOD`.
    *
-   * @param path - the file; relative to the directory in which the process is at the call
+   * @param path - the file; relative to the working directory at the call
    */
   static load(path: string, options?: VectorCacheLoadOptions): Promise<TraceMemory>;
 
   /**
-   * The memory that has this {@link TraceMemory.handle} in another thread of the process: the same one, not a copy.
+   * Returns the memory that has this {@link TraceMemory.handle} in another thread of the process, not a copy.
    *
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` if it is no handle, or if no thread has the memory any more. In
-   * WebAssembly each thread has only its own memories.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_OPTION` if it is no handle, or if no thread holds the memory any more. In
+   * WebAssembly a thread finds only its own memories.
    * @example
    * ```ts
    * new Worker('./worker.js', { workerData: memory.handle });
@@ -958,71 +939,70 @@ export class TraceMemory implements Iterable<TraceMemoryEntry> {
   static fromHandle(handle: number): TraceMemory;
 
   /**
-   * The text whose embedding stands for a trace in a memory with `novelty: 'full'`: the objective and the contents of all steps, each cut to
-   * its first characters, as many as fit 1,900 together.
+   * Returns the text to embed for a memory with `novelty: 'full'`: the objective and the contents of all steps, each cut to the same
+   * number of characters, so that together they have at most 1,900.
    *
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, naming the path, if the trace is malformed.
    */
   static digest(trace: ReadonlyReasoningTrace): string;
 
   /**
-   * Remembers a trace under its `id` without comparing it. If the memory is full, the oldest trace leaves it.
+   * Adds a trace under its `id` without comparing it, and evicts the oldest trace if the memory is full.
    *
    * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_TRACE`, as a rejection, if the trace is malformed.
-   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_VECTOR`, as a rejection, if the memory needs an embedding and it is missing,
-   * has another length, or a component that is not finite.
+   * @throws `TypeError` or `RangeError` with `code` `ERR_INVALID_VECTOR`, as a rejection, if a required embedding is missing, has
+   * another length, or a component that is not finite.
    * @throws the reason of the signal, as a rejection, if it aborts before the trace is remembered.
    */
   add(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<void>;
 
-  /** How new a trace is, and which remembered one it is nearest to. Remembers nothing. Rejects as {@link TraceMemory.add}. */
+  /** Compares a trace without adding it. Rejects as {@link TraceMemory.add}. */
   compare(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
 
-  /** Compares a trace, then remembers it, as one step. Rejects as {@link TraceMemory.add}. */
+  /** Compares a trace, then adds it, in one atomic step. Rejects as {@link TraceMemory.add}. */
   compareAndAdd(trace: ReadonlyReasoningTrace, options?: TraceOptions): Promise<TraceComparison>;
 
   /**
-   * The `k` traces that are most similar, or all if fewer are remembered. The most similar comes first, and of equally similar ones the
-   * older. Rejects as {@link TraceMemory.add}, and with `ERR_INVALID_OPTION` for a wrong `k`.
+   * Returns the `k` most similar traces, or all if the memory holds fewer: the most similar first, of equal ones the older. Rejects as {@link TraceMemory.add}, and with `ERR_INVALID_OPTION` for a wrong `k`.
    *
    * @param k - a safe integer of at least 0; 1 by default
    */
   nearest(trace: ReadonlyReasoningTrace, k?: number, options?: TraceOptions): Promise<SimilarTrace[]>;
 
   /**
-   * Iterates over the traces that are remembered when the iterator is made, oldest first. Traces that are forgotten before their turn are left
-   * out, and those that come later do not appear.
+   * Iterates over the traces that the memory holds when the iterator is made, oldest first, without those that are evicted before their
+   * turn.
    */
   [Symbol.iterator](): IterableIterator<TraceMemoryEntry>;
 
-  /** How many traces are remembered, without those that have expired. */
+  /** The number of traces that have not expired. */
   get size(): number;
 
-  /** How many traces are kept at most. */
+  /** The maximum number of traces. */
   get maxElements(): number;
 
-  /** After how many milliseconds a trace is forgotten; `Infinity` means never. */
+  /** The time to live of a trace in milliseconds; `Infinity` means for ever. */
   get ttlMs(): number;
 
-  /** What traces are compared by. */
+  /** The novelty method. */
   get novelty(): 'lexical' | 'full';
 
-  /** The model that the embeddings come from, if that is known. */
+  /** The model of the embeddings, if known. */
   get model(): { model: string; dtype: string } | null;
 
   /**
-   * A number by which {@link TraceMemory.fromHandle} finds the memory in another thread, such as a worker. The memory lives as long as one
-   * of these threads has it; a number does not keep it.
+   * A number by which {@link TraceMemory.fromHandle} finds the memory in another thread, such as a worker. The number alone does not keep
+   * the memory alive.
    */
   get handle(): number;
 
-  /** How many bytes of memory the traces take, beside their labels. */
+  /** The memory that the traces take without their labels, in bytes. */
   get bytes(): number;
 
-  /** Frees the memory of expired traces. They do not count in any case. */
+  /** Frees the memory of expired traces, which are ignored in any case. */
   evictExpired(): void;
 
-  /** Forgets every trace, and the model. */
+  /** Removes every trace, and forgets the model. */
   clear(): void;
 
   /** Writes the memory to a file, as {@link VectorCache.save} does, with the same errors. */
@@ -1048,19 +1028,19 @@ export interface Redaction {
   count: number;
 }
 
-/** A text without what {@link cleanPii} has found. */
+/** The result of {@link cleanPii}. */
 export interface CleanedText {
   /** The text, in which each match is replaced by `[REDACTED:<type>]`. */
   cleaned: string;
-  /** What was replaced, in the order in which the types were first found; empty if nothing was. */
+  /** The types that were replaced, in the order of their first match. */
   redactions: Redaction[];
 }
 
-/** A trace without what {@link cleanTrace} has found. */
+/** The result of {@link cleanTrace}. */
 export interface CleanedTrace {
   /** A copy of the trace with clean texts. */
   trace: ReasoningTrace;
-  /** What was replaced in all of its texts. */
+  /** The types that were replaced in all texts together. */
   redactions: Redaction[];
 }
 
@@ -1144,7 +1124,7 @@ export function cleanTrace(
   options?: CleanOptions & CallOptions,
 ): Promise<CleanedTrace>;
 
-/** A number of traces, or a percentage of all, rounded up: `'10%'`. */
+/** A number of traces, or a percentage of them that is rounded up: `'10%'`. */
 export type TraceCount = number | `${number}%`;
 
 /** Options of {@link select}. */
@@ -1152,7 +1132,7 @@ export interface SelectOptions extends CallOptions {
   /** How many traces are chosen; all if there are fewer. */
   count: TraceCount;
   /**
-   * What traces are compared by: see {@link TraceMemoryOptions.novelty}. `full` needs a model.
+   * The novelty method: see {@link TraceMemoryOptions.novelty}. `full` needs a model.
    *
    * @defaultValue `lexical`
    */
@@ -1245,24 +1225,22 @@ export function select(traces: readonly ReadonlyReasoningTrace[], options: Selec
 /** Options of {@link configureEmbedder}. */
 export interface EmbedderOptions {
   /**
-   * A directory with the model: `model.safetensors` for the built-in engine, or `model.onnx` (or `onnx/model.onnx`) for ONNX
-   * Runtime, or both; `tokenizer.json`, `tokenizer_config.json`, `config.json`. A model with other pooling than the mean of the tokens is
-   * refused (`ERR_MODEL_UNSUPPORTED`), as far as there is a `1_Pooling/config.json` that says so.
+   * The directory of the model. It has `model.safetensors` for the built-in engine, or `model.onnx` (or `onnx/model.onnx`) for ONNX
+   * Runtime, and `tokenizer.json`, `tokenizer_config.json`, `config.json`. If `1_Pooling/config.json` names another pooling than the mean
+   * of the tokens, the model is refused (`ERR_MODEL_UNSUPPORTED`).
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_MODEL_DIR`, then the package
    * `@knowledgepulse/all-minilm-l6-v2` or `@knowledgepulse/all-minilm-l6-v2-q8`
    */
   modelDirectory?: string;
   /**
-   * Which of the installed model packages to use: `fp32`, the SDK's numbers, or `q8`, faster and a quarter of the
-   * size.
+   * Selects an installed model package: `fp32` has the SDK's numbers, `q8` is faster and a quarter of the size.
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_DTYPE`, then `fp32` if it is installed, else `q8`
    */
   dtype?: 'fp32' | 'q8';
   /**
-   * The model itself, in place of a directory: for programs that are one file. The built-in engine computes it. The bytes are
-   * copied, and of the weights about half is kept, beside what is made of them.
+   * The model in memory instead of a directory, for programs that are one file. The built-in engine computes it. The bytes are copied.
    */
   model?: {
     /** `model.safetensors`, of either model package. */
@@ -1271,14 +1249,14 @@ export interface EmbedderOptions {
     tokenizer: Uint8Array;
   };
   /**
-   * What computes the embeddings. `builtin` reads `model.safetensors`, and `onnxruntime` reads `model.onnx`. `auto` takes the
-   * built-in engine, and ONNX Runtime for a model that has only `model.onnx`, and on arm64 where the platform's package carries it.
+   * The engine that computes embeddings. `builtin` reads `model.safetensors`, `onnxruntime` reads `model.onnx`. `auto` takes the built-in
+   * engine, but ONNX Runtime for a model with `model.onnx` alone, and on arm64 where the platform's package carries it.
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_ENGINE`, then `auto`
    */
   engine?: 'auto' | 'builtin' | 'onnxruntime';
   /**
-   * The library of the engine `onnxruntime`: ONNX Runtime 1.24.1 or newer. It does not choose the engine.
+   * The library of the engine `onnxruntime`: ONNX Runtime 1.24.1 or newer. It does not select the engine.
    *
    * @defaultValue the environment variable `KNOWLEDGEPULSE_ONNXRUNTIME`, then the library in the platform's
    * package, then that of the package `onnxruntime-node`
@@ -1293,9 +1271,8 @@ export interface EmbedderOptions {
 }
 
 /**
- * Says where the embedder comes from and what it may use, for the whole process. Call it before the first
- * {@link evaluateValue} or {@link embedderStatus}, which load the embedder. A {@link Scorer} with `embedder: null` or with
- * `novelty: 'lexical'` loads none.
+ * Configures the embedder of the process: its model, engine and threads. Call it before the first {@link evaluateValue} or
+ * {@link embedderStatus}, which load the embedder. A {@link Scorer} with `embedder: null` or `novelty: 'lexical'` loads none.
  *
  * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
  * @throws `RangeError` with the same code if an option is outside its range.
@@ -1307,34 +1284,34 @@ export interface EmbedderOptions {
  */
 export function configureEmbedder(options: EmbedderOptions): void;
 
-/** The result of loading the embedder. A field that is not known is null. */
+/** The state of the embedder. Unknown fields are null. */
 export interface EmbedderStatus {
-  /** Whether there is an embedder that works. If not, novelty is 0.5. */
+  /** Whether the embedder works. If not, novelty is 0.5. */
   available: boolean;
   /** Why it is not available; null if it is. */
   code: EmbedderErrorCode | null;
-  /** The same for people: what is wrong with which file, and what to do. */
+  /** The reason as a sentence: the file, the problem, and what to do. */
   reason: string | null;
   /** The directory of the model. */
   modelDirectory: string | null;
   /** The name of the model, from its configuration; `sha256:` and its checksum if it has no name. */
   model: string | null;
   /**
-   * SHA-256 of the file with the weights, in hexadecimal: what the model's manifest states, which `kp-score doctor` compares with
-   * the file, or that of the file where there is no manifest.
+   * SHA-256 of the weights' file in hexadecimal: the value in the model's manifest, which `kp-score doctor` verifies, or without a manifest
+   * the computed one.
    */
   modelSha256: string | null;
   /** The type that the weights are stored in. */
   dtype: 'fp32' | 'q8' | null;
   /** The length of an embedding: 384. */
   dimensions: number | null;
-  /** What computes the embeddings; null if there is no model. */
+  /** The engine that computes embeddings; null without a model. */
   engine: 'builtin' | 'onnxruntime' | null;
-  /** The instructions that the built-in engine computes with; null for ONNX Runtime. `simd128` is WebAssembly. */
+  /** The instructions of the built-in engine; null for ONNX Runtime. `simd128` is WebAssembly. */
   kernel: 'avx512-vnni' | 'avx512' | 'avx-vnni' | 'avx2' | 'simd128' | 'portable' | null;
   /** The ONNX Runtime library, if that is the engine. */
   runtimePath: string | null;
-  /** Its version. */
+  /** The version of ONNX Runtime. */
   runtimeVersion: string | null;
   /** Threads that one inference computes on. */
   threads: number;
@@ -1346,13 +1323,13 @@ export type EmbedderErrorCode =
   | 'ERR_MODEL_NOT_FOUND'
   /** A model file is missing from its package, truncated or altered. */
   | 'ERR_MODEL_DAMAGED'
-  /** A model file is there, and the system refuses to read it: a permission is missing, or the disk fails. */
+  /** The system refuses to read a model file. */
   | 'ERR_MODEL_UNREADABLE'
-  /** The model is another one than the scorer can use. */
+  /** The engine cannot compute the model. */
   | 'ERR_MODEL_UNSUPPORTED'
-  /** The engine is ONNX Runtime, and the platform has none, or the library of its package or the configured one does not exist. */
+  /** The engine is ONNX Runtime, and there is no library. */
   | 'ERR_RUNTIME_NOT_FOUND'
-  /** The library is there, and the system refuses to read it: a permission is missing, or the disk fails. */
+  /** The system refuses to read the library. */
   | 'ERR_RUNTIME_UNREADABLE'
   /** The library is no ONNX Runtime for this platform. */
   | 'ERR_RUNTIME_UNUSABLE'
@@ -1413,7 +1390,7 @@ export type ErrorCode =
   | 'ERR_NO_PROCESS';
 
 /**
- * Loads the embedder, unless an earlier call has, and says whether it works. Never rejects.
+ * Loads the embedder if necessary, and returns its state. Never rejects.
  *
  * @example
  * ```ts

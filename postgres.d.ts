@@ -1,5 +1,5 @@
 /**
- * A novelty memory in PostgreSQL, for a fleet of machines.
+ * Novelty memories in PostgreSQL that several machines share.
  *
  * @packageDocumentation
  */
@@ -31,23 +31,23 @@ export interface PgPool {
   ): void;
 }
 
-/** The limits of a table. They are kept in the table, and hold for everybody who shares it. */
+/** The limits of a table. They are stored in the table and apply to every process that uses it. */
 export interface PostgresStoreLimits {
   /**
-   * How many vectors are compared with, the newest ones: a safe integer of at least 1. The number is exact, whether or not older
-   * vectors are deleted yet.
+   * The number of vectors to compare with, the newest ones: a safe integer of at least 1. It is exact even before older vectors are
+   * deleted.
    */
   maxElements: number;
-  /** After how many milliseconds a vector expires, by the clock of the database: 0 or more; `Infinity` means never. */
+  /** The time to live of a vector in milliseconds, by the clock of the database: 0 or more; `Infinity` means for ever. */
   ttlMs: number;
 }
 
 /**
- * Options of every store. The first `migrate()` makes the table with the limits `maxElements` and `ttlMs`. A table that
- * exists has limits of its own: a store without these options takes them, and the calls of a store with other limits reject.
+ * Options of both stores. The first `migrate()` stores the limits `maxElements` and `ttlMs` in the table. Later, a store without these
+ * options uses the limits of the table, and a store with other limits rejects.
  */
 export interface PostgresStoreOptions {
-  /** Where the connections come from. The store never ends the pool; that is left to you. */
+  /** The pool of connections. The store never ends it. */
   pool: PgPool;
   /**
    * The name of the table, at most 54 bytes. The names of further objects begin with it: `…_meta`, `…_add` and so on.
@@ -62,27 +62,27 @@ export interface PostgresStoreOptions {
    */
   schema?: string;
   /**
-   * How many vectors or traces are compared with, the newest ones: a safe integer of at least 1.
+   * The number of vectors or traces to compare with, the newest ones: a safe integer of at least 1.
    *
    * @defaultValue that of the table; 100000 for a new table
    */
   maxElements?: number;
   /**
-   * After how many milliseconds a vector expires: 0 or more. More than 2e14, six thousand years, means never.
+   * The time to live of a vector in milliseconds: 0 or more. More than 2e14, six thousand years, means for ever.
    *
    * @defaultValue that of the table; `Infinity` for a new table
    */
   ttlMs?: number;
   /**
-   * How many milliseconds a call may take, waiting for a connection included: 50 to 2147483647. The server gives up before
-   * that, so that its answer comes in time.
+   * The time limit of a call in milliseconds, waiting for a connection included: 50 to 2147483647. The server gets a shorter limit, so
+   * that its answer arrives in time.
    *
    * @defaultValue 5000
    */
   timeoutMs?: number;
   /**
-   * About how many milliseconds lie between two sweeps, which delete expired and displaced vectors: 1 or more; `Infinity` for no
-   * sweeps. A process sweeps only while it adds vectors, and of many processes only one at a time does.
+   * The approximate time between two sweeps in milliseconds: 1 or more; `Infinity` for no sweeps. A sweep deletes expired and displaced
+   * vectors. A process sweeps only while it adds vectors, and only one process at a time.
    *
    * @defaultValue 60000
    */
@@ -92,15 +92,15 @@ export interface PostgresStoreOptions {
 /** Options of {@link PostgresVectorStore}. */
 export interface PostgresVectorStoreOptions extends PostgresStoreOptions {
   /**
-   * How the nearest vector is found. `exact` looks at all vectors. `hnsw` uses pgvector's approximate index, which is faster
-   * from some ten thousand vectors on, and makes an addition slower; the page
-   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md#exact-or-hnsw | Fleet} has figures.
+   * The search for the nearest vector. `exact` compares with all vectors. `hnsw` uses pgvector's approximate index, which is faster
+   * from some ten thousand vectors on and makes additions slower; the page
+   * {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md#exact-or-hnsw | Shared store} has figures.
    *
    * @defaultValue `'exact'`
    */
   index?: 'exact' | 'hnsw';
   /**
-   * How widely an HNSW index is searched, 1 to 1000 (pgvector's `hnsw.ef_search`). A larger number finds the nearest vector more
+   * The breadth of the search in an HNSW index, 1 to 1000 (pgvector's `hnsw.ef_search`). A larger number finds the nearest vector more
    * often and takes longer.
    *
    * @defaultValue 100
@@ -111,7 +111,7 @@ export interface PostgresVectorStoreOptions extends PostgresStoreOptions {
 /** Options of {@link PostgresTraceStore}. */
 export interface PostgresTraceStoreOptions extends PostgresStoreOptions {
   /**
-   * How the traces are compared. `full` also keeps the embeddings of their digests. The table is made for one method, which cannot change.
+   * The novelty method; it belongs to the table and cannot change. `full` also stores embeddings of digests.
    *
    * @defaultValue `'lexical'`
    */
@@ -119,14 +119,12 @@ export interface PostgresTraceStoreOptions extends PostgresStoreOptions {
 }
 
 /**
- * A {@link NoveltyStore} of vectors in a table of PostgreSQL, which any number of processes can share. Comparing and adding are one round trip
- * and one atomic step; the page
- * {@link https://github.com/openknowledgepulse/native/blob/main/docs/fleet.md | Fleet} says how. It needs PostgreSQL 13 or newer, the package `pg`, and pgvector 0.5 or newer (0.8 for
- * `index: 'hnsw'`).
+ * A {@link NoveltyStore} of vectors in a PostgreSQL table, which any number of processes can share. Comparing and adding are one round trip
+ * and one atomic step: see {@link https://github.com/openknowledgepulse/native/blob/main/docs/shared-store.md | Shared store}. It needs
+ * PostgreSQL 13 or newer, the package `pg`, and pgvector 0.5 or newer (0.8 for `index: 'hnsw'`).
  *
- * Its calls reject with an `Error` that has one of the codes of a {@link NoveltyStore}, and the driver's error as its `cause`. They reject
- * with `ERR_STORE_OTHER_LIMITS` if the table has other limits than the options, and with `ERR_INVALID_ENTRY` or
- * `ERR_INVALID_VECTOR` if an argument is malformed.
+ * Calls reject with an `Error` that has a code of {@link NoveltyStore} and the driver's error as `cause`; with `ERR_STORE_OTHER_LIMITS` if the
+ * table has other limits than the options; with `ERR_INVALID_ENTRY` or `ERR_INVALID_VECTOR` if an argument is malformed.
  *
  * @example
  * ```ts
@@ -141,12 +139,11 @@ export interface PostgresTraceStoreOptions extends PostgresStoreOptions {
  * ```
  */
 export class PostgresVectorStore implements NoveltyStore {
-  /** How the scorers compare that it serves. */
+  /** The novelty method of its scorers. */
   get novelty(): 'prefix';
 
   /**
-   * Makes a store, without a connection yet. It listens for errors of connections that wait in the pool, which would otherwise
-   * end the process.
+   * Makes a store without connecting. It handles errors of idle connections in the pool, which would otherwise end the process.
    *
    * @throws `TypeError` with `code` `ERR_INVALID_OPTION` if an option has the wrong type.
    * @throws `RangeError` with the same code if an option is outside its range.
@@ -154,32 +151,30 @@ export class PostgresVectorStore implements NoveltyStore {
   constructor(options: PostgresVectorStoreOptions);
 
   /**
-   * Makes those of the extension, the tables, the functions and the index that do not exist yet. Any number of processes may call
-   * it, at the same time and whenever they start; once everything exists, it only checks that. It does not make the schema. Making
-   * the rest has no time limit, even if the connection has one, because an index on a full table takes minutes. Nothing can be
-   * added meanwhile.
+   * Creates the extension, the tables, the functions and the index where they are missing, but not the schema. Any number of processes
+   * may call it at the same time; once everything exists, it only checks. It has no time limit, because an index on a full table
+   * takes minutes. It blocks additions meanwhile.
    *
    * @throws `Error` with `code` `ERR_STORE_SCHEMA`, as a rejection, if the schema is missing, if the tables are of another version or
-   * their names belong to something else, if something with the name of the index is not an index that can be used, or if the
-   * encoding of the database is not UTF8.
+   * their names are taken, if the index of that name is unusable, or if the encoding of the database is not UTF8.
    * @throws `Error` with `code` `ERR_STORE_OTHER_LIMITS`, as a rejection, if the table has other limits than the options.
    */
   migrate(): Promise<void>;
 
   /**
-   * Compares an entry with everything that was stored before it, and stores it. If the connection is lost on the way, the call is made
-   * once more; the entry is stored once all the same, even if the server is still working on the first attempt. Calls with the same
-   * `call` and the same entries are stored once, as long as their vectors are in the table, and each gets the answer of the first.
+   * Compares an entry with every entry stored before it, then stores it. If the connection is lost, the call is repeated once, and the
+   * entry is still stored only once. Calls with the same `call` and entries are stored once while their vectors are in the
+   * table, and return the result of the first.
    *
-   * @throws `Error` with `code` `ERR_STORE_TIMEOUT`, as a rejection, if `timeoutMs` is over. Nothing is stored then, unless the
-   * network or the disk of the server hangs, in which case that is unknown.
+   * @throws `Error` with `code` `ERR_STORE_TIMEOUT`, as a rejection, after `timeoutMs`. Nothing is stored, unless the network or the
+   * server's disk hangs; then the outcome is unknown.
    */
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
 
-  /** Does the same as one {@link PostgresVectorStore.compareAndAdd} after another, for all entries or none, in one round trip. */
+  /** Does {@link PostgresVectorStore.compareAndAdd} for one entry after another, for all or none, in one round trip. */
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
 
-  /** The `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
+  /** Returns the `count` stored vectors that are most similar to `vector`, the most similar first. Stores nothing. */
   nearest(
     vector: Float32Array,
     count: number,
@@ -187,20 +182,20 @@ export class PostgresVectorStore implements NoveltyStore {
     options?: NearestOptions,
   ): Promise<StoredNeighbour[]>;
 
-  /** How many vectors or traces a new one would be compared with. */
+  /** Returns the number of vectors that a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 
   /**
    * Deletes expired and displaced vectors, at most 10,000 in a transaction. Does nothing while another process sweeps.
    *
-   * @returns how many vectors it has deleted
+   * @returns the number of deleted vectors
    */
   sweep(options?: CallOptions): Promise<number>;
 
   /**
-   * Changes the limits of the table for everybody who shares it, and returns all of them; `setLimits({})` only returns them. It needs
-   * the privilege to update them. The next sweep deletes the vectors that are beyond the new limits. From then on, stores that
-   * were given the old limits as options reject with `ERR_STORE_OTHER_LIMITS`.
+   * Changes the limits of the table for every process, and returns them; `setLimits({})` only returns them. It needs the privilege to
+   * update them. The next sweep deletes the vectors beyond the new limits. Stores with the old limits as options then reject with
+   * `ERR_STORE_OTHER_LIMITS`.
    */
   setLimits(limits: Partial<PostgresStoreLimits>, options?: CallOptions): Promise<PostgresStoreLimits>;
 
@@ -209,12 +204,12 @@ export class PostgresVectorStore implements NoveltyStore {
 }
 
 /**
- * A {@link NoveltyStore} of traces in a table of PostgreSQL, which any number of processes can share. It needs PostgreSQL 13 or newer and the
- * package `pg`, and no extension. A call takes three round trips, or two while the table holds at most 64 traces, and two more when it
- * makes the statistics anew. Everything else is as with {@link PostgresVectorStore}.
+ * A {@link NoveltyStore} of traces in a PostgreSQL table, which any number of processes can share. It needs PostgreSQL 13 or newer and the
+ * package `pg`, and no extension. A call takes three round trips, two while the table holds at most 64 traces, and two more when it
+ * renews the statistics. Everything else is as with {@link PostgresVectorStore}.
  */
 export class PostgresTraceStore implements NoveltyStore {
-  /** How the scorers compare that it serves: the `novelty` of the options. */
+  /** The novelty method of its scorers. */
   get novelty(): 'lexical' | 'full';
 
   /** Makes a store, as {@link PostgresVectorStore} does. */
@@ -226,16 +221,16 @@ export class PostgresTraceStore implements NoveltyStore {
   /** Does what {@link PostgresVectorStore.compareAndAdd} does, for an entry with words. */
   compareAndAdd(entry: NoveltyEntry, options?: AddOptions): Promise<NoveltyComparison>;
 
-  /** Does the same as one {@link PostgresTraceStore.compareAndAdd} after another, for all entries or none. */
+  /** Does {@link PostgresTraceStore.compareAndAdd} for one entry after another, for all or none. */
   compareAndAddBatch(entries: readonly NoveltyEntry[], options?: AddOptions): Promise<NoveltyComparison[]>;
 
   /** Rejects with `ERR_STORE_OTHER_METHOD`: ask {@link PostgresTraceStore.nearestTraces}. */
   nearest(): Promise<StoredNeighbour[]>;
 
-  /** The `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. */
+  /** Returns the `count` stored traces that are most similar to an entry with words, the most similar first. Stores nothing. */
   nearestTraces(entry: NoveltyEntry, count: number, options?: CallOptions): Promise<StoredNeighbour[]>;
 
-  /** How many traces a new one would be compared with. */
+  /** Returns the number of traces that a new one would be compared with. */
   size(options?: CallOptions): Promise<number>;
 
   /** Deletes expired and displaced traces, as {@link PostgresVectorStore.sweep} does. */

@@ -20,7 +20,7 @@ import { digits, quantity } from './measure.mjs';
  */
 
 const FILE = path.join(root, 'bench', 'machines.json');
-const PAGE = path.join(root, 'docs', 'benchmarks.md');
+const PAGE = path.join(root, 'bench', 'machines.md');
 const [BEGIN, END] = ['<!-- machines: npm run bench -- --record -->', '<!-- machines end -->'];
 
 /**

@@ -1,5 +1,5 @@
 // `npm run bench:novelty`: how well novelty tells new tasks from seen ones, on labelled runs of agents: the tables in
-// docs/novelty.md. Needs the labelled traces, which are not part of the repository.
+// crates/index/DESIGN.md. Needs the labelled traces, which are not part of the repository.
 //
 // The first run of each task is what a memory remembers, and the other runs are asked. recall@1: the nearest remembered trace is of the
 // same task. AUC: how often a run of a task that is not remembered is newer than one of a remembered task, over 40 random halves of the
@@ -38,7 +38,7 @@ async function main() {
   const sets = SETS.filter((name) => fs.existsSync(path.join(directory, `${name}.labels.jsonl`)));
   if (sets.length === 0)
     throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
-  setup();
+  await setup();
   const { Embedder, TraceMemory, VectorCache } = await import('../index.js');
   const embedder = new Embedder();
 

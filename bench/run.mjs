@@ -4,7 +4,7 @@
 //   npm run bench -- --quick             about one, with fewer rounds
 //   npm run bench -- --only q8           only the rows whose name, or whom they are against, contains that
 //   npm run bench -- --markdown          the table as in docs/benchmarks.md
-//   npm run bench -- --record            keeps the ratios in bench/machines.json, and writes the table in docs/benchmarks.md
+//   npm run bench -- --record            keeps the ratios in bench/machines.json, and writes the table in bench/machines.md
 //   npm run bench -- --json FILE         the results go there instead of bench/results/
 //   KNOWLEDGEPULSE_KERNEL=avx2 npm run bench   as on a processor that has no more than these instructions
 //
@@ -32,7 +32,7 @@ await runScript(main);
 
 async function main() {
   const options = readOptions();
-  setup();
+  await setup();
   // The traces and the oracle's arithmetic need the dependencies that the set-up installs.
   const sections = await loadSections();
   const bench = makeBench(options);

@@ -33,7 +33,7 @@ async function main() {
   const sets = files.filter((file) => fs.existsSync(`${file}.labels.jsonl`));
   if (sets.length === 0)
     throw new Error('there are no labelled traces: KNOWLEDGEPULSE_TRACES names a file beside them');
-  setup();
+  await setup();
   /** @type {Map<ReasoningTrace, Float32Array>} */
   const digests = new Map();
   const { Embedder, Scorer, TraceMemory, select } = await import('../index.js');

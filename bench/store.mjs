@@ -52,7 +52,7 @@ async function main() {
       sizes: { type: 'string' },
     },
   });
-  setup();
+  await setup();
   setupPostgres();
   const reason = postgres.unavailable();
   if (reason !== undefined) throw new Error(`there is no PostgreSQL: ${reason}`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 'use strict';
 
-// The doctor needs no addon: it is what examines that.
+// The doctor checks the addon, so it runs without it.
 if (process.argv[2] === 'doctor') require('../lib/doctor/command.js').runProcess();
 else require('../lib/command/process.js').runProcess();

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the memories of vectors and of traces have in common: their bounds, and their files.
+// The common part of memories of vectors and of traces: bounds and files.
 
 const path = require('node:path');
 
@@ -16,10 +16,10 @@ const { describe } = require('./calls/reading.js');
  * @import { NativeCall, NativeModelIdentity, NativeSnapshot } from './binding.js'
  */
 
-/** How many there are of something. */
+/** A number of elements. */
 const COUNT = { from: 0, whole: true };
 
-/** Milliseconds; infinity for ever. */
+/** A time to live in milliseconds; infinity means for ever. */
 const DURATION = { from: 0 };
 
 /** The options of a new memory. */
@@ -29,7 +29,7 @@ const OPTIONS = {
   ttlMs: inRange(DURATION),
 };
 
-/** The options of `load`, besides `signal`. */
+/** The options of `load`, without `signal`. */
 const LOAD_OPTIONS = {
   maxElements: OPTIONS.maxElements,
   ttlMs: OPTIONS.ttlMs,
@@ -37,13 +37,13 @@ const LOAD_OPTIONS = {
 };
 
 /**
- * The native memory in a file, whose model is that of the embedder unless any will do.
+ * Loads a native memory from a file, and checks its model against the embedder unless `model` is `any`.
  *
  * @template {{ model: NativeModelIdentity | null }} Native
  * @param {{ load(path: string, maxElements?: number, ttlMs?: number, call?: NativeCall): Promise<Native> }} Class
  * @param {unknown} file
  * @param {unknown} options
- * @param {(loaded: Native, identity: NativeModelIdentity) => void} check throws if vectors of this model do not compare with those loaded
+ * @param {(loaded: Native, identity: NativeModelIdentity) => void} check throws if the loaded vectors are of another model
  * @returns {Promise<Native>}
  */
 async function loadMemory(Class, file, options, check) {
@@ -51,17 +51,17 @@ async function loadMemory(Class, file, options, check) {
   const { maxElements, ttlMs, model = 'check', signal } = readCallOptions(options, LOAD_OPTIONS);
   const loaded = await callAddon(signal, (call) => Class.load(resolved, maxElements, ttlMs, call));
   const comparing = () => requireModel(resolved, loaded.model, (identity) => check(loaded, identity));
-  // The embedder is not loaded for a call that nobody waits for.
+  // An aborted call does not load the embedder.
   if (model === 'check') await cancellable(comparing, signal);
   return loaded;
 }
 
 /**
- * Throws if the vectors of a memory do not compare with those of the embedder of this process, as far as that is known.
+ * Throws if the vectors of a memory are known to be of another model than the embedder of this process.
  *
- * @param {string} file where the memory was loaded from
- * @param {import('./binding.js').NativeModelIdentity | null} held the model that its vectors come from
- * @param {(identity: import('./binding.js').NativeModelIdentity) => void} check throws if those of this model do not compare
+ * @param {string} file of the memory
+ * @param {import('./binding.js').NativeModelIdentity | null} held the model of its vectors
+ * @param {(identity: import('./binding.js').NativeModelIdentity) => void} check throws if this model differs
  */
 async function requireModel(file, held, check) {
   if (held === null) return;
@@ -71,7 +71,7 @@ async function requireModel(file, held, check) {
     check({ model, dtype });
   } catch (error) {
     if (codeOf(error) !== 'ERR_MEMORY_OTHER_MODEL') throw localError(error);
-    // The core's message names neither the file nor the remedy.
+    // Adds the file and the remedy, which the core's message lacks.
     throw codedError(
       Error,
       'ERR_MEMORY_OTHER_MODEL',
@@ -83,7 +83,7 @@ async function requireModel(file, held, check) {
 }
 
 /**
- * What a memory in the addon has, whatever it holds.
+ * The interface of both native memories.
  *
  * @typedef {object} NativeMemory
  * @property {number} size
@@ -98,28 +98,28 @@ async function requireModel(file, held, check) {
 class BoundedMemory {
   #native;
 
-  /** @param {() => NativeMemory} native the one in the addon, which is asked for at every call */
+  /** @param {() => NativeMemory} native returns the memory in the addon, at every call */
   constructor(native) {
     this.#native = native;
   }
 
-  /** How many vectors or traces the memory holds; expired ones do not count. */
+  /** The number of vectors or traces that have not expired. */
   get size() {
     return this.#native().size;
   }
 
-  /** How many of them are kept. */
+  /** The maximum number of vectors or traces. */
   get maxElements() {
     return this.#native().bounds.maxElements;
   }
 
-  /** How many milliseconds each lives; `Infinity` for ever. */
+  /** The time to live in milliseconds; `Infinity` means for ever. */
   get ttlMs() {
     return this.#native().bounds.ttlMs;
   }
 
   /**
-   * The model that the vectors or embeddings come from, if that is known.
+   * The model of the vectors or embeddings, if known.
    *
    * @returns {{ model: string, dtype: string } | null}
    */
@@ -129,7 +129,7 @@ class BoundedMemory {
   }
 
   /**
-   * Returns what expired ones take of memory. They no longer count anyway.
+   * Frees the memory of expired elements, which are ignored in any case.
    *
    * @returns {void}
    */
@@ -156,7 +156,7 @@ class BoundedMemory {
   async save(file, options) {
     const resolved = readPath(file);
     const { signal } = readCallOptions(options);
-    // Of several saves to one file the last call wins: the addon keeps a later snapshot that is there already.
+    // Of several saves to one file the last call wins: the addon drops an older snapshot.
     await callAddon(signal, (call) => this.#native().snapshot().save(resolved, call));
   }
 }
@@ -167,7 +167,7 @@ function readPath(file) {
     throw invalidOption(TypeError, `path must be a string, got ${describe(file)}`);
   }
   if (file === '') throw invalidOption(RangeError, 'path must not be empty');
-  // The directory of the process may change before it is used.
+  // Resolved now, because the working directory may change before it is used.
   return path.resolve(file);
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Decides where the embedder comes from: explicit option, then environment variable, then package.
+// Resolves the embedder's options: explicit option, then environment variable, then package.
 
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
@@ -20,7 +20,7 @@ const { unresolvedPackage } = require('./installation/obstacle.js');
 /** @type {readonly Engine[]} */
 const ENGINES = ['auto', 'builtin', 'onnxruntime'];
 
-/** The model packages by what their weights are stored in, in order of preference. */
+/** The model packages by dtype, in order of preference. */
 const MODEL_PACKAGES = { fp32: 'all-minilm-l6-v2', q8: 'all-minilm-l6-v2-q8' };
 /** @type {Partial<Record<NodeJS.Platform, string>>} */
 const LIBRARY_NAMES = {
@@ -30,7 +30,7 @@ const LIBRARY_NAMES = {
 };
 
 /**
- * The options for the addon.
+ * Returns the options for the addon.
  *
  * @param {EmbedderOptions} options
  * @returns {import('./binding.js').EmbedderOptions}
@@ -53,7 +53,7 @@ function resolveOptions(options) {
     engine: engine === 'auto' ? undefined : engine,
     ...options.model,
     modelDirectory,
-    // Whoever asks for a dtype and has no such package should hear of it.
+    // A requested dtype without its package is an error.
     modelConfigured: directory !== undefined || dtype !== undefined || options.model !== undefined,
     runtimeLibrary: configured === undefined ? (packaged ?? others()) : path.resolve(configured),
     runtimePackaged: packaged !== undefined,
@@ -80,7 +80,7 @@ const OPTIONS = {
 };
 
 /**
- * The options that a user gave.
+ * Reads the options of a user.
  *
  * @param {unknown} given
  * @returns {EmbedderOptions}
@@ -93,14 +93,14 @@ function readEmbedderOptions(given) {
 
 /** @type {import('./calls/options.js').OptionReader<Uint8Array>} */
 function readBytes(value, path) {
-  // An array of another realm is one too.
+  // Accepts arrays of other realms.
   if (Object.prototype.toString.call(value) === '[object Uint8Array]')
     return /** @type {Uint8Array} */ (value);
   throw invalidOption(TypeError, `${path} must be a Uint8Array, got ${describe(value)}`);
 }
 
 /**
- * A model whose files are in memory.
+ * Reads a model in memory.
  *
  * @type {import('./calls/options.js').OptionReader<NonNullable<EmbedderOptions['model']>>}
  */
@@ -113,7 +113,7 @@ function readModel(value, path) {
 }
 
 /**
- * What says where a model is, or how to compute one from a graph, contradicts one that is in memory.
+ * Refuses options about a model's place or graph beside a model in memory.
  *
  * @param {EmbedderOptions} options
  */
@@ -174,7 +174,7 @@ function ignore(name, expected, found) {
 }
 
 /**
- * An empty variable counts as unset.
+ * Reads an environment variable; an empty one counts as unset.
  *
  * @param {string} name
  */
@@ -183,8 +183,8 @@ function fromEnvironment(name) {
 }
 
 /**
- * The directory of the first installed model whose weights are stored as `dtype`, or of the first one. Where there is
- * none, that of one which is there and cannot be used, so that the addon says what is wrong with it.
+ * Returns the directory of the first installed model with this `dtype`, or of any dtype. Without one, that of a model that is
+ * unusable, so that the addon reports its problem.
  *
  * @param {Dtype | undefined} dtype
  */
@@ -202,8 +202,8 @@ function installedModel(dtype) {
 }
 
 /**
- * What the weights in `directory` are stored in: with `overrides` in a project, one model is installed under the
- * other's name. Where the manifest does not tell, the name does, and the addon will say what is wrong.
+ * Returns the dtype of the model in `directory`: by its manifest, because `overrides` can install one model under the other's name;
+ * else by its name, and the addon reports the problem.
  *
  * @param {string} directory
  * @param {Dtype} named
@@ -220,7 +220,7 @@ function storedDtype(directory, named) {
 /** @param {Dtype} dtype */
 function packageDirectory(dtype) {
   try {
-    // Bundlers follow only literal names, and put up with a missing package only within `try`.
+    // Bundlers follow literal names only, and accept a missing package only within `try`.
     const manifest =
       dtype === 'fp32'
         ? require.resolve('@knowledgepulse/all-minilm-l6-v2/package.json')
@@ -232,7 +232,7 @@ function packageDirectory(dtype) {
 }
 
 /**
- * A checkout of the repository builds the packages in its own tree.
+ * Returns the directory of a model package in a checkout, which builds it in its tree.
  *
  * @param {Dtype} dtype
  */
@@ -241,7 +241,7 @@ function checkoutDirectory(dtype) {
   return fs.existsSync(path.join(directory, 'manifest.json')) ? directory : undefined;
 }
 
-/** The library beside the addon, also where it is missing, so that the addon says that; undefined where none belongs. */
+/** Returns the library beside the addon, even if missing, so that the addon reports it; undefined if the package has none. */
 function packagedRuntime() {
   const library = LIBRARY_NAMES[process.platform];
   if (addonDirectory === null || library === undefined) return undefined;
@@ -249,7 +249,7 @@ function packagedRuntime() {
 }
 
 /**
- * Whether only ONNX Runtime can compute the model: the built-in engine needs no library, so none is looked for.
+ * Returns whether only ONNX Runtime can compute the model. The built-in engine needs no library.
  *
  * @param {Engine | undefined} engine
  * @param {string | undefined} modelDirectory
@@ -260,8 +260,7 @@ function needsRuntime(engine, modelDirectory) {
 }
 
 /**
- * The library in the package `onnxruntime-node`, where somebody has installed that; undefined elsewhere. Bundlers must not
- * follow it: that is 200 MB.
+ * Returns the library in the package `onnxruntime-node`, if installed. Bundlers must not follow it, because it has 200 MB.
  */
 function neighboursRuntime() {
   try {
@@ -273,16 +272,16 @@ function neighboursRuntime() {
       if (library !== undefined) return path.join(directory, library);
     }
   } catch {
-    // There is none.
+    // Not installed.
   }
   return undefined;
 }
 
-/** What ONNX Runtime is called in the package `onnxruntime-node`. */
+/** The file names of ONNX Runtime in the package `onnxruntime-node`. */
 const NEIGHBOURS_LIBRARY = /^(libonnxruntime\.so\.1|libonnxruntime\.[\d.]+\.dylib|onnxruntime\.dll)$/;
 
 /**
- * Whether the addon's package is one with a library: its manifest lists the files. Without a manifest, it may be.
+ * Returns whether the manifest of the addon's package lists the library. Without a manifest, assumes that it does.
  *
  * @param {string} directory
  * @param {string} library

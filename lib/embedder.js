@@ -1,6 +1,6 @@
 'use strict';
 
-// The embedder of the process: its configuration, what became of it, and a text's embedding.
+// The embedder of the process: configuration, state and embedding.
 
 const { isMainThread } = require('node:worker_threads');
 
@@ -18,12 +18,12 @@ const { isArray, readFrom, readLength } = require('./calls/reading.js');
 
 let configured = false;
 
-// Every thread that could use the embedder, because any of them may be the one that configures it.
+// Registered in every thread, because any of them may configure the embedder.
 fromAddon(() => native.waitAtEnd());
-// The addon notices the end of the process by itself, but too late if ONNX Runtime is just being loaded.
+// The addon notices the end of the process too late while ONNX Runtime is being loaded.
 if (isMainThread && !process.listeners('exit').includes(native.stop)) process.once('exit', native.stop);
 
-/** Tells the addon where the embedder comes from, once per process: nothing is looked for before that. */
+/** Configures the embedder of the addon, once per process; nothing is searched before that. */
 function ensureConfigured() {
   if (configured) return;
   if (!native.isConfigured()) configure({});
@@ -41,7 +41,7 @@ function configure(options) {
 }
 
 /**
- * Says where the embedder comes from and what it may use, for the whole process, before it is first needed.
+ * Configures the embedder of the process before its first use: model, engine, threads.
  *
  * @param {EmbedderOptions} options
  * @returns {void}
@@ -59,7 +59,7 @@ function configureEmbedder(options) {
 }
 
 /**
- * Loads the embedder, if no call has yet, and tells what became of it. Never rejects.
+ * Loads the embedder if necessary, and returns its state. Never rejects.
  *
  * @returns {Promise<EmbedderStatus>}
  */
@@ -69,7 +69,7 @@ async function embedderStatus() {
   return /** @type {EmbedderStatus} */ ({ ...(await native.embedderStatus()) });
 }
 
-/** How many texts of a batch are in flight: enough for every lane. */
+/** The number of texts of a batch in flight, enough for every lane. */
 const MAX_IN_FLIGHT = 64;
 
 /** Embeds texts as the scorer does. All embedders of a process are the same one. */
@@ -85,7 +85,7 @@ class Embedder {
   }
 
   /**
-   * Embeds a text, of which the first 512 tokens count: 384 numbers whose squares add up to 1.
+   * Embeds the first 512 tokens of a text: 384 numbers whose squares add up to 1.
    *
    * @param {string} text
    * @param {CallOptions} [options]
@@ -133,7 +133,7 @@ async function embedAll(texts, signal, onProgress) {
   const inFlight = [];
   const takeFirst = async () => {
     const embedding = /** @type {Float32Array} */ (await inFlight.shift());
-    // Those in flight may all be embedded by now, so nothing else would tell.
+    // All texts in flight may be embedded already, so no rejection reports the abort.
     signal?.throwIfAborted();
     embeddings.push(embedding);
     onProgress?.({ done: embeddings.length, total: texts.length });
@@ -142,7 +142,7 @@ async function embedAll(texts, signal, onProgress) {
     if (inFlight.length === MAX_IN_FLIGHT) await takeFirst();
     signal?.throwIfAborted();
     const embedding = embed(text, signal);
-    // It may be looked at later.
+    // Its rejection may be handled later.
     embedding.catch(() => {});
     inFlight.push(embedding);
   }
@@ -152,7 +152,7 @@ async function embedAll(texts, signal, onProgress) {
 }
 
 /**
- * Lone surrogates become U+FFFD, whatever the engine would make of them.
+ * Reads a text. Lone surrogates become U+FFFD, whatever the engine does with them.
  *
  * @param {unknown} text
  * @param {string} path
@@ -170,7 +170,7 @@ function invalidText(message) {
 }
 
 /**
- * Embeds a text, of which the first 512 tokens count. Rejects with the embedder's failure if there is none.
+ * Embeds the first 512 tokens of a text. Rejects with the embedder's failure if it does not work.
  *
  * @param {string} text
  * @param {AbortSignal} [signal]

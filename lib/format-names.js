@@ -1,6 +1,6 @@
 'use strict';
 
-// The names of the formats, for those who must not load the addon.
+// The names of the formats, for modules that must not load the addon.
 
 /** @import { FormatName } from '../formats.js' */
 

@@ -1,6 +1,6 @@
 'use strict';
 
-// Turns what agents write into traces. The readers are in the addon.
+// Converts logs of agents to traces. The readers are in the addon.
 
 const { types } = require('node:util');
 
@@ -23,8 +23,8 @@ const OPTIONS = {
 };
 
 /**
- * The traces in what an agent has written: a value that was parsed, text, or a stream of bytes or text. A stream is read as it
- * comes; of it, a record is held at a time, and the traces that are not complete yet.
+ * Reads the traces in a parsed value, a text, or a stream of bytes or text. A stream is read as it arrives; one record and the unfinished
+ * traces are held at a time.
  *
  * @param {unknown} input
  * @param {ReadOptions} [options]
@@ -52,11 +52,11 @@ async function* generate(input, options) {
 }
 
 /**
- * What the records of a text come to, in batches.
+ * Yields the results of the records of a text, in batches.
  *
  * @param {AsyncIterable<Uint8Array>} chunks
  * @param {NativeTraceReader} reader
- * @param {(foreign: NativeForeign) => Error} refused what is thrown if the input is no text that can be read
+ * @param {(foreign: NativeForeign) => Error} refused makes the error for an unreadable input
  * @returns {AsyncGenerator<NativeItem[], void, undefined>}
  */
 async function* readText(chunks, reader, refused) {
@@ -86,7 +86,7 @@ function* batches(reader) {
  */
 function* readValues(input, options) {
   const reader = new addon.NativeTraceReader(options);
-  // An array is a list of records, or one conversation, whose reader puts its messages together.
+  // An array is a list of records, or one conversation whose reader joins its messages.
   const values = Array.isArray(input) ? input : [input];
   for (const [at, value] of values.entries()) {
     const index = Array.isArray(input) ? at : null;
@@ -107,13 +107,13 @@ function* readValues(input, options) {
 }
 
 /**
- * Why a value has no JSON: it is nested more deeply than the stack is, refers to itself, or has getters that throw.
+ * Returns why a value has no JSON: it is nested too deeply, refers to itself, or has getters that throw.
  *
  * @param {unknown} thrown
  */
 function reasonOf(thrown) {
   if (thrown instanceof RangeError) return 'it is nested too deeply';
-  // Engines say on further lines where an object refers to itself.
+  // Engines explain circular references on further lines.
   return thrown instanceof Error ? thrown.message.split('\n', 1)[0] : 'it could not be read';
 }
 
@@ -148,7 +148,7 @@ function wrong({ line, index }, reason) {
 }
 
 /**
- * The chunks of an input of text or bytes; undefined for a value that was parsed.
+ * Returns the chunks of a text or of bytes; undefined for a parsed value.
  *
  * @param {any} input
  * @returns {AsyncIterable<unknown> | Iterable<unknown> | undefined}
@@ -166,7 +166,7 @@ function chunksOf(input) {
 }
 
 /**
- * The bytes of a stream of bytes or text.
+ * Yields the bytes of a stream of bytes or text.
  *
  * @param {AsyncIterable<unknown> | Iterable<unknown>} chunks
  * @returns {AsyncGenerator<Uint8Array>}
@@ -187,14 +187,14 @@ const refuse = ({ what, program }) =>
 /** @param {string} message */
 const invalidInput = (message) => codedError(TypeError, 'ERR_INVALID_INPUT', message);
 
-/** Text in one line that ends as the names of files do, or begins as paths do; values of JSON begin in another way. */
+/** Matches one line that looks like a path; JSON begins in another way. */
 const PATH =
   /^(?![\s"[{])(?:.{1,4096}\.(?:jsonl?|ndjson|traj|log|txt|gz)|(?:\.{0,2}[\\/]|~[\\/]|[a-z]:[\\/]|file:).{1,4096})$/i;
 
 /** @param {any} input */
 const isFileUrl = (input) => input?.protocol === 'file:' && typeof input.href === 'string';
 
-/** Text to bytes, chunk by chunk: a character of two code units may be in two chunks. */
+/** Encodes text chunk by chunk; a surrogate pair may span two chunks. */
 class StringEncoder {
   #left = '';
 

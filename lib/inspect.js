@@ -1,17 +1,17 @@
 'use strict';
 
-// What `console.log` shows of objects whose state is private.
+// The output of `console.log` for objects with private state.
 
 /** @typedef {(depth: number, options: import('node:util').InspectOptions) => string} Inspect */
 
 const { inspect } = require('node:util');
 
 /**
- * What the method `inspect.custom` of a class gives.
+ * Returns the text of `inspect.custom` for a class.
  *
  * @param {string} name of the class
  * @param {Record<string, unknown>} fields
- * @param {number} depth how many levels may still be shown
+ * @param {number} depth of nesting that may still be shown
  * @param {import('node:util').InspectOptions} options
  */
 function inspectAs(name, fields, depth, options) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// Finds and loads the addon: one `.node` file for each platform, in a package of its own.
+// Finds and loads the addon: a `.node` file in a package for each platform.
 
 const fs = require('node:fs');
 const path = require('node:path');
@@ -9,8 +9,7 @@ const { codedError } = require('./calls/errors.js');
 const { systemLibc } = require('./installation/libc.js');
 const { obstacleTo, unresolvedPackage } = require('./installation/obstacle.js');
 
-// `npm install` brings the one package that fits; a package manager that does not know `libc` brings both
-// of Linux's, and the loader tries them in turn.
+// npm installs the package that fits. Package managers that ignore `libc` install both packages for Linux, which are tried in turn.
 /** @type {Record<string, string[]>} */
 const PLATFORMS = {
   'darwin-arm64': ['darwin-arm64'],
@@ -23,16 +22,16 @@ const PLATFORMS = {
 
 /** @import { Fault, LoadFailure } from './installation/obstacle.js' */
 
-/** The package for platforms without one of their own: the addon in WebAssembly. */
+/** The package for other platforms: the addon in WebAssembly. */
 const WEBASSEMBLY = 'wasm32';
 
-/** The variable that names the addon to load: a file, or `wasm32` for the package of that name. */
+/** The environment variable with the addon to load: a file, or `wasm32`. */
 const OVERRIDE = 'KNOWLEDGEPULSE_NATIVE_ADDON';
 
 /** @typedef {{ addon?: typeof import('./binding.js'), error?: unknown }} Attempt */
 
 /**
- * Something to load. Only a library of the system can be of the wrong kind for it.
+ * A candidate to load. Only a library can be built for another system.
  *
  * @typedef {object} Candidate
  * @property {string} name
@@ -42,8 +41,7 @@ const OVERRIDE = 'KNOWLEDGEPULSE_NATIVE_ADDON';
  */
 
 /**
- * Bundlers and `bun build --compile` follow only literal names, and put up with a missing package only within
- * `try`.
+ * Bundlers and `bun build --compile` follow literal names only, and accept a missing package only within `try`.
  *
  * @param {string} platform
  * @returns {Attempt}
@@ -89,8 +87,7 @@ function requireFile(file) {
 }
 
 /**
- * The addon, its file and the directory that holds it, which are null where that cannot be told (in a compiled
- * program).
+ * The addon, its file and its directory, which are null in a compiled program.
  */
 function load() {
   const override = process.env[OVERRIDE];
@@ -99,7 +96,7 @@ function load() {
     return attempt([{ name: OVERRIDE, isLibrary: true, file: () => file, load: () => requireFile(file) }]);
   }
   const platforms = override ? undefined : PLATFORMS[`${process.platform}-${process.arch}`];
-  // A WebContainer says that it is Linux, and loads no library.
+  // A WebContainer claims to be Linux, but loads no library.
   const hasLibrary = platforms !== undefined && !('webcontainer' in process.versions);
   return attempt((hasLibrary ? platforms : [WEBASSEMBLY]).flatMap(candidates));
 }
@@ -118,7 +115,7 @@ function candidates(platform) {
     file: () => packageFile(name, file),
     load: () => requirePackage(platform),
   };
-  // A checkout of the repository builds it here; a published package has no such directory.
+  // A checkout builds the addon here; published packages lack this directory.
   const directory = path.join(__dirname, '..', 'npm', platform);
   if (!fs.existsSync(directory)) return [installed];
   const built = path.join(directory, file);
@@ -126,7 +123,7 @@ function candidates(platform) {
 }
 
 /**
- * The addon in a package, also where that may not be read or is missing from it; null if there is no such package.
+ * Returns the addon's file in a package, even if unreadable or missing; null without the package.
  *
  * @param {string} name
  * @param {string} file
@@ -156,7 +153,7 @@ function attempt(candidates) {
 }
 
 /**
- * The file of a candidate, or null where that cannot be told.
+ * Returns the file of a candidate; null if unknown.
  *
  * @param {Candidate} candidate
  */
@@ -169,8 +166,8 @@ function fileOf(candidate) {
 }
 
 /**
- * The fault that can be seen in the file of an addon, as {@link obstacleTo} tells it, or `foreign` for one of another system.
- * Only Linux needs this: the other systems check the file when they load it, and their errors say what is wrong.
+ * Returns the visible fault of an addon's file: an {@link obstacleTo} reading it, or `foreign`. Only Linux needs this, because other
+ * systems check the file when they load it.
  *
  * @param {string} file
  * @param {boolean} [isLibrary]
@@ -187,9 +184,8 @@ function faultOf(file, isLibrary) {
 }
 
 /**
- * What is wrong with a library for Linux. Half of one must not be loaded: the system would map what is not there, and
- * the process would die. Linkers write the table of sections last, so a file that holds it is whole. Of one for another
- * processor the system says that it does not exist.
+ * Returns the fault of a library for Linux. Loading a truncated one would crash the process. Linkers write the section table last, so a
+ * file that contains it is complete. For another processor, the system would claim that the file does not exist.
  *
  * @param {string} file
  * @returns {Fault | undefined}
@@ -224,14 +220,14 @@ function elfFault(file) {
 const ELF_HEADER_BYTES = 64;
 
 /**
- * The field e_machine of a library, by the name that the engine has for the processor.
+ * The field e_machine of a library by `process.arch`.
  *
  * @type {Record<string, number>}
  */
 const ELF_MACHINES = { arm64: 183, x64: 62 };
 
 /**
- * Why an addon without a visible fault was not loaded.
+ * Classifies why an addon without a visible fault was not loaded.
  *
  * @param {string | null} file
  * @param {unknown} thrown
@@ -240,11 +236,11 @@ const ELF_MACHINES = { arm64: 183, x64: 62 };
  */
 function refusal(file, thrown, isLibrary) {
   const error = /** @type {NodeJS.ErrnoException | undefined} */ (thrown);
-  // The first line says it; Node.js lists the modules that required it below.
+  // Node.js lists the requiring modules after the first line.
   const reason = String(error?.message ?? thrown).split('\n', 1)[0];
   if (file === null) return { kind: 'missing', reason };
   if (error?.code === 'MODULE_NOT_FOUND') {
-    // The file is there: what says that it is the package's is not.
+    // The file exists, but not the package.json of its package.
     const manifest = obstacleTo(path.join(path.dirname(file), 'package.json'));
     return { kind: 'damaged', reason: manifest?.reason ?? reason };
   }
@@ -256,7 +252,7 @@ function refusal(file, thrown, isLibrary) {
 }
 
 /**
- * The C library that an addon for Linux was made for. Only glibc has versions of its symbols, and they bear its name.
+ * Returns the C library of an addon for Linux. Only glibc has symbol versions, which contain its name.
  *
  * @param {string} file
  */
@@ -265,7 +261,7 @@ function libcOf(file) {
 }
 
 /**
- * What to do about an addon that was not loaded, by what was wrong; the most telling comes first.
+ * The remedies for an addon that was not loaded, by fault; the most telling first.
  *
  * @type {Record<Fault['kind'], string>}
  */

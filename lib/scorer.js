@@ -45,7 +45,7 @@ const { VectorCache, isVectorCache, nativeOf } = require('./vector-cache.js');
 
 /** @typedef {import('./store/scoring.js').Found} Found */
 
-/** @typedef {PublicCache | PublicMemory} OwnMemory a memory of this process */
+/** @typedef {PublicCache | PublicMemory} OwnMemory a memory in this process */
 
 /**
  * Scores traces with a memory and weights of its own. All scorers of a process share its embedder.
@@ -57,10 +57,10 @@ class Scorer {
   #native;
   /** @type {OwnMemory | NoveltyStore} */
   #memory;
-  /** Whether it needs the embedder, which is configured with the first call that does. */
+  /** Whether it needs the embedder, which the first such call configures. */
   #embeds;
   /**
-   * Asks the memory if that is a store.
+   * The store and its fallback; undefined for a memory in this process.
    *
    * @type {InstanceType<typeof StoreWithFallback> | undefined}
    */
@@ -71,7 +71,7 @@ class Scorer {
   }
 
   /**
-   * Makes a scorer; nothing is loaded yet. Throws `ERR_INVALID_OPTION`.
+   * Makes a scorer without loading the embedder. Throws `ERR_INVALID_OPTION`.
    *
    * @param {ScorerOptions<Memory>} [options]
    */
@@ -81,10 +81,10 @@ class Scorer {
     const { memory, novelty } = given.memory ?? { memory: new VectorCache(), novelty: 'prefix' };
     const isOwn = isVectorCache(memory) || isTraceMemory(memory);
     if (fallback !== undefined) requireFitting(fallback, novelty, isOwn);
-    // Without an embedder nothing is compared but words.
+    // Without an embedder, only words are compared.
     const compares = given.embedder !== null || novelty === 'lexical';
     if (!isOwn && compares) this.#store = new StoreWithFallback(memory, fallback?.memory);
-    // Of a store, the addon has to know how it compares: an empty memory of that kind says so.
+    // An empty memory tells the addon the method of a store.
     const own = isOwn ? memory : (fallback?.memory ?? emptyMemory(novelty));
     this.#memory = memory;
     this.#embeds = compares && novelty !== 'lexical';
@@ -93,7 +93,7 @@ class Scorer {
   }
 
   /**
-   * What it compares with: the memory itself, not a copy.
+   * The memory itself, not a copy.
    *
    * @returns {Memory}
    */
@@ -113,7 +113,7 @@ class Scorer {
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
    */
-  // An async function turns what is thrown into a rejection, and makes the promise in the caller's realm.
+  // An async function rejects instead of throwing, and makes the promise in the caller's realm.
   async evaluateValue(trace, options) {
     const { signal } = readCallOptions(options);
     const store = this.#store;
@@ -124,7 +124,7 @@ class Scorer {
   }
 
   /**
-   * Scores a trace and tells how the score came about.
+   * Scores a trace and returns the parts of the score.
    *
    * @param {ReadonlyReasoningTrace} trace
    * @param {ExplainOptions} [options]
@@ -144,7 +144,7 @@ class Scorer {
   }
 
   /**
-   * Gives the store what it has missed, at once. Rejects with what the store fails with.
+   * Sends the traces that the store has missed. Rejects with the store's error.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<void>}
@@ -156,12 +156,12 @@ class Scorer {
     const others =
       store === undefined ? this.#native.afterOthers() : this.#native.leavePlace(this.#native.takePlace());
     if (others !== undefined) await cancellable(() => others, signal);
-    // All calls before this one are settled, so the store's missed batches include theirs.
+    // Earlier calls are settled, so the missed batches include theirs.
     await store?.flush(signal);
   }
 
   /**
-   * Scores many traces, several at a time: the scores are those of one call after another.
+   * Scores many traces, several at a time, with the scores of one call after another.
    *
    * @param {readonly ReadonlyReasoningTrace[]} traces
    * @param {BatchOptions} [options]
@@ -190,8 +190,8 @@ class Scorer {
    * @param {NativeCall | undefined} call
    */
   async #evaluateBatch(options, call) {
-    // An aborted batch must leave the memory as it was, so it adds to a draft; without a signal it cannot be aborted and needs
-    // none. What a store was given cannot be taken back, so it has no draft either.
+    // A batch that can be aborted adds to a draft, so that an abort leaves the memory unchanged. A store has no draft, because its entries
+    // cannot be taken back.
     const draftCall = this.#store === undefined ? call : undefined;
     const batch = this.#native.batch(draftCall);
     try {
@@ -205,7 +205,7 @@ class Scorer {
   /**
    * @param {Batch} options
    * @param {NativeBatch} batch
-   * @param {NativeCall | undefined} draftCall what the memory keeps it for, if only at the end
+   * @param {NativeCall | undefined} draftCall the call of the draft, if there is one
    */
   async #evaluateInFlight({ traces, length, signal, onProgress }, batch, draftCall) {
     /** @type {number[]} */
@@ -213,7 +213,7 @@ class Scorer {
     /** @type {Array<number | Promise<number>>} */
     const inFlight = [];
     /**
-     * The calls of those in flight, for a store.
+     * The calls in flight, for a store.
      *
      * @type {NativeCall[]}
      */
@@ -222,7 +222,7 @@ class Scorer {
     const takeFirst = async () => {
       const score = /** @type {number} */ (await inFlight.shift());
       calls.shift();
-      // If all in flight are scored by now, no rejection would tell of the abort.
+      // If all traces in flight are scored, no rejection reports the abort.
       signal?.throwIfAborted();
       scores.push(score);
       onProgress?.({ done: scores.length, total: length });
@@ -241,11 +241,11 @@ class Scorer {
           failure = errorOfElement(index, error);
         }
       }
-      // The reply to a batch without a score comes after those to the calls before, too.
+      // The reply to an empty batch also waits for earlier replies.
       if (inFlight.length === 0) await batch.afterOthers();
-      // Whether a draft is remembered is known at the end, and the calls that come later depend on it.
+      // Commits or rolls back the draft, on which later calls depend.
       if (draftCall === undefined) batch.close();
-      // Those before a failure are scored and remembered, as they would be one after another.
+      // Traces before a failure stay scored and remembered, as in single calls.
       while (inFlight.length > 0) await takeFirst();
     } catch (error) {
       for (const call of calls) call.cancel();
@@ -270,7 +270,7 @@ class Scorer {
   }
 
   /**
-   * Makes a call with `ask`, and gives its reply.
+   * Makes a call with `ask` and returns its reply.
    *
    * @template T
    * @param {AbortSignal | undefined} signal
@@ -291,8 +291,7 @@ class Scorer {
   }
 
   /**
-   * Makes a call with `begin` whose reply is made here, because it rests on a store. The addon keeps it in order: it comes
-   * after the replies to the calls before.
+   * Makes a call with `begin` whose reply depends on a store. The addon keeps it behind the replies to earlier calls.
    *
    * @template T
    * @param {() => T | Promise<T>} begin
@@ -308,7 +307,7 @@ class Scorer {
   }
 
   /**
-   * The reply of the addon. An error that it throws, as for an invalid trace, is thrown after the replies to the calls before.
+   * Returns the reply of the addon. An error that the addon throws, as for an invalid trace, waits for the replies to earlier calls.
    *
    * @template T
    * @param {() => T | Promise<T>} ask
@@ -331,14 +330,14 @@ const cancel = (/** @type {NativeCall | undefined} */ call) => call?.cancel() ==
 
 const scoreOf = (/** @type {Found} */ { score }) => score;
 
-/** How many traces of a batch are in flight: enough for every lane, and little memory however large the batch. */
+/** The number of traces of a batch in flight: enough for every lane, and bounded memory. */
 const MAX_IN_FLIGHT = 64;
 
-/** After how many traces other work gets a turn, also where scoring one needs no waiting. */
+/** The number of traces after which other work gets a turn, even if no trace waits. */
 const BREATH = 256;
 
 /**
- * A promise whose rejection may be looked at later.
+ * Marks a promise whose rejection is handled later.
  *
  * @param {number | Promise<number>} reply
  */
@@ -348,7 +347,7 @@ function handled(reply) {
 }
 
 /**
- * The error for an element of a batch, from that for the trace alone.
+ * Adds the index to the error of a trace of a batch.
  *
  * @param {number} index
  * @param {unknown} thrown
@@ -356,14 +355,14 @@ function handled(reply) {
 function errorOfElement(index, thrown) {
   const error = /** @type {import('./calls/errors.js').CodedError} */ (thrown);
   if (error.code !== 'ERR_INVALID_TRACE') return thrown;
-  // The message begins with the path, and that with `trace`.
+  // The message begins with `trace`.
   const message = `traces[${index}]${error.message.slice('trace'.length)}`;
   const Class = /** @type {import('./calls/errors.js').ErrorClass} */ (error.constructor);
   return codedError(Class, error.code, message, error.cause);
 }
 
 /**
- * A copy, so that the objects are of the caller's realm, with what belongs together in one object.
+ * Copies a breakdown into objects of the caller's realm.
  *
  * @param {Found} found
  * @returns {ScoreBreakdown}
@@ -413,7 +412,7 @@ function readEmbedder(value, path) {
 }
 
 /**
- * A memory, and how it compares traces.
+ * A memory and its novelty method.
  *
  * @template {OwnMemory | NoveltyStore} Memory
  * @typedef {{ memory: Memory, novelty: NoveltyMethod }} Known
@@ -472,7 +471,7 @@ function emptyMemory(novelty) {
 }
 
 /**
- * Requires that a fallback stands in for a store, and compares as that does.
+ * Requires a fallback to belong to a store, and to have its method.
  *
  * @param {Known<OwnMemory>} fallback
  * @param {NoveltyMethod} novelty
@@ -493,7 +492,7 @@ function requireFitting(fallback, novelty, isOwn) {
 const WEIGHT_NAMES = /** @type {const} */ (['complexity', 'novelty', 'toolDiversity', 'outcome']);
 
 /**
- * The profiles for the addon, which checks that the weights add up.
+ * Reads profiles of weights for the addon, which checks their sums.
  *
  * @param {unknown} weights
  * @param {string} path
@@ -528,7 +527,7 @@ function readProfiles(weights, path) {
 }
 
 /**
- * The option `novelty` of `explain`. Similarities are exact to 1e-6, so a novelty may be a little less than 0 or more than 2.
+ * Reads the option `novelty` of `explain`. Similarities are exact to 1e-6, so it may be slightly below 0 or above 2.
  *
  * @param {unknown} value
  * @param {string} path

@@ -14,7 +14,7 @@ const localCache = adoptNative(native.localCache());
 const defaultScorer = new Scorer({ memory: localCache });
 
 /**
- * The functions can be handed to `map`, as the SDK's can: it passes an index where the options are.
+ * Ignores the index that `map` passes in place of the options.
  *
  * @template Options
  * @param {Options | number | undefined} options
@@ -44,7 +44,7 @@ function evaluateValues(traces, options) {
 }
 
 /**
- * Scores a trace as `evaluateValue` does, and tells how the score came about.
+ * Scores a trace as `evaluateValue` does, and returns the parts of the score.
  *
  * @param {ReadonlyReasoningTrace} trace
  * @param {ExplainOptions | number} [options]

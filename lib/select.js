@@ -1,6 +1,6 @@
 'use strict';
 
-// Choosing a set of traces: they are read on the event loop, some at a time; all else happens on other threads.
+// Chooses a set of traces. Traces are read on the event loop, some at a time; other threads do the rest.
 
 const { setTimeout } = require('node:timers/promises');
 
@@ -26,13 +26,13 @@ const { nativeOfTraces } = require('./trace-memory.js');
  * @import { NativeCandidates, NativeCount, NativeNearby } from './binding.js'
  */
 
-/** How many traces are read at a time. */
+/** The number of traces that are read at a time. */
 const BATCH = 64;
 
-/** How many of the traces that a chosen one stands for are listed. */
+/** The number of listed traces that a chosen one stands for. */
 const MOST_LISTED = 16;
 
-/** How often progress is looked at, in milliseconds. */
+/** The interval of progress reports, in milliseconds. */
 const INTERVAL = 50;
 
 /**
@@ -67,7 +67,7 @@ function readKnown(value, path) {
 }
 
 /**
- * Chooses the traces that are worth sharing: a set that covers all others well.
+ * Chooses a set of traces that covers all others.
  *
  * @param {readonly ReadonlyReasoningTrace[]} traces
  * @param {SelectOptions} options
@@ -145,7 +145,7 @@ async function add(candidates, traces, first, end, ids, embedder) {
 }
 
 /**
- * Whether anybody said how a trace ended: `toTraces` notes in `metadata.imported` if nobody did.
+ * Returns whether the outcome of a trace is known: `toTraces` notes unknown outcomes in `metadata.imported`.
  *
  * @param {ReadonlyReasoningTrace} trace
  */
@@ -160,7 +160,7 @@ function isOutcomeKnown(trace) {
 }
 
 /**
- * The reply of a call, whose progress is told meanwhile. What `onProgress` throws ends the call.
+ * Returns the reply of a call and reports its progress. An error of `onProgress` ends the call.
  *
  * @template T
  * @param {Promise<T>} reply

@@ -21,27 +21,27 @@ const DEFAULT_MAX_ELEMENTS = 1000;
 /** The options of a new memory. */
 const MEMORY_OPTIONS = { novelty: oneOf(['lexical', 'full']), ...OPTIONS };
 
-/** The options of a call with a trace, besides `signal`. */
+/** The options of a call with a trace, without `signal`. */
 const TRACE_OPTIONS = { vector: (/** @type {unknown} */ value) => value };
 
 /** The novelty of a trace to an empty memory. */
 const NEUTRAL = 0.5;
 
 /**
- * A `TraceMemory` around an existing native one.
+ * Wraps a native memory in a `TraceMemory`.
  *
  * @type {(handle: NativeTraceMemory) => TraceMemory}
  */
 let adopt;
 /**
- * The native one of a `TraceMemory`; undefined for anything else.
+ * Returns the native memory of a `TraceMemory`; undefined for other values.
  *
  * @type {(value: unknown) => NativeTraceMemory | undefined}
  */
 let nativeOfTraces;
 
 /**
- * A bounded first-in-first-out memory of traces that tells how new another one is.
+ * A bounded first-in-first-out memory that compares whole traces.
  *
  * @implements {Public}
  */
@@ -77,7 +77,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * The memory in a file that `save` wrote. Rejects with an `ERR_MEMORY_…` that says what is wrong with the file.
+   * Loads a file that `save` wrote. Rejects with `ERR_MEMORY_…`.
    *
    * @param {string} file
    * @param {VectorCacheLoadOptions} [options]
@@ -91,7 +91,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * The memory that has this handle in another thread of the process: the same one, not a copy. Throws `ERR_INVALID_OPTION`.
+   * Returns the memory with this handle in another thread of the process, not a copy. Throws `ERR_INVALID_OPTION`.
    *
    * @param {number} handle
    * @returns {Public}
@@ -106,7 +106,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * The text whose embedding a memory with `novelty: 'full'` compares. Throws `ERR_INVALID_TRACE`.
+   * Returns the text to embed for a memory with `novelty: 'full'`. Throws `ERR_INVALID_TRACE`.
    *
    * @param {ReadonlyReasoningTrace} trace
    * @returns {string}
@@ -120,7 +120,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * Remembers a trace without comparing it.
+   * Adds a trace without comparing it.
    *
    * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions} [options]
@@ -131,7 +131,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * How new a trace is, and what it is nearest to. Changes nothing.
+   * Compares a trace without adding it.
    *
    * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions} [options]
@@ -142,7 +142,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * Compares a trace, then remembers it: one atomic step.
+   * Compares a trace, then adds it, in one atomic step.
    *
    * @param {ReadonlyReasoningTrace} trace
    * @param {TraceOptions} [options]
@@ -153,7 +153,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * The `k` traces that are most similar, the most similar first.
+   * Returns the `k` most similar traces, the most similar first.
    *
    * @param {ReadonlyReasoningTrace} trace
    * @param {number} [k]
@@ -169,7 +169,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * The traces, oldest first, as they are when the iterator is made.
+   * Iterates over the traces at the time of the call, oldest first.
    *
    * @returns {IterableIterator<TraceMemoryEntry>}
    */
@@ -179,7 +179,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * What traces are compared by.
+   * The novelty method.
    *
    * @returns {'lexical' | 'full'}
    */
@@ -187,12 +187,12 @@ class TraceMemory extends BoundedMemory {
     return /** @type {'lexical' | 'full'} */ (this.#native.method);
   }
 
-  /** What `fromHandle` takes in another thread. */
+  /** The argument of `fromHandle` in another thread. */
   get handle() {
     return this.#native.handle;
   }
 
-  /** How many bytes of memory it takes, beside labels. */
+  /** The memory of the traces without labels, in bytes. */
   get bytes() {
     return this.#native.bytes;
   }
@@ -218,7 +218,7 @@ class TraceMemory extends BoundedMemory {
   }
 
   /**
-   * Makes a call with the options of a trace.
+   * Reads the options of a call with a trace, and calls `begin`.
    *
    * @template T
    * @param {TraceOptions | undefined} options
@@ -247,7 +247,7 @@ function shown({ index, label, similarity, lexical, contained, embedded }) {
 }
 
 /**
- * Sequence numbers make sure that no trace comes twice or out of turn, whatever happens to the memory.
+ * Sequence numbers keep the order, and yield no trace twice, while the memory changes.
  *
  * @param {NativeTraceMemory} handle
  * @param {number} start

@@ -20,20 +20,20 @@ const { requireReceiver } = require('./calls/receiver.js');
 const DEFAULT_MAX_ELEMENTS = 1000;
 
 /**
- * A `VectorCache` around an existing native one.
+ * Wraps a native cache in a `VectorCache`.
  *
  * @type {(handle: NativeVectorCache) => VectorCache}
  */
 let adoptNative;
 /**
- * The native one of a `VectorCache`; undefined for anything else.
+ * Returns the native cache of a `VectorCache`; undefined for other values.
  *
  * @type {(value: unknown) => NativeVectorCache | undefined}
  */
 let nativeOf;
 
 /**
- * A bounded first-in-first-out memory of vectors that tells which are the most similar ones, by looking at all of them.
+ * A bounded first-in-first-out memory of vectors with exact search.
  *
  * @implements {Public}
  */
@@ -71,7 +71,7 @@ class VectorCache extends BoundedMemory {
   }
 
   /**
-   * The cache in a file that `save` wrote. Rejects with an `ERR_MEMORY_…` that says what is wrong with the file.
+   * Loads a file that `save` wrote. Rejects with `ERR_MEMORY_…`.
    *
    * @param {string} file
    * @param {VectorCacheLoadOptions} [options]
@@ -85,7 +85,7 @@ class VectorCache extends BoundedMemory {
   }
 
   /**
-   * Adds a copy of a vector, which displaces the oldest one if the cache is full. Throws `ERR_INVALID_VECTOR` or `ERR_INVALID_LABEL`.
+   * Adds a copy of a vector, and evicts the oldest one if the cache is full. Throws `ERR_INVALID_VECTOR` or `ERR_INVALID_LABEL`.
    *
    * @param {ArrayLike<number>} vector
    * @param {string} [label]
@@ -112,7 +112,7 @@ class VectorCache extends BoundedMemory {
     const dimensions = this.#dimensions;
     const count = readCount(vectors, 'vectors', 'ERR_INVALID_VECTOR');
     if (labels !== undefined) requireAsMany(labels, count);
-    // Vectors that the cache would not keep leave here too; the cache itself does not change before all are good.
+    // Vectors that the cache would evict at once are checked too; the cache changes only after all are valid.
     const bounds = { ...this.#native.bounds, ttlMs: Number.POSITIVE_INFINITY };
     const batch = new native.NativeVectorCache(bounds);
     try {
@@ -129,14 +129,14 @@ class VectorCache extends BoundedMemory {
       }
       this.#native.append(batch);
     } catch (error) {
-      // No garbage is collected before the caller returns to the event loop.
+      // Garbage is collected only after the caller returns to the event loop.
       batch.clear();
       throw localError(error);
     }
   }
 
   /**
-   * The largest cosine similarity to a vector in the cache, -1 to 1; 0 if the cache is empty. Throws `ERR_INVALID_VECTOR`.
+   * Returns the largest cosine similarity to a vector in the cache, -1 to 1; 0 if the cache is empty. Throws `ERR_INVALID_VECTOR`.
    *
    * @param {ArrayLike<number>} query
    * @returns {number}
@@ -151,7 +151,7 @@ class VectorCache extends BoundedMemory {
   }
 
   /**
-   * `maxCosineSimilarity` of each query, in their order.
+   * Returns `maxCosineSimilarity` of each query, in their order.
    *
    * @param {ArrayLike<ArrayLike<number>>} queries
    * @returns {number[]}
@@ -172,7 +172,7 @@ class VectorCache extends BoundedMemory {
   }
 
   /**
-   * The `k` vectors that are most similar, the most similar first. Throws `ERR_INVALID_VECTOR`, and `ERR_INVALID_OPTION` for a wrong `k`.
+   * Returns the `k` most similar vectors, the most similar first. Throws `ERR_INVALID_VECTOR`, and `ERR_INVALID_OPTION` for a wrong `k`.
    *
    * @param {ArrayLike<number>} query
    * @param {number} [k]
@@ -194,7 +194,7 @@ class VectorCache extends BoundedMemory {
   }
 
   /**
-   * The vectors, oldest first, as they are when the iterator is made.
+   * Iterates over the vectors at the time of the call, oldest first.
    *
    * @returns {IterableIterator<VectorCacheEntry>}
    */
@@ -213,7 +213,7 @@ class VectorCache extends BoundedMemory {
   }
 
   /**
-   * The method that the vectors were made by, if that is known.
+   * The novelty method of the vectors, if known.
    *
    * @returns {string | undefined}
    */
@@ -229,7 +229,7 @@ class VectorCache extends BoundedMemory {
 }
 
 /**
- * Sequence numbers make sure that no vector comes twice or out of turn, whatever happens to the cache.
+ * Sequence numbers keep the order, and yield no vector twice, while the cache changes.
  *
  * @param {NativeVectorCache} handle
  * @param {number} start
@@ -266,8 +266,8 @@ const bufferProperty = Object.getOwnPropertyDescriptor(TypedArray.prototype, 'bu
 const bufferOf = /** @type {() => ArrayBufferLike} */ (bufferProperty.get);
 
 /**
- * The typed array that the addon reads: `value` itself where that is safe, otherwise a copy in double
- * precision. Lengths and finiteness of typed arrays are checked by the addon.
+ * Returns the typed array for the addon: `value` itself where that is safe, otherwise a copy in double precision. The addon checks
+ * lengths and finiteness of typed arrays.
  *
  * @param {unknown} value
  * @param {string} name
@@ -276,8 +276,8 @@ const bufferOf = /** @type {() => ArrayBufferLike} */ (bufferProperty.get);
  */
 function toFloatArray(value, name, dimensions) {
   if (isFloat32Array(value) || isFloat64Array(value)) {
-    // Another thread could change shared memory while the addon reads it. The value's own `buffer`, `slice`
-    // and constructor are not to be trusted.
+    // Copies shared memory, which another thread could change meanwhile. The value's own `buffer`, `slice` and constructor are not
+    // trusted.
     if (!isSharedArrayBuffer(bufferOf.call(value))) return value;
     return isFloat32Array(value) ? new Float32Array(value) : new Float64Array(value);
   }
@@ -303,7 +303,7 @@ function toFloatArray(value, name, dimensions) {
 }
 
 /**
- * How many elements a list of vectors or labels has.
+ * Returns the number of elements of a list of vectors or labels.
  *
  * @param {unknown} list
  * @param {string} name
@@ -328,7 +328,7 @@ function requireAsMany(labels, count) {
 }
 
 /**
- * The label, which must be a string if there is one.
+ * Checks a label, which must be a string or undefined.
  *
  * @param {unknown} label
  */
@@ -338,14 +338,14 @@ function requireLabel(label) {
 }
 
 /**
- * The lists that `vector`, `label` and `query` are elements of.
+ * The names of the lists with elements `vector`, `label` and `query`.
  *
  * @type {Record<string, string>}
  */
 const LISTS = { vector: 'vectors', label: 'labels', query: 'queries' };
 
 /**
- * The error for an element of a list, from that for the element alone.
+ * Adds the index to the error of an element of a list.
  *
  * @param {unknown} thrown
  * @param {number} index

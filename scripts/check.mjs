@@ -35,8 +35,8 @@ const checks = [
   ],
 ];
 
-await runScript(() => {
-  setup();
+await runScript(async () => {
+  await setup();
   for (const [command, args] of checks) {
     console.log(`\n── ${path.basename(command)} ${args.join(' ')}`);
     execFileSync(command, args, { cwd: root, stdio: 'inherit' });

@@ -1,7 +1,7 @@
-// `npm run fuzz`: feeds the Rust core with hostile inputs, guided by what they reach.
+// `npm run fuzz:core`: feeds the Rust core with hostile inputs, guided by what they reach.
 //
-//   npm run fuzz -- TARGET [SECONDS]      one target, an hour by default
-//   npm run fuzz -- smoke                 a few seconds of each, with a fixed seed
+//   npm run fuzz:core -- TARGET [SECONDS]      one target, an hour by default
+//   npm run fuzz:core -- smoke                 a few seconds of each, with a fixed seed
 //
 // The layout is that of cargo-fuzz, whose `cargo fuzz` works here too. This does without it and without a nightly
 // compiler. Inputs that reach something new go to fuzz/found, those that fail to fuzz/artifacts.
@@ -71,12 +71,12 @@ function run(host, target, found, flags) {
   });
 }
 
-await runScript(() => {
+await runScript(async () => {
   const [name, seconds = '3600'] = process.argv.slice(2);
   if (name !== 'smoke' && !targets.includes(name)) {
-    throw new Error(`usage: npm run fuzz -- smoke | TARGET [SECONDS]\ntargets: ${targets.join(', ')}`);
+    throw new Error(`usage: npm run fuzz:core -- smoke | TARGET [SECONDS]\ntargets: ${targets.join(', ')}`);
   }
-  setup();
+  await setup();
   const host = execFileSync('rustc', ['--print', 'host-tuple'], { encoding: 'utf8' }).trim();
   build(host);
   if (name !== 'smoke') {

@@ -46,7 +46,7 @@ const tools = {
   },
   asan: {
     missing: () =>
-      process.platform === 'linux' ? null : 'is set up for Linux here; `npm run fuzz` uses it on macOS too',
+      process.platform === 'linux' ? null : 'is set up for Linux here; `npm run fuzz:core` uses it on macOS too',
     run: () =>
       run(
         'cargo',
@@ -153,11 +153,11 @@ function run(command, args, env = {}) {
   execFileSync(command, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
 }
 
-await runScript(() => {
+await runScript(async () => {
   const chosen = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(tools);
   const unknown = chosen.find((name) => !(name in tools));
   if (unknown) throw new Error(`there is no ${unknown}; there are ${Object.keys(tools).join(', ')}`);
-  setup();
+  await setup();
   for (const name of chosen) {
     const missing = tools[name].missing();
     console.log(`\n── ${name}${missing ? `: skipped, it ${missing}` : ''}`);

@@ -19,7 +19,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { hostPlatform, readManifest, root } from './platform.mjs';
-import { npm, runScript, setup } from './setup.mjs';
+import { npm, runScript, setupSteps } from './setup.mjs';
 
 const main = readManifest();
 const DEFAULT_MODEL = '@knowledgepulse/all-minilm-l6-v2';
@@ -91,7 +91,7 @@ export function pack(outputDirectory, names = hostPackages()) {
 /** @param {string} outputDirectory */
 function packMain(outputDirectory) {
   // Bundled here, so that no tarball can lack it or have an old one.
-  setup(['report']);
+  setupSteps(['report']);
   const staging = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-pack-'));
   try {
     for (const { path: file } of npmPack(root, ['--dry-run']).files) {

@@ -11,13 +11,13 @@ import { fileURLToPath } from 'node:url';
 
 import postgres from '../__test__/support/postgres.js';
 import { root, venvPython } from './platform.mjs';
-import { prepare, run, runScript, setup } from './setup.mjs';
+import { prepare, run, runScript, setupSteps } from './setup.mjs';
 
 const requirements = 'scripts/postgres.txt';
 
 /** Installs PostgreSQL if it is not there, and says so if it cannot be had for this machine. */
 export function setupPostgres() {
-  setup(['dependencies', 'python tools']);
+  setupSteps(['dependencies', 'python tools']);
   prepare([
     {
       name: 'PostgreSQL',

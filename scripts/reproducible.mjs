@@ -11,14 +11,14 @@ import path from 'node:path';
 
 import { cargoHome } from './build-platform.mjs';
 import { addonName, hostPlatform, root } from './platform.mjs';
-import { runScript, setup } from './setup.mjs';
+import { runScript, setupSteps } from './setup.mjs';
 
 /** The folders differ in length too. */
 const FOLDERS = ['first', 'a second, longer one'];
 
 /** @param {string} platform */
 function check(platform) {
-  setup(['dependencies', 'python tools']);
+  setupSteps(['dependencies', 'python tools']);
   const directory = mkdtempSync(path.join(tmpdir(), 'knowledgepulse-reproducible-'));
   try {
     const sums = FOLDERS.map((name) => build(platform, path.join(directory, name.replaceAll(/\W+/g, '-'))));

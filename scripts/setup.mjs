@@ -1,10 +1,12 @@
-// Prepares a checkout: dependencies, model, ONNX Runtime, report, addon. Each step says what it does and
-// is skipped when it is up to date.
+// Prepares a checkout: dependencies, models, ONNX Runtime, report, addon. Each step says what it does, is skipped
+// when it is up to date, and runs beside those that do not need it.
 //
-//   node scripts/setup.mjs [STEP...]
+//   node scripts/setup.mjs              every step
+//   node scripts/setup.mjs STEP...      these steps alone, one after another
 
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   copyFileSync,
   existsSync,
@@ -33,10 +35,19 @@ const platform = hostPlatform();
  */
 
 /**
- * The steps, in order. `inputs` are files and folders whose contents, hashed into a stamp, decide whether the
+ * A step of `setup`.
+ *
+ * @typedef {Step & { needs?: string[] }} SetupStep
+ */
+
+/** The step that `npm start` does without: fp32 weights are enough for the first scores. */
+export const INT8_MODEL = 'int8 model';
+
+/**
+ * The steps, each after those that it needs. `inputs` are files and folders whose contents, hashed into a stamp, decide whether the
  * step has to run again; `done` is a cheap check that its result is still there.
  *
- * @type {Step[]}
+ * @type {SetupStep[]}
  */
 const steps = [
   {
@@ -57,19 +68,28 @@ const steps = [
   },
   {
     name: 'model',
-    doing: 'building npm/all-minilm-l6-v2 and -q8 from the official weights',
-    done: () =>
-      spawnSync(venvPython, ['model/build.py', '--check'], { cwd: root, stdio: 'ignore' }).status === 0,
-    run: () => run(venvPython, ['model/build.py']),
+    doing: 'building npm/all-minilm-l6-v2 from the official weights',
+    needs: ['python tools'],
+    done: () => isModelBuilt('fp32'),
+    run: () => run(venvPython, ['model/build.py', '--dtype', 'fp32']),
+  },
+  {
+    name: INT8_MODEL,
+    doing: 'building npm/all-minilm-l6-v2-q8 from the official weights',
+    needs: ['model'],
+    done: () => isModelBuilt('q8'),
+    run: () => run(venvPython, ['model/build.py', '--dtype', 'q8']),
   },
   {
     name: 'ONNX Runtime',
+    needs: ['dependencies'],
     doing: `staging the library into ${path.relative(root, runtimeDirectory(platform))}`,
     done: () => !hasRuntime(platform) || isStaged(platform),
     run: () => stageRuntime(platform),
   },
   {
     name: 'report',
+    needs: ['dependencies'],
     doing: 'bundling the page of report/ into dist/report.html.gz, which the addon carries',
     inputs: ['report', 'scripts/build-report.mjs', 'package-lock.json'],
     stamp: 'dist/.knowledgepulse-report',
@@ -78,6 +98,7 @@ const steps = [
   },
   {
     name: 'addon',
+    needs: ['dependencies', 'report'],
     doing: 'building the Rust addon (a minute or two the first time)',
     inputs: [
       'Cargo.toml',
@@ -97,9 +118,52 @@ const steps = [
   },
 ];
 
-/** Runs the steps of these names, or all, that are not up to date. */
-export function setup(names = steps.map(({ name }) => name)) {
+/**
+ * Runs the steps that are not up to date, side by side where neither needs the other.
+ *
+ * @param {{ without?: string[] }} [options] names of steps to leave out
+ */
+export async function setup({ without = [] } = {}) {
+  /** @type {Map<string, Promise<void>>} */
+  const begun = new Map();
+  for (const step of steps.filter(({ name }) => !without.includes(name))) {
+    const needed = Promise.all((step.needs ?? []).map((name) => begun.get(name)));
+    begun.set(
+      step.name,
+      needed.then(() => prepareBeside(step)),
+    );
+  }
+  await Promise.all(begun.values());
+}
+
+/**
+ * Runs the steps of these names that are not up to date, one after another.
+ *
+ * @param {string[]} names
+ */
+export function setupSteps(names) {
   prepare(steps.filter(({ name }) => names.includes(name)));
+}
+
+/**
+ * Runs a step in a process of its own if it is not up to date.
+ *
+ * @param {Step} step
+ */
+async function prepareBeside(step) {
+  if (isUpToDate(step, step.inputs && hashOf(step.inputs))) {
+    console.log(`${step.name}: up to date`);
+    return;
+  }
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), step.name], { stdio: 'inherit' });
+  const [status] = await once(child, 'exit');
+  if (status !== 0) throw new Error(`${step.name}: failed`);
+}
+
+/** @param {'fp32' | 'q8'} dtype */
+function isModelBuilt(dtype) {
+  const args = ['model/build.py', '--check', '--dtype', dtype];
+  return spawnSync(venvPython, args, { cwd: root, stdio: 'ignore' }).status === 0;
 }
 
 /**
@@ -245,5 +309,5 @@ export async function runScript(main) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const names = process.argv.slice(2);
-  await runScript(() => setup(names.length > 0 ? names : undefined));
+  await runScript(() => (names.length > 0 ? setupSteps(names) : setup()));
 }

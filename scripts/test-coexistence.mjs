@@ -7,8 +7,8 @@ import { prepareNeighbours } from '../__test__/coexistence/neighbours.mjs';
 import { runCases } from './run-cases.mjs';
 import { runScript, setup } from './setup.mjs';
 
-await runScript(() => {
-  setup();
+await runScript(async () => {
+  await setup();
   if (!process.argv.includes('--installed')) prepareNeighbours();
   runCases('coexistence/main.mjs');
 });

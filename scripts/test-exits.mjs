@@ -9,7 +9,7 @@ const repetitions = Number(process.argv[2] ?? 30);
 const spec = './__test__/exits.spec.js';
 
 await runScript(async () => {
-  setup();
+  await setup();
   const env = { KNOWLEDGEPULSE_TEST_REPETITIONS: String(repetitions) };
   const suites = [onNode([spec]), onBun([spec], Math.max(Number(jest.testTimeout), repetitions * 40_000))];
   await runSuites(suites.map((suite) => ({ ...suite, env })));

@@ -9,8 +9,8 @@ import { prepareTools } from '../__test__/install/tools.mjs';
 import { runCases } from './run-cases.mjs';
 import { runScript, setup } from './setup.mjs';
 
-await runScript(() => {
-  setup();
+await runScript(async () => {
+  await setup();
   prepareTools();
   const isolation = noNetwork();
   const how = isolation.length > 0 ? 'in a network of its own' : 'with the network of this machine, unused';

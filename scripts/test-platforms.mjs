@@ -74,7 +74,7 @@ await runScript(async () => {
   const names = platforms.map(({ platform }) => platform);
   const unknown = values.only?.filter((name) => !names.includes(name)) ?? [];
   if (unknown.length > 0) throw new Error(`no platform ${unknown.join(', ')}; there are ${names.join(', ')}`);
-  setup();
+  await setup();
   const rows = [];
   for (const platform of platforms) {
     if (values.only && !values.only.includes(platform.platform)) continue;

@@ -5,7 +5,7 @@ import { runScript, setup } from './setup.mjs';
 import { onBun, onNode, runSuites, specsIn } from './suites.mjs';
 
 await runScript(async () => {
-  setup();
+  await setup();
   setupPostgres();
   const specs = specsIn('__test__/store');
   await runSuites([onNode(specs), onBun(specs)]);

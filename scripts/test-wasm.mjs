@@ -26,7 +26,7 @@ const DIFFERENT = [
 ];
 
 await runScript(async () => {
-  setup();
+  await setup();
   if (!process.argv.includes('--built')) await buildWasm();
   const comparison = {
     name: 'WebAssembly and the native addon',

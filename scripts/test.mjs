@@ -65,7 +65,7 @@ const atLength = () => [
 
 await runScript(async () => {
   const isAtLength = process.argv.includes('--all');
-  setup();
+  await setup();
   setupPostgres();
   prepareTools();
   // At length some are timed or make a machine as busy as it can be.

@@ -277,7 +277,7 @@ impl Store for JavaScriptStore {
         Some(parse_str(&size).ok()?.as_number()? as u64)
     }
 
-    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome> {
+    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome + Send> {
         let answer = self.questions.ask("explain", &trace.into());
         Box::new(move || {
             let lost = || NotScored::Trace("the store gave no score: this is a bug, please report it".into());

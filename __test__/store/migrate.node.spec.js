@@ -397,7 +397,7 @@ describeWithPostgres('migrate', () => {
   });
 
   describe('privileges', () => {
-    // The statements of docs/fleet.md.
+    // The statements of docs/shared-store.md.
     const GRANTS = `
       GRANT USAGE ON SCHEMA fleet TO agent;
       GRANT SELECT, INSERT ON fleet.knowledgepulse_novelty TO agent;

@@ -7,8 +7,7 @@ const native = require('../loader.js').addon;
 /** @import { NativeCall } from '../binding.js' */
 
 /**
- * Makes a call of the addon that a signal can cancel, and returns its reply. Rejects with the signal's reason, or with the addon's
- * error as one of this realm.
+ * Calls the addon and returns its reply. Rejects with the signal's reason, or with the addon's error as an error of this realm.
  *
  * @template T
  * @param {AbortSignal | undefined} signal

@@ -1,6 +1,6 @@
 'use strict';
 
-// Calls that an `AbortSignal` cancels. A caller's signal is followed by one of the platform's, which is what the package reads.
+// Calls that an `AbortSignal` cancels. The package reads a follower: a signal of the platform that aborts with the caller's.
 
 const { codedError } = require('./errors.js');
 
@@ -21,8 +21,8 @@ const followers = new WeakMap();
 const owners = new WeakMap();
 
 /**
- * A signal of ours that aborts when that of a caller does. It listens while calls wait, with one listener for all of them: Node.js warns
- * of a leak from the eleventh on, and keeps a signal of `AbortSignal.any` for as long as somebody listens.
+ * A signal that aborts with a caller's. One listener serves all waiting calls: Node.js warns of a leak from the eleventh listener on, and
+ * keeps a signal of `AbortSignal.any` alive while anything listens.
  */
 class Follower {
   #source;
@@ -38,7 +38,7 @@ class Follower {
     owners.set(this.#controller.signal, this);
   }
 
-  /** Our signal, up to date also where nobody has listened to the caller's. */
+  /** The follower, updated even if nothing listened to the caller's signal. */
   get signal() {
     if (isAborted(this.#source)) this.#abort();
     return this.#controller.signal;
@@ -46,7 +46,7 @@ class Follower {
 
   /** @param {() => void} callback */
   add(callback) {
-    // Before listening: some signals call back at once.
+    // Set before listening, because some signals call back at once.
     this.#callbacks.add(callback);
     try {
       this.#listen();
@@ -62,7 +62,7 @@ class Follower {
     this.#callbacks.delete(callback);
     if (this.#callbacks.size > 0) return;
     try {
-      // The signals of some libraries do not have it.
+      // Signals of some libraries lack it.
       if (this.#source.removeEventListener === undefined) return;
       this.#source.removeEventListener('abort', this.#listener);
       this.#isListening = false;
@@ -82,14 +82,14 @@ class Follower {
 
   #abort() {
     if (this.#controller.signal.aborted) return;
-    // Without a reason, as the signals of older libraries are, it becomes an `AbortError`.
+    // Signals of older libraries have no reason; it becomes an `AbortError`.
     this.#controller.abort(reasonOf(this.#source));
     for (const callback of this.#callbacks) callback();
   }
 }
 
 /**
- * Returns a signal of the platform that aborts when `signal` does, which may be of another realm or library.
+ * Returns a signal of the platform that aborts with `signal`, which may be of another realm or library.
  *
  * @param {AbortSignalLike} signal
  */
@@ -121,8 +121,8 @@ function reasonOf(signal) {
 }
 
 /**
- * Calls `callback` when a signal aborts, unless the function that is returned has been called by then. Throws `ERR_INVALID_OPTION` if
- * the caller's signal cannot be listened to.
+ * Calls `callback` when a signal aborts; the returned function stops that. Throws `ERR_INVALID_OPTION` if listening to the caller's
+ * signal fails.
  *
  * @param {AbortSignal} signal that {@link follow} has returned
  * @param {() => void} callback
@@ -134,8 +134,8 @@ function onAbort(signal, callback) {
 }
 
 /**
- * Makes a call and returns its reply. Rejects with the signal's reason if that has aborted, or if it aborts meanwhile and `cancel`
- * returns true.
+ * Makes a call and returns its reply. Rejects with the signal's reason if it has aborted, or aborts before the reply and `cancel` returns
+ * true.
  *
  * @template T
  * @param {() => T | Promise<T>} begin
@@ -149,7 +149,7 @@ function cancellable(begin, signal, cancel = () => true) {
     const stop = () => {
       if (cancel()) reject(signal.reason);
     };
-    // Listens before the call is made: a getter that the call reads may abort the signal.
+    // Listens first, because a getter that the call reads may abort the signal.
     const forget = onAbort(signal, stop);
     const reply = signal.aborted ? Promise.reject(signal.reason) : (async () => begin())();
     reply.then(resolve, reject).finally(forget);

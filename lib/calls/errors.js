@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * A code that callers see, or that of a cancelled call, whose caller gets the reason of its signal.
+ * A public code, or that of a cancelled call, whose caller gets the signal's reason instead.
  *
  * @typedef {import('../../index.js').ErrorCode | 'ERR_ABORTED'} Code
  */
@@ -28,14 +28,14 @@ function codedError(Class, code, message, cause) {
 }
 
 /**
- * The error of this realm for an error of the addon's. Jest and `vm` run modules in realms of their own,
- * where `instanceof TypeError` is false for an error that the addon made.
+ * Converts an error of the addon to one of this realm. Jest and `vm` run modules in other realms, where `instanceof TypeError` is
+ * false for the addon's errors.
  *
  * @param {unknown} thrown
  */
 function localError(thrown) {
   const error = /** @type {Partial<CodedError> | null | undefined} */ (thrown);
-  // The code under which napi reports a panic that it has caught.
+  // The code of a panic that napi has caught.
   if (codeOf(error) === 'GenericFailure') {
     return codedError(Error, 'ERR_INTERNAL', `internal error: ${error?.message}; please report it`);
   }
@@ -45,8 +45,8 @@ function localError(thrown) {
 }
 
 /**
- * Calls the addon, and turns its errors, thrown or rejected, into errors of this realm. Errors of the caller, such as the reason
- * of an abort, must not pass through here, because they must stay the same objects.
+ * Calls the addon and converts its errors, thrown or rejected, to this realm. Errors of the caller, such as a signal's reason, must not pass
+ * through here, because they must stay the same objects.
  *
  * @template T
  * @param {() => T} ask
@@ -68,7 +68,7 @@ function fromAddon(ask) {
 }
 
 /**
- * The code of an error, which may be anything: other libraries have codes that are numbers.
+ * Returns the code of an error, if it is a string: other libraries have numbers.
  *
  * @param {unknown} error
  */

@@ -1,23 +1,22 @@
 'use strict';
 
-// Plain data as text for the addon. A value is written as a list of nodes: its objects and arrays, the value itself first, in which
-// a scalar stands for itself, `[3]` for the node at 3, `[]` for undefined, and `["NaN"]` for a number that JSON does not have. So an object that is in many
-// places is written once.
+// Serialises plain data for the addon as a list of nodes: its objects and arrays, the value itself first. In a node, a scalar stands for
+// itself, `[3]` for the node at 3, `[]` for undefined, and `["NaN"]` for a number that JSON lacks. So a shared object is written once.
 
 const { types } = require('node:util');
 
 const { codedError } = require('./errors.js');
 const { describe, isArray } = require('./reading.js');
 
-/** The addon takes no more levels. They also bound how often objects with `toJSON` are asked for another such object. */
+/** The nesting limit of the addon. It also bounds chains of `toJSON`. */
 const MOST_LEVELS = 256;
-/** More values than these are a mistake or an attack: an array can claim to have billions. */
+/** The limit of values, because an array can claim to have billions. */
 const MOST_VALUES = 10_000_000;
 
 const JSON_VALUE = 'a value that JSON has';
 
 /**
- * Writes a trace as nodes, as `JSON.stringify` reads it: own properties, and what `toJSON` returns.
+ * Serialises a trace as `JSON.stringify` reads it: own properties, and the results of `toJSON`.
  *
  * @param {unknown} trace
  * @throws `ERR_INVALID_TRACE`, with the path, if the trace is not an object, contains itself, is too deep or too large, cannot be
@@ -28,7 +27,7 @@ function writeNodes(trace) {
 }
 
 /**
- * The value that nodes were written for.
+ * Returns the value of serialised nodes.
  *
  * @param {string} written
  * @returns {unknown}
@@ -54,7 +53,7 @@ class Writer {
   /** @type {object[]} */
   #nodes = [];
   /**
-   * What stands for each object; `null` for one that is being written.
+   * The reference of each object; `null` while the object is being written.
    *
    * @type {Map<object, unknown>}
    */
@@ -72,7 +71,7 @@ class Writer {
   }
 
   /**
-   * What stands for a value in a node.
+   * Returns the scalar or reference of a value in a node.
    *
    * @param {unknown} value
    * @returns {unknown}
@@ -102,7 +101,7 @@ class Writer {
     this.#written.set(value, null);
     const json = this.#jsonOf(value);
     const written = json === value ? this.#node(value) : this.#nested(() => this.#child(json));
-    // What `toJSON` gives can be null, which would be taken for an object that is being written.
+    // `toJSON` can return null, which would mean an object that is being written.
     if (written === null) this.#written.delete(value);
     else this.#written.set(value, written);
     return written;
@@ -135,7 +134,7 @@ class Writer {
    */
   #nested(write) {
     if (this.#levels === MOST_LEVELS) {
-      // The path comes last: it is long, and who shows the message may cut it.
+      // The path comes last, because it can be long and may be cut.
       throw tooLarge(`is nested deeper than ${MOST_LEVELS} levels, at ${pathOf(this.#path)}`);
     }
     this.#levels++;
@@ -160,7 +159,7 @@ class Writer {
 
   /** @param {object} value */
   #properties(value) {
-    // JSON makes nothing, or something else, of these: their texts would be lost, or leave uncleaned.
+    // JSON loses or changes these, so their texts would be lost or stay uncleaned.
     if (
       types.isMap(value) ||
       types.isSet(value) ||

@@ -1,13 +1,13 @@
 'use strict';
 
-// The options of a call: each is read once and checked, and none is ignored.
+// Reads the options of a call, each once; unknown ones are refused.
 
 const { follow } = require('./cancel.js');
 const { codedError } = require('./errors.js');
 const { describe, isArray, readFrom } = require('./reading.js');
 
 /**
- * Options that callers may expect of other calls too, with the calls that have them: an error names these.
+ * Options of some calls that callers may expect elsewhere; an error names the calls that have them.
  *
  * @type {Record<string, string>}
  */
@@ -20,22 +20,21 @@ const OWNERS = {
 /** @import { AbortSignalLike, BatchProgress } from '../../index.js' */
 
 /**
- * Checks the value of an option that was given, which `path` names in messages, and returns what it stands for.
+ * Checks the value of an option, which messages call `path`, and returns what it stands for.
  *
  * @template T
  * @typedef {(value: unknown, path: string) => T} OptionReader
  */
 
 /**
- * What options are read as; undefined for those that were not given.
+ * The options that were read; undefined for absent ones.
  *
  * @template {Record<string, OptionReader<any>>} Readers
  * @typedef {{ [Name in keyof Readers]?: ReturnType<Readers[Name]> }} OptionsRead
  */
 
 /**
- * Reads options, each once, in the order of their readers. Throws `ERR_INVALID_OPTION`, also for an option that has no
- * reader.
+ * Reads options, each once, in the order of their readers. Throws `ERR_INVALID_OPTION`, also for an option without a reader.
  *
  * @template {Record<string, OptionReader<any>>} Readers
  * @param {unknown} options
@@ -80,13 +79,13 @@ function readSignal(value, path) {
 }
 
 /**
- * What an option of a type is. The only one that is a function is `onProgress`.
+ * The types of options by `typeof`. The only function is `onProgress`.
  *
  * @typedef {{ boolean: boolean, function: (progress: BatchProgress) => void, string: string }} OptionTypes
  */
 
 /**
- * A reader for values of a type.
+ * Makes a reader for values of a type.
  *
  * @template {keyof OptionTypes} Type
  * @param {Type} type
@@ -100,7 +99,7 @@ function ofType(type) {
 }
 
 /**
- * A reader for numbers in a range.
+ * Makes a reader for numbers in a range.
  *
  * @param {Range} range
  * @returns {OptionReader<number>}
@@ -110,7 +109,7 @@ function inRange(range) {
 }
 
 /**
- * A reader for one of some texts.
+ * Makes a reader for one of several strings.
  *
  * @template {string} T
  * @param {readonly T[]} choices
@@ -127,7 +126,7 @@ function oneOf(choices) {
 }
 
 /**
- * By its shape: a signal may come from another realm, or from a library.
+ * Recognises a signal by its shape, because it may come from another realm or library.
  *
  * @param {unknown} value
  * @returns {value is AbortSignalLike}
@@ -142,7 +141,7 @@ function isAbortSignal(value) {
 }
 
 /**
- * The value, which must be an object and no array.
+ * Requires an object that is no array, and returns it.
  *
  * @param {unknown} value
  * @param {string} path
@@ -156,9 +155,8 @@ function requireObject(value, path) {
 }
 
 /**
- * Requires an object that has no other options than those of these names: a mistyped one would be ignored without a word.
- * An option that is undefined counts as not given. What is inherited is not looked at, because an object of a class has whatever its
- * class has; neither are symbols. Returns the object.
+ * Requires an object without unknown options, and returns it. An undefined option counts as absent. Inherited properties and symbols are
+ * ignored.
  *
  * @param {unknown} options
  * @param {string[]} known
@@ -167,7 +165,7 @@ function requireObject(value, path) {
  */
 function requireOptions(options, known, path = 'options') {
   const given = requireObject(options, path);
-  // A signal has no own properties, so it would pass for empty options and never abort the call.
+  // A signal has no own properties, so it would pass for empty options.
   if (known.includes('signal') && isAbortSignal(options)) {
     throw invalidOption(TypeError, `${path} must be an object with the signal in it: { signal }`);
   }
@@ -192,7 +190,7 @@ function requireOptions(options, known, path = 'options') {
 }
 
 /**
- * What a number must be: from `from` to `to`, both included, and a safe integer if `whole`.
+ * A range of numbers from `from` to `to`, both included; of safe integers if `whole`.
  *
  * @typedef {{ from: number, to?: number, whole?: boolean }} Range
  */

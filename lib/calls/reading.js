@@ -1,17 +1,17 @@
 'use strict';
 
-// Reading what callers pass: getters and proxies may throw.
+// Reads values of callers, whose getters and proxies may throw.
 
 /** @import { Code } from './errors.js' */
 
 const { codedError } = require('./errors.js');
 
 /**
- * Reads a property; what a getter or proxy throws becomes the cause of a typed error.
+ * Reads a property. An error of a getter or proxy becomes the cause of a typed error.
  *
  * @param {object} object
  * @param {PropertyKey} key
- * @param {string} path how messages name the property
+ * @param {string} path of the property in messages
  * @param {Code} code of the error
  * @returns {unknown}
  */
@@ -38,7 +38,7 @@ function isArray(value) {
 }
 
 /**
- * The length of a list, which may be whatever a getter or proxy claims.
+ * Reads the length of a list, and checks it, because a getter or proxy may return anything.
  *
  * @param {object} list
  * @param {string} path

@@ -3,9 +3,8 @@
 const { codedError } = require('./errors.js');
 
 /**
- * Has the methods of a class throw `ERR_INVALID_THIS`, or reject with it if they are async, when they are called on anything but an object
- * of the class, as after `const { add } = cache`. The error of the engine would name a private field. Methods of a base class are the
- * class's own then.
+ * Makes the methods of a class throw `ERR_INVALID_THIS`, or reject with it, when they are called without an object of the class, as after
+ * `const { add } = cache`. The engine's error would name a private field. Copies inherited methods into the class.
  *
  * @param {Function} Class
  * @param {(value: unknown) => boolean} isOwn whether a value is an object of the class

@@ -7,18 +7,18 @@ const { invalidOption, ofType, readCallOptions, readOptions } = require('../call
 /** @import { PrivacyLevel } from '../../index.js' */
 
 /**
- * What the addon is told, and the signal.
+ * The arguments for the addon, and the signal.
  *
  * @typedef {{ identifiers: boolean, strict: boolean, signal?: AbortSignal }} Settings
  */
 
-/** The first is the one that is taken if none is named. */
+/** The levels; the first is the default. */
 const LEVELS = /** @type {const} */ (['aggregated', 'federated', 'private']);
 
 const OPTIONS = { level: readLevel, strict: ofType('boolean') };
 
 /**
- * Refuses further arguments: as a third one, options would have no effect, and the secrets that they ask for would stay.
+ * Refuses a third argument: options there would have no effect, and secrets would stay.
  *
  * @param {IArguments} given the arguments of a call that takes two
  */
@@ -35,7 +35,7 @@ function refuseMore(given) {
 }
 
 /**
- * The settings of a call that cannot be aborted. As for the SDK's, a string is the level.
+ * Reads the settings of a synchronous call. A string is the level, as for the SDK.
  *
  * @param {unknown} given
  * @returns {Settings}
@@ -47,7 +47,7 @@ function readSettings(given) {
 }
 
 /**
- * The settings of a call that can be aborted.
+ * Reads the settings of an asynchronous call.
  *
  * @param {unknown} given
  * @returns {Settings}

@@ -47,7 +47,7 @@ async function cleanPiiAsync(text, level) {
 }
 
 /**
- * Has the addon clean on another thread, until the signal aborts.
+ * Cleans on another thread, unless the signal aborts.
  *
  * @template T
  * @param {(given: string, identifiers: boolean, strict: boolean, call?: NativeCall) => Promise<T>} clean

@@ -1,6 +1,6 @@
 'use strict';
 
-// Cleaning a trace: it is written as text on the event loop, and cleaned on another thread.
+// Cleans a trace: serialised on the event loop, cleaned on another thread.
 
 const { readNodes, writeNodes } = require('../calls/nodes.js');
 const native = require('../loader.js').addon;

@@ -1,11 +1,11 @@
 'use strict';
 
-/** @typedef {Error & { code?: string }} SystemError what the system or this package says of a failure */
+/** @typedef {Error & { code?: string }} SystemError an error of the system or of this package */
 
-/** What the exit codes mean; `--help` says it too. */
+/** The exit codes, as in `--help`. */
 const EXIT = { badLines: 1, usage: 2, file: 3, interrupted: 130 };
 
-/** What ends the command: a message for people, and the exit code. */
+/** An error that ends the command, with its exit code. */
 class CommandError extends Error {
   /**
    * @param {number} exitCode one of {@link EXIT}

@@ -1,6 +1,6 @@
 'use strict';
 
-// What the command asks of JavaScript.
+// Answers the questions of the command that need JavaScript.
 
 const { configureEmbedder, ensureConfigured } = require('../embedder.js');
 const { CommandError, EXIT } = require('./errors.js');
@@ -12,7 +12,7 @@ const { CommandError, EXIT } = require('./errors.js');
  * @import { Wanted } from './store.js'
  */
 
-/** Answers the questions of a run, which has one store at most. */
+/** Answers the questions of one run, which has at most one store. */
 class Host {
   /** @type {Awaited<ReturnType<typeof import('./store.js').openStore>> | null} */
   #store = null;
@@ -42,7 +42,7 @@ class Host {
 
   /** @param {Wanted} wanted */
   async #connect(wanted) {
-    // Only now: most runs have no store.
+    // Loaded late, because most runs have no store.
     const { openStore } = require('./store.js');
     this.#store = await openStore(wanted);
   }
@@ -53,7 +53,7 @@ class Host {
   }
 
   /**
-   * What a failure means to the run: a store that does not work ends it, and a wrong trace does not.
+   * Classifies a failure: an error of the store ends the run, an invalid trace does not.
    *
    * @param {unknown} thrown
    * @returns {{ exitCode: number, message: string }}
@@ -62,13 +62,13 @@ class Host {
     if (thrown instanceof CommandError) return thrown;
     const { code = '', message, stack } = /** @type {SystemError} */ (thrown);
     if (code === 'ERR_INVALID_TRACE') return { exitCode: EXIT.badLines, message };
-    // Errors of the package say all there is to say.
+    // Messages of the package need no addition.
     const isOurs = code.startsWith('ERR_');
     return { exitCode: EXIT.file, message: isOurs ? message : `this is a bug, please report it: ${stack}` };
   }
 }
 
-/** @param {Record<keyof EmbedderOptions, any>} choice null where it is left open */
+/** @param {Record<keyof EmbedderOptions, any>} choice null where nothing was chosen */
 function configure({ dtype, engine, modelDirectory, threads }) {
   configureEmbedder({
     dtype: dtype ?? undefined,

@@ -1,7 +1,6 @@
 'use strict';
 
-// The command `kp-score` as a process. The command itself is in the addon; here is what only JavaScript has: signals, the packages of
-// the models, and stores.
+// The process of `kp-score`. The command runs in the addon; this adds signals, model packages and stores.
 
 const os = require('node:os');
 
@@ -14,17 +13,17 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** Runs the command of this process, and ends it. */
 async function runProcess() {
-  // Should it end before it is done.
+  // The exit code if the process ends before the run does.
   process.exitCode = EXIT.file;
   let loaded;
   try {
     loaded = require('../loader.js');
   } catch (error) {
-    // It has a line for each attempt, which are hard to tell apart on one.
+    // The message has a line for each attempt, so it is not joined to one.
     process.stderr.write(`kp-score: ${/** @type {Error} */ (error).message}\n`);
     return;
   }
-  // Before the run starts, which may write at once: whoever reads that may send a signal.
+  // Handles signals before the run starts, because a reader of its first output may send one.
   for (const signal of SIGNALS) process.on(signal, () => interrupt(command, signal));
   const command = new loaded.addon.NativeCommand(process.argv.slice(2), os.hostname());
   showWarnings(command);
@@ -34,7 +33,7 @@ async function runProcess() {
 }
 
 /**
- * Answers the questions of a run; settles with its exit code.
+ * Answers the questions of a run and returns its exit code.
  *
  * @param {NativeCommand} command
  * @returns {Promise<number>}
@@ -64,7 +63,7 @@ async function answer(command, host, { number, kind, about }) {
 }
 
 /**
- * Warnings of the package on one line, as everything else.
+ * Prints warnings of the package on one line.
  *
  * @param {NativeCommand} command
  */
@@ -76,15 +75,15 @@ function showWarnings(command) {
 }
 
 /**
- * Ends the run; at the second time dies of the signal, as if it had not been handled: `process.exit` would wait for a file that waits
- * to be opened.
+ * Ends the run. The second signal kills the process as if it were not handled, because `process.exit` would wait for a file
+ * that blocks while it is opened.
  *
  * @param {NativeCommand} command
  * @param {NodeJS.Signals} signal
  */
 function interrupt(command, signal) {
   if (command.interrupt()) return;
-  // It knows no death of a signal.
+  // Windows has no death by a signal.
   if (process.platform === 'win32') process.exit(EXIT.interrupted);
   leaveSignals();
   process.kill(process.pid, signal);

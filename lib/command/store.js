@@ -1,6 +1,6 @@
 'use strict';
 
-// The store that `--store` names: a table in PostgreSQL, by the driver that the user has installed.
+// The PostgreSQL store of `--store`, with the driver that the user has installed.
 
 const { createRequire } = require('node:module');
 const path = require('node:path');
@@ -18,14 +18,13 @@ const { CommandError, EXIT } = require('./errors.js');
 const CONNECTIONS = 2;
 
 /**
- * Which store is wanted. `table` may have the name of its schema and a dot before it; `weights` are profiles in JSON.
+ * The requested store. `table` may begin with a schema and a dot; `weights` are profiles in JSON.
  *
  * @typedef {{ url: string, table: string | null, maxElements: number | null, novelty: NoveltyMethod, weights: string | null }} Wanted
  */
 
 /**
- * Connects to a store, and makes its table where it is missing, but no schema. An existing table keeps its limits, which are those of
- * all who share it.
+ * Connects to a store, and creates its table if it is missing, but no schema. An existing table keeps its limits.
  *
  * @param {Wanted} wanted
  * @throws {CommandError} if the driver is missing, or cannot read the URL; errors of the store
@@ -57,7 +56,7 @@ async function openStore({ url, table: named, maxElements, novelty, weights }) {
     await pool.end();
   };
   try {
-    // Only now it is known whether the table fits.
+    // Only the migrated table tells whether it fits.
     await prepare(store);
   } catch (thrown) {
     await close();
@@ -72,7 +71,7 @@ async function openStore({ url, table: named, maxElements, novelty, weights }) {
 }
 
 /**
- * The error of a store that does not fit, with what a user of the command can do about it.
+ * Returns the error of a store that does not fit, with a remedy for users of the command.
  *
  * @param {SystemError} error
  */
@@ -84,7 +83,7 @@ function explained(error) {
 }
 
 /**
- * A driver reads the URL when it makes a connection; the pool would make the first one for the store, whose error it is then.
+ * Checks the URL, which the driver reads when it connects: in the pool its error would be an error of the store.
  *
  * @param {string} url
  * @param {typeof import('pg').Client} Client
@@ -98,7 +97,7 @@ function requireUrl(url, Client) {
     // A file that the URL names, such as a certificate.
     if (error.syscall !== undefined) throw new CommandError(EXIT.file, error.message);
   }
-  // Without the URL, which may hold a password.
+  // Leaves out the URL, which may contain a password.
   throw new CommandError(
     EXIT.usage,
     '--store must be like postgres://user@host:5432/database; what is special in a URL, such as @ or / in a password, is written as %40 or %2F',
@@ -108,19 +107,19 @@ function requireUrl(url, Client) {
 /** @param {PostgresTraceStore | PostgresVectorStore} store */
 async function prepare(store) {
   try {
-    // How many there are does not depend on their kind, which is checked here.
+    // `size` works on tables of both kinds; only `migrate` checks the kind.
     if (store.novelty !== 'prefix') await store.migrate();
     await store.size();
   } catch (error) {
     if (/** @type {SystemError} */ (error).code !== 'ERR_STORE_SCHEMA') throw error;
-    // There is no table yet, or it is of another version, which is refused here.
+    // The table is missing, or of another version, which is refused here.
     await store.migrate();
   }
 }
 
 /**
- * A package beside the command, or else one of the project in which the command runs. That one comes last: the directory may hold
- * traces of somebody whose code must not run, and the driver learns the password.
+ * Loads a package beside the command, or else of the project in the working directory. That one comes last, because the directory may
+ * hold somebody's traces, whose code must not run, and the driver gets the password.
  *
  * @param {string} name
  */

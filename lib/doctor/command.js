@@ -1,6 +1,6 @@
 'use strict';
 
-// `kp-score doctor`, which runs where nothing else of the package does.
+// `kp-score doctor`, which runs even if the rest of the package does not.
 
 const { parseArgs } = require('node:util');
 

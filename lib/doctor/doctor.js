@@ -1,7 +1,6 @@
 'use strict';
 
-// Checks an installation and says what to do about anything wrong. What could end a process (a damaged
-// library can, as soon as it is loaded) is examined in another one.
+// Checks an installation and gives remedies. Loading happens in another process, because a damaged library can end it.
 
 const { fork } = require('node:child_process');
 const os = require('node:os');
@@ -20,7 +19,7 @@ const { systemLibc } = require('../installation/libc.js');
  */
 
 /**
- * What the doctor tells. What is not known is null.
+ * The report of the doctor. Unknown fields are null.
  *
  * @typedef {object} Report
  * @property {boolean} healthy
@@ -29,8 +28,8 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {{ os: string, arch: string, libc: 'glibc' | 'musl' | null, libcVersion: string | null }} platform
  * @property {{ name: 'bun' | 'deno' | 'node', version: string | undefined }} engine
  * @property {{ path: string | null, version: string | null, attempts: Array<{ name: string, reason: string }> }} addon
- * @property {Pick<EmbedderStatus, 'engine' | 'kernel'>} inference what computes the embeddings
- * @property {{ path: string | null, version: string | null }} runtime ONNX Runtime, if that is what computes
+ * @property {Pick<EmbedderStatus, 'engine' | 'kernel'>} inference the engine that computes embeddings
+ * @property {{ path: string | null, version: string | null }} runtime ONNX Runtime, if it is the engine
  * @property {Model} model
  * @property {number | null} threads
  * @property {Embedding | null} embedding
@@ -44,8 +43,8 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {string | null} directory
  * @property {EmbedderStatus['dtype']} dtype
  * @property {number | null} dimensions
- * @property {ModelFile[]} files those that manifest.json lists; none if there is no manifest, or no embedder
- * @property {boolean} verified whether every byte of them is what manifest.json says
+ * @property {ModelFile[]} files listed in manifest.json; none without a manifest or an embedder
+ * @property {boolean} verified whether their checksums match manifest.json
  */
 
 /** @typedef {{ name: string, sha256: string, expectedSha256: string }} ModelFile */
@@ -63,10 +62,10 @@ const { systemLibc } = require('../installation/libc.js');
  */
 
 /**
- * What the examination tells at a time.
+ * A message of the examination.
  *
  * @typedef {object} Finding
- * @property {string} [stage] what it is about to do
+ * @property {string} [stage] the next step
  * @property {boolean} [finished]
  * @property {Problem} [problem]
  * @property {Report['warnings'][number]} [warning]
@@ -79,14 +78,14 @@ const { systemLibc } = require('../installation/libc.js');
  * @property {Partial<Report['memory']>} [memory]
  */
 
-/** Loading and embedding take a second; on a machine that takes longer than this something hangs. */
+/** The time limit. Loading and embedding normally take a second. */
 const TIME_LIMIT_MS = 60_000;
 
 const UNREADABLE =
   'Let the user that this process runs as read that file and search the directories that it is in, or reinstall as that user.';
 
 /**
- * What to do about a failure, unless a variable has caused it.
+ * The remedies of failures that no environment variable has caused.
  *
  * @type {Record<string, string>}
  */
@@ -117,7 +116,7 @@ const REMEDIES = {
 };
 
 /**
- * The variables that say where a thing comes from, by the failures that they can cause.
+ * The environment variables that can cause a failure, by its code.
  *
  * @type {Record<string, string[]>}
  */
@@ -136,7 +135,7 @@ const VARIABLES = {
 };
 
 /**
- * Examines this installation. Never rejects; its keys are part of the public interface.
+ * Examines this installation. Never rejects; the report's keys are part of the public interface.
  *
  * @returns {Promise<Report>}
  */
@@ -171,7 +170,7 @@ async function diagnose() {
 }
 
 /**
- * Has the examination run in a process of its own, and enters its findings into `report`.
+ * Runs the examination in a process of its own, and adds its findings to `report`.
  *
  * @param {Report} report
  * @returns {Promise<void>}
@@ -185,7 +184,7 @@ function examine(report) {
     /** @type {import('node:child_process').ChildProcess} */
     let child;
     try {
-      // What it writes is no part of the report, except its last words.
+      // Its output is no part of the report, except the last line of a crash.
       child = fork(path.join(__dirname, 'examination.js'), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     } catch (error) {
       failToStart(/** @type {Error} */ (error));
@@ -264,7 +263,7 @@ const COLOURS = { bold: [1, 22], red: [31, 39], green: [32, 39], yellow: [33, 39
 const LABEL_WIDTH = 16;
 
 /**
- * The report for people.
+ * Formats the report for people.
  *
  * @param {Report} report
  * @param {{ colours: boolean }} options
@@ -274,7 +273,7 @@ function render(report, { colours }) {
     const [on, off] = COLOURS[colour];
     return colours ? `\u001b[${on}m${text}\u001b[${off}m` : text;
   };
-  // A check that a failure has prevented counts neither as passed nor as failed.
+  // A check that was not reached is neither passed nor failed.
   const mark = (/** @type {boolean} */ good, /** @type {RegExp} */ failures = /^$/) => {
     if (good) return paint('green', '✓');
     return report.problems.some(({ code }) => failures.test(code)) ? paint('red', '✗') : paint('grey', '–');
@@ -341,7 +340,7 @@ function render(report, { colours }) {
 }
 
 /**
- * What is known of the files of the model.
+ * Describes the files of the model.
  *
  * @param {Report} report
  */

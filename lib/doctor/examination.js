@@ -1,7 +1,7 @@
 'use strict';
 
-// The part of `doctor` that loads things, as a process of its own. It tells its parent what it is about to do,
-// and each finding at once: it may not live to tell it later.
+// The part of the doctor that loads the addon and the model, in a process of its own. It sends each finding to its parent at once,
+// because it may crash.
 
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
@@ -12,21 +12,21 @@ const { version } = require('../../package.json');
 /** @import { Finding, ModelFile } from './doctor.js' */
 
 /**
- * What loading the addon fails with.
+ * The error of loading the addon.
  *
  * @typedef {Error & { code?: string, summary?: string, remedy?: string,
  *   attempts?: import('../installation/obstacle.js').LoadFailure[] }} LoadError
  */
 
-/** A text whose embedding is published, and the beginning of it. */
+/** A text, and the beginning of its published embedding. */
 const TEXT = 'This is an example sentence';
 const PUBLISHED = [0.0676569, 0.0634959, 0.0487131, 0.079305, 0.037448, 0.0026528, 0.039375, -0.0070984];
 
-/** How far a component may be off: the values are published with seven digits, and int8 is coarser. */
+/** The tolerance of a component: published values have seven digits, and int8 is coarser. */
 const TOLERANCES = { fp32: 1e-5, q8: 1e-2 };
 
 /**
- * Resolves once the parent has it.
+ * Sends a finding; resolves once the parent has it.
  *
  * @param {Finding} finding
  */
@@ -47,7 +47,7 @@ async function main() {
   if (await examineAddon()) await examineEmbedder();
 }
 
-/** Whether there is an addon. */
+/** Returns whether there is an addon. */
 async function examineAddon() {
   await tell({ stage: 'loading the addon' });
   let loaded;
@@ -110,8 +110,8 @@ async function examineEmbedder() {
 }
 
 /**
- * Whether the files of a model are what its manifest says, to the byte. To load it, their sizes are enough, because reading
- * 90 MB twice would take longer than all else.
+ * Compares the checksums of a model's files with its manifest. Loading compares sizes only, because reading 90 MB twice would take
+ * longer than the rest.
  *
  * @param {string} directory
  */
@@ -136,8 +136,7 @@ async function examineFiles(directory) {
 }
 
 /**
- * The files of a model and what they should be. A model may come without a manifest; what is wrong with a malformed one, the
- * embedder tells.
+ * Returns the files in a model's manifest; none without a manifest. The embedder reports a malformed one.
  *
  * @param {string} directory
  * @returns {Array<Omit<ModelFile, 'sha256'>>}

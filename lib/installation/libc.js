@@ -1,12 +1,12 @@
 'use strict';
 
-// The C library of the system, of which Linux has a choice.
+// Detects the C library of Linux: glibc or musl.
 
 const fs = require('node:fs');
 const path = require('node:path');
 
 /**
- * The C library that this process runs on and its version; null where there is no choice, or where it cannot be told.
+ * Returns the C library of this process and its version; null on other systems, or where unknown.
  *
  * @returns {{ libc: 'glibc' | 'musl' | null, libcVersion: string | null }}
  */
@@ -23,18 +23,18 @@ function systemLibc() {
 }
 
 /**
- * The loader of musl, run by itself, tells its version.
+ * Returns the version that the loader of musl prints when it is run alone.
  *
  * @param {string} loader
  */
 function muslVersion(loader) {
   try {
-    // Not before it is needed: it takes 2 ms of the 17 in which the package is imported.
+    // Loaded late, because it takes 2 of the 17 ms of an import of the package.
     const { spawnSync } = require('node:child_process');
     const { stderr } = spawnSync(loader, { encoding: 'utf8' });
     return /^Version (\S+)/m.exec(stderr)?.[1] ?? null;
   } catch {
-    // The permission model of Node.js lets no process be started.
+    // The permission model of Node.js forbids processes.
     return null;
   }
 }

@@ -1,31 +1,30 @@
 'use strict';
 
-// Why a file of an installation cannot be used, in classes that need different remedies.
+// Classifies why a file of an installation cannot be used, by remedy.
 
 const fs = require('node:fs');
 const path = require('node:path');
 
 /**
- * What is wrong with a file: it is `missing`; it is `unreadable`, because the system refuses it for want of a permission
- * or because a disk fails; or it is `damaged`.
+ * A problem with a file: `missing`; `unreadable`, for lack of a permission or because a disk fails; or `damaged`.
  *
  * @typedef {{ kind: 'missing' | 'unreadable' | 'damaged', reason: string }} Obstacle
  */
 
 /**
- * What keeps an addon from being loaded: besides, it is `foreign`, made for another system, or it was `refused` by this one.
+ * A reason why an addon is not loaded: an obstacle; `foreign`, built for another system; or `refused` by this one.
  *
  * @typedef {{ kind: Obstacle['kind'] | 'foreign' | 'refused', reason: string }} Fault
  */
 
 /**
- * Of the package or directory of this name, which was to have a library, or the addon in WebAssembly.
+ * The fault of a package or directory that should have a library, or the addon in WebAssembly.
  *
  * @typedef {Fault & { name: string, isLibrary?: boolean, error: unknown }} LoadFailure
  */
 
 /**
- * What keeps a file from being read; undefined if nothing does.
+ * Returns why a file cannot be read; undefined if it can.
  *
  * @param {string} file
  * @returns {Obstacle | undefined}
@@ -56,7 +55,7 @@ function isAbsence(error) {
 }
 
 /**
- * Where a symbolic link leads; undefined for everything else.
+ * Returns the target of a symbolic link; undefined for other files.
  *
  * @param {string} file
  */
@@ -69,20 +68,20 @@ function linkTarget(file) {
 }
 
 /**
- * The directory of an installed package that cannot be resolved: its files are missing, or it may not be read, or it is
- * a link that leads nowhere. Undefined if it is not installed.
+ * Returns the directory of an installed package that cannot be resolved: files are missing, it is unreadable, or it is a broken link.
+ * Undefined if it is not installed.
  *
  * @param {string} name
  * @returns {string | undefined}
  */
 function unresolvedPackage(name) {
-  // Not there in a compiled program, nor under Plug'n'Play.
+  // Absent in a compiled program and under Plug'n'Play.
   const bases = require.resolve.paths?.(name) ?? [];
   return bases.map((base) => path.join(base, name)).find(isTaken);
 }
 
 /**
- * Whether a path is taken, as far as that can be told: in a directory that may not be searched, it may be.
+ * Returns whether a path exists, or may exist because its directory is not searchable.
  *
  * @param {string} directory
  */
@@ -91,7 +90,7 @@ function isTaken(directory) {
     fs.lstatSync(directory);
     return true;
   } catch (error) {
-    // A directory whose entry is not visible belongs to another user, and not to this installation.
+    // An invisible entry belongs to another user, not to this installation.
     return !isAbsence(error) && fs.existsSync(path.dirname(directory));
   }
 }

@@ -9,7 +9,7 @@ const { isArray, readFrom } = require('../calls/reading.js');
 /** @import { NoveltyComparison, NoveltyEntry, NoveltyStore, StoredNeighbour, VectorModel } from '../../index.js' */
 
 /**
- * Checks a store's answer, on which scores are based, and copies it, so that the store cannot change it later.
+ * Checks and copies a store's answer, so that the store cannot change it later.
  *
  * @param {unknown} comparisons
  * @param {readonly NoveltyEntry[]} entries
@@ -24,7 +24,7 @@ function readComparisons(comparisons, entries) {
 }
 
 /**
- * What is nearest to each vector of an entry in a store, or to its words. Rejects when the signal aborts, whether or not the store heeds it.
+ * Returns the nearest neighbour of each vector of an entry, or of its words. Rejects when the signal aborts, even if the store ignores it.
  *
  * @param {NoveltyStore} store
  * @param {NoveltyEntry} entry
@@ -53,7 +53,7 @@ async function lookIn(store, entry, signal) {
 }
 
 /**
- * Reads a list that answers to each of `questions`.
+ * Reads a list with an answer for each of `questions`.
  *
  * @template Question
  * @template Answered
@@ -66,7 +66,7 @@ function readList(answers, questions, readOne) {
   return questions.map((question, index) => readOne(read(answers, index), question));
 }
 
-/** Rounding may take a similarity a little beyond 1. */
+/** The tolerance of a similarity beyond ±1, for rounding. */
 const MOST_SIMILARITY = 1.001;
 
 /**
@@ -118,7 +118,7 @@ function nonsense() {
 }
 
 /**
- * Of two comparisons, the nearer neighbour of each vector.
+ * Returns the nearer neighbour of each vector from two comparisons.
  *
  * @param {NoveltyComparison} comparison
  * @param {NoveltyComparison} other

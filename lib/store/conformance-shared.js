@@ -1,6 +1,6 @@
 'use strict';
 
-// What every novelty store must do, whether its entries are vectors or traces. Nothing here loads the addon.
+// Conformance tests for stores of vectors and of traces. Nothing here loads the addon.
 
 const assert = require('node:assert/strict');
 const { randomUUID } = require('node:crypto');
@@ -12,7 +12,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
  */
 
 /**
- * Adds a test of a new store.
+ * Adds a test on a new store.
  *
  * @template {NoveltyStore} Store
  * @callback AddTest
@@ -23,26 +23,26 @@ const { setTimeout: sleep } = require('node:timers/promises');
  */
 
 /**
- * What entries a store has.
+ * The kind of a store's entries.
  *
  * @template {NoveltyStore} Store
  * @typedef {object} Kind
- * @property {(id: string | null, seed: number) => NoveltyEntry} entryOf an entry, the same for the same seed, and hardly
- * like one of another seed
- * @property {string} method of the entries, and `other`, one that does not compare with it
+ * @property {(id: string | null, seed: number) => NoveltyEntry} entryOf an entry, the same for the same seed, and unlike
+ * those of other seeds
+ * @property {string} method of the entries; `other` is another method
  * @property {string} other
- * @property {(whole: NoveltyEntry) => unknown[]} malformed entries that are like a whole one but for what is wrong with them
+ * @property {(whole: NoveltyEntry) => unknown[]} malformed returns malformed variants of an entry
  * @property {(store: Store, entry: NoveltyEntry, count: number, call?: { signal?: AbortSignal }) => Promise<StoredNeighbour[]>} nearest
  */
 
 /** The model of all embeddings. */
 const MODEL = { model: 'conformance', dtype: 'fp32' };
 
-/** What similarities and their parts may differ by from those in double precision. */
+/** The tolerance of similarities and their parts against double precision. */
 const TOLERANCE = 1e-6;
 
 /**
- * Adds the tests that do not depend on what an entry is.
+ * Adds the tests for both kinds of entries.
  *
  * @template {NoveltyStore} Store
  * @param {AddTest<Store>} add
@@ -53,7 +53,7 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kin
   const { entryOf, nearest, method, other, malformed } = kind;
 
   /**
-   * Expects that an entry is refused with a code: alone, in a batch and as a question.
+   * Expects a code for an entry: alone, in a batch and as a query.
    *
    * @param {Store} store
    * @param {NoveltyEntry} entry
@@ -102,7 +102,7 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kin
     await store.compareAndAdd({ ...entryOf('a', 1), method });
     await assertRefused(store, { ...entryOf('b', 2), method: other }, 'ERR_STORE_OTHER_METHOD');
     assert.equal(await store.size(), 1);
-    // A method that is not known is compatible with every other.
+    // An unknown method is compatible with every method.
     await store.compareAndAdd({ ...entryOf('d', 4), method: undefined });
     assert.equal((await nearest(store, { ...entryOf(null, 1), method: undefined }, 5)).length, 2);
     assert.equal((await nearest(store, { ...entryOf(null, 1), method }, 5)).length, 2);
@@ -239,7 +239,7 @@ function addSharedTests(add, { openAgain, limits = {}, knowsCalls = false }, kin
       'entries expire',
       async (store) => {
         await store.compareAndAdd(entryOf('a', 1));
-        // Longer than it has to be: the clocks are different ones.
+        // Waits longer than necessary, because the clocks differ.
         await sleep(400);
         assert.equal(await store.size(), 0);
         assert.deepEqual(await nearest(store, entryOf('b', 1), 1), []);
@@ -260,7 +260,7 @@ function assertNear(found, expected) {
 }
 
 /**
- * Expects the answer of before.
+ * Expects the same answer as before.
  *
  * @param {NoveltyComparison[]} found
  * @param {NoveltyComparison[]} expected

@@ -1,6 +1,6 @@
 'use strict';
 
-// What a store of traces must do: one that serves `novelty: 'lexical'` or `'full'`. Nothing here loads the addon.
+// Conformance tests for stores of traces (`lexical` and `full`). Nothing here loads the addon.
 
 const assert = require('node:assert/strict');
 
@@ -14,13 +14,13 @@ const { MODEL, addSharedTests, assertNear, dot } = require('./conformance-shared
 
 /** @typedef {{ hash: bigint, code: number, count: number }} Word */
 
-/** With this many traces every store is exact. */
+/** Up to this many traces, every store must be exact. */
 const FEW = 40;
 
-/** So many are more than a store needs to compare one by one, and fewer than a memory takes a sample of. */
+/** More traces than a store compares one by one, and fewer than a memory samples. */
 const MANY = 192;
 
-/** What the similarity that a store finds may differ by where it is not exact, in all but one of ten cases. */
+/** The tolerance of similarities of an inexact store, in nine of ten cases. */
 const INEXACTNESS = 0.03;
 
 /**
@@ -35,7 +35,7 @@ function addTraceTests(add, options, vectorOf) {
   const { novelty, limits = {}, isExact = true } = options;
 
   /**
-   * A trace of its own, with some words that others have too.
+   * Returns an entry of its own, with some common words.
    *
    * @param {string | null} id
    * @param {number} seed
@@ -73,7 +73,7 @@ function addTraceTests(add, options, vectorOf) {
       { ...whole, vectors: novelty === 'full' ? [] : [vectorOf(1)] },
       { ...whole, words: words.subarray(1) },
       { ...whole, words: 'words' },
-      // The same word twice, and more words than a trace has.
+      // The same word twice, and too many words.
       { ...whole, words: Buffer.concat([words.subarray(0, 10), words.subarray(0, 10)]) },
       { ...whole, words: bytesOf(Array.from({ length: 481 }, (_, index) => wordOf(BigInt(index + 1), 1))) },
     ];
@@ -120,7 +120,7 @@ function addTraceTests(add, options, vectorOf) {
       );
       const comparisons = await store.compareAndAddBatch(entries);
       for (const [index, entry] of entries.entries()) {
-        // The plain loop takes its time.
+        // The reference is slow.
         if (index % 8 === 7) {
           const [[found], [expected]] = [comparisons[index], reference.nearest(entry, 1)];
           if (isExact) assertNeighbour(found, expected);
@@ -187,7 +187,7 @@ function addTraceTests(add, options, vectorOf) {
   }
 }
 
-/** The measure from its definition, in double precision: docs/novelty.md has the formulas. */
+/** The measure by its definition in docs/memory.md, in double precision. */
 class Reference {
   /** @type {Array<{ label: string | null, words: Map<bigint, number>, vector: Float32Array | undefined }>} */
   #stored = [];
@@ -264,7 +264,7 @@ class Reference {
 }
 
 /**
- * What is left of a vector without the mean of `rows` and the direction in which they differ most.
+ * Returns the projection P: subtracts the mean of `rows`, and removes their first principal direction.
  *
  * @param {Float32Array[]} rows
  * @returns {(vector: Float32Array) => number[]}
@@ -301,7 +301,7 @@ function cosine(a, b) {
 }
 
 /**
- * Words of a trace: some that most traces have, some of its topic, some that only it has.
+ * Returns words of a trace: common words, words of its topic, and words of its own.
  *
  * @param {number} seed
  */
@@ -311,7 +311,7 @@ function wordsOf(seed) {
   /** @type {Map<bigint, Word>} */
   const words = new Map();
   const add = (/** @type {number} */ number, /** @type {number} */ nth) => {
-    // Spread as hashes are.
+    // Spreads the numbers like hashes.
     const hash = BigInt.asUintN(64, BigInt(number + 1) * 0x9e3779b97f4a7c15n);
     words.set(hash, wordOf(hash, 0.2 + random(nth) * 3));
   };
@@ -359,7 +359,7 @@ function readWords({ words }) {
 }
 
 /**
- * Labels are compared only where there is no tie.
+ * Expects the right neighbour. Labels are compared only without a tie.
  *
  * @param {StoredNeighbour | null} found
  * @param {StoredNeighbour | null} expected

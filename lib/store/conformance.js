@@ -1,6 +1,6 @@
 'use strict';
 
-// What a novelty store must do, whatever it is made of. Nothing here loads the addon.
+// Conformance tests for novelty stores. Nothing here loads the addon.
 
 const assert = require('node:assert/strict');
 
@@ -18,7 +18,7 @@ const OPTIONS = [
  */
 
 /**
- * The tests that every store must pass, each on a store of its own.
+ * Makes the tests that every store must pass, each on a new store.
  *
  * @template {NoveltyStore} Store
  * @param {ConformanceOptions<Store>} options
@@ -32,7 +32,7 @@ function noveltyStoreConformance(options) {
   const tests = [];
 
   /**
-   * A test of a new store, which it may open again any number of times.
+   * Adds a test on a new store, which the test may open again.
    *
    * @param {string} name
    * @param {(store: Store, again: () => Promise<Store>) => Promise<void>} body
@@ -144,7 +144,7 @@ function noveltyStoreConformance(options) {
 
     add('the first method that is known is the one that a store is of', async (store) => {
       await store.compareAndAdd(entryOf('a', 1));
-      // A query does not bind the store to its model.
+      // A query does not set the model of the store.
       await store.nearest(vectorOf(1), 1, MODEL, { method: 'prefix' });
       await store.compareAndAddBatch([entryOf('b', 2), { ...entryOf('c', 3), method: 'full' }]);
       const other = { ...entryOf('d', 4), method: 'prefix' };
@@ -156,7 +156,7 @@ function noveltyStoreConformance(options) {
       const [prefix, full] = ['prefix', 'full'].map((method) => ({ ...entryOf(method, 1), method }));
       await assert.rejects(store.compareAndAddBatch([prefix, full]), { code: 'ERR_STORE_OTHER_METHOD' });
       assert.equal(await store.size(), 0);
-      // Neither is the one that the store is bound to now.
+      // Neither is the store's model.
       assert.deepEqual(await store.compareAndAdd(full), [null]);
     });
 
@@ -165,7 +165,7 @@ function noveltyStoreConformance(options) {
       const batch = [entryOf('a', 1), other];
       await assert.rejects(store.compareAndAddBatch(batch), { code: 'ERR_STORE_OTHER_MODEL' });
       assert.equal(await store.size(), 0);
-      // Neither is the one that the store is bound to now.
+      // Neither is the store's model.
       assert.deepEqual(await store.compareAndAdd(other), [null]);
     });
 
@@ -206,7 +206,7 @@ function noveltyStoreConformance(options) {
   }
 }
 
-/** The memory in plain JavaScript, in double precision. */
+/** A reference memory in double precision. */
 class Reference {
   /** @type {Array<{ label: string | null, vector: Float32Array }>} */
   #stored = [];
@@ -245,7 +245,7 @@ class Reference {
 }
 
 /**
- * Labels are compared only where there is no tie. An inexact store may miss some of what is nearest, not most.
+ * Expects the right neighbours. Labels are compared only without a tie. An inexact store may miss some neighbours, not most.
  *
  * @param {NoveltyComparison[]} comparisons
  * @param {NoveltyComparison[]} expected
@@ -285,7 +285,7 @@ function assertNeighbour(neighbour, label, similarity) {
 }
 
 /**
- * An entry with a vector for each seed.
+ * Returns an entry with a vector for each seed.
  *
  * @param {string | null} id
  * @param {number[]} seeds
@@ -298,7 +298,7 @@ function entryOf(id, ...seeds) {
 const vectors = new Map();
 
 /**
- * A vector of length 1, the same for the same seed.
+ * Returns a vector of length 1, the same for the same seed.
  *
  * @param {number} seed
  */
@@ -313,7 +313,7 @@ function vectorOf(seed) {
 }
 
 /**
- * One near another of twenty, as a trace is near others of its kind.
+ * Returns a vector near one of twenty centres, as traces are near others of their kind.
  *
  * @param {number} seed
  */
@@ -335,7 +335,7 @@ function malformed(whole) {
 }
 
 /**
- * Marsaglia's xorshift: numbers from 0 to 1.
+ * Generates numbers from 0 to 1 by Marsaglia's xorshift.
  *
  * @param {number} seed
  */

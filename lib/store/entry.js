@@ -11,29 +11,29 @@ const { isArray, readFrom, readLength } = require('../calls/reading.js');
 
 /** @typedef {import('../calls/errors.js').ErrorClass} ErrorClass */
 
-/** @typedef {{ model: VectorModel | null, method?: string }} Origin of vectors; those of different ones do not compare */
+/** @typedef {{ model: VectorModel | null, method?: string }} Origin of vectors; vectors of different origins cannot be compared */
 
 /** The longest id, in bytes of UTF-8. */
 const MAX_ID_BYTES = 1024;
 
-/** How much the length of a vector may differ from 1. Rounding to single precision makes a smaller difference. */
+/** The tolerance of a vector's length 1; rounding to single precision stays below it. */
 const LENGTH_TOLERANCE = 1e-5;
 
-/** The bytes of a word of a trace: its hash in eight, and its count in two. */
+/** The bytes of a word: eight of its hash, two of its count. */
 const WORD_BYTES = 10;
 
 /** The most words of a trace. */
 const MOST_WORDS = 480;
 
 /**
- * What the vectors of an entry must be: of this number of `dimensions`, and if `isUnit`, of length 1. With a `method` entries have words, and
- * a vector only with `full`.
+ * The requirements of an entry: the `dimensions` of its vectors, and length 1 if `isUnit`. With a `method`, entries have words, and a vector
+ * only with `full`.
  *
  * @typedef {{ dimensions: number, isUnit?: boolean, method?: 'lexical' | 'full' }} Kind
  */
 
 /**
- * A copy of an entry.
+ * Checks and copies an entry.
  *
  * @param {unknown} entry
  * @param {string} path
@@ -73,7 +73,7 @@ function readEntry(entry, path, { dimensions, isUnit = false, method: expected }
       }
       return vector;
     }),
-    // Words are of no model.
+    // Words have no model.
     model: expected === 'lexical' ? null : readModel(model, `${path}.model`),
     method,
   };
@@ -86,7 +86,7 @@ function readEntry(entry, path, { dimensions, isUnit = false, method: expected }
 }
 
 /**
- * A copy of the words of a trace.
+ * Checks and copies the words of a trace.
  *
  * @param {unknown} value
  * @param {string} path
@@ -110,7 +110,7 @@ function readWords(value, path) {
 }
 
 /**
- * Copies of entries, which are all of one model and, as far as that is known, of one method.
+ * Checks and copies entries, which must have one model and, where known, one method.
  *
  * @param {unknown} entries
  * @param {Kind} kind
@@ -137,7 +137,7 @@ function readEntries(entries, kind) {
 }
 
 /**
- * Where the vectors of entries that belong together come from: their model, and their method if one of them names it.
+ * Returns the origin of the vectors of entries of one call: their model, and their method if one entry names it.
  *
  * @param {readonly NoveltyEntry[]} entries not empty
  * @returns {Origin}
@@ -150,7 +150,7 @@ function originOf(entries) {
 }
 
 /**
- * A copy of a vector, and its Euclidean length.
+ * Checks and copies a vector; returns it with its Euclidean length.
  *
  * @param {unknown} value
  * @param {string} path
@@ -185,7 +185,7 @@ function readModel(identity, path) {
 }
 
 /**
- * The name of a method; undefined if it is not known.
+ * Checks the name of a method; undefined if unknown.
  *
  * @param {unknown} method
  * @param {string} path
@@ -195,7 +195,7 @@ function readMethod(method, path, code) {
   return method === undefined || method === null ? undefined : requireName(method, path, code);
 }
 
-/** The longest name, in bytes of UTF-8: one of a model or of a method is part of the header of a file. */
+/** The longest name of a model or method in bytes of UTF-8, because the header of a file contains it. */
 const MAX_NAME_BYTES = 1024;
 
 /**

@@ -4,7 +4,7 @@
 
 const { codeOf, codedError } = require('../calls/errors.js');
 
-/** Codes of failures that do not depend on what was sent: they pass by themselves, or an operator repairs them. */
+/** Codes of failures of the store itself, after which the call is repeated. */
 const PASSING = [
   'ERR_STORE_UNAVAILABLE',
   'ERR_STORE_TIMEOUT',
@@ -20,7 +20,7 @@ function isPassing(error) {
 }
 
 /**
- * Whether an error means that the store will never take these entries. An error without one of our codes does not mean that.
+ * Returns whether the store refuses these entries for good. An error without one of our codes does not mean that.
  *
  * @param {unknown} error
  */
@@ -29,7 +29,7 @@ function isRefusal(error) {
 }
 
 /**
- * Whether an error means that the store has these entries, of an earlier attempt, and cannot compare them any more.
+ * Returns whether the store has these entries from an earlier attempt and can no longer compare them.
  *
  * @param {unknown} error
  */

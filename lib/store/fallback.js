@@ -1,7 +1,6 @@
 'use strict';
 
-// Asks a store for a scorer: in the order of the calls, several traces in one call, and with the fallback where the store
-// fails.
+// Asks a store for a scorer: in the order of the calls, several traces in one call, with a fallback while the store fails.
 
 const { setImmediate } = require('node:timers/promises');
 
@@ -21,13 +20,13 @@ const { LocalStore, addEntries, requireComparable } = require('./local.js');
 /** The most entries that go to a store in one call. */
 const MOST_ENTRIES = 64;
 
-/** The most vectors or traces that are kept for a store that fails, 15 to 60 MB; then the oldest are dropped. */
+/** The most vectors or traces that wait for a failing store, 15 to 60 MB; then the oldest are dropped. */
 const MOST_MISSED = 10_000;
 
-/** For how many milliseconds a store that has failed is not asked: the first number, doubled at each failure up to the second. */
+/** The pause after a failure of the store in milliseconds: the first number, doubled at each failure up to the second. */
 const PATIENCE = [1_000, 30_000];
 
-/** After this many refusals in a row the fault is taken to be the store's and not that of the entries: it is then left alone. */
+/** After this many refusals in a row, the store is taken to be failing, and paused. */
 const MOST_REFUSALS = 3;
 
 /**
@@ -35,7 +34,7 @@ const MOST_REFUSALS = 3;
  * @property {import('../../index.js').NoveltyEntry} entry
  * @property {boolean} remember
  * @property {{ complete(): boolean } | undefined} call
- * @property {AbortSignal | undefined} signal of what is only asked
+ * @property {AbortSignal | undefined} signal of a query that adds nothing
  * @property {(answer: Answer) => void} resolve
  * @property {(reason: unknown) => void} reject
  */
@@ -43,54 +42,53 @@ const MOST_REFUSALS = 3;
 /** @typedef {{ comparison: import('../../index.js').NoveltyComparison, isLocal: boolean }} Answer */
 
 /**
- * The entries of one call to the store. If the call has to be repeated, it has the same id and the same entries, so that a
- * store which has them already does not add them twice.
+ * The entries of one call to the store. A repeated call has the same id and entries, so that the store adds them once.
  *
  * @typedef {object} Batch
  * @property {string} call
  * @property {import('../../index.js').NoveltyEntry[]} entries
- * @property {number} age the number of the batch in the order in which the store missed them
+ * @property {number} age the number of the batch, in the order of the failures
  * @property {boolean} isSent
- * @property {number | undefined} failedAfter how many calls the store had answered when this one failed last
- * @property {number} doubts how often it has failed although the store had answered others since
+ * @property {number | undefined} failedAfter the number of answered calls at this one's last failure
+ * @property {number} doubts the number of failures while the store answered other calls
  */
 
-/** Asks a store in the order of the calls, several questions at a time. With a fallback it keeps what the store has missed. */
+/** Asks a store in the order of the calls, several questions at a time. With a fallback, keeps the batches that the store has missed. */
 class StoreWithFallback {
   #store;
-  /** Answers from the fallback while the store fails; undefined if failures are to reject. */
+  /** Answers while the store fails; undefined without a fallback. */
   #local;
   /** @type {Question[]} */
   #questions = [];
   #isWorking = false;
-  /** How many calls the store has answered. */
+  /** The number of calls that the store has answered. */
   #answered = 0;
-  /** When the store is asked again, in milliseconds of a monotonic clock; 0 while it works. */
+  /** The time of the next attempt, in milliseconds of a monotonic clock; 0 while the store works. */
   #retryAt = 0;
   #patience = new Patience();
-  /** Refusals since the store has last answered. */
+  /** The number of refusals since the last answer of the store. */
   #refusals = 0;
   /**
-   * The batches that the store does not have, or whose answer was lost, in the order in which they are sent.
+   * The batches that the store has missed or not answered, in the order of sending.
    *
    * @type {Batch[]}
    */
   #missed = [];
-  /** How many vectors these batches have, with the one that is being sent. */
+  /** The number of vectors of these batches, the one being sent included. */
   #missedVectors = 0;
-  /** How many batches the store has missed so far. */
+  /** The number of batches that the store has ever missed. */
   #keptBatches = 0;
-  /** How many traces were dropped since a call of `flush` was last told. */
+  /** The number of dropped traces that no `flush` has reported. */
   #dropped = 0;
-  /** Whether traces were dropped since the store last had all batches. */
+  /** Whether traces were dropped since the queue was last empty. */
   #isDropping = false;
-  /** When they are sent again at the earliest. This is not `#retryAt`: a batch that fails again must not stop new questions. */
+  /** The earliest time of the next sending. It is not `#retryAt`, because a failing batch must not stop new questions. */
   #resendAt = 0;
   #resendPatience = new Patience();
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   /**
-   * The calls of `flush` that wait for the store to have every batch.
+   * The waiting calls of `flush`.
    *
    * @type {Array<{ resolve: () => void, reject: (reason: unknown) => void, refusal: unknown }>}
    */
@@ -106,7 +104,7 @@ class StoreWithFallback {
   }
 
   /**
-   * Asks what an entry is nearest to, after all questions before.
+   * Asks for the nearest neighbours of an entry, after all earlier questions.
    *
    * @param {NoveltyEntry} entry
    * @param {boolean} remember
@@ -116,7 +114,7 @@ class StoreWithFallback {
    */
   ask(entry, remember, call, signal) {
     signal?.throwIfAborted();
-    // A store is handed the signal of what is only asked.
+    // The store gets the signal of a query that adds nothing.
     const handed = remember ? undefined : signal;
     const ask = () => {
       /** @type {Promise<Answer>} */
@@ -130,7 +128,7 @@ class StoreWithFallback {
   }
 
   /**
-   * Resolves when the store has all that it has missed. Rejects when the store does not take that now, or when some of it was dropped.
+   * Resolves when the store has every missed batch. Rejects if the store fails, or if traces were dropped.
    *
    * @param {AbortSignal | undefined} signal
    * @returns {Promise<void>}
@@ -154,7 +152,7 @@ class StoreWithFallback {
     try {
       // Questions that are asked in the same turn of the event loop go into the same call.
       await null;
-      // One call at a time: new questions first, then a batch that the store has missed.
+      // One call at a time: new questions first, then a missed batch.
       for (;;) {
         if (this.#questions.length > 0) await this.#answer(this.#take());
         const missed = this.#isResendDue ? this.#missed.shift() : undefined;
@@ -169,7 +167,7 @@ class StoreWithFallback {
     this.#scheduleResend();
   }
 
-  /** The next questions that one call can answer: several to remember, or one that is only asked. */
+  /** Takes the next questions for one call: several to remember, or one query. */
   #take() {
     const { remember } = this.#questions[0];
     let count = 1;
@@ -181,10 +179,9 @@ class StoreWithFallback {
       count++;
     }
     return this.#questions.splice(0, count).filter(({ call, signal, reject }) => {
-      // An entry that is remembered cannot be cancelled once it is sent, because the store may have it. A question that adds
-      // nothing can be aborted until it is answered.
+      // A sent entry cannot be cancelled, because the store may have it. A query can be aborted until it is answered.
       const isWanted = remember ? call === undefined || call.complete() : signal?.aborted !== true;
-      // The caller has its rejection already; this one lets the calls that come later go on.
+      // The caller has its rejection already; this lets later calls proceed.
       if (!isWanted) reject(codedError(Error, 'ERR_ABORTED', 'the call was cancelled'));
       return isWanted;
     });
@@ -201,7 +198,7 @@ class StoreWithFallback {
       for (const [index, { resolve }] of questions.entries()) resolve(answers[index]);
     } catch (error) {
       for (const { reject } of questions) reject(error);
-      // A call of `evaluateValues` that fails here cancels its other traces, which must not be sent then: it gets the time to.
+      // Lets a call of `evaluateValues` that fails here cancel its other traces before they are sent.
       await setImmediate();
     }
   }
@@ -216,7 +213,7 @@ class StoreWithFallback {
     if (local === undefined) {
       return answersOf(readComparisons(await this.#send(batch), entries), false);
     }
-    // Checked before the store has the entries: later, the fallback could not answer for it.
+    // Checked before sending, because the fallback must be able to answer.
     requireComparable(local.memory, entries[0]);
     if (performance.now() < this.#retryAt) return this.#answerLocally(local, batch, { keep: true });
     let answer;
@@ -240,7 +237,7 @@ class StoreWithFallback {
     try {
       comparisons = readComparisons(answer, entries);
     } catch (error) {
-      // The store has added the entries although its answer is unusable, so they are not sent again.
+      // The answer is unusable, but the store has the entries, so they are not sent again.
       this.#tellRefusal(error);
       return this.#answerLocally(local, batch, { keep: false });
     }
@@ -249,8 +246,8 @@ class StoreWithFallback {
   }
 
   /**
-   * Adds the entries to the fallback, which answers when the store fails. While the store lacks batches, entries are compared with
-   * the fallback too, because only that has them.
+   * Adds the entries to the fallback. While batches wait, entries are compared with the fallback too, because the store lacks those
+   * batches.
    *
    * @param {Local} local
    * @param {NoveltyComparison[]} comparisons
@@ -265,14 +262,13 @@ class StoreWithFallback {
       const own = await local.compareAndAddBatch(entries);
       return comparisons.map((comparison, index) => nearer(comparison, own[index]));
     } catch {
-      // The fallback refuses them, because other code has filled it with vectors of another model, or memory is short. The store's
-      // answer does not depend on that.
+      // The fallback refuses the entries: it has vectors of another model, or memory is short. The store's answer is still valid.
       return comparisons;
     }
   }
 
   /**
-   * One call for each, to find out which of them the store does not take.
+   * Sends entries one by one, to find the refused ones.
    *
    * @param {NoveltyEntry[]} entries
    */
@@ -369,12 +365,12 @@ class StoreWithFallback {
       this.#missed.push(batch);
     }
     this.#missedVectors += sizeOf(batch);
-    // The batch that is being sent is counted but not in the list.
+    // The batch being sent is counted, but not in the list.
     while (this.#missedVectors > MOST_MISSED && this.#missed.length > 0) this.#dropOldest();
   }
 
   #dropOldest() {
-    // Not always the first: a batch that was sent in vain is at the end.
+    // Not always the first: a failed batch is at the end.
     const oldest = this.#missed.reduce((one, other) => (other.age < one.age ? other : one));
     this.#missed.splice(this.#missed.indexOf(oldest), 1);
     this.#missedVectors -= sizeOf(oldest);
@@ -395,17 +391,17 @@ class StoreWithFallback {
     return Math.max(this.#retryAt, this.#resendAt);
   }
 
-  /** Sets a timer, so that the store gets what it has missed also if no more questions come. */
+  /** Sets a timer that sends missed batches without further questions. */
   #scheduleResend() {
     if (this.#missed.length === 0) return;
     const delay = Math.max(1, Math.ceil(this.#nextResend - performance.now()));
     this.#timer = setTimeout(() => this.#work(), delay);
-    // The timer does not keep the process from ending.
+    // The timer does not keep the process alive.
     this.#timer.unref();
   }
 
   /**
-   * Sends one batch that the store has missed.
+   * Sends one missed batch.
    *
    * @param {Batch} batch
    */
@@ -414,8 +410,7 @@ class StoreWithFallback {
       await this.#send(batch);
     } catch (error) {
       if (isStored(error)) return this.#markStored(batch);
-      // An error without a code may be the batch's fault: that is assumed when the store has answered other calls between
-      // several failures of this one.
+      // An error without a code may be the batch's fault: assumed after several failures between which the store answered others.
       if (batch.failedAfter !== undefined && batch.failedAfter < this.#answered) batch.doubts++;
       const isRefused = isRefusal(error) || (!isPassing(error) && batch.doubts >= MOST_REFUSALS);
       if (isRefused) this.#takeApart(batch, error);
@@ -425,7 +420,7 @@ class StoreWithFallback {
     this.#markStored(batch);
   }
 
-  /** @param {Batch} batch that the store has missed, and has now */
+  /** @param {Batch} batch that the store now has */
   #markStored(batch) {
     this.#missedVectors -= sizeOf(batch);
     this.#resendPatience = new Patience();
@@ -446,14 +441,14 @@ class StoreWithFallback {
   }
 
   /**
-   * Splits a refused batch, so that its entries are sent one by one. An entry that is refused by itself is given up.
+   * Splits a refused batch into single entries. An entry that is refused alone is dropped.
    *
    * @param {Batch} batch
    * @param {unknown} error
    */
   #takeApart(batch, error) {
     if (batch.entries.length > 1) {
-      // `isSent` keeps later entries from being added to these.
+      // `isSent` keeps later entries out of these batches.
       const apart = batch.entries.map((entry) => ({ ...batchOf([entry]), age: batch.age, isSent: true }));
       this.#missed.unshift(...apart);
       return;
@@ -478,7 +473,7 @@ class StoreWithFallback {
   }
 }
 
-/** How long to wait after each failure: see {@link PATIENCE}. */
+/** The pause after each failure: see {@link PATIENCE}. */
 class Patience {
   #next = PATIENCE[0];
 
@@ -490,7 +485,7 @@ class Patience {
 }
 
 /**
- * The error of `flush` where traces were dropped.
+ * Returns the error of `flush` for dropped traces.
  *
  * @param {number} count
  */
@@ -506,7 +501,7 @@ function dropped(count) {
  * @returns {Batch}
  */
 function batchOf(entries) {
-  // Not before it is needed: it takes 1.5 ms of the 17 in which the package is imported.
+  // Loaded late, because it takes 1.5 of the 17 ms of an import of the package.
   const { randomUUID } = require('node:crypto');
   return { call: randomUUID(), entries, age: 0, isSent: false, failedAfter: undefined, doubts: 0 };
 }

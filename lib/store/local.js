@@ -19,8 +19,7 @@ const { VectorCache, isVectorCache, nativeOf } = require('../vector-cache.js');
  */
 
 /**
- * A `VectorCache` or a `TraceMemory` as a novelty store. All its calls are atomic, and are worked on in the order in which they were made, away
- * from the event loop.
+ * A novelty store in a `VectorCache` or a `TraceMemory`. Calls are atomic and run in their order, away from the event loop.
  *
  * @template {VectorCacheInterface | TraceMemory} [Memory=VectorCacheInterface]
  * @implements {NoveltyStore}
@@ -34,7 +33,7 @@ class LocalStore {
   }
 
   /**
-   * Stores in a memory, by default a new cache for 1,000 vectors. Throws `ERR_INVALID_OPTION`.
+   * Makes a store in a memory, by default a new cache for 1,000 vectors. Throws `ERR_INVALID_OPTION`.
    *
    * @param {Memory} [memory]
    */
@@ -46,7 +45,7 @@ class LocalStore {
   }
 
   /**
-   * The memory that it stores in: itself, not a copy.
+   * The memory itself, not a copy.
    *
    * @returns {Memory}
    */
@@ -59,7 +58,7 @@ class LocalStore {
   }
 
   /**
-   * How the scorers compare that it serves.
+   * The novelty method of its scorers.
    *
    * @returns {NoveltyMethod}
    */
@@ -73,7 +72,7 @@ class LocalStore {
   }
 
   /**
-   * Compares an entry with everything stored before it, and stores it. Rejects with `ERR_INVALID_…` or `ERR_STORE_OTHER_MODEL`.
+   * Compares an entry with every entry stored before it, then stores it. Rejects with `ERR_INVALID_…` or `ERR_STORE_OTHER_MODEL`.
    *
    * @param {NoveltyEntry} entry
    * @param {AddOptions} [options]
@@ -86,7 +85,7 @@ class LocalStore {
   }
 
   /**
-   * As one `compareAndAdd` after another, all or nothing.
+   * Does `compareAndAdd` for one entry after another, for all or none.
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {AddOptions} [options]
@@ -98,7 +97,7 @@ class LocalStore {
   }
 
   /**
-   * The `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
+   * Returns the `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
    *
    * @param {Float32Array} vector
    * @param {number} count
@@ -122,7 +121,7 @@ class LocalStore {
   }
 
   /**
-   * The `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
+   * Returns the `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
    *
    * @param {NoveltyEntry} entry
    * @param {number} count
@@ -141,7 +140,7 @@ class LocalStore {
   }
 
   /**
-   * How many vectors or traces are stored and compared with.
+   * Returns the number of vectors or traces that a new one is compared with.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -194,8 +193,7 @@ class LocalStore {
   }
 
   /**
-   * Makes a call to the addon, which works on it away from the event loop and after the calls before. The signal can cancel it
-   * until the work begins.
+   * Calls the addon, which runs calls in their order away from the event loop. The signal can cancel a call until it begins.
    *
    * @template T
    * @param {AbortSignal | undefined} signal
@@ -208,7 +206,7 @@ class LocalStore {
   }
 
   /**
-   * As `#ask`, where traces are stored.
+   * Does the same as `#ask` for a `TraceMemory`.
    *
    * @template T
    * @param {AbortSignal | undefined} signal
@@ -237,7 +235,7 @@ function otherMethod(message) {
 }
 
 /**
- * A similar trace of a memory as a store tells of it.
+ * Converts a similar trace of a memory to a neighbour of a store.
  *
  * @param {NativeSimilarTrace} similar
  * @returns {StoredNeighbour}
@@ -247,7 +245,7 @@ function neighbourOf({ label, similarity, lexical, contained, embedded }) {
 }
 
 /**
- * Entries with words as the addon takes them.
+ * Converts entries with words for the addon.
  *
  * @param {readonly NoveltyEntry[]} entries
  */
@@ -262,7 +260,7 @@ const STORE_CODES = new Map([
 ]);
 
 /**
- * The reply of a cache, with the errors for another model or method under the codes that stores have for them.
+ * Returns the reply of a cache, with the codes of stores for another model or method.
  *
  * @template T
  * @param {Promise<T>} reply
@@ -289,7 +287,7 @@ function copyOf({ label, similarity }) {
 }
 
 /**
- * The vectors of entries one after another, as the addon takes them.
+ * Concatenates the vectors of entries for the addon.
  *
  * @param {readonly NoveltyEntry[]} entries
  */
@@ -302,7 +300,7 @@ function vectorsOf(entries) {
 }
 
 /**
- * The labels of entries, and how many vectors each has.
+ * Returns the labels of entries and their numbers of vectors.
  *
  * @param {readonly NoveltyEntry[]} entries
  */
@@ -311,7 +309,7 @@ function countsOf(entries) {
 }
 
 /**
- * Adds entries of one origin to a memory, after the calls before, with nothing to compare them with.
+ * Adds entries of one origin to a memory without comparing them, in the order of the calls.
  *
  * @param {VectorCacheInterface | TraceMemory} memory
  * @param {readonly NoveltyEntry[]} entries
@@ -329,13 +327,13 @@ async function addEntries(memory, entries) {
 }
 
 /**
- * Throws if vectors of a model and a method do not compare with those in a memory.
+ * Throws if a memory holds vectors of another model or method.
  *
  * @param {VectorCacheInterface | TraceMemory} memory
  * @param {Origin} origin
  */
 function requireComparable(memory, { model, method }) {
-  // Words are of no model.
+  // Words have no model.
   if (model === null) return;
   if (isTraceMemory(memory)) fromAddon(() => nativeOfTraces(memory)?.checkModel(model));
   else fromAddon(() => nativeOf(memory)?.checkOrigin(model, method));

@@ -3,7 +3,7 @@
 /** @import { NoveltyEntry } from '../../index.js' */
 
 /**
- * The bytes of an entry's trace as the addon compares them: its words, and after them its embedding if it has one.
+ * Returns the bytes of an entry for the addon: its words, then its embedding if it has one.
  *
  * @param {NoveltyEntry} entry that has words
  * @returns {Uint8Array}
@@ -14,7 +14,7 @@ function packed({ words, vectors: [vector] }) {
 }
 
 /**
- * The bytes of a vector, little-endian as all platforms of the addon are.
+ * Returns the bytes of a vector. All platforms of the addon are little-endian.
  *
  * @param {Float32Array} vector
  */

@@ -10,7 +10,7 @@ const { fromAddon } = require('../calls/errors.js');
  */
 
 /**
- * A breakdown of the addon's, in which `noveltyBasis` names the store where the store has answered.
+ * A breakdown of the addon, whose `noveltyBasis` can name the store.
  *
  * @typedef {Omit<NativeBreakdown, 'noveltyBasis'> & { noveltyBasis: ScoreBreakdown['noveltyBasis'] }} Found
  */
@@ -46,7 +46,7 @@ function explainByStore(store, embed, remember, call, signal) {
  * @returns {Promise<Found>}
  */
 async function score(store, embedding, remember, call, signal) {
-  // The embeddings come in the order of the calls, and so the questions do.
+  // Embeddings resolve in the order of the calls, so the store is asked in that order.
   const embedded = await embedding;
   const { vector, words, model } = embedded;
   if (vector === null && words === null) return embedded.score(null);

@@ -63,5 +63,5 @@ pub trait Store {
 
     /// Begins to score a trace of JSON against the store, and to remember it there, in the order of the calls. Returns what waits for
     /// the outcome.
-    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome>;
+    fn explain(&self, trace: String) -> Box<dyn FnOnce() -> Outcome + Send>;
 }

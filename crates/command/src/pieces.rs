@@ -24,6 +24,7 @@ use knowledgepulse_trace::{
     json::{self, Texts},
     label::Fingerprint,
 };
+use rayon::prelude::*;
 
 use crate::{
     choosing::Awaited,
@@ -109,13 +110,147 @@ impl About {
 /// A score that may still be computed.
 enum Pending {
     Ready(Box<Outcome>),
-    Waiting(Box<dyn FnOnce() -> Outcome>),
+    Waiting(Box<dyn FnOnce() -> Outcome + Send>),
 }
 
 impl Scoring {
     /// Whether asking for the outcome would wait.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.outcome, Pending::Waiting(_))
+    }
+}
+
+/// A record that was read, and cleaned where that is asked for.
+pub(crate) struct Prepared {
+    size: u64,
+    /// The line on which it begins, from 1.
+    pub line: Option<u64>,
+    /// The position in the array that it is an element of, from 0.
+    pub index: Option<u64>,
+    /// Its trace, or what becomes of a record without one.
+    content: std::result::Result<Box<Unscored>, Work>,
+}
+
+/// A trace that is to be scored.
+struct Unscored {
+    /// What it is known by, if the memory may know it.
+    fingerprint: Option<Fingerprint>,
+    /// Its text as it was recorded, for a store.
+    recorded: Option<String>,
+    is_foreign: bool,
+    summary: Summary,
+    about: About,
+    text: String,
+    redactions: Redactions,
+}
+
+/// What preparing a record depends on.
+struct Preparation<'p> {
+    scorer: &'p Scorer,
+    known: Option<&'p KnownNovelties>,
+    skips_known: bool,
+    clean: Option<Cleaning>,
+    /// Whether a store takes traces as they were recorded.
+    is_recorded: bool,
+    is_written: bool,
+}
+
+impl Preparation<'_> {
+    fn prepare(&self, item: Item) -> Prepared {
+        let Item {
+            size,
+            format,
+            content,
+            line,
+            index,
+        } = item;
+        let content = match content {
+            Content::Wrong(reason) => Err(Work::Wrong(reason)),
+            Content::Skipped(reason) => Err(Work::WithoutConversation(reason)),
+            Content::Converted(trace, known) => self.prepare_trace(format, trace, None, known),
+            Content::Plain(value, text) => {
+                let known = Known {
+                    success: true,
+                    confidence: true,
+                };
+                self.prepare_trace(format, value, text, known)
+            }
+        };
+        Prepared {
+            size,
+            line,
+            index,
+            content,
+        }
+    }
+
+    fn prepare_trace(
+        &self,
+        format: Option<FormatName>,
+        value: Value,
+        text: Option<String>,
+        known: Known,
+    ) -> std::result::Result<Box<Unscored>, Work> {
+        let trace = self.read(&value);
+        let fingerprint = self
+            .known
+            .and(trace.as_ref().ok())
+            .and_then(|trace| trace.label.as_ref()?.fingerprint());
+        // Cleaning is in vain for what is skipped.
+        if let (Some(memory), Some(fingerprint), true) = (self.known, fingerprint, self.skips_known)
+            && let Lookup::Scored(_) = memory.find(fingerprint)
+        {
+            return Err(Work::Known);
+        }
+        let recorded = self.is_recorded.then(|| value.to_json());
+        let is_foreign = format.is_none() && value.as_object().is_some();
+        let (shown, text, redactions) = match self.clean {
+            None => (value, text, Redactions::default()),
+            // Before it is scored: what cannot be cleaned is not remembered either.
+            Some(cleaning) => match clean_trace(value, cleaning.options(), &Call::default()) {
+                Ok((trace, redactions)) => (trace, None, redactions),
+                Err(error) => return Err(Work::Wrong(error.to_string().into())),
+            },
+        };
+        let trace = trace.map_err(|error| Work::Wrong(wrong(&error, is_foreign).into()))?;
+        let about = About {
+            format: format.unwrap_or(FormatName::Trace),
+            known,
+            id: shown.get("id").and_then(Value::as_text).cloned(),
+            objective: excerpt_of(&shown),
+            domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
+            success: trace.metadata.success,
+            outcome: select::Outcome {
+                success: (known.success && !was_unknown(&shown)).then_some(trace.metadata.success),
+                confidence: trace.outcome.confidence,
+            },
+        };
+        let text = if self.is_written {
+            text.unwrap_or_else(|| shown.to_json())
+        } else {
+            String::new()
+        };
+        Ok(Box::new(Unscored {
+            fingerprint,
+            recorded,
+            is_foreign,
+            summary: self.scorer.summarize(trace),
+            about,
+            text,
+            redactions,
+        }))
+    }
+
+    /// Reads a trace, and of its text what a comparison needs.
+    fn read(&self, value: &Value) -> knowledgepulse_error::Result<Trace> {
+        let mut sufficiency = Sufficiency::default();
+        let mut needed = |units: &[u16]| sufficiency.read(units);
+        let texts = match self.scorer.memory.as_ref().map(Memory::method) {
+            None => Texts::None,
+            Some(Method::Prefix) => Texts::Needed(&mut needed),
+            Some(_) => Texts::Whole,
+        };
+        json::read(value, texts)
     }
 }
 
@@ -129,6 +264,8 @@ pub(crate) struct Pipeline<'h> {
     pub clean: Option<Cleaning>,
     /// Whether the texts of traces are written.
     pub is_written: bool,
+    /// Whether the words that a novelty rests on are shown.
+    pub explains: bool,
     /// Whether a set of the traces is chosen.
     pub is_choosing: bool,
     pieces: VecDeque<Piece>,
@@ -145,6 +282,7 @@ impl<'h> Pipeline<'h> {
             known_traces: KnownTraces::default(),
             clean: None,
             is_written: false,
+            explains: false,
             is_choosing: false,
             pieces: VecDeque::new(),
             bytes: 0,
@@ -178,105 +316,85 @@ impl<'h> Pipeline<'h> {
         matches!(self.pieces.front(), Some(Piece { work: Work::Scoring(scoring), .. }) if scoring.is_waiting())
     }
 
+    /// Does what the records of a batch need before their turns, on all cores.
+    pub(crate) fn prepare(&self, items: Vec<Item>) -> Vec<Prepared> {
+        let Self {
+            scorer,
+            known,
+            known_traces,
+            clean,
+            is_written,
+            ..
+        } = self;
+        let preparation = Preparation {
+            scorer,
+            known: known.as_ref(),
+            skips_known: *known_traces == KnownTraces::Skip,
+            clean: *clean,
+            is_recorded: self.store.is_some(),
+            is_written: *is_written,
+        };
+        items
+            .into_par_iter()
+            .map(|item| preparation.prepare(item))
+            .collect()
+    }
+
     /// Begins a record. If it repeats one that is in flight, it must wait for that: then the record comes back.
-    pub(crate) fn begin(&mut self, place: Place, item: Item) -> Option<(Place, Item)> {
-        let Item {
+    pub(crate) fn begin(&mut self, place: Place, prepared: Prepared) -> Option<(Place, Prepared)> {
+        let Prepared {
             size,
-            format,
-            content,
             line,
             index,
-        } = item;
-        let (value, text, known) = match content {
-            Content::Wrong(reason) => return self.push(size, place, Work::Wrong(reason)),
-            Content::Skipped(reason) => return self.push(size, place, Work::WithoutConversation(reason)),
-            Content::Converted(trace, known) => (trace, None, known),
-            Content::Plain(value, text) => (
-                value,
-                text,
-                Known {
-                    success: true,
-                    confidence: true,
-                },
-            ),
+            content,
+        } = prepared;
+        let unscored = match content {
+            Ok(unscored) => unscored,
+            Err(work) => return self.push(size, place, work),
         };
-        let read = self.read(&value);
-        let fingerprint = read
-            .as_ref()
-            .ok()
-            .and_then(|trace| trace.label.as_ref()?.fingerprint());
-        let fingerprint = fingerprint.filter(|_| self.known.is_some());
-        let lookup = match (&self.known, fingerprint) {
-            (Some(known), Some(fingerprint)) => known.find(fingerprint),
-            _ => Lookup::New,
-        };
-        let earlier = match lookup {
-            Lookup::Waiting => {
-                let content = match (format, text) {
-                    (None | Some(FormatName::Trace), text) => Content::Plain(value, text),
-                    _ => Content::Converted(value, known),
-                };
-                return Some((
-                    place,
-                    Item {
-                        line,
-                        index,
-                        size,
-                        format,
-                        content,
-                    },
-                ));
-            }
-            Lookup::Scored(_) if self.known_traces == KnownTraces::Skip => {
-                return self.push(size, place, Work::Known);
-            }
-            Lookup::Scored(novelty) => Some(novelty),
-            Lookup::New => None,
-        };
-        // A store compares the trace as it was recorded.
-        let recorded = (self.store.is_some() && earlier.is_none()).then(|| value.to_json());
-        let is_foreign = format.is_none() && value.as_object().is_some();
-        let (shown, text, redactions) = match self.clean {
-            None => (value, text, Redactions::default()),
-            // Before it is scored: what cannot be cleaned is not remembered either.
-            Some(cleaning) => match clean_trace(value, cleaning.options(), &Call::default()) {
-                Ok((trace, redactions)) => (trace, None, redactions),
-                Err(error) => return self.push(size, place, Work::Wrong(error.to_string().into())),
+        let earlier = match (&self.known, unscored.fingerprint) {
+            (Some(known), Some(fingerprint)) => match known.find(fingerprint) {
+                Lookup::Waiting => {
+                    let content = Ok(unscored);
+                    return Some((
+                        place,
+                        Prepared {
+                            size,
+                            line,
+                            index,
+                            content,
+                        },
+                    ));
+                }
+                Lookup::Scored(_) if self.known_traces == KnownTraces::Skip => {
+                    return self.push(size, place, Work::Known);
+                }
+                Lookup::Scored(novelty) => Some(novelty),
+                Lookup::New => None,
             },
+            _ => None,
         };
-        let trace = match read {
-            Ok(trace) => trace,
-            Err(error) => return self.push(size, place, Work::Wrong(wrong(&error, is_foreign).into())),
-        };
-        let about = About {
-            format: format.unwrap_or(FormatName::Trace),
-            known,
-            id: shown.get("id").and_then(Value::as_text).cloned(),
-            objective: excerpt_of(&shown),
-            domain: trace.metadata.task_domain.as_deref().unwrap_or("default").into(),
-            success: trace.metadata.success,
-            outcome: select::Outcome {
-                success: (known.success && !was_unknown(&shown)).then_some(trace.metadata.success),
-                confidence: trace.outcome.confidence,
-            },
-        };
-        let text = if self.is_written {
-            text.unwrap_or_else(|| shown.to_json())
-        } else {
-            String::new()
-        };
-        if let (None, Some(known), Some(fingerprint)) = (earlier, &mut self.known, fingerprint) {
+        let Unscored {
+            fingerprint,
+            recorded,
+            is_foreign,
+            summary,
+            about,
+            text,
+            redactions,
+        } = *unscored;
+        let fingerprint = fingerprint.filter(|_| earlier.is_none());
+        if let (Some(known), Some(fingerprint)) = (&mut self.known, fingerprint) {
             known.begin(fingerprint);
         }
-        let summary = self.scorer.summarize(trace);
         let compared = self.is_choosing.then(|| self.compare(summary.clone()));
         let outcome = match (&self.store, recorded) {
-            (Some(store), Some(recorded)) => Pending::Waiting(store.explain(recorded)),
+            (Some(store), Some(recorded)) if earlier.is_none() => Pending::Waiting(store.explain(recorded)),
             _ => self.score(summary, earlier),
         };
         let scoring = Scoring {
             outcome,
-            fingerprint: fingerprint.filter(|_| earlier.is_none()),
+            fingerprint,
             is_foreign,
             about,
             text,
@@ -287,22 +405,10 @@ impl<'h> Pipeline<'h> {
     }
 
     /// Lets a record wait for its turn; nothing of it comes back.
-    fn push(&mut self, size: u64, place: Place, work: Work) -> Option<(Place, Item)> {
+    fn push(&mut self, size: u64, place: Place, work: Work) -> Option<(Place, Prepared)> {
         self.bytes += size;
         self.pieces.push_back(Piece { size, place, work });
         None
-    }
-
-    /// Reads a trace, and of its text what a comparison needs.
-    fn read(&self, value: &Value) -> knowledgepulse_error::Result<Trace> {
-        let mut sufficiency = Sufficiency::default();
-        let mut needed = |units: &[u16]| sufficiency.read(units);
-        let texts = match self.scorer.memory.as_ref().map(Memory::method) {
-            None => Texts::None,
-            Some(Method::Prefix) => Texts::Needed(&mut needed),
-            Some(_) => Texts::Whole,
-        };
-        json::read(value, texts)
     }
 
     /// Has the engine prepare what is compared of a trace.
@@ -328,7 +434,7 @@ impl<'h> Pipeline<'h> {
             memory: self.scorer.memory.clone().filter(|_| novelty.is_none()),
             uncompared: novelty.map_or(Novelty::NEUTRAL, Novelty::given),
             remember: true,
-            explained: true,
+            explained: self.explains,
             call: None,
         };
         let outcome = |scored: knowledgepulse_error::Result<_>| {

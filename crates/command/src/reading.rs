@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// So many bytes of input are handed on at once, or a record.
-const BATCH_SIZE: u64 = 64 * 1024;
+const BATCH_SIZE: u64 = 256 * 1024;
 
 /// What is told of the inputs, one after the other.
 pub(crate) enum Event {

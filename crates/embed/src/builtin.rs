@@ -1,4 +1,4 @@
-//! The engine that is built in: the forward pass of the crate `knowledgepulse-encoder`.
+//! The built-in engine: the forward pass of the crate `knowledgepulse-encoder`.
 
 use std::{
     fs::File,
@@ -18,30 +18,29 @@ use crate::{
     runtime::stop_at_exit,
 };
 
-/// What the engine takes besides its weights, in bytes of address space: its threads' stacks, and the intermediate results of
-/// 512 tokens.
+/// The address space of the engine without weights, in bytes: stacks of its threads, and intermediate results of 512 tokens.
 const WORKING_BYTES: u64 = 64 << 20;
 
-/// No model of 384 dimensions is larger, in bytes: what is wrong with a larger file its reader tells.
+/// The largest model of 384 dimensions, in bytes; the reader reports larger files.
 const LARGEST_BYTES: u64 = 4 << 30;
 
-/// Short texts share a pass of up to this many tokens.
+/// The most tokens of short texts that share a pass.
 const PASS_TOKENS: usize = 512;
 
-/// Weights that are loaded, whose lanes each have threads of their own.
+/// Loaded weights, whose lanes have threads of their own.
 pub struct Weights {
     model: Arc<Model>,
     file: Option<Arc<OpenFile>>,
 }
 
-/// The file that a pass reads the word embeddings of its tokens from. It is open, so it may be deleted or replaced.
+/// The open file from which a pass reads word embeddings. It may be deleted or replaced.
 struct OpenFile {
     path: PathBuf,
     file: Arc<File>,
     identity: Identity,
 }
 
-/// An encoder, and the file that it reads from.
+/// An encoder and its file.
 struct EncoderLane {
     encoder: Encoder,
     file: Option<Arc<OpenFile>>,
@@ -58,7 +57,7 @@ impl OpenFile {
     }
 
     /// # Errors
-    /// [`Error::ModelDamaged`] if somebody has written to it: what was read since may be anything.
+    /// [`Error::ModelDamaged`] if the file was written to meanwhile.
     fn check_unchanged(&self) -> Result<()> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|error| model::unread(&self.path, &error))?;
@@ -70,8 +69,7 @@ impl OpenFile {
 }
 
 impl Weights {
-    /// Loads the safetensors file in `path` on up to `threads` threads. All of it is read and checked but the word
-    /// embeddings, of which only the sizes are.
+    /// Loads the safetensors file in `path` on up to `threads` threads. Reads and checks everything except the values of the word embeddings.
     ///
     /// # Errors
     /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], [`Error::ModelUnsupported`] or [`Error::NoRoomForModel`].
@@ -85,7 +83,7 @@ impl Weights {
         })
     }
 
-    /// Loads a safetensors file that is in memory, of which only the word embeddings are kept.
+    /// Loads a safetensors file in memory, and keeps only its word embeddings.
     ///
     /// # Errors
     /// As for [`Weights::open`].
@@ -105,7 +103,7 @@ impl Weights {
         self.model.shape()
     }
 
-    /// What the weights are stored in: `fp32` or `q8`.
+    /// The type of the weights: `fp32` or `q8`.
     #[must_use]
     pub fn dtype(&self) -> &'static str {
         match self.model.precision() {

@@ -1,22 +1,22 @@
-//! What both engines ask before and after they read a model's file.
+//! Checks of both engines before and after they read a model's file.
 
 use std::{fs::Metadata, hint::black_box, path::Path};
 
 use knowledgepulse_error::{Error, Result};
 
-/// Makes sure that there is memory to load the model in `path`, `bytes` in all. Where a limit is too low, it is better to say so
-/// than to start: when a small allocation fails in the middle, there is nothing left to do but to end the process.
+/// Checks that there are `bytes` of memory to load the model in `path`. Without the check, a small allocation that fails later would end
+/// the process.
 ///
 /// # Errors
 /// [`Error::NoRoomForModel`].
 pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
-    // Windows counts what is reserved as if it were used, and WebAssembly never gives back what it was granted.
+    // Windows counts reserved memory as used, and WebAssembly never returns memory.
     if cfg!(any(windows, target_family = "wasm")) {
         return Ok(());
     }
     let mut room = Vec::<u8>::new();
     let fits = usize::try_from(bytes).is_ok_and(|bytes| room.try_reserve_exact(bytes).is_ok());
-    // The compiler leaves out an allocation that nobody looks at, and takes it for granted.
+    // Keeps the compiler from removing the unused allocation.
     black_box(&mut room);
     if fits {
         return Ok(());
@@ -27,7 +27,7 @@ pub fn check_room(path: &Path, bytes: u64) -> Result<()> {
     })
 }
 
-/// What a file is recognised by.
+/// The identity of a file.
 #[derive(PartialEq)]
 pub(super) struct Identity {
     pub(super) length: u64,

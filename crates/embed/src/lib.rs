@@ -1,4 +1,4 @@
-//! From text to embedding: the model turns the tokens into vectors, whose mean is scaled to length one.
+//! Embeds texts: the model turns tokens into vectors, whose mean is scaled to length one.
 
 pub mod builtin;
 pub mod file;
@@ -36,21 +36,21 @@ use crate::model::ModelFiles;
 /// An embedding: 384 numbers whose squares add up to one.
 pub type Embedding = [f32; DIMENSIONS];
 
-/// The embedding of a text, and how much of the text it stands for.
+/// The embedding of a text and its number of tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
     /// The embedding.
     pub embedding: Box<Embedding>,
-    /// How many tokens were embedded, special ones included.
+    /// The number of embedded tokens, special tokens included.
     pub tokens: usize,
-    /// Whether the text had more tokens.
+    /// Whether the text was cut.
     pub truncated: bool,
 }
 
-/// The most tokens that are kept of a text, whatever the model's files say, because the SDK's model has 512 positions.
+/// The most tokens of a text, whatever the model's files say, because the SDK's model has 512 positions.
 pub const MOST_TOKENS: usize = 512;
 
-/// How many embeddings are kept for texts that are embedded again: about 4 KB each.
+/// The number of cached embeddings, of about 4 KB each.
 const MEMO_CAPACITY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 
 /// A network that an engine has loaded.
@@ -58,36 +58,36 @@ pub trait Network: Send + Sync {
     /// Opens a lane that computes on `threads` threads, or on fewer where the system starts no more.
     ///
     /// # Errors
-    /// If memory or threads are short, or what is to be computed has changed since.
+    /// If memory or threads are short, or the model's file has changed.
     fn open_lane(&self, threads: usize) -> Result<Box<dyn Lane>>;
 
-    /// What the network takes, if that is known.
+    /// The inputs of the network, if known.
     fn limits(&self) -> Option<Limits>;
 
-    /// How many tokens of several texts a lane embeds in less time together than one after another; 0 if it does not. Lanes of a network that does
-    /// share its weights, and take little memory of their own.
+    /// The most tokens of several texts that a lane embeds faster together than one by one; 0 for a network without shared passes. Lanes with
+    /// shared passes also share weights, and take little memory.
     fn pass_tokens(&self) -> usize;
 }
 
-/// What embeds texts, one call at a time, on threads of its own.
+/// A lane: embeds texts, one call at a time, on threads of its own.
 pub trait Lane: Send {
-    /// Embeds texts that are given as their tokens. An embedding does not depend on the other texts.
+    /// Embeds texts given as tokens. An embedding does not depend on the other texts.
     ///
     /// # Errors
     /// [`Error::Inference`] if one of them fails.
     fn embed(&mut self, texts: &[&[u32]]) -> Result<Vec<Embedding>>;
 
-    /// How many threads it computes on.
+    /// The number of its threads.
     fn threads(&self) -> usize;
 
-    /// The instructions that it computes with, if the engine names them.
+    /// The instructions that it uses, if the engine names them.
     fn kernel(&self) -> Option<String>;
 }
 
-/// What a network takes.
+/// The inputs of a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Ids of tokens are smaller than this.
+    /// The number of token ids.
     pub vocabulary: usize,
     /// The most tokens of a text.
     pub positions: usize,
@@ -114,7 +114,7 @@ impl Embedder {
         let (tokenizer, first) = thread::scope(|scope| {
             let other = thread::Builder::new().spawn_scoped(scope, &read_tokenizer);
             let first = open().and_then(|network| {
-                // If no further threads may be started, one thread is enough.
+                // Falls back to one thread if the system starts no more.
                 let lane = network
                     .open_lane(threads)
                     .or_else(|error| network.open_lane(1).map_err(|_| error))?;
@@ -124,7 +124,7 @@ impl Embedder {
                 Ok(other) => other
                     .join()
                     .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
-                // If no second thread may be started, one after the other works too.
+                // Falls back to one after the other if the system starts no second thread.
                 Err(_) => read_tokenizer(),
             };
             (tokenizer, first)
@@ -161,8 +161,7 @@ impl Embedder {
         self.tokenizer.encode(text)
     }
 
-    /// Embeds texts on `lane`. If the same tokens were embedded before, the embedding of then is returned. `is_wanted` is asked
-    /// before each pass.
+    /// Embeds texts on `lane`, or returns cached embeddings of the same tokens. Calls `is_wanted` before each pass.
     ///
     /// # Errors
     /// [`Error::Inference`] if a text fails, or [`Error::Aborted`] if the texts are no longer wanted.
@@ -210,7 +209,7 @@ impl Embedder {
             .collect()
     }
 
-    /// How many of `texts` a pass takes, at least one.
+    /// Returns the number of `texts` that the next pass takes, at least one.
     fn fitting(&self, texts: &[&[u32]]) -> usize {
         let mut tokens = 0;
         let fitting = texts.iter().take_while(|text| {
@@ -233,7 +232,7 @@ pub fn read_tokenizer(files: &ModelFiles) -> Result<Tokenizer> {
     parse_tokenizer(&files.read_tokenizer()?, files.max_length)
 }
 
-/// The tokenizer in the text of a `tokenizer.json`. Texts are cut to `max_length` tokens.
+/// Reads a tokenizer from the text of a `tokenizer.json`. It cuts texts to `max_length` tokens.
 ///
 /// # Errors
 /// [`Error::Tokenizer`].

@@ -1,5 +1,4 @@
-//! What stands for ONNX Runtime where no library can be loaded: in WebAssembly. Nothing runs beside the caller's thread there, so
-//! nothing has to be waited for when the process ends.
+//! Replaces ONNX Runtime in WebAssembly, which loads no library and has no other threads to wait for.
 
 use std::{
     convert::Infallible,
@@ -10,9 +9,9 @@ use knowledgepulse_error::{Error, Result};
 
 use crate::{Lane, Limits, Network};
 
-/// An ONNX Runtime, of which there is none.
+/// An ONNX Runtime, which never exists.
 pub struct Runtime {
-    /// Where it was loaded from.
+    /// The file it was loaded from.
     pub path: PathBuf,
     /// Its version.
     pub version: String,
@@ -29,7 +28,7 @@ impl Runtime {
     }
 }
 
-/// A graph for ONNX Runtime, of which there is none.
+/// A graph for ONNX Runtime, which never exists.
 pub struct Graph(Infallible);
 
 impl Graph {

@@ -1,4 +1,4 @@
-//! The engine that is ONNX Runtime, for models of the user's own: sessions of a graph in a file.
+//! The engine ONNX Runtime, for models of users: sessions of a graph in a file.
 
 use std::path::Path;
 
@@ -22,8 +22,7 @@ const INPUTS: [&str; 3] = ["input_ids", "attention_mask", "token_type_ids"];
 /// The output that holds one vector per token.
 const OUTPUT: &str = "last_hidden_state";
 
-/// What a session takes besides its weights, in bytes of address space: its threads' stacks and heaps, and the intermediate
-/// results of 512 tokens.
+/// The address space of a session without weights, in bytes: stacks and heaps of its threads, and intermediate results of 512 tokens.
 const SESSION_BYTES: u64 = 256 << 20;
 
 /// A graph, whose lanes are sessions.
@@ -114,7 +113,7 @@ impl SessionLane {
         let failed = |error: ort::Error| Error::Inference(error.to_string());
         let length = ids.len();
         let ids: Vec<i64> = ids.iter().copied().map(i64::from).collect();
-        // A single text is not padded, so every token is attended to, and all belong to segment 0.
+        // A single text has no padding: all tokens have attention, and segment 0.
         let attention_mask = vec![1_i64; length];
         let token_type_ids = vec![0_i64; length];
         let values = [&ids, &attention_mask, &token_type_ids];
@@ -141,8 +140,8 @@ fn to_i64(length: usize) -> i64 {
     i64::try_from(length).unwrap_or(i64::MAX)
 }
 
-/// The mean of the tokens' vectors, scaled to length one. As in the SDK, sums are in double precision, and the result is rounded to
-/// single precision after the mean and after the scaling.
+/// Returns the mean of the tokens' vectors, scaled to length one. As in the SDK, sums are in double precision, rounded to single
+/// precision after the mean and after the scaling.
 fn pool(states: &[f32]) -> Result<Embedding> {
     let (tokens, _) = states.as_chunks::<DIMENSIONS>();
     let mut sums = [0.0_f64; DIMENSIONS];

@@ -26,13 +26,13 @@ use crate::{
     model::outline::{LARGEST_GRAPH, Outline, Table},
 };
 
-/// The oldest ONNX Runtime that is accepted: older ones abort when the process exits on macOS.
+/// The oldest accepted ONNX Runtime; older ones abort when the process exits on macOS.
 pub const MINIMUM_VERSION: &str = "1.24.1";
 
 /// A loaded ONNX Runtime. There is one per process and it is never released: it could not be made again,
 /// and releasing it while the process exits is what crashes.
 pub struct Runtime {
-    /// Where it was loaded from.
+    /// The file it was loaded from.
     pub path: PathBuf,
     /// Its version, as in `1.27.0`.
     pub version: String,
@@ -43,7 +43,7 @@ pub struct Runtime {
 
 static RUNTIME: OnceCell<Runtime> = OnceCell::new();
 
-/// Who uses ONNX Runtime, so that the process does not exit under them.
+/// Counts the users of ONNX Runtime, so that the process does not exit under them.
 static USERS: Users = Users {
     state: Mutex::new(UsersState {
         users: 0,
@@ -61,9 +61,9 @@ struct Users {
 struct UsersState {
     /// Threads that load ONNX Runtime or run it.
     users: usize,
-    /// How often a thread has finished that.
+    /// The number of finished uses.
     finished: u64,
-    /// Set once the process is about to exit; then there are no new users.
+    /// Set once the process is about to exit; then no new use begins.
     stopped: bool,
 }
 
@@ -99,7 +99,7 @@ impl Drop for UserGuard {
 }
 
 impl Runtime {
-    /// The process's ONNX Runtime, loaded from `path` by the first call that succeeds.
+    /// Returns the process's ONNX Runtime; the first successful call loads it from `path`.
     ///
     /// # Errors
     /// [`Error::RuntimeNotFound`], [`Error::RuntimeUnreadable`], [`Error::RuntimeUnusable`] or [`Error::RuntimeTooOld`].
@@ -112,8 +112,8 @@ impl Runtime {
                 reason,
             };
             inspect(path)?;
-            // What is registered last runs first: once for an exit while the library is loaded, and once for
-            // an exit later, before the destructors that the library registers in between.
+            // Exit handlers run in reverse order. This is registered twice: for an exit while the library is loaded, and for a later one, before
+            // the destructors that the library registers in between.
             stop_at_exit();
             let version = open(path)?;
             stop_at_exit();
@@ -121,7 +121,7 @@ impl Runtime {
                 .map_err(|error| unusable(error.to_string()))?
                 .with_name("knowledgepulse")
                 .with_telemetry(false)
-                // What goes wrong is returned as an error; nothing of it belongs on the user's terminal.
+                // Failures are returned as errors, not printed on the user's terminal.
                 .with_logger(std::sync::Arc::new(|_, _, _, _, _| {}))
                 .build()
                 .map_err(|error| unusable(error.to_string()))?;
@@ -136,11 +136,8 @@ impl Runtime {
         })
     }
 
-    /// Makes a session of `network` that computes on `threads` threads. Between the operations of one run they spin,
-    /// which makes short texts a fifth faster; when the run ends they stop at once. By default they would go on, and
-    /// burn the cores that the agent works on.
-    ///
-    /// Memory is not planned ahead for each length of text: that takes 20 MB more and no less time.
+    /// Makes a session of `network` that computes on `threads` threads. They spin between the operations of a run, which makes short texts a
+    /// fifth faster, but stop when it ends. Memory patterns are off: they take 20 MB and save no time.
     ///
     /// # Errors
     /// ONNX Runtime's own message, or that the file has changed since `network` was opened.
@@ -167,7 +164,7 @@ impl Runtime {
     }
 }
 
-/// A network in a file, ready to make sessions of. They share what it keeps in other files, but for what they copy.
+/// A network in a file. Its sessions share the weights in other files, except those that they copy.
 pub struct Network {
     path: PathBuf,
     /// The file, and those that hold its weights.
@@ -176,12 +173,12 @@ pub struct Network {
 }
 
 impl Network {
-    /// Opens the ONNX file in `path`. What is wrong with its contents ONNX Runtime knows best.
+    /// Opens the ONNX file in `path`. ONNX Runtime checks its contents.
     ///
     /// # Errors
     /// If there is no such file, or one that holds its weights is missing or too short.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // ONNX Runtime refuses weights that a symbolic link leads out of the folder to.
+        // ONNX Runtime refuses weights behind a symbolic link out of the folder.
         let path = if cfg!(unix) {
             path.canonicalize()?
         } else {
@@ -213,14 +210,14 @@ impl Network {
         &self.path
     }
 
-    /// How long the file and those that hold its weights are.
+    /// Returns the sizes of the file and of its weights' files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let lengths = self.files.iter().map(|(_, identity)| identity.length);
         lengths.fold(0, u64::saturating_add)
     }
 
-    /// A file that was changed under a loaded network would make a session of something else, or crash ONNX Runtime.
+    /// Fails if a file was changed, which would make a wrong session or crash ONNX Runtime.
     fn check_unchanged(&self) -> std::result::Result<(), String> {
         for (path, identity) in &self.files {
             match std::fs::metadata(path) {
@@ -281,7 +278,7 @@ fn read_table(path: &Path, table: &Table) -> io::Result<DynValue> {
     made.map_err(io::Error::other)
 }
 
-/// Nothing where there is no memory for them: `vec!` would end the process.
+/// Returns `None` if there is not enough memory; `vec!` would end the process.
 fn zeros<T: Clone + Default>(length: usize) -> Option<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(length).ok()?;
@@ -289,8 +286,7 @@ fn zeros<T: Clone + Default>(length: usize) -> Option<Vec<T>> {
     Some(values)
 }
 
-/// Refuses what the system's loader would crash on or load in vain: files that are no library for this
-/// platform, and truncated ones.
+/// Refuses files that are no library for this platform, and truncated ones, which would crash the system's loader.
 fn inspect(path: &Path) -> Result<()> {
     let unusable = |reason: String| Error::RuntimeUnusable {
         path: path.to_owned(),
@@ -336,7 +332,7 @@ fn inspect(path: &Path) -> Result<()> {
 
 const DIRECTORY: &str = "it is a directory";
 
-/// The error for a library that `error` has kept from being opened.
+/// Returns the error for a library that cannot be opened.
 fn unopened(path: &Path, error: &io::Error) -> Error {
     let absent = |what: String| {
         Error::RuntimeNotFound(format!(
@@ -361,8 +357,7 @@ fn unopened(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// Opens the library and returns its version, if that is one that works. `ort` checks only the API level,
-/// and once it has failed to set itself up it cannot be asked again.
+/// Opens the library and returns its version, if supported. `ort` checks only the API level, and cannot be set up again after a failure.
 fn open(path: &Path) -> Result<String> {
     let unusable = |reason: String| Error::RuntimeUnusable {
         path: path.to_owned(),
@@ -401,14 +396,13 @@ fn version_numbers(version: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Stops the embedder for good, because the process is about to exit: waits until ONNX Runtime has finished loading,
-/// or has given up the run in progress, and keeps it from working again. Otherwise the library's destructors
-/// would run under the inference thread. The built-in engine has none, so nothing waits for it.
+/// Stops the embedder before the process exits: waits until ONNX Runtime has finished loading or cancelled its run, and prevents further
+/// runs. Otherwise the library's destructors would run under the inference thread. The built-in engine has no destructors.
 pub fn stop() {
     let mut state = USERS.lock();
     state.stopped = true;
     if let Some(runtime) = RUNTIME.get() {
-        // If this fails, the run is waited for: tens of milliseconds.
+        // If this fails, waits for the run: tens of milliseconds.
         let _ = runtime.run_options.terminate();
     }
     while state.users > 0 {
@@ -416,7 +410,7 @@ pub fn stop() {
     }
 }
 
-/// Does not return once the process is about to exit: nobody is left to take a reply.
+/// Does not return once the process is about to exit, because nothing takes a reply.
 pub fn hold_at_exit() {
     let mut state = USERS.lock();
     while state.stopped {
@@ -424,17 +418,17 @@ pub fn hold_at_exit() {
     }
 }
 
-/// Waits until ONNX Runtime has finished what it is doing: loading, or one run.
+/// Waits until ONNX Runtime has finished loading or one run.
 pub fn wait() {
     let mut state = USERS.lock();
     let finished = state.finished;
-    // Others may begin in the meantime; they are not waited for.
+    // Does not wait for uses that begin meanwhile.
     while state.users > 0 && state.finished == finished {
         state = USERS.wait_for_change(state);
     }
 }
 
-/// Has [`stop`] run when the process exits, whoever makes it exit.
+/// Registers [`stop`] as an exit handler.
 #[cfg(unix)]
 pub(super) fn stop_at_exit() {
     extern "C" fn handler() {
@@ -465,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_runtime_is_refused_with_a_reason() {
+    fn invalid_runtime_is_refused_with_a_reason() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("library");
         let refused = || Runtime::load(&path).err().unwrap();

@@ -1,26 +1,23 @@
-//! How much of a text has to be read to embed it.
+//! Bounds the part of a text that must be read to embed it.
 
 use knowledgepulse_encoder::tokenizer;
 
 use crate::MOST_TOKENS;
 
-/// Decides how much of a text has to be read: reading stops once the text certainly has more tokens than are kept, because
-/// the rest cannot matter then. So of a text of megabytes only the beginning is kept.
+/// Stops reading once the text certainly has more tokens than are embedded, so that only the beginning of a large text is kept.
 ///
-/// It counts a lower bound of the tokens. A run without white space that has something visible is at least one token. So is
-/// each ideograph, and each ASCII punctuation mark that cannot be part of a special token's literal. Text with few of these,
-/// such as a single word of a megabyte, is read to its end.
+/// It counts a lower bound of the tokens: each run of visible characters without white space, each ideograph, and each ASCII
+/// punctuation mark outside of special tokens' literals is at least one token. A single word of a megabyte is read to its end.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Sufficiency {
     tokens: usize,
-    /// Whether the current run without white space has something visible, which makes it a token.
+    /// Whether the current run has a visible character, which makes it a token.
     in_word: bool,
     enough: bool,
 }
 
 impl Sufficiency {
-    /// Continues with the UTF-16 code units of the next part; a space follows each part. Returns how many of them
-    /// have to be read: all, unless a part of them is enough.
+    /// Takes the UTF-16 code units of the next part, which a space follows. Returns how many of them must be read.
     pub fn read(&mut self, units: &[u16]) -> usize {
         if self.enough {
             return 0;
@@ -53,7 +50,7 @@ impl Sufficiency {
         } else if !self.in_word {
             self.in_word = tokenizer::is_visible(c);
         }
-        // Until white space or the like, the text that follows can still change how the last tokens are normalised.
+        // Until a boundary, further text can change the normalisation of the last tokens.
         self.enough = self.tokens >= MOST_TOKENS && tokenizer::is_breaker(c);
         self.enough
     }
@@ -92,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_no_token_is_never_enough() {
+    fn uncertain_tokens_are_not_counted() {
         for text in [
             "a".repeat(100_000),
             "[]".repeat(100_000),

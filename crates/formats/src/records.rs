@@ -7,6 +7,7 @@ use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
     mem,
+    ops::Range,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Poll, Waker},
@@ -14,6 +15,7 @@ use std::{
 
 use knowledgepulse_json::{ParseError, Value, parse_str, trim};
 use memchr::{memchr, memchr_iter};
+use rayon::prelude::*;
 
 use crate::{
     DEFAULT_LIMIT,
@@ -178,6 +180,27 @@ fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
         }
     };
     Parsed { size, content }
+}
+
+/// The lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
+fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
+    let mut end = 0;
+    let lines: Vec<_> = memchr_iter(NEWLINE, chunk)
+        .filter_map(|newline| {
+            let start = mem::replace(&mut end, newline + 1);
+            let blanks = chunk[start..newline]
+                .iter()
+                .position(|byte| !is_blank_byte(*byte))?;
+            (chunk[start + blanks] == b'{').then_some(start + blanks..end)
+        })
+        .collect();
+    let parsed = lines.into_par_iter().filter_map(|line| {
+        let text = trim(std::str::from_utf8(&chunk[line.clone()]).ok()?);
+        let content = Ok((parse_str(text).ok()?, Some(text.to_owned())));
+        let size = line.len() as u64;
+        Some((line, Parsed { size, content }))
+    });
+    parsed.collect::<Vec<_>>().into()
 }
 
 /// What is wrong with a text that is not read as JSON.
@@ -522,6 +545,8 @@ struct Reader {
     is_in_line: bool,
     chunk: Vec<u8>,
     at: usize,
+    /// The lines of the chunk that are objects, and where they begin and end; they were parsed on all cores.
+    objects: VecDeque<(Range<usize>, Parsed)>,
     /// Whether the chunk ended in a return that was held back, because it may be one with the line feed that comes next.
     holds_return: bool,
     read_again: u64,
@@ -536,6 +561,7 @@ impl Reader {
             is_in_line: false,
             chunk: Vec::new(),
             at: 0,
+            objects: VecDeque::new(),
             holds_return: false,
             read_again: 0,
         }
@@ -567,6 +593,7 @@ impl Reader {
                 None => return false,
             };
             self.at = 0;
+            self.objects = parse_lines(&self.chunk);
         }
         true
     }
@@ -622,19 +649,20 @@ impl Reader {
 
     /// The object that takes up the whole line, as most do, if all of the line is there: its end need not be searched for.
     fn whole_line(&mut self, limit: usize) -> Option<Record> {
-        let rest = &self.chunk[self.at..];
-        if self.is_in_line || rest.first() != Some(&b'{') {
+        while self
+            .objects
+            .front()
+            .is_some_and(|(range, _)| range.start < self.at)
+        {
+            self.objects.pop_front();
+        }
+        let (range, _) = self.objects.front()?;
+        if self.is_in_line || range.start != self.at || range.len() > limit {
             return None;
         }
-        let length = memchr(NEWLINE, rest)? + 1;
-        if length > limit {
-            return None;
-        }
-        let text = trim(std::str::from_utf8(&rest[..length]).ok()?);
-        let content = Ok((parse_str(text).ok()?, Some(text.to_owned())));
-        let size = length as u64;
-        let record = Parsed { size, content }.at(self.line, None);
-        self.at += length;
+        let (range, parsed) = self.objects.pop_front()?;
+        let record = parsed.at(self.line, None);
+        self.at = range.end;
         self.begin_line();
         Some(record)
     }
@@ -785,6 +813,7 @@ impl Reader {
         } else {
             self.chunk = [bytes, &self.chunk[self.at..]].concat();
             self.at = 0;
+            self.objects.clear();
         }
         let lines = memchr_iter(NEWLINE, bytes).count() as u64;
         self.line -= lines;

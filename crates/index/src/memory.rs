@@ -1,4 +1,4 @@
-//! How new a trace is to the memory of those before it.
+//! The novelty of a trace against a memory of either kind.
 
 use std::{
     sync::{Arc, Mutex},
@@ -19,20 +19,20 @@ use crate::{
     vectors::{Entry, Options, Origin, SharedCache, VectorCache},
 };
 
-/// What a novelty rests on.
+/// The source of a novelty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// A comparison with the memory.
     Memory,
-    /// There was nothing to compare with.
+    /// The memory was empty.
     EmptyMemory,
     /// There is no embedding.
     NoEmbedder,
-    /// Whoever asked for the score gave the novelty.
+    /// The caller gave the novelty.
     Given,
-    /// A comparison with a store elsewhere.
+    /// A comparison with a store.
     Store,
-    /// The store elsewhere had nothing to compare with.
+    /// The store was empty.
     EmptyStore,
 }
 
@@ -46,7 +46,7 @@ impl Basis {
         Self::EmptyStore,
     ];
 
-    /// Returns what a breakdown calls it.
+    /// Returns its name in a breakdown.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -66,16 +66,16 @@ impl Basis {
     }
 }
 
-/// The novelty of a trace, and what it rests on.
+/// The novelty of a trace and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Novelty {
     /// From 0 for a duplicate to 1 for what resembles nothing, and to 2 for opposites.
     pub value: f64,
-    /// What it rests on.
+    /// Its source.
     pub basis: Basis,
     /// The remembered trace that is nearest.
     pub nearest: Option<Nearest>,
-    /// How much text was read; `None` where an embedder is missing.
+    /// The extent of the text that was read; `None` without an embedder.
     pub reading: Option<Reading>,
 }
 
@@ -104,42 +104,40 @@ impl Novelty {
 pub struct Nearest {
     /// Its label, if it has one.
     pub label: Option<Label>,
-    /// How similar it is: by a memory of vectors the cosine similarity, -1 to 1 within 1e-6; by a memory of traces
-    /// [`Similarity::value`].
+    /// The similarity: in a memory of vectors the cosine, -1 to 1 within 1e-6; in a memory of traces [`Similarity::value`].
     pub similarity: f64,
-    /// What the similarity is made of, by a memory of traces.
+    /// The parts of the similarity, in a memory of traces.
     pub parts: Option<Similarity>,
-    /// The words that weigh most in it, if they were asked for.
+    /// Its heaviest words, if requested.
     pub words: Option<ExplainedWords>,
 }
 
-/// How much of a text was read.
+/// The extent of a text that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// The tokens that were embedded, special ones included; `None` where nothing was.
+    /// The number of embedded tokens, special tokens included; `None` if nothing was embedded.
     pub tokens: Option<usize>,
-    /// Whether some of the text was left out.
+    /// Whether text was left out.
     pub truncated: bool,
 }
 
-/// A memory to compare with, and what a batch that may yet be taken back would add to it: that counts as newer than all that is
-/// remembered.
+/// A memory to compare with, and the draft of a batch, whose entries count as newer than those of the memory.
 #[derive(Debug, Clone)]
 pub enum Memory {
     /// Embeddings.
     Vectors {
-        /// What is remembered.
+        /// The memory.
         cache: Arc<SharedCache>,
-        /// What a batch has added.
+        /// The draft.
         draft: Option<Arc<SharedCache>>,
     },
     /// Words, and by [`Method::Full`] embeddings of digests.
     Traces {
-        /// What is remembered.
+        /// The memory.
         memory: Arc<SharedTraces>,
-        /// Its method, which never changes: nobody has to wait for the memory to know it.
+        /// Its method, which never changes, so it can be read without a lock.
         method: Method,
-        /// What a batch has added.
+        /// The draft.
         draft: Option<Arc<Mutex<TraceDraft>>>,
     },
 }
@@ -177,7 +175,7 @@ impl Memory {
         }
     }
 
-    /// Whether what is added goes into a draft.
+    /// Returns whether entries are added to a draft.
     #[must_use]
     pub fn has_draft(&self) -> bool {
         match self {
@@ -186,7 +184,7 @@ impl Memory {
         }
     }
 
-    /// How traces are compared.
+    /// Returns the novelty method.
     #[must_use]
     pub fn method(&self) -> Method {
         match self {
@@ -195,7 +193,7 @@ impl Memory {
         }
     }
 
-    /// Adds the draft to what is remembered, for good.
+    /// Commits the draft.
     ///
     /// # Errors
     /// Those of [`VectorCache::append`] and [`TraceDraft::commit`].
@@ -214,7 +212,7 @@ impl Memory {
         }
     }
 
-    /// Takes back what the draft holds, which can take as long as adding it.
+    /// Rolls the draft back, which can take as long as adding it.
     pub fn roll_back(&self) {
         if let Self::Traces {
             memory,
@@ -226,7 +224,7 @@ impl Memory {
         }
     }
 
-    /// Compares `trace` with everything remembered, then remembers it if it is to be: one atomic step.
+    /// Compares `trace` with the memory, then adds it if requested, in one atomic step.
     ///
     /// By a memory of vectors novelty is one minus the largest similarity, unclamped (a negative similarity takes it above 1); by
     /// a memory of traces it is that of [`traces::novelty`](crate::traces::novelty). It is [`NEUTRAL_NOVELTY`] when the

@@ -1,6 +1,6 @@
 //! How two traces are compared.
 
-/// What traces are compared by.
+/// Returns the novelty method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// The embeddings of their first 512 tokens, as the SDK does.

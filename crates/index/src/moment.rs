@@ -1,4 +1,4 @@
-//! Points in time that can lie before the process, or even the machine, was started.
+//! Points in time that can lie before the start of the process or machine.
 
 use std::{
     sync::LazyLock,

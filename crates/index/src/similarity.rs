@@ -1,4 +1,4 @@
-//! How new a trace is to a memory of traces, by its words and, where there is a model, by the embedding of a digest of it.
+//! The measure of novelty: compares a trace with a memory by words and, with a model, by the embedding of a digest.
 //!
 //! The pieces of a trace are its objective and the content of each step, and U(p) is the set of words of a piece `p` ([`words`](knowledgepulse_trace::words)).
 //!
@@ -14,18 +14,18 @@
 //!
 //! Traces without any word are alike: L and C of two such traces are 1. With any other trace both are 0.
 //!
-//! What was measured to choose this, and what was dropped, is told in docs/novelty.md.
+//! DESIGN.md has the measurements that this was chosen by.
 
 /// The novelty of a trace that cannot be compared: there is no embedder, or the memory is empty.
 pub const NEUTRAL_NOVELTY: f64 = 0.5;
 
-/// The novelty of what has this similarity to the nearest entry of a memory of vectors; `None` stands for an empty memory.
+/// Returns the novelty for a similarity to the nearest vector; `None` means an empty memory.
 #[must_use]
 pub fn of_similarity(similarity: Option<f64>) -> f64 {
     similarity.map_or(NEUTRAL_NOVELTY, |similarity| 1.0 - similarity)
 }
 
-/// How much L and E count where there is an embedding: .3 and .5 for E gave the same.
+/// The weights of L and E with an embedding.
 const LEXICAL_SHARE: f64 = 0.7;
 const EMBEDDED_SHARE: f64 = 1.0 - LEXICAL_SHARE;
 

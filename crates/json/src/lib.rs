@@ -12,7 +12,7 @@ pub use parse::{MAX_DEPTH, ParseError, parse, parse_str};
 pub use text::{Text, is_white_space, trim};
 pub use write::write_string;
 
-/// A JSON value. Its nesting is at most [`MAX_DEPTH`] where it comes from [`parse`]; whoever puts values together keeps to that too.
+/// A JSON value, nested at most [`MAX_DEPTH`] deep. [`parse`] checks this; code that builds values must keep to it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Value {
     /// `null`

@@ -14,9 +14,9 @@ type Places = HashMap<Text, usize>;
 #[allow(clippy::box_collection, reason = "few objects have it, and values stay small")]
 pub struct Object {
     fields: Vec<(Text, Value)>,
-    /// Where each name is, of an object with many fields.
+    /// The index of each name, in an object with many fields.
     places: Option<Box<Places>>,
-    /// How many fields are integers, which come first.
+    /// The number of integer keys, which come first.
     integers: usize,
 }
 
@@ -81,8 +81,7 @@ impl Object {
         self.fields.iter().map(|(_, value)| value)
     }
 
-    /// Sets a field: the value of one that is there is replaced in its place. A new integer key moves those after it, so that many of
-    /// them are better collected.
+    /// Sets a field; an existing one keeps its place. A new integer key moves the fields after it, so collect many of them instead.
     pub fn insert(&mut self, name: impl Into<Text>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());
         if let Some(at) = self.place(name.as_bytes()) {
@@ -110,7 +109,7 @@ impl Object {
         Some(value)
     }
 
-    /// Sets a field; a new one is put last until [`collected`](Self::collected) puts it where it belongs.
+    /// Sets a field; a new one stays last until [`collected`](Self::collected) sorts the fields.
     pub(crate) fn collect_field(&mut self, name: Text, value: Value) {
         match self.place(name.as_bytes()) {
             Some(at) => self.fields[at].1 = value,
@@ -131,7 +130,7 @@ impl Object {
         self
     }
 
-    /// Appends a field that is not there, wherever it belongs.
+    /// Appends a new field, wherever it belongs.
     fn push(&mut self, name: Text, value: Value) {
         if let Some(places) = &mut self.places {
             places.insert(name.clone(), self.fields.len());
@@ -157,7 +156,7 @@ impl Object {
     }
 }
 
-/// The integer that a name is, if JavaScript takes it for the index of an array: in its shortest form, below 2³² - 1.
+/// Returns the integer of a name that JavaScript takes for an array index: in its shortest form, below 2³² - 1.
 fn integer(name: &Text) -> Option<u32> {
     let text = name.as_bytes();
     let is_short = matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 10;
@@ -169,7 +168,7 @@ fn integer(name: &Text) -> Option<u32> {
     (number < u32::MAX).then_some(number)
 }
 
-/// Takes the last value of fields that are there twice, in the place of the first one. Takes time in proportion to the fields.
+/// Of duplicate fields, keeps the last value in the first place. Takes linear time.
 /// Returns the object with these fields, in this order.
 #[must_use]
 pub fn object<'n>(fields: impl IntoIterator<Item = (&'n str, Value)>) -> Value {

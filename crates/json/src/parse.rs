@@ -5,31 +5,31 @@ use crate::{
     text::{encoded, push_wtf8},
 };
 
-/// How deeply lists and objects may be nested.
+/// The deepest nesting of lists and objects.
 pub const MAX_DEPTH: usize = 1_000;
 
-/// Why something is not JSON.
+/// A syntax error of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at byte {at}")]
 pub struct ParseError {
-    /// What is wrong there.
+    /// The problem.
     pub reason: &'static str,
-    /// Where, in bytes from the beginning.
+    /// The position, in bytes from the beginning.
     pub at: usize,
 }
 
-/// Whether the nesting is deeper than [`MAX_DEPTH`].
+/// Whether the problem is nesting deeper than [`MAX_DEPTH`].
 pub(crate) const TOO_DEEP: &str = "it is nested too deeply";
 
 impl ParseError {
-    /// Whether it may be JSON, and is nested more deeply than [`MAX_DEPTH`].
+    /// Returns whether the problem is nesting deeper than [`MAX_DEPTH`].
     #[must_use]
     pub fn is_too_deep(&self) -> bool {
         self.reason == TOO_DEEP
     }
 }
 
-/// Reads what `JSON.parse` takes, from bytes of UTF-8.
+/// Parses bytes of UTF-8 as `JSON.parse` does.
 ///
 /// # Errors
 /// If it is not JSON, not UTF-8, or nested more deeply than [`MAX_DEPTH`].
@@ -41,7 +41,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, ParseError> {
     parse_str(text)
 }
 
-/// Reads what `JSON.parse` takes.
+/// Parses text as `JSON.parse` does.
 ///
 /// # Errors
 /// If it is not JSON, or nested more deeply than [`MAX_DEPTH`].
@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
         ParseError { reason, at: self.at }
     }
 
-    /// What is wrong where something else was expected.
+    /// Returns the error for an unexpected byte.
     fn expected(&self, reason: &'static str) -> ParseError {
         self.wrong(if self.at == self.bytes.len() {
             "cut off"
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Goes into a list or an object; returns whether it is empty, and over.
+    /// Enters a list or an object; returns whether it is empty.
     fn open(&mut self, depth: usize, close: u8) -> Result<bool, ParseError> {
         if depth > MAX_DEPTH {
             return Err(self.wrong(TOO_DEEP));
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
         Ok(is_over)
     }
 
-    /// Goes past what follows an element; returns whether that was the last one.
+    /// Skips the separator after an element; returns whether the list or object has ended.
     fn separator(&mut self, close: u8, reason: &'static str) -> Result<bool, ParseError> {
         let byte = self.skip_blank();
         if byte != Some(b',') && byte != Some(close) {
@@ -196,7 +196,7 @@ impl<'a> Parser<'a> {
         number.map(Value::Number).map_err(|_| self.wrong("no number"))
     }
 
-    /// Skips what a string has as it is; returns it, and the byte that it ends at.
+    /// Reads the part of a string without escapes; returns it and the byte after it.
     fn plain(&mut self) -> Result<(&'a str, u8), ParseError> {
         let start = self.at;
         let Some(length) = first_special(&self.bytes[start..]) else {
@@ -259,14 +259,14 @@ impl<'a> Parser<'a> {
         self.at += 1;
         match char::from_u32(unit) {
             Some(character) => bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            // A half of a pair may complete the one before it. Four digits fit.
+            // The second half of a pair may complete the first. Four digits fit.
             None => push_wtf8(bytes, &encoded(unit as u16)),
         }
         Ok(())
     }
 }
 
-/// Where the first byte is that cannot stand in a string as it is.
+/// Returns the position of the first byte that ends or escapes a string.
 pub(crate) fn first_special(bytes: &[u8]) -> Option<usize> {
     let words = bytes
         .chunks_exact(8)
@@ -276,12 +276,12 @@ pub(crate) fn first_special(bytes: &[u8]) -> Option<usize> {
     rest.map(|at| words * 8 + at)
 }
 
-/// Whether a byte cannot stand in a string as it is.
+/// Returns whether a byte cannot appear in a string unescaped.
 pub(crate) fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-/// Whether one of eight bytes cannot stand in a string as it is. May be true of bytes beyond ASCII beside one that is.
+/// Returns whether one of eight bytes cannot appear in a string unescaped. False positives are possible beside such a byte.
 fn has_special(word: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let Ok(word) = word.try_into().map(u64::from_le_bytes) else {

@@ -13,7 +13,7 @@ pub struct Text(Inner);
 #[derive(Clone, PartialEq, Eq)]
 enum Inner {
     Utf8(CompactString),
-    /// Only where there is a lone surrogate, so that equal texts have equal bytes.
+    /// Only with a lone surrogate, so that equal texts have equal bytes.
     Wtf8(Box<[u8]>),
 }
 
@@ -116,7 +116,7 @@ impl Text {
         Self::from_wtf8(start)
     }
 
-    /// Reads the value that this text is in JSON, as [`parse`](crate::parse()) does.
+    /// Parses this text as JSON, as [`parse`](crate::parse()) does.
     ///
     /// # Errors
     /// If it is not JSON, or nested too deeply.

@@ -73,7 +73,7 @@ pub fn write_string(text: &Text, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Where the first character is that must be escaped, and its size in bytes.
+/// Returns the position of the first character that must be escaped, and its size in bytes.
 fn first_escaped(bytes: &[u8], is_utf8: bool) -> Option<(usize, usize)> {
     if is_utf8 {
         return first_special(bytes).map(|at| (at, 1));
@@ -84,7 +84,7 @@ fn first_escaped(bytes: &[u8], is_utf8: bool) -> Option<(usize, usize)> {
     })
 }
 
-/// Appends what stands for a character that must be escaped, or for a lone surrogate.
+/// Appends the escape of a character or of a lone surrogate.
 fn write_escape(character: &[u8], out: &mut Vec<u8>) {
     let unit = match *character {
         [byte @ (b'"' | b'\\')] => return out.extend_from_slice(&[b'\\', byte]),

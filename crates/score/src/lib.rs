@@ -22,34 +22,34 @@ use crate::{
     weights::{Contributions, Profile, Profiles},
 };
 
-/// What traces are scored with.
+/// The memory and weights of a scorer.
 #[derive(Debug)]
 pub struct Scorer {
-    /// The memory that traces are compared with; `None` compares nothing, and needs no embedder.
+    /// The memory to compare with; `None` compares nothing and needs no embedder.
     pub memory: Option<Memory>,
     /// The weights.
     pub profiles: Profiles,
 }
 
-/// Everything that is kept of a trace while its call waits.
+/// The data of a trace while its call waits.
 #[derive(Debug, Clone)]
 pub struct Summary {
     /// The features of the trace.
     pub features: Features,
     /// The weights for its domain.
     pub profile: Arc<Profile>,
-    /// The label that the memory keeps it under.
+    /// The label in the memory.
     pub label: Option<Label>,
-    /// What of it is compared; `None` where nothing is.
+    /// The compared part; `None` if nothing is compared.
     pub source: Option<Source>,
     /// Whether the trace lacks some of its text.
     pub incomplete: bool,
 }
 
-/// What of a trace is compared. Whatever can be done later is done away from the event loop.
+/// The compared part of a trace. Further work is done away from the event loop.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// Its text, whose first 512 tokens are embedded. Its steps are not kept, because there can be many.
+    /// Its text, whose first 512 tokens are embedded.
     Prefix(String),
     /// The trace, whose words are compared.
     Lexical(Arc<Trace>),
@@ -58,7 +58,16 @@ pub enum Source {
 }
 
 impl Source {
-    /// Whether something of it is embedded.
+    /// Returns the trace whose words are compared.
+    #[must_use]
+    pub fn trace(&self) -> Option<&Arc<Trace>> {
+        match self {
+            Self::Prefix(_) => None,
+            Self::Lexical(trace) | Self::Full(trace) => Some(trace),
+        }
+    }
+
+    /// Returns whether a text of it is embedded.
     #[must_use]
     pub fn needs_embedder(&self) -> bool {
         !matches!(self, Self::Lexical(_))
@@ -66,7 +75,7 @@ impl Source {
 }
 
 impl Scorer {
-    /// Reduces `trace` to what computing its score needs.
+    /// Reduces `trace` to the data for its score.
     #[must_use]
     pub fn summarize(&self, trace: Trace) -> Summary {
         Summary {
@@ -96,9 +105,9 @@ pub struct Breakdown {
     pub contributions: Contributions,
     /// The sum of the contributions.
     pub composite: f64,
-    /// The rules that applied to the composite, in their order.
+    /// The applied rules, in order.
     pub overrides: Vec<Override>,
-    /// The novelty, and where it comes from.
+    /// The novelty and its source.
     pub novelty: Novelty,
 }
 

@@ -2,7 +2,7 @@
 
 use knowledgepulse_trace::features::Features;
 
-/// The score of a trace whose only step is a thought. Nothing was done in it, so there is little to share.
+/// The score of a trace whose only step is a thought.
 const SINGLE_THOUGHT: f64 = 0.1;
 /// The bonus for a successful trace that recovered from more than [`RECOVERIES_REWARDED_ABOVE`] errors.
 const RECOVERY_BONUS: f64 = 0.1;
@@ -31,7 +31,7 @@ impl Rule {
         Self::Clamp,
     ];
 
-    /// Returns what a breakdown calls it.
+    /// Returns its name in a breakdown.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,8 +60,8 @@ pub struct Override {
     pub after: f64,
 }
 
-/// Applies the three overrides in their order, each to the result of the one before, and clamps the result to \[0, 1\].
-/// Returns the score and the rules that applied; the clamp is among them only if it changed the score.
+/// Applies the three overrides in order, and clamps the result to \[0, 1\]. Returns the score and the applied rules; the clamp is among
+/// them only if it changed the score.
 #[must_use]
 pub fn apply(composite: f64, features: &Features) -> (f64, Vec<Override>) {
     let mut score = composite;

@@ -6,7 +6,7 @@ use knowledgepulse_error::{Error, Result, javascript_number};
 
 use crate::dimensions::Dimensions;
 
-/// How much each dimension counts. The weights of a profile sum to 1.
+/// The weights of the dimensions. They sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Weights {
     /// Weight of complexity.
@@ -29,7 +29,7 @@ impl Weights {
         }
     }
 
-    /// The weights for every domain that has no profile of its own.
+    /// The weights of domains without a profile.
     pub const DEFAULT: Self = Self::new(0.25, 0.35, 0.15, 0.25);
     /// `finance`: the outcome weighs most.
     pub const FINANCE: Self = Self::new(0.20, 0.25, 0.10, 0.45);
@@ -40,7 +40,7 @@ impl Weights {
     /// `customer_service`: novelty and outcome weigh most, and equally.
     pub const CUSTOMER_SERVICE: Self = Self::new(0.20, 0.30, 0.20, 0.30);
 
-    /// How far the sum of four weights may be from 1.
+    /// The tolerance of the sum of four weights.
     pub const TOLERANCE: f64 = 1e-9;
 
     /// Checks that the weights are finite, at least 0, and sum to 1 within [`Weights::TOLERANCE`]. The error carries `name`,
@@ -87,7 +87,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The name of the profile for every domain that has none of its own.
+    /// The name of the profile of domains without one.
     pub const DEFAULT_NAME: &str = "default";
 }
 
@@ -117,7 +117,7 @@ impl Default for Profiles {
 }
 
 impl Profiles {
-    /// The domains that have weights of their own from the start, and these.
+    /// The domains of the SDK's profiles, with their weights.
     pub const BUILT_IN: [(&'static str, Weights); 4] = [
         ("finance", Weights::FINANCE),
         ("code", Weights::CODE),
@@ -125,7 +125,7 @@ impl Profiles {
         ("customer_service", Weights::CUSTOMER_SERVICE),
     ];
 
-    /// Adds a profile, or replaces the one of that name.
+    /// Adds a profile, or replaces the one with its name.
     ///
     /// # Errors
     /// The errors of [`Weights::check`]; nothing is changed then.
@@ -146,7 +146,7 @@ impl Profiles {
         self.by_domain.insert(name, profile);
     }
 
-    /// The profile of a task domain: the one of exactly that name, or else the default one.
+    /// Returns the profile of a task domain: the one with exactly that name, or the default one.
     #[must_use]
     pub fn for_domain(&self, domain: Option<&str>) -> &Arc<Profile> {
         domain
@@ -155,7 +155,7 @@ impl Profiles {
     }
 }
 
-/// What each dimension contributes: its value times its weight.
+/// The contributions of the dimensions: values times weights.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contributions {
     /// The contribution of complexity.

@@ -1,22 +1,22 @@
-//! The fingerprint of a trace, by which the same trace is known again.
+//! The fingerprint of a trace, which identifies equal traces.
 
 use twox_hash::XxHash3_128;
 
 use crate::label::Fingerprint;
 
-/// Hashes the fields of a trace that the scorer reads, as they are read: the order of keys and whatever else a trace has do not
-/// matter. Each field comes with its length or its presence, so that no two traces hash the same bytes.
+/// Hashes the fields of a trace that the scorer reads. The order of keys and other fields do not matter. Each field has its length or
+/// presence before it, so different traces hash different bytes.
 #[derive(Default)]
 pub struct Contents(XxHash3_128);
 
 impl Contents {
-    /// Adds a text of `length` UTF-16 code units, of which `units` are the first.
+    /// Adds a text of `length` UTF-16 code units by its first `units`.
     pub fn text(&mut self, length: usize, units: &[u16]) {
         self.0.write(&(length as u64).to_le_bytes());
         self.0.write(bytemuck::cast_slice(units));
     }
 
-    /// Adds whether the next field is there.
+    /// Adds the presence of the next field.
     pub fn presence(&mut self, is_there: bool) {
         self.0.write(&[u8::from(is_there)]);
     }
@@ -27,7 +27,7 @@ impl Contents {
         self.0.write(&(number + 0.0).to_le_bytes());
     }
 
-    /// The fingerprint of everything that was added.
+    /// Returns the fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.0.finish_128().to_be_bytes()

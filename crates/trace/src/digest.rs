@@ -1,17 +1,17 @@
-//! The digest of a trace: a text of at most [`MOST_CHARACTERS`] in which every step has its part, to be embedded once.
+//! The digest of a trace: a text of at most [`MOST_CHARACTERS`] with a part of every step, which is embedded once.
 
 use crate::{Trace, words};
 
-/// The most characters of a digest. 1,900 characters of English are about 400 of the 512 tokens that a model sees, and text with more
-/// tokens to the character loses the end.
+/// The most characters of a digest. 1,900 characters of English are about 400 of a model's 512 tokens. Text with more tokens to the
+/// character loses its end.
 pub const MOST_CHARACTERS: usize = 1_900;
 
-/// Every piece of `trace` that is not empty, cut to its first `k` characters and joined by spaces, with the largest `k` for which
-/// that fits [`MOST_CHARACTERS`]. Of more pieces than fit with one character each, the first.
+/// Joins the pieces of `trace` by spaces, each cut to its first `k` characters, with the largest `k` that fits [`MOST_CHARACTERS`]. If one
+/// character of each is too much, takes the first pieces.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
     let pieces: Vec<&str> = words::pieces(trace).filter(|piece| !piece.is_empty()).collect();
-    // No piece is read further than it can go into the digest.
+    // Reads no more of a piece than fits into the digest.
     let lengths: Vec<usize> = pieces
         .iter()
         .map(|piece| piece.chars().take(MOST_CHARACTERS).count())
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_pieces_the_first_are_there() {
+    fn digest_of_too_many_pieces_has_the_first() {
         let contents = vec!["word"; 5_000];
         assert_eq!(
             of(&with_texts("o", &contents)),

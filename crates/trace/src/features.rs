@@ -1,4 +1,4 @@
-//! The features of a trace: everything that the score needs of it besides the text, in a few numbers.
+//! The features of a trace: the numbers that the score needs besides the text.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! From JSON to a [`Trace`], by the rules, in the order and with the messages of the addon's reader of JavaScript objects.
+//! Reads a [`Trace`] from JSON, with the rules, order and messages of the addon's reader of JavaScript objects.
 
 use std::fmt;
 
@@ -12,11 +12,11 @@ use crate::{
     text::MOST_UNITS,
 };
 
-/// How much of a trace's text is read.
+/// The part of a trace's text to read.
 pub enum Texts<'a> {
-    /// None, because nothing is compared. Such a trace gets no label.
+    /// None, because nothing is compared. The trace gets no label.
     None,
-    /// As much as a function asks for, which gets the UTF-16 code units of each text in turn, and returns how many of them are needed.
+    /// The part that a function needs: it gets the UTF-16 code units of each text in turn and returns how many it needs.
     Needed(&'a mut dyn FnMut(&[u16]) -> usize),
     /// All, up to [`MOST_UNITS`].
     Whole,
@@ -76,10 +76,10 @@ pub fn read(trace: &Value, texts: Texts) -> Result<Trace> {
     })
 }
 
-/// The path of a value, which is written out only if something is wrong with the value.
+/// The path of a value, which is formatted only for an error.
 #[derive(Clone, Copy)]
 struct At {
-    /// The index of the step to which the field is relative, if any.
+    /// The index of the step that contains the field, if any.
     step: Option<usize>,
     field: &'static str,
 }
@@ -122,14 +122,13 @@ fn text_at(value: Option<&Value>, at: At) -> Result<&Text> {
     text.ok_or_else(|| wrong(value, "a string", at))
 }
 
-/// The `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is ignored
-/// instead of refused.
+/// Reads the `id`, the label in the memory. It has no part in the score, so an unusable one is ignored, not refused.
 fn id_of(trace: &Object) -> Option<String> {
     let id = trace.get("id")?.as_text()?.to_string_lossy();
     (id.len() <= MAX_LABEL_BYTES).then(|| id.into_owned())
 }
 
-/// The fingerprint of the trace with this id, to which its fields are added.
+/// Begins the fingerprint of the trace with this id.
 fn begun(id: &str) -> Contents {
     let units: Vec<u16> = id.encode_utf16().collect();
     let mut contents = Contents::default();
@@ -140,7 +139,7 @@ fn begun(id: &str) -> Contents {
 /// The state of reading one trace.
 struct Reader<'a> {
     texts: Texts<'a>,
-    /// How many units of the whole text may still be read; `None` once some had to be left out.
+    /// The number of units that may still be read of the whole text; `None` once text was left out.
     units_left: Option<usize>,
     /// The fingerprint so far, of a trace with an id.
     contents: Option<Contents>,
@@ -198,7 +197,7 @@ impl Reader<'_> {
         Ok(text.to_string_lossy().into_owned())
     }
 
-    /// Reads a part of the text that is compared. The fingerprint has all of it, up to [`MOST_UNITS`].
+    /// Reads a part of the compared text. The fingerprint covers all of it, up to [`MOST_UNITS`].
     fn text(&mut self, value: Option<&Value>, at: At) -> Result<String> {
         let text = text_at(value, at)?;
         if self.contents.is_some() {

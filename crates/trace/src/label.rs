@@ -1,16 +1,16 @@
-//! What an entry of a memory is remembered by.
+//! The label of an entry in a memory.
 
 use std::{collections::HashMap, fmt, ops::Deref, sync::Arc};
 
 /// The most bytes of UTF-8 in a [`Label`].
 pub const MAX_LABEL_BYTES: usize = 1024;
 
-/// The XXH3-128 of a trace's `id` and of the fields that the scorer reads, as [`Contents`](crate::contents::Contents) makes it:
-/// two traces with the same one are the same to the scorer.
+/// The XXH3-128 of a trace's `id` and the fields that the scorer reads, by [`Contents`](crate::contents::Contents). Traces with equal
+/// fingerprints are equal to the scorer.
 pub type Fingerprint = [u8; 16];
 
-/// What an entry stands for, in the words of whoever added it: at most [`MAX_LABEL_BYTES`] long. That of a scored trace also
-/// has its fingerprint and its novelty, from which the same trace can be given the same score again.
+/// The caller's name of an entry, of at most [`MAX_LABEL_BYTES`]. The label of a scored trace also has its fingerprint and novelty, so
+/// that the same trace can get the same score again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Label(Arc<Inner>);
 
@@ -28,7 +28,7 @@ impl Label {
         Self::new(text, Some(fingerprint), None)
     }
 
-    /// The label of a trace that was scored with this novelty.
+    /// Returns the label of a trace that was scored with this novelty.
     #[must_use]
     pub fn of_scored(text: &str, Scored { fingerprint, novelty }: Scored) -> Self {
         Self::new(text, Some(fingerprint), Some(novelty))
@@ -43,20 +43,20 @@ impl Label {
         }))
     }
 
-    /// The fingerprint of the trace, if it is the label of one.
+    /// Returns the fingerprint, if this is the label of a trace.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.0.fingerprint
     }
 
-    /// How the trace was scored, if it was.
+    /// Returns the fingerprint and novelty of a scored trace.
     #[must_use]
     pub fn scored(&self) -> Option<Scored> {
         let (fingerprint, novelty) = self.0.fingerprint.zip(self.0.novelty)?;
         Some(Scored { fingerprint, novelty })
     }
 
-    /// This label with the novelty that its trace was scored with; unchanged without a fingerprint.
+    /// Returns this label with the novelty of its trace; unchanged without a fingerprint.
     #[must_use]
     pub fn with_novelty(&self, novelty: f64) -> Self {
         match self.0.fingerprint {
@@ -92,7 +92,7 @@ impl From<String> for Label {
     }
 }
 
-/// How a trace was scored.
+/// The fingerprint and novelty of a scored trace.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
     /// The fingerprint of the trace.
@@ -101,7 +101,7 @@ pub struct Scored {
     pub novelty: f64,
 }
 
-/// The novelties of the traces with these labels, by their fingerprints. Of the same trace the last one counts.
+/// Returns the novelties of labelled traces by fingerprint; the last one of equal traces.
 pub fn novelties<'l>(labels: impl Iterator<Item = Option<&'l Label>>) -> HashMap<Fingerprint, f64> {
     let scored = labels.flatten().filter_map(Label::scored);
     scored

@@ -20,17 +20,17 @@ use crate::label::Label;
 /// A reasoning trace: the fields that affect its score, and its label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trace {
-    /// What the agent was asked to do.
+    /// The task.
     pub task: Task,
-    /// What the agent did, in order. May be empty.
+    /// The steps in order. May be empty.
     pub steps: Vec<Step>,
     /// Domain and success of the run.
     pub metadata: Metadata,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The `id` of the trace, under which the novelty memory keeps it. It has no part in the score.
+    /// The `id` of the trace, its label in the novelty memory. It has no part in the score.
     pub label: Option<Label>,
-    /// Whether some of the text is missing here, because the trace has more than is compared.
+    /// Whether text beyond the compared part was left out.
     pub text_cut: bool,
 }
 
@@ -68,15 +68,14 @@ pub struct Metadata {
     pub task_domain: Option<String>,
 }
 
-/// How the run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The agent's confidence, 0 to 1.
     pub confidence: f64,
 }
 
-/// The type of a step. Types that the schema does not name are kept, because newer frameworks have more, and each
-/// distinct type counts towards complexity.
+/// The type of a step. Types outside the schema are kept, because each distinct type counts towards complexity.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StepKind {
     /// `thought`
@@ -109,7 +108,7 @@ impl Outcome {
     /// # Errors
     /// [`Error::TraceOutOfRange`] unless the confidence is a finite number in \[0, 1\].
     pub fn new(confidence: f64) -> Result<Self> {
-        // A range does not contain NaN, so NaN is refused here as well.
+        // A range does not contain NaN, so this also refuses NaN.
         if (0.0..=1.0).contains(&confidence) {
             Ok(Self { confidence })
         } else {

@@ -2,12 +2,11 @@
 
 use crate::Trace;
 
-/// The most UTF-16 code units of a trace's text that are read for a comparison of the whole text. Reading and cutting
-/// that much takes 10 to 30 milliseconds on the event loop, which is why there is a limit.
+/// The most UTF-16 code units that a comparison of whole texts reads of a trace. They take 10 to 30 milliseconds of the event loop.
 pub const MOST_UNITS: usize = 1 << 20;
 
-/// The objective and the content of every step, joined with spaces. A step without content adds its space all the
-/// same, as the SDK's ``${objective} ${steps.map(s => s.content ?? "").join(" ")}`` does.
+/// Joins the objective and the contents of all steps with spaces. A step without content adds its space, as in the SDK's
+/// ``${objective} ${steps.map(s => s.content ?? "").join(" ")}``.
 #[must_use]
 pub fn of(trace: &Trace) -> String {
     let contents = trace

@@ -1,11 +1,10 @@
-//! The words of a trace, and how much each of them counts.
+//! The words of a trace and their counts.
 //!
 //! A word is a run of letters, marks, digits and `_`, in normalisation form NFKC and with the case folded: each character in upper
 //! case, then in lower case, so that `ß` and `SS` or `ς` and `Σ` are the same. Scripts that are written without spaces have
 //! pairs of neighbouring characters instead, or a character that stands alone.
 //!
-//! A word is known by the XXH3-64 of its UTF-8, without a seed. Of 100 million different words, two have the same hash in one
-//! memory of 3,700.
+//! A word is identified by the unseeded XXH3-64 of its UTF-8. With 100 million different words, a collision has a probability of 1 in 3,700.
 
 use twox_hash::XxHash3_64;
 use unicode_normalization::UnicodeNormalization;
@@ -14,39 +13,34 @@ use unicode_script::{Script, UnicodeScript};
 
 use crate::Trace;
 
-/// The most words that are kept of a trace: those with the largest counts, and of equal ones those with the smallest hashes.
-/// Of 100 traces of an agent with tools the largest has 421 words, of 314 logs of questions one has 641. With 256 no figure changed
-/// by more than .002, with 128 AUC fell by .017.
+/// The most words of a trace: those with the largest counts, of equal ones the smallest hashes. crates/index/DESIGN.md has measurements.
 pub const MOST_WORDS: usize = 480;
 
-/// The most characters beyond ASCII, and those that stand with them between spaces, that are taken of a trace after normalisation:
-/// twice as many as units are read of it. NFKC makes 18 characters of one, and a megabyte of those took seconds.
+/// The most characters of a trace after normalisation, in runs that are not ASCII. NFKC can make 18 characters of one, so text must be
+/// bounded after it too.
 const MOST_NORMALISED: usize = 2 << 20;
 
-/// How many words a piece is taken to have more than it has, where the counts of its words are made: see [`super`]. Without it, the words
-/// of a short piece count most, so 25 junk steps of six words made a remembered trace as new as .64 (`full`, airline's runs); with it
-/// that is .57. With 2, 4, 6, 8 and 16, AUC over 40 halves was .915, .915, .915, .914 and .913 for `full`, and .897, .897, .897, .896 and
-/// .894 for `lexical`, against .913 and .894 with 0.
+/// Additive length smoothing: a word of a piece counts 1/√(length + 6). crates/index/DESIGN.md has the measurements.
 const MORE_WORDS: usize = 6;
 
-/// How many characters of a word [`texts`] shows.
+/// The most characters of a spelling.
 const MOST_SHOWN: usize = 64;
 
 /// c(t) of a word, with 12 significant bits, so that it takes two bytes. It is at least 2^-16 and below 2^16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TermWeight(u16);
 
-/// The unit in which counts are added, so that their order does not matter: 2^-32.
+/// Fixed-point unit of sums of counts, 2^-32, so that their order does not matter.
 const UNITS: f64 = 4_294_967_296.0;
 
 impl TermWeight {
-    /// How many bits follow the first significant one.
+    /// The bits after the first significant one.
     const FRACTION: u32 = 11;
 
     /// The exponent of the smallest count.
     const LEAST: u32 = 16;
 
-    /// The count nearest to a number of 2^-32.
+    /// Returns the count nearest to a multiple of 2^-32.
     fn of_units(units: u64) -> Self {
         let exponent = (units | 1).ilog2();
         let rounded = if exponent > Self::FRACTION {
@@ -59,18 +53,18 @@ impl TermWeight {
             return Self(0);
         };
         let fraction = (rounded >> (exponent - Self::FRACTION)) & ((1 << Self::FRACTION) - 1);
-        // The exponent has five bits; what is larger becomes the largest count.
+        // The exponent has five bits; larger values become the largest count.
         let code = (u64::from(stored) << Self::FRACTION) | fraction;
         Self(u16::try_from(code).unwrap_or(u16::MAX))
     }
 
-    /// The count with this code, as [`TermWeight::code`] gives it; every code is one.
+    /// Returns the count with this code of [`TermWeight::code`]; every code is valid.
     #[must_use]
     pub fn from_code(code: u16) -> Self {
         Self(code)
     }
 
-    /// The count in two bytes, in the order of the values.
+    /// Returns the code of the count in two bytes, in the order of the values.
     #[must_use]
     pub fn code(self) -> u16 {
         self.0
@@ -80,7 +74,7 @@ impl TermWeight {
     #[must_use]
     #[inline]
     pub fn value(self) -> f64 {
-        // The exponent and the fraction lie as in a double, only less of each.
+        // Exponent and fraction lie as in a double, with fewer bits.
         const BIAS: u64 = 1023 + TermWeight::LEAST as u64 - 32;
         f64::from_bits((u64::from(self.0) << (52 - Self::FRACTION)) + (BIAS << 52))
     }
@@ -97,7 +91,7 @@ impl TermWeight {
 /// A word of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Word {
-    /// Which word it is.
+    /// The hash of the word.
     pub hash: u64,
     /// c(t).
     pub count: TermWeight,
@@ -144,7 +138,7 @@ impl Words {
         Self::choose(words.collect())
     }
 
-    /// The words that are stored somewhere, in any order; `None` if that cannot be the words of a trace.
+    /// Checks stored words, in any order; `None` if they cannot be those of a trace.
     #[must_use]
     pub fn from_stored(mut words: Vec<Word>) -> Option<Self> {
         words.sort_unstable_by_key(|word| word.hash);
@@ -162,26 +156,66 @@ impl Words {
     }
 }
 
-/// How the trace spells words with these hashes, after normalisation, each cut to 64 characters; in the order of `hashes`.
-#[must_use]
-pub fn texts(trace: &Trace, hashes: &[u64]) -> Vec<Option<String>> {
-    let mut texts = vec![None; hashes.len()];
-    let mut places: Vec<(u64, usize)> = hashes.iter().copied().zip(0..).collect();
-    places.sort_unstable();
-    let mut left = MOST_NORMALISED;
-    for piece in pieces(trace) {
-        split(piece, &mut left, &mut |word| {
-            let hash = hash_of(word);
-            let first = places.partition_point(|&(other, _)| other < hash);
-            for &(_, place) in places[first..].iter().take_while(|&&(other, _)| other == hash) {
-                texts[place].get_or_insert_with(|| word.chars().take(MOST_SHOWN).collect());
-            }
-        });
-    }
-    texts
+/// The words of a trace with their spellings.
+#[derive(Debug, Clone, Default)]
+pub struct SpelledWords {
+    words: Words,
+    /// In the order of the words; empty without spellings.
+    spellings: Vec<String>,
 }
 
-/// What a word is known by.
+impl SpelledWords {
+    /// Returns the words of `trace`, each with its first spelling after normalisation, cut to 64 characters.
+    #[must_use]
+    pub fn of(trace: &Trace) -> Self {
+        let words = Words::of(trace);
+        let mut spellings = vec![String::new(); words.len()];
+        let mut left = MOST_NORMALISED;
+        for piece in pieces(trace) {
+            split(piece, &mut left, &mut |word| {
+                let place = words.binary_search_by_key(&hash_of(word), |word| word.hash);
+                // No word is empty, so an empty spelling is a missing one.
+                if let Some(spelling) = place.ok().map(|place| &mut spellings[place])
+                    && spelling.is_empty()
+                {
+                    spelling.extend(word.chars().take(MOST_SHOWN));
+                }
+            });
+        }
+        Self { words, spellings }
+    }
+
+    /// Returns the words.
+    #[must_use]
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Returns the words without their spellings.
+    #[must_use]
+    pub fn into_words(self) -> Words {
+        self.words
+    }
+
+    /// Returns the spelling of the word with this hash; `None` if the trace lacks the word or has no spellings.
+    #[must_use]
+    pub fn spelling(&self, hash: u64) -> Option<&str> {
+        let place = self.words.binary_search_by_key(&hash, |word| word.hash).ok()?;
+        self.spellings.get(place).map(String::as_str)
+    }
+}
+
+/// Words without spellings.
+impl From<Words> for SpelledWords {
+    fn from(words: Words) -> Self {
+        Self {
+            words,
+            spellings: Vec::new(),
+        }
+    }
+}
+
+/// The hash that identifies a word.
 fn hash_of(word: &str) -> u64 {
     XxHash3_64::oneshot(word.as_bytes())
 }
@@ -195,14 +229,14 @@ pub(super) fn pieces(trace: &Trace) -> impl Iterator<Item = &str> {
     std::iter::once(trace.task.objective.as_str()).chain(contents)
 }
 
-/// Hands each word of a piece to `sink`, as often as it is there. `left` is how many characters may still be normalised; what is
-/// beyond them is left out.
+/// Passes each occurrence of a word of a piece to `sink`. `left` is the number of characters that may still be normalised; the rest is
+/// left out.
 fn split(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
     let mut splitter = Splitter::default();
     let mut rest = piece;
     while !rest.is_empty() {
-        // Before ASCII no character combines with one before it, and what is no part of a word ends one. So the text can be
-        // cut there and most of it, being ASCII, need not be normalised.
+        // No ASCII character combines with the one before it, and one outside of words ends a word. So text can be cut there, and ASCII needs
+        // no normalisation.
         let (mut end, mut is_ascii) = (rest.len(), true);
         for (index, &byte) in rest.as_bytes().iter().enumerate() {
             if index > 0 && byte.is_ascii() && !is_ascii_word(byte) {
@@ -233,12 +267,12 @@ fn split(piece: &str, left: &mut usize, sink: &mut dyn FnMut(&str)) {
 #[derive(Default)]
 struct Splitter {
     word: String,
-    /// The last character, if it is of a script without spaces, and whether it is part of a pair.
+    /// The last character of a script without spaces, and whether it is already in a pair.
     unspaced: Option<(char, bool)>,
 }
 
 impl Splitter {
-    /// A section of ASCII in which only the first character may be no part of a word.
+    /// A section of ASCII; only its first character may lie outside of words.
     fn push_ascii(&mut self, section: &str, sink: &mut dyn FnMut(&str)) {
         let word = match section.as_bytes() {
             [first, ..] if !is_ascii_word(*first) => {
@@ -354,7 +388,7 @@ mod tests {
         assert_eq!(of("λόγος ΛΌΓΟΣ"), "λόγοσ|λόγοσ");
         assert_eq!(of("cafe\u{301} café CAFÉ"), "café|café|café");
         assert_eq!(of("नमस्ते दुनिया"), "नमस्ते|दुनिया");
-        // What combines with a character that is no part of a word is none either.
+        // A mark after a character outside of words is no word either.
         assert_eq!(of("a=\u{338}b"), "a|b");
     }
 
@@ -371,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_normalised_is_bounded() {
+    fn normalisation_is_bounded() {
         let mut left = 20;
         let mut found = Vec::new();
         for piece in ["\u{fdfa}".repeat(1_000), "plain é".into()] {
@@ -425,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_that_count_most_are_kept() {
+    fn words_with_the_largest_counts_are_kept() {
         let dump: String = (0..2_000).map(|number| format!("n{number} ")).collect();
         let words = Words::of(&with_texts("the objective", &[&dump, "a short step"]));
         assert_eq!(words.len(), MOST_WORDS);
@@ -439,12 +473,16 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_those_of_the_trace() {
-        let trace = with_texts("Book a FLIGHT", &["東京 flight"]);
-        let hashes = ["flight", "東京", "gone", "book"].map(hash_of);
-        let texts = texts(&trace, &hashes);
-        let expected = [Some("flight"), Some("東京"), None, Some("book")];
-        assert_eq!(texts, expected.map(|text| text.map(str::to_owned)));
+    fn spelled_words_tell_the_first_spelling_of_each_word() {
+        let trace = with_texts("Book a FLIGHT", &["東京 flight", &"long".repeat(20)]);
+        let spelled = SpelledWords::of(&trace);
+        assert_eq!(spelled.words(), &Words::of(&trace));
+        let spelling = |word| spelled.spelling(hash_of(word));
+        let found = ["flight", "東京", "gone", "book"].map(spelling);
+        assert_eq!(found, [Some("flight"), Some("東京"), None, Some("book")]);
+        assert_eq!(spelling(&"long".repeat(20)), Some(&*"long".repeat(16)));
+        let unspelled = SpelledWords::from(Words::of(&trace));
+        assert_eq!(unspelled.spelling(hash_of("flight")), None);
     }
 
     proptest! {

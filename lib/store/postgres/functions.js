@@ -7,28 +7,27 @@ const { MAX_TTL_MS, RAISED, declared } = require('./schema.js');
 /** @import { Names } from './schema.js' */
 
 /**
- * How many vectors are compared again under the lock at most, which takes some ten milliseconds. Where it would be more,
- * the call is made again.
+ * The most vectors that are compared under the lock, which takes some ten milliseconds. With more, the call is repeated.
  */
 const LOCKED_COMPARISONS = 10_000;
 
 /**
- * The search path is fixed, so that names in a function mean the same whoever calls it. Just-in-time compilation is off, because
- * compiling a scan takes longer than it saves.
+ * The settings of functions. The search path is fixed, so that no caller changes what names mean. Just-in-time compilation costs
+ * more than it saves.
  */
 const ATTRIBUTES = 'LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET jit = off';
 
 /** The columns of the meta table's row. */
 const META_COLUMNS = 'm.version, m.model, m.dtype, m.method, m.next_position, m.max_elements, m.ttl_ms';
 
-/** The parameters of {@link checkVersion}; limits that are null are whatever the table has. */
+/** The parameters of {@link checkVersion}; null limits mean any. */
 const EXPECTED = {
   expected_version: 'integer',
   expected_elements: 'bigint',
   expected_ttl_ms: 'double precision',
 };
 
-/** The parameters of {@link checkOrigin}, of which the method is null where it is not known. */
+/** The parameters of {@link checkOrigin}; the method is null if unknown. */
 const ORIGIN = {
   new_model: 'pg_catalog.text',
   new_dtype: 'pg_catalog.text',
@@ -40,11 +39,11 @@ const PARAMETERS = {
   add: {
     ...EXPECTED,
     ...ORIGIN,
-    // One for each call, and the same when it is made again.
+    // The id of the call, the same when the call is repeated.
     new_call: 'pg_catalog.uuid',
     new_embeddings: 'pg_catalog.text[]',
     new_labels: 'pg_catalog.text[]',
-    // How many of these vectors belong to entries before that of each.
+    // For each vector, the number of vectors of earlier entries.
     befores: 'integer[]',
     ef_search: 'integer',
     patience_ms: 'double precision',
@@ -61,7 +60,7 @@ const PARAMETERS = {
 };
 
 /**
- * The store's row, checked. Expects a variable `known`.
+ * Reads and checks the meta row. Expects a variable `known`.
  *
  * @param {Names} names
  */
@@ -90,7 +89,7 @@ const checkOrigin = `
       format('the vectors are of novelty %L, not of novelty %L', known.method, new_method);
   END IF;`;
 
-/** `ef_search` is null where every vector is to be looked at. */
+/** `ef_search` is null for an exact search. */
 const prepareSearch = `
   IF ef_search IS NOT NULL THEN
     PERFORM set_config('hnsw.ef_search', ef_search::text, true);
@@ -115,7 +114,7 @@ const checkTime = `
 const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extension}.<#>) ${vector})`;
 
 /**
- * As `distance`, in a form that no index can serve.
+ * As `distance`, but in a form without an index.
  *
  * @param {Names} names
  * @param {string} vector
@@ -123,8 +122,8 @@ const distance = ({ extension }, vector) => `(stored.embedding OPERATOR(${extens
 const exactDistance = (names, vector) => `(${distance(names, vector)} + 0)`;
 
 /**
- * The position of the first vector of a call; null if the call is not stored. It is computed from the last vector, because the
- * first ones may have been swept already.
+ * Returns the position of a call's first vector; null if the call is not stored. Computed from the last vector, because the first ones
+ * may have been swept.
  *
  * @param {Names} names
  */
@@ -149,7 +148,7 @@ ${names.quote};
 `;
 
 /**
- * The position of the vector nearest to `query`, from `lowest` on and below `beyond` if there is one.
+ * Returns the position of the vector nearest to `query`, from `lowest` on and, unless null, below `beyond`.
  *
  * @param {Names} names
  */
@@ -194,11 +193,11 @@ ${names.quote};
 `;
 
 /**
- * The positions, from `lowest` on and below `beyond`, of the vectors that are nearest to each of `queries`, exactly. Each 64 queries
- * take two scans: one finds the smallest distances, one the vectors that have them. Reading a row costs more than comparing it, so
- * 64 queries take about as long as ten scans for one.
+ * Returns the positions, from `lowest` on and below `beyond`, of the vectors nearest to each of `queries`, exactly. 64 queries take two
+ * scans: one for the smallest distances, one for their vectors. Reading a row costs more than comparing it, so 64 queries take as
+ * long as ten scans for one.
  *
- * -1 stands for a vector that was deleted between the scans.
+ * -1 means that the vector was deleted between the scans.
  *
  * @param {Names} names
  */
@@ -237,15 +236,13 @@ ${names.quote};
 `;
 
 /**
- * Compares and adds. The long part, looking through what is stored, comes first and without a lock. Then the lock of the
- * meta row is taken, what was committed in between is compared too, and the vectors are inserted; the lock is held until
- * the commit. READ COMMITTED gives each statement a snapshot of its own, so those after the lock see everything that
- * was committed before it was granted: of two calls that add the same, one sees the other's. Where the
- * snapshot is the transaction's (REPEATABLE READ, SERIALIZABLE) the lock fails with a serialization failure instead.
+ * Compares and adds. The search runs first, without a lock. Then the function locks the meta row until the commit, compares with what
+ * was committed since, and inserts. Under READ COMMITTED each statement has its own snapshot, so those after the lock see every earlier
+ * commit: of two calls that add the same, one sees the other's. With a snapshot for the transaction (REPEATABLE READ, SERIALIZABLE), the
+ * lock fails with a serialization failure instead.
  *
- * A call that is stored already, because its answer was lost, is only compared, and needs no lock. An earlier attempt may
- * still be under way when the next one begins, so each looks for the other once more under the lock. Whatever takes
- * long there is left to another attempt, for which a serialization failure asks.
+ * A call that is stored already is only compared, without a lock. Two attempts of a call may overlap, so each looks for the other again
+ * under the lock. Long work there raises a serialization failure, which asks for another attempt.
  *
  * @param {Names} names
  */
@@ -411,8 +408,8 @@ ${names.quote};
 `;
 
 /**
- * Deletes what is displaced or expired among the `amount` oldest, and returns how many; null if another call is at it.
- * Vectors expire in the order of their positions, so that nothing but the oldest has to be looked at.
+ * Deletes displaced and expired vectors among the `amount` oldest, and returns their number; null if another call is sweeping. Vectors
+ * expire in the order of positions, so only the oldest are checked.
  *
  * @param {Names} names
  * @param {string} [sweepMore] a statement that deletes what else belongs to them
@@ -441,7 +438,7 @@ END
 ${names.quote};
 `;
 
-/** The first half of the keys of our advisory locks: the letters `kpns`. */
+/** The first half of our advisory lock keys: the letters `kpns`. */
 const SWEEP_LOCK = 0x6b706e73;
 
 /** @param {Names} names */

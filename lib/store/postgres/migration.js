@@ -1,6 +1,6 @@
 'use strict';
 
-// Makes and checks the tables, the functions and the index of a store.
+// Creates and checks the tables, functions and index of a store.
 
 const vectors = require('./functions.js');
 const schema = require('./schema.js');
@@ -22,10 +22,10 @@ const { SCHEMA_VERSION, quoted } = schema;
  * @import { Settings } from './table.js'
  */
 
-/** The longest delay of a timer, 24 days: a migration has no time limit of its own. */
+/** The longest delay of a timer, 24 days, as a migration has no time limit. */
 const NO_TIME_LIMIT_MS = 2 ** 31 - 1;
 
-/** Columns that the tables of every version have. A table without them belongs to another application. */
+/** Columns of every version's tables. A table without them belongs to another application. */
 const OWN_COLUMNS = {
   meta: ['id', 'version', 'model', 'dtype', 'next_position'],
   table: ['position', 'added', 'embedding', 'label'],
@@ -33,14 +33,14 @@ const OWN_COLUMNS = {
   summary: ['id', 'position', 'data', 'making'],
 };
 
-/** The limits of a table that is made without any. */
+/** The default limits of a new table. */
 const DEFAULT_LIMITS = { maxElements: 100_000, ttlMs: Number.POSITIVE_INFINITY };
 
-/** The lock of `migrate`: one for a database, because an extension is the database's. */
+/** The lock of `migrate`, one for the database, because the extension belongs to the database. */
 const MIGRATE_LOCK = '7741340157230116965';
 
 /**
- * Makes what a store needs, as far as it is not there.
+ * Creates the missing objects of a store.
  *
  * @param {PgPool} pool
  * @param {Settings} settings
@@ -52,22 +52,22 @@ async function migrate(pool, settings) {
     await new Migration(client, settings).run();
     isBroken = false;
   } finally {
-    // A failed transaction may still be open: the connection is closed and ends it.
+    // A failed transaction may be open; closing the connection ends it.
     release(isBroken);
   }
 }
 
-/** The settings by which PostgreSQL would end a migration that takes its time. */
+/** The settings by which PostgreSQL would end a long migration. */
 const TIME_LIMITS = [
   ...['statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'],
 ];
 
-/** Makes what a store needs, as far as it is not there. */
+/** Creates the missing objects of a store. */
 class Migration {
   #client;
   #settings;
   /**
-   * The first schema in the search path of the connection; null if there is none.
+   * Returns the first schema in the search path of the connection; null without one.
    *
    * @type {string | null}
    */
@@ -83,15 +83,15 @@ class Migration {
   }
 
   async run() {
-    // A user without the right to create anything can still call this where everything is there.
+    // Users without CREATE may call this when everything exists.
     const isComplete = await this.#inTransaction(async () => {
       await this.#requireUtf8();
       return this.#isComplete();
     });
     if (isComplete) return;
-    // In a transaction of its own: the locks of the first one on the tables would stop another migration that has the lock.
+    // In a second transaction: the first one's locks on the tables would block another migration that holds the lock.
     await this.#inTransaction(async () => {
-      // Only the settings that this version of the server knows.
+      // Only settings of this server version.
       await this.#query("SELECT set_config(name, '0', true) FROM pg_settings WHERE name = ANY($1)", [
         TIME_LIMITS,
       ]);
@@ -101,7 +101,7 @@ class Migration {
   }
 
   /**
-   * Runs statements in a transaction in which only PostgreSQL's own functions, operators and types are found without their schema.
+   * Runs statements in a transaction whose search path has PostgreSQL's own objects only.
    *
    * @template T
    * @param {() => Promise<T>} run
@@ -163,7 +163,7 @@ class Migration {
   }
 
   /**
-   * Refuses the tables of another method: those of vectors differ from those of traces, whose method is known from the beginning.
+   * Refuses tables of another method. Tables of traces have a method from the beginning, tables of vectors from the first addition.
    *
    * @param {string} meta
    */
@@ -179,7 +179,7 @@ class Migration {
   }
 
   /**
-   * Refuses a relation that has the name of one of our tables but belongs to another application.
+   * Refuses a relation of another application under the name of one of our tables.
    *
    * @param {string} namespace
    * @param {keyof typeof OWN_COLUMNS} part
@@ -193,7 +193,7 @@ class Migration {
   }
 
   /**
-   * What it is that has a name.
+   * Returns the relation of a name.
    *
    * @param {string} namespace
    * @param {string} name
@@ -223,7 +223,7 @@ class Migration {
   }
 
   /**
-   * The schema of the tables. One that is missing is not made: mistyped, it would be an empty memory.
+   * Returns the schema of the tables. A missing one is not created, because a mistyped name would give an empty memory.
    *
    * @returns {Promise<string>}
    */
@@ -243,7 +243,7 @@ class Migration {
   }
 
   /**
-   * Which of the store's tables and indexes are in a schema.
+   * Returns the store's existing tables and indexes in a schema.
    *
    * @param {string} namespace
    */
@@ -310,7 +310,7 @@ class Migration {
     await this.#query(schema.metaRow(names), [
       limits.maxElements ?? DEFAULT_LIMITS.maxElements,
       limits.ttlMs ?? DEFAULT_LIMITS.ttlMs,
-      // That of vectors is decided by the first scorer that adds.
+      // The first addition sets the method of a store of vectors.
       isOfTraces ? novelty : null,
     ]);
     await this.#query(kind.functions(names));
@@ -319,9 +319,9 @@ class Migration {
   }
 
   /**
-   * Makes pgvector if the database does not have it; returns the schema that it is in.
+   * Creates pgvector if it is missing; returns its schema.
    *
-   * @param {string} preferred the schema to make it in
+   * @param {string} preferred the schema to create it in
    */
   async #extension(preferred) {
     let found = await this.#installedExtension();
@@ -334,7 +334,7 @@ class Migration {
     }
     const [namespace, version] = found;
     const [major, minor] = version.split('.').map(Number);
-    // The first with iterative scans, without which expired vectors hide others.
+    // The first version with iterative scans, without which expired vectors hide others.
     if (this.#settings.index === 'hnsw' && major === 0 && minor < 8) {
       throw schemaError(
         `index 'hnsw' needs pgvector 0.8 or newer, and the database has ${version}; ALTER EXTENSION vector UPDATE, or index 'exact'`,
@@ -357,7 +357,7 @@ class Migration {
    */
   async #query(text, values) {
     try {
-      // The time limit of the pool is for calls.
+      // The pool's time limit does not apply to migrations.
       const limit = { query_timeout: NO_TIME_LIMIT_MS };
       const { rows } = await this.#client.query({ text, values, rowMode: 'array', ...limit });
       return rows;
@@ -368,7 +368,7 @@ class Migration {
 }
 
 /**
- * What PostgreSQL keeps under the names of tables, by `pg_class.relkind`.
+ * The kinds of relations by `pg_class.relkind`.
  *
  * @type {Record<string, string>}
  */
@@ -384,11 +384,11 @@ const RELATION_KINDS = {
   c: 'type',
 };
 
-/** How many columns of a foreign table the error names, so that its owner recognises it. */
+/** The number of columns of a foreign table that the error names. */
 const NAMED_COLUMNS = 8;
 
 /**
- * The error for a relation that has one of our names and belongs to another application.
+ * Returns the error for a relation of another application under one of our names.
  *
  * @param {{ name: string, kind: string, columns: string[] }} relation
  */
@@ -402,7 +402,7 @@ function foreign({ name, kind, columns }) {
 }
 
 /**
- * A text as SQL. Backslashes count as in the standard only with `standard_conforming_strings`, so they are escaped.
+ * Quotes a text as SQL. Backslashes are escaped, in case `standard_conforming_strings` is off.
  *
  * @param {string} text
  */
@@ -411,7 +411,7 @@ function literal(text) {
 }
 
 /**
- * The dollar quote around the bodies of functions, chosen so that no name in them contains it.
+ * Returns a dollar quote for function bodies that no name contains.
  *
  * @param {string[]} names
  */

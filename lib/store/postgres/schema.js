@@ -1,18 +1,16 @@
 'use strict';
 
-// The tables of a store of vectors as SQL, and the names of all that is made for it. Names come in quoted; everything else is a
-// parameter.
+// The SQL of a store of vectors, and the names of its objects. Names are quoted; values are parameters.
 //
-// Whoever may create in a schema of the search path can plant functions, operators and types there, which run with the rights of whoever
-// calls them. So the functions and the migration have a search path of their own, and every other statement casts its parameters and
-// names functions, operators and types with their schema.
+// Anyone with CREATE on a schema of the search path can plant functions, operators and types that run with their caller's rights. So
+// functions and migration set a search path, and every other statement casts its parameters and qualifies functions, operators and types.
 
 const { DIMENSIONS } = require('../../embedding.js');
 
-/** Goes up with every change to the tables below or to the functions of `functions.js`. */
+/** Increases with every change to the tables below or to the functions of `functions.js`. */
 const SCHEMA_VERSION = 3;
 
-/** What the functions raise, besides PostgreSQL's own conditions. */
+/** The conditions that the functions raise. */
 const RAISED = {
   schema: 'KP001',
   otherModel: 'KP002',
@@ -21,7 +19,7 @@ const RAISED = {
   otherMethod: 'KP005',
 };
 
-/** The suffixes of the names of all that is made for a store. */
+/** The suffixes of the names of a store's objects. */
 const SUFFIXES = {
   table: '',
   meta: '_meta',
@@ -41,15 +39,14 @@ const SUFFIXES = {
   position: '_position',
 };
 
-/** PostgreSQL cuts longer names, after which two could be the same. */
+/** The longest name: PostgreSQL would cut longer ones, and two could become the same. */
 const MAX_NAME_BYTES = 63 - Math.max(...Object.values(SUFFIXES).map((suffix) => suffix.length));
 
-/** How long a vector can live in milliseconds, six thousand years: the calendar of PostgreSQL begins in 4713 BC. */
+/** The longest finite time to live in milliseconds, six thousand years: PostgreSQL's calendar begins in 4713 BC. */
 const MAX_TTL_MS = 2e14;
 
 /**
- * The tables, indexes and functions of a store beside its table and that of its row, for the check that all of them exist: of vectors, and
- * of traces for novelty by words.
+ * The other tables, indexes and functions of a store, which must all exist: for vectors, and for traces.
  */
 const PARTS = /** @type {const} */ ({
   vectors: {
@@ -64,10 +61,10 @@ const PARTS = /** @type {const} */ ({
   },
 });
 
-/** The methods by which traces are compared by their words. */
+/** The novelty methods of stores of traces. */
 const TRACE_METHODS = ['lexical', 'full'];
 
-/** Everything that the statements call by name. */
+/** The objects that statements call by name. */
 const CALLED = /** @type {const} */ ([
   ...[
     'table',
@@ -86,7 +83,7 @@ const CALLED = /** @type {const} */ ([
 ]);
 
 /**
- * What the statements call by name, quoted: what is called on every use, and what only `migrate` names.
+ * The quoted names of objects: those that every call uses, and those of `migrate` alone.
  *
  * @typedef {Record<typeof CALLED[number], string>} CalledNames
  * @typedef {CalledNames & Record<'extension' | 'extensionLiteral' | 'type' | 'tableLiteral' | 'indexName' |
@@ -94,10 +91,10 @@ const CALLED = /** @type {const} */ ([
  */
 
 /**
- * The table with the store's row.
+ * Returns the SQL of the meta table, which has a single row.
  *
- * Positions are given out under the lock of the single row of the meta table, so they have no gaps, and are in the
- * order of the commits: the newest `n` vectors are those of the `n` highest positions.
+ * Positions are assigned under the lock of that row, so they have no gaps and follow the commits: the newest `n` vectors have the `n`
+ * highest positions.
  *
  * @param {Names} names
  */
@@ -118,7 +115,7 @@ CREATE TABLE IF NOT EXISTS ${meta} (
 `;
 
 /**
- * The table of vectors.
+ * Returns the SQL of the table of vectors.
  *
  * @param {Names} names
  */
@@ -136,7 +133,7 @@ CREATE INDEX IF NOT EXISTS ${callIndexName} ON ${table} (call);
 `;
 
 /**
- * The row of the meta table, unless it is there.
+ * Returns the SQL that inserts the row of the meta table if it is missing.
  *
  * @param {Pick<Names, 'meta'>} names
  */
@@ -145,7 +142,7 @@ const metaRow = ({ meta }) =>
   'ON CONFLICT DO NOTHING';
 
 /**
- * Sets the limits that are not null, and returns all.
+ * Returns the SQL that sets the limits that are not null, and selects all.
  *
  * @param {Pick<Names, 'meta'>} names
  */
@@ -158,7 +155,7 @@ const hnswIndex = ({ table, indexName, extension }) =>
   `CREATE INDEX ${indexName} ON ${table} USING hnsw (embedding ${extension}.vector_ip_ops)`;
 
 /**
- * A name as SQL: whatever is in it is a part of it.
+ * Quotes a name as SQL.
  *
  * @param {string[]} parts
  */
@@ -167,14 +164,14 @@ function quoted(...parts) {
 }
 
 /**
- * The parameters of a function: their SQL types by their names, in order. A type is a keyword or named with its schema, because
- * statements are read by the search path of the caller.
+ * The parameters of a function, in order: SQL types by names. A type is a keyword or qualified, because statements are parsed with the
+ * caller's search path.
  *
  * @typedef {Readonly<Record<string, string>>} Parameters
  */
 
 /**
- * The parameters of a function as its declaration has them.
+ * Returns the parameters of a function as in its declaration.
  *
  * @param {Parameters} parameters
  */
@@ -185,8 +182,8 @@ function declared(parameters) {
 }
 
 /**
- * A call of a function with `$1` and so on. Each argument is cast to the type of its parameter, so that no overload with other types,
- * which anybody may make who may create in the schema, is called instead.
+ * Returns a call of a function with `$1` and so on. Arguments are cast to their parameters' types, so that a planted overload with other
+ * types is never called.
  *
  * @param {string} name
  * @param {Parameters} parameters
@@ -197,7 +194,7 @@ function called(name, parameters) {
 }
 
 /**
- * A vector as PostgreSQL reads one, `[1,2.5]`: pgvector's text input, of which a number is read as JavaScript writes it.
+ * Returns a vector in pgvector's text form, `[1,2.5]`.
  *
  * @param {Float32Array} vector
  */
@@ -206,7 +203,7 @@ function vectorLiteral(vector) {
 }
 
 /**
- * The names that the statements call, of which the search path says where they are if no schema was named.
+ * Returns the names that statements call; without a schema, the search path resolves them.
  *
  * @param {{ table: string, schema?: string }} settings
  * @returns {CalledNames}

@@ -13,27 +13,26 @@ const { RAISED } = require('./schema.js');
 /** @typedef {{ client: PgClient, release: (broken?: boolean) => void }} Connection */
 
 /**
- * A statement and its values. These are made before there is a connection: when making them fails, none has to be handed back.
+ * A statement and its values, which are made before connecting: if that fails, there is no connection to release.
  *
  * @typedef {object} Statement
  * @property {string} text
  * @property {unknown[]} values
- * @property {(remaining: number) => number} [patienceFor] the last value, by the milliseconds that remain when there is a connection
+ * @property {(remaining: number) => number} [patienceFor] makes the last value from the remaining milliseconds once connected
  * @property {string} tag unique to this statement
  */
 
 /** @typedef {ReturnType<typeof startTimer>} Timer */
 
-/** @typedef {{ code?: unknown, severity?: string, message?: string }} DriverError what is read of an error of `pg` */
+/** @typedef {{ code?: unknown, severity?: string, message?: string }} DriverError the fields of an error of `pg` that are read */
 
 const ignore = () => {};
 
-/** What a connection is told to send: strings, whatever type parsers the process has registered. */
+/** Makes rows of strings, whatever type parsers the process has registered. */
 const types = { getTypeParser: () => (/** @type {unknown} */ value) => value };
 
 /**
- * An error with how it came about: `phase` is `connect` until the statement has been sent, then `query`; or it is
- * `aborted`, and the error the signal's reason.
+ * An error and its phase: `connect` until the statement is sent, then `query`; or `aborted`, with the signal's reason as error.
  */
 class StatementFailure {
   /**
@@ -46,15 +45,13 @@ class StatementFailure {
   }
 }
 
-/** The error of a statement whose time limit has passed. */
+/** The error of a statement beyond its time limit. */
 const TIME_UP = Symbol('time is up');
 
 /**
- * Runs a statement and returns its rows as arrays of strings. A connection that may still be busy is closed, not handed
- * back to the pool.
+ * Runs a statement and returns its rows as arrays of strings. A connection that may still be busy is closed, not returned to the pool.
  *
- * A signal cancels the statement in the server; if that is too late, the statement goes on to its end, so that either
- * way what became of it is known.
+ * A signal cancels the statement in the server. If that is too late, the statement runs to its end, so its outcome is known.
  *
  * @param {PgPool} pool
  * @param {Statement} statement
@@ -81,7 +78,7 @@ function startTimer(deadline) {
     const handle = setTimeout(() => reject(TIME_UP), Math.max(0, deadline - performance.now()));
     stop = () => clearTimeout(handle);
   });
-  // It may expire when nobody waits for it.
+  // May reject while nothing awaits it.
   expired.catch(ignore);
   return { expired, stop };
 }
@@ -96,7 +93,7 @@ async function connect(pool, timer, signal) {
   try {
     return await cancellable(() => Promise.race([connecting, timer.expired]), signal);
   } catch (error) {
-    // The pool hands out this connection later all the same, so it is given back then.
+    // The pool delivers this connection later; it is then released.
     connecting.then((connection) => connection.release(), ignore);
     if (error instanceof StatementFailure) throw error;
     throw new StatementFailure(error, error === TIME_UP ? 'connect' : 'aborted');
@@ -104,10 +101,10 @@ async function connect(pool, timer, signal) {
 }
 
 /**
- * A connection of the pool, to be released with a reason if it is broken.
+ * Takes a connection from the pool; release it with a reason if it is broken.
  *
- * One that breaks also tells that as an event, which would end the process if nobody listened. A promise for the
- * connection alone would come too late for that: it may break before whoever awaits it goes on.
+ * A broken connection emits an `error` event, which ends the process without a listener. The listener is added in the callback, because
+ * the connection may break before an awaiting function continues.
  *
  * @param {PgPool} pool
  * @returns {Promise<Connection>}
@@ -118,7 +115,7 @@ function openConnection(pool) {
       if (error) return reject(new StatementFailure(error, 'connect'));
       client.on('error', ignore);
       const release = (/** @type {boolean} */ broken = false) => {
-        // The pool listens again from here on.
+        // From here on, the pool listens.
         client.release(broken);
         client.removeListener('error', ignore);
       };
@@ -150,10 +147,10 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
     }
     const config = { text, values, rowMode: /** @type {const} */ ('array'), types };
     const running = connection.client.query(config);
-    // Its result no longer matters after the time limit.
+    // Ignored after the time limit.
     running.catch(ignore);
     const { rows } = await Promise.race([running, timer.expired]);
-    // One that is under way must not meet the next statement of this connection.
+    // A running cancellation must not hit the next statement on this connection.
     await cancellation?.withdraw();
     release(false);
     return rows;
@@ -168,12 +165,11 @@ async function query(pool, connection, { text, values, tag }, timer, signal) {
 
 const CANCELLED = '57014';
 
-/** How long the cancellation of a statement may wait for a connection and for the server. */
+/** The time limit of a cancellation, connecting included. */
 const CANCEL_MS = 2000;
 
 /**
- * Has the server cancel the statement with this tag. `withdraw` settles, without an error, when the statement can no
- * longer be met.
+ * Cancels the statement with this tag in the server. `withdraw` resolves when the cancellation can no longer hit.
  *
  * @param {PgPool} pool
  * @param {string} tag
@@ -188,15 +184,14 @@ function cancel(pool, tag) {
   return {
     withdraw() {
       isWithdrawn = true;
-      // Where all connections are in use it has not been sent, and would wait for this one.
+      // With all connections in use it is unsent, and would wait for this one.
       return isSent ? sending : undefined;
     },
   };
 }
 
 /**
- * Has the server cancel the statement with this tag, and settles, without an error, when it has been told to or cannot be
- * told in time. `isWanted` is asked when there is a connection to tell it.
+ * Cancels the statement with this tag in the server; resolves when that is done or out of time. `isWanted` is checked once connected.
  *
  * @param {PgPool} pool
  * @param {string} tag
@@ -208,21 +203,21 @@ async function stopStatement(pool, tag, deadline, isWanted = () => true) {
   try {
     const connection = await connect(pool, timer);
     if (!isWanted()) return connection.release();
-    // By its tag and not by the number of its process, which behind a connection pooler is another one's.
+    // By tag, because behind a connection pooler the process number may be another client's.
     const text =
       'SELECT pg_catalog.pg_cancel_backend(pid) FROM pg_catalog.pg_stat_activity ' +
       "WHERE pg_catalog.starts_with(query, $1::pg_catalog.text) AND state OPERATOR(pg_catalog.=) 'active' " +
       'AND pid OPERATOR(pg_catalog.<>) pg_catalog.pg_backend_pid()';
     await query(pool, connection, { text, values: [`/* ${tag} */`] }, timer);
   } catch {
-    // The server cannot be reached, or is slow. That is ignored, because the server limits the time of the statement too.
+    // Ignored if the server is unreachable or slow, because it limits the statement's time too.
   } finally {
     timer.stop();
   }
 }
 
 /**
- * Conditions of PostgreSQL, and the beginnings of their classes, by the code that they get.
+ * The codes of PostgreSQL's conditions and classes of conditions.
  *
  * @type {Array<[code: keyof typeof MESSAGES, conditions: string[]]>}
  */
@@ -256,7 +251,7 @@ const MESSAGES = {
 };
 
 /**
- * The error of a table with other limits, where JavaScript finds that out before the server does.
+ * Returns the error of a table with other limits, where JavaScript detects it before the server.
  *
  * @param {string} message
  */
@@ -265,7 +260,7 @@ function otherLimits(message) {
 }
 
 /**
- * The error of tables of another method, where JavaScript finds that out before the server does.
+ * Returns the error of tables of another method, where JavaScript detects it before the server.
  *
  * @param {string} message
  */
@@ -273,11 +268,11 @@ function otherMethod(message) {
   return codedError(Error, 'ERR_STORE_OTHER_METHOD', `${MESSAGES.ERR_STORE_OTHER_METHOD}: ${message}`);
 }
 
-/** What PostgreSQL answers where an extension is not installed on its machine, by version, and to a user who may not create it. */
+/** PostgreSQL's conditions for a missing extension, by version, and for a missing privilege to create it. */
 const CANNOT_CREATE = ['0A000', '58P01', '42501'];
 
 /**
- * The failure of `CREATE EXTENSION vector`, with the way out if the database has no pgvector to create.
+ * Returns the failure of `CREATE EXTENSION vector`, with the remedy if the server lacks pgvector.
  *
  * @param {unknown} failure
  */
@@ -291,7 +286,7 @@ function extensionError(failure) {
 }
 
 /**
- * The error of tables of another version, where JavaScript finds that out before the server does.
+ * Returns the error of tables of another version, where JavaScript detects it before the server.
  *
  * @param {string} message
  */
@@ -299,14 +294,14 @@ function schemaError(message) {
   return codedError(Error, 'ERR_STORE_SCHEMA', message);
 }
 
-/** The messages that `migrate()` has instead: it cannot advise to call `migrate()`. */
+/** The messages of `migrate()`, which cannot advise to call `migrate()`. */
 const MIGRATION_MESSAGES = {
   ...MESSAGES,
   ERR_STORE_SCHEMA: 'the tables of the store cannot be made, or are not what migrate() has made',
 };
 
 /**
- * The typed error for what {@link runStatement} threw; a signal's reason stays what it is.
+ * Returns the typed error for a failure of {@link runStatement}; a signal's reason stays unchanged.
  *
  * @param {unknown} failure
  * @param {typeof MESSAGES} [messages]
@@ -334,12 +329,12 @@ function codeOf(error, phase) {
     if (condition !== undefined && conditions.some((each) => condition.startsWith(each))) return code;
   }
   if (condition !== undefined) return phase === 'connect' ? 'ERR_STORE_UNAVAILABLE' : 'ERR_STORE';
-  // The driver's own: it names neither a condition nor, for its `query_timeout`, a code.
+  // Errors of the driver have no condition, and its `query_timeout` no code.
   return /read timeout/i.test(messageOf(error)) ? 'ERR_STORE_TIMEOUT' : 'ERR_STORE_UNAVAILABLE';
 }
 
 /**
- * PostgreSQL's condition; undefined for what did not come from the server.
+ * Returns PostgreSQL's condition; undefined if the error is not from the server.
  *
  * @param {unknown} error
  */
@@ -355,7 +350,7 @@ function messageOf(error) {
 }
 
 /**
- * Whether the connection has to be closed after this error.
+ * Returns whether the connection must be closed after this error.
  *
  * @param {unknown} error
  */
@@ -369,7 +364,7 @@ function isBroken(error) {
 }
 
 /**
- * Whether a statement that had been sent was lost with its connection: it may or may not have been carried out.
+ * Returns whether a sent statement was lost with its connection, so that its outcome is unknown.
  *
  * @param {StatementFailure} failure
  */
@@ -378,7 +373,7 @@ function isLost(failure) {
 }
 
 /**
- * Whether the database refused to order a statement among others, and will not if it comes again.
+ * Returns whether a repetition can succeed: a serialization failure or a deadlock.
  *
  * @param {StatementFailure} failure
  */

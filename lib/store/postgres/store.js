@@ -1,6 +1,6 @@
 'use strict';
 
-// What the stores of vectors and of traces in PostgreSQL share: their public methods on a table.
+// The public methods that the PostgreSQL stores of vectors and of traces share.
 
 const { randomUUID } = require('node:crypto');
 
@@ -17,19 +17,19 @@ const { readAddOptions } = require('./table.js');
 /** @typedef {{ call: string, signal: AbortSignal | undefined }} Adding */
 
 /**
- * Compares entries, which are not empty, with everything before them, and stores them.
+ * Compares one or more entries with every entry before them, and stores them.
  *
  * @typedef {(entries: NoveltyEntry[], adding: Adding) => Promise<NoveltyComparison[]>} Add
  */
 
 /**
- * Whether a value is a store whose constructor has run.
+ * Returns whether a value is a store whose constructor has run.
  *
  * @type {(value: unknown) => boolean}
  */
 let isStore;
 
-/** A novelty store in a table of PostgreSQL, which any number of processes share. */
+/** A novelty store in a PostgreSQL table that any number of processes share. */
 class PostgresStore {
   #table;
   #kind;
@@ -41,7 +41,7 @@ class PostgresStore {
 
   /**
    * @param {InstanceType<typeof import('./table.js').Table>} table
-   * @param {Kind} kind what its entries must be
+   * @param {Kind} kind of its entries
    * @param {Add} add
    */
   constructor(table, kind, add) {
@@ -56,7 +56,7 @@ class PostgresStore {
   }
 
   /**
-   * Makes what the store needs in the database, as far as it is not there. Rejects with `ERR_STORE_…`.
+   * Creates the missing objects of the store in the database. Rejects with `ERR_STORE_…`.
    *
    * @returns {Promise<void>}
    */
@@ -65,7 +65,7 @@ class PostgresStore {
   }
 
   /**
-   * Compares an entry with everything stored before it, and stores it, once even if the connection is lost. Rejects with `ERR_STORE_…`.
+   * Compares an entry with every entry stored before it, then stores it, once even if the connection is lost. Rejects with `ERR_STORE_…`.
    *
    * @param {NoveltyEntry} entry
    * @param {AddOptions} [options]
@@ -78,7 +78,7 @@ class PostgresStore {
   }
 
   /**
-   * As one `compareAndAdd` after another, all or nothing, in one round trip.
+   * Does `compareAndAdd` for one entry after another, for all or none, in one round trip.
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {AddOptions} [options]
@@ -93,7 +93,7 @@ class PostgresStore {
   }
 
   /**
-   * How many of them count.
+   * Returns the number of vectors or traces within the limits.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -103,7 +103,7 @@ class PostgresStore {
   }
 
   /**
-   * Deletes what no longer counts, and returns how many that were.
+   * Deletes vectors or traces beyond the limits, and returns their number.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -113,7 +113,7 @@ class PostgresStore {
   }
 
   /**
-   * Changes the limits of the table, for all who share it, and returns all of them.
+   * Changes the limits of the table for every process, and returns them.
    *
    * @param {Partial<PostgresStoreLimits>} limits
    * @param {CallOptions} [options]
@@ -124,7 +124,7 @@ class PostgresStore {
   }
 
   /**
-   * Stops the sweeps; calls reject from now on. The pool is the caller's to end.
+   * Stops the sweeps and makes later calls reject. The caller ends the pool.
    *
    * @returns {void}
    */

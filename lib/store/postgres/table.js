@@ -1,6 +1,6 @@
 'use strict';
 
-// What a store of vectors and one of traces share: the pool, the table's limits, and how a statement is run.
+// The common part of stores of vectors and of traces: the pool, the limits, and running statements.
 
 const { randomUUID } = require('node:crypto');
 
@@ -34,30 +34,30 @@ const {
  * @import { PgPool, PostgresStoreLimits } from '../../../postgres.js'
  */
 
-/** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null stands for any */
+/** @typedef {{ maxElements: number | null, ttlMs: number | null }} Limits null means any */
 
 /** @typedef {ReturnType<typeof readShared>['settings'] & { novelty: NoveltyMethod, index: 'exact' | 'hnsw' }} Settings */
 
 const { MAX_TTL_MS, SCHEMA_VERSION } = schema;
 
-/** The longest delay of a timer: with a longer one it would fire at once. */
+/** The longest delay of a timer; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** The largest `integer` of PostgreSQL, of which kind the parameter of a LIMIT is. */
+/** The largest `integer` of PostgreSQL, the type of a LIMIT's parameter. */
 const MAX_SQL_INTEGER = 2 ** 31 - 1;
 
-/** How many milliseconds of the time of a call are kept for its answer to come back, at least. */
+/** The least milliseconds of a call that are reserved for its answer. */
 const MIN_ANSWER_MS = 20;
 
-/** The shortest time limit: the server gets more of it than its answer, and a call takes some milliseconds of that. */
+/** The shortest time limit: it leaves the server some milliseconds beside the answer. */
 const MIN_TIMEOUT_MS = 50;
 
-/** How many rows one statement deletes at most, so that its transaction is short. */
+/** The most rows that one statement deletes, to keep its transaction short. */
 const SWEEP_ROWS = 10_000;
 
 /**
- * What the server may use of the time that remains, in milliseconds: less than all, so that it gives up first and it is
- * known that nothing was added.
+ * Returns the server's share of the remaining milliseconds. It is less than all, so that the server gives up first and certainly adds
+ * nothing.
  *
  * @param {number} remaining
  */
@@ -65,11 +65,11 @@ function patienceFor(remaining) {
   return remaining - Math.max(MIN_ANSWER_MS, remaining / 10);
 }
 
-/** A table, which any number of processes share. */
+/** A table that any number of processes share. */
 class Table {
   #pool;
   #settings;
-  /** The limits that the table is to have; null where any will do. */
+  /** The expected limits of the table; null for any. */
   #limits;
   /** @type {NodeJS.Timeout | null} */
   #sweeper = null;
@@ -77,7 +77,7 @@ class Table {
   #hasWarned = false;
 
   /**
-   * Names a table; the database is not asked yet.
+   * Makes a table's interface without connecting.
    *
    * @param {Settings} settings
    */
@@ -89,7 +89,7 @@ class Table {
     ignoreIdleErrors(this.#pool);
   }
 
-  /** What `console.log` shows: not the pool, which may know a password. */
+  /** The output of `console.log`, without the pool, which may contain a password. */
   get shown() {
     const { novelty, schema: named, table, index, timeoutMs } = this.#settings;
     const kind = novelty === 'prefix' ? { index } : { novelty };
@@ -97,7 +97,7 @@ class Table {
   }
 
   /**
-   * Makes the extension, the tables, the functions and the index, as far as they are not there. Rejects with `ERR_STORE_…`.
+   * Creates the missing extension, tables, functions and index. Rejects with `ERR_STORE_…`.
    *
    * @returns {Promise<void>}
    */
@@ -106,7 +106,7 @@ class Table {
     try {
       await migrate(this.#pool, this.#settings);
     } catch (error) {
-      // Another client, which does not take our lock, has created the same thing at the same time.
+      // Another client without our lock created the same object at the same time.
       const { code } = /** @type {{ code?: string }} */ (
         (error instanceof StatementFailure && error.error) || {}
       );
@@ -120,7 +120,7 @@ class Table {
   }
 
   /**
-   * How many vectors or traces count.
+   * Returns the number of vectors or traces within the limits.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -133,7 +133,7 @@ class Table {
   }
 
   /**
-   * Deletes what no longer counts, and returns how many vectors that were.
+   * Deletes vectors or traces beyond the limits, and returns their number.
    *
    * @param {CallOptions} [options]
    * @returns {Promise<number>}
@@ -143,14 +143,14 @@ class Table {
     const text = `SELECT ${schema.called(this.names.sweep, PARAMETERS.sweep)}`;
     for (let total = 0; ; ) {
       const [[deleted]] = await this.ask(text, [...this.expected(), SWEEP_ROWS], signal);
-      // Null: another process is at it.
+      // Null: another process is sweeping.
       total += Number(deleted);
       if (Number(deleted) < SWEEP_ROWS) return total;
     }
   }
 
   /**
-   * Changes the limits of the table, for all who share it, and returns all of them.
+   * Changes the limits of the table for every process, and returns them.
    *
    * @param {Partial<PostgresStoreLimits>} limits
    * @param {CallOptions} [options]
@@ -162,7 +162,7 @@ class Table {
     const rows = await this.ask(schema.setLimits(this.names), [SCHEMA_VERSION, maxElements, ttlMs], signal);
     if (rows.length === 0) throw schemaError('the table is of another version; call migrate()');
     const [[newElements, newTtl]] = rows;
-    // A store that expects certain limits expects these from now on.
+    // A store with expected limits now expects these.
     if (maxElements !== null || this.#limits.maxElements !== null)
       this.#limits.maxElements = Number(newElements);
     if (ttlMs !== null || this.#limits.ttlMs !== null) this.#limits.ttlMs = Number(newTtl);
@@ -170,7 +170,7 @@ class Table {
   }
 
   /**
-   * Stops the sweeps; calls reject from now on. The pool is the caller's to end.
+   * Stops the sweeps and makes later calls reject. The caller ends the pool.
    *
    * @returns {void}
    */
@@ -180,12 +180,12 @@ class Table {
     this.#sweeper = null;
   }
 
-  /** When a call that begins now has to end, by `performance.now()`. */
+  /** Returns the deadline of a call that begins now, by `performance.now()`. */
   get deadline() {
     return performance.now() + this.#settings.timeoutMs;
   }
 
-  /** The first parameters of every function: the version and the limits that this store expects. */
+  /** Returns the first parameters of every function: the expected version and limits. */
   expected() {
     const { maxElements, ttlMs } = this.#limits;
     return [SCHEMA_VERSION, maxElements, ttlMs];
@@ -205,15 +205,15 @@ class Table {
   }
 
   /**
-   * Runs a statement that does nothing more when it is run twice: again within the time after conflicts, and once after
-   * the connection was lost, as the idle ones of a pool are when the server restarts.
+   * Runs an idempotent statement. Repeats it after conflicts while time remains, and once after a lost connection, such as an idle one
+   * after a restart of the server.
    *
    * @param {import('./statement.js').Statement} statement
    * @param {AbortSignal | undefined} signal
    * @param {number} [deadline]
    */
   async run(statement, signal, deadline = this.deadline) {
-    // The statement decides by itself what an abort means; here it is only kept in sight between the attempts.
+    // `runStatement` handles aborts; this only checks between attempts.
     return cancellable(
       () => this.#attempt(statement, signal, deadline),
       signal,
@@ -239,11 +239,11 @@ class Table {
           signal?.throwIfAborted();
         } else if (isLost(failure)) {
           lost++;
-          // The server may not have noticed the loss, and may still run the statement.
+          // The server may still run the statement.
           const stopping = stopStatement(this.#pool, statement.tag, deadline);
           if (lost > 1) throw storeError(failure);
           await stopping;
-          // The first attempt may have been carried out, so the call must not be reported as cancelled.
+          // The first attempt may have succeeded, so the call must not be reported as cancelled.
           if (signal?.aborted) throw storeError(failure);
         } else throw storeError(failure);
         const pause = Math.random() * Math.min(100, 5 * 2 ** conflicts);
@@ -253,7 +253,7 @@ class Table {
     }
   }
 
-  /** Sweeps at intervals while something is added. They vary at random, so that processes which start together do not sweep together. */
+  /** Sweeps at random intervals while vectors are added, so that processes that start together do not sweep together. */
   scheduleSweep() {
     const { sweepIntervalMs } = this.#settings;
     if (this.#sweeper !== null || this.#closed || sweepIntervalMs === Number.POSITIVE_INFINITY) return;
@@ -271,7 +271,7 @@ class Table {
   }
 
   /**
-   * Warns once that sweeps fail, unless the failure will pass. Results stay correct without sweeps, but the table grows.
+   * Warns once that sweeps fail, unless the failure is temporary. Without sweeps results stay correct, but the table grows.
    *
    * @param {unknown} error
    */
@@ -287,20 +287,20 @@ class Table {
   }
 }
 
-/** A tag for each statement, not for the call: its cancellation may arrive late, and must not stop the next. */
+/** Returns a tag for a statement, not for a call: a late cancellation must not stop the next statement. */
 const newTag = () => `knowledgepulse ${randomUUID()}`;
 
 const ignore = () => {};
 
 /**
- * Pools that have a listener of ours.
+ * The pools with our listener.
  *
  * @type {WeakSet<object>}
  */
 const listening = new WeakSet();
 
 /**
- * A connection that breaks while it idles in the pool would end the process if nobody listened; the pool drops it.
+ * Listens for errors of idle connections, which would otherwise end the process; the pool drops them.
  *
  * @param {PgPool & { on?: (event: 'error', listener: () => void) => unknown }} pool
  */
@@ -311,7 +311,7 @@ function ignoreIdleErrors(pool) {
 }
 
 /**
- * PostgreSQL has no character for NUL, and none for half a surrogate pair.
+ * Replaces NUL and lone surrogates in an id, which PostgreSQL cannot store.
  *
  * @param {string | null} id
  */
@@ -319,13 +319,13 @@ function storable(id) {
   return id?.replace(/\0|\p{Surrogate}/gu, '\uFFFD') ?? null;
 }
 
-/** Those of a table. */
+/** The limits of a table. */
 const LIMITS = {
   maxElements: inRange({ from: 1, whole: true }),
   ttlMs: readTtl,
 };
 
-/** The options of every store. */
+/** The options of both stores. */
 const OPTIONS = {
   ...LIMITS,
   pool: readPool,
@@ -336,7 +336,7 @@ const OPTIONS = {
 };
 
 /**
- * Reads the options of a store: those that every store has as settings, and those that only `readers` know.
+ * Reads the options of a store: the shared ones as settings, and those of `readers`.
  *
  * @template {Record<string, import('../../calls/options.js').OptionReader<any>>} Readers
  * @param {unknown} options
@@ -366,7 +366,7 @@ function readPool(value, path) {
 }
 
 /**
- * A connection has both methods too, and a pool may be anything that hands out connections.
+ * Returns whether a value is a pool: it has `connect`, and is not itself a connection.
  *
  * @param {unknown} value
  * @returns {value is PgPool}
@@ -408,7 +408,7 @@ function readUuid(value, path) {
 }
 
 /**
- * A reader for what PostgreSQL takes as a name.
+ * Makes a reader for names of PostgreSQL.
  *
  * @param {number} maxBytes
  * @returns {import('../../calls/options.js').OptionReader<string>}

@@ -1,6 +1,6 @@
 'use strict';
 
-// A novelty memory of traces in PostgreSQL, shared by all who use its table. traces.js says how it compares and adds.
+// A novelty memory of traces in PostgreSQL. traces.js compares and adds.
 
 const { oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
 const { requireReceiver } = require('../../calls/receiver.js');
@@ -17,13 +17,13 @@ const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = re
  */
 
 /**
- * A novelty store of traces in a table of PostgreSQL, which any number of processes share.
+ * A novelty store of traces in a PostgreSQL table that any number of processes share.
  *
  * @implements {NoveltyStore}
  */
 class PostgresTraceStore extends PostgresStore {
   #table;
-  /** What compares traces. */
+  /** Compares traces. */
   #traces;
   #kind;
 
@@ -32,7 +32,7 @@ class PostgresTraceStore extends PostgresStore {
   }
 
   /**
-   * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`.
+   * Makes a store without connecting. Throws `ERR_INVALID_OPTION`.
    *
    * @param {PostgresTraceStoreOptions} options
    */
@@ -42,7 +42,7 @@ class PostgresTraceStore extends PostgresStore {
     const table = new Table({ ...settings, novelty, index: 'exact' });
     const kind = { dimensions: DIMENSIONS, isUnit: true, method: novelty };
     super(table, kind, (entries, adding) => this.#compareAndAdd(entries, adding));
-    // The addon is loaded only where it is needed.
+    // Loads the addon only where it is needed.
     const { TraceTable } = require('./traces.js');
     /** @type {import('./traces.js').Ask} */
     const ask = (text, values, { signal, deadline, patienceFor }) =>
@@ -53,7 +53,7 @@ class PostgresTraceStore extends PostgresStore {
   }
 
   /**
-   * How the scorers compare that it serves.
+   * The novelty method of its scorers.
    *
    * @returns {'lexical' | 'full'}
    */
@@ -62,7 +62,7 @@ class PostgresTraceStore extends PostgresStore {
   }
 
   /**
-   * Rejects: the store keeps no vectors. `nearestTraces` is the question for it.
+   * Rejects, because the store keeps no vectors: use `nearestTraces`.
    *
    * @returns {Promise<StoredNeighbour[]>}
    */
@@ -71,7 +71,7 @@ class PostgresTraceStore extends PostgresStore {
   }
 
   /**
-   * The `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
+   * Returns the `count` stored traces that are most similar to an entry, the most similar first. Stores nothing.
    *
    * @param {NoveltyEntry} entry
    * @param {number} count

@@ -18,47 +18,47 @@ const { declared } = require('./schema.js');
 
 /** @import { Names } from './schema.js' */
 
-/** With at most this many traces, all are compared, and nothing is looked up. */
+/** Up to this many traces, all are compared without a lookup. */
 const SMALL = 64;
 
 /**
- * Of how many positions the postings of a word lie together in a row, at most 32,768. Each addition writes the rows of its words anew, and
- * reading one takes a microsecond: with 2048, at 100,000 traces a call read 2,500 rows in 4 ms.
+ * The number of positions in a row of postings, at most 32,768. Each addition rewrites the rows of its words, and reading a row takes a
+ * microsecond: crates/index/DESIGN.md has figures.
  */
 const BLOCK = 16_384;
 
-/** How many traces that others have added meanwhile are compared at most; with more, the call begins anew. */
+/** The most concurrent additions that a call compares with; with more, it starts again. */
 const MOST_NEW = 1024;
 
-/** The first half of the keys of the locks of additions: the letters `kpna`. */
+/** The first half of the advisory lock keys of additions: the letters `kpna`. */
 const ADD_LOCK = 0x6b706e61;
 
-/** The parameters of the functions that statements call, beside those that stores of vectors have too. */
+/** The parameters of the functions that only stores of traces have. */
 const PARAMETERS = {
   look: {
     ...EXPECTED,
     ...ORIGIN,
-    // Null if nothing is to be added.
+    // Null to add nothing.
     new_call: 'pg_catalog.uuid',
     new_amount: 'integer',
-    // The statistics that the caller knows.
+    // The position of the caller's statistics.
     known_summary: 'bigint',
     asked_words: 'bigint[]',
   },
   add: {
     ...EXPECTED,
     ...ORIGIN,
-    // One for each call, and the same when it is made again.
+    // The id of the call, the same when the call is repeated.
     new_call: 'pg_catalog.uuid',
-    // The next position when the caller looked, and from where on everything is compared.
+    // The next position at the caller's lookup; all later traces are compared.
     seen: 'bigint',
     new_since: 'bigint',
     new_words: 'pg_catalog.bytea[]',
     new_embeddings: 'pg_catalog.bytea[]',
     new_labels: 'pg_catalog.text[]',
-    // The candidates of each as the text of an array; null where there are none.
+    // The candidates of each entry as an array's text; null without candidates.
     new_candidates: 'pg_catalog.text[]',
-    // By which words the traces are found; the entries count from 0.
+    // The indexed words of the traces; entries are numbered from 0.
     found_entries: 'integer[]',
     found_words: 'bigint[]',
     found_weights: 'smallint[]',
@@ -67,7 +67,7 @@ const PARAMETERS = {
   },
   sample: {
     ...EXPECTED,
-    // The statistics that are to be replaced; null to make some in any case.
+    // The statistics to replace; null to make them in any case.
     replaced: 'bigint',
     amount: 'integer',
     most: 'integer',
@@ -76,7 +76,7 @@ const PARAMETERS = {
 };
 
 /**
- * The tables, beside the meta table.
+ * Returns the SQL of the tables without the meta table.
  *
  * @param {Names} names
  */
@@ -124,11 +124,11 @@ ALTER TABLE ${summary} ALTER COLUMN data SET STORAGE EXTERNAL;
 INSERT INTO ${summary} (id, position) VALUES (1, 0) ON CONFLICT DO NOTHING;
 `;
 
-/** What the functions return: rows of several kinds. Bytes come in base 64, which takes two thirds of what hexadecimal digits take. */
+/** The rows that the functions return, of several kinds. Bytes are in base 64, which takes two thirds of hexadecimal digits. */
 const ROWS = `RETURNS TABLE (kind text, number bigint, query integer, label text, data text)`;
 
 /**
- * Sets `lowest` to the position of the oldest trace that counts.
+ * Returns the SQL that sets `lowest` to the oldest position within the limits.
  *
  * @param {Names} names
  */
@@ -142,7 +142,7 @@ const findLowest = ({ table }) => `
   END IF;`;
 
 /**
- * The rows that say from which positions on traces count: the next one, and the oldest that counts.
+ * Returns the rows with the next position and the oldest position within the limits.
  *
  * @param {string} next
  * @param {string} [oldest]
@@ -158,7 +158,7 @@ const returnSummary = ({ summary }) => `
     FROM ${summary} made WHERE made.id = 1;`;
 
 /**
- * The traces with these positions. It is a statement of its own too, so it is written for any search path.
+ * Returns the SQL that selects traces by positions. It also runs alone, so it works with any search path.
  *
  * @param {Pick<Names, 'table'>} names
  * @param {string} condition
@@ -169,7 +169,7 @@ const selectTraces = ({ table }, condition) =>
   `FROM ${table} stored WHERE ${condition} ORDER BY stored.position`;
 
 /**
- * The rows of the table of words for traces from a position on.
+ * Returns the SQL that selects the rows of the table of words for traces from a position on.
  *
  * @param {string} first
  * @param {string} columns the entries, counted from 0, and their words with the weights
@@ -182,7 +182,7 @@ const selectPostings = (first, columns) => `
     GROUP BY 1, 2`;
 
 /**
- * The postings of words, and what else a call has to know before it adds. Of a call that is stored already, what it was compared with.
+ * Returns the function that looks up postings and the state before an addition; for a call that is stored already, its candidates.
  *
  * @param {Names} names
  */
@@ -232,9 +232,9 @@ ${names.quote};
 `;
 
 /**
- * Adds traces, and returns from where on: what came between that and where the caller has looked is still to be compared. Additions take
- * place one after another under a lock that lasts until the commit, so positions are in the order of the commits, and who reads the
- * traces between after that sees all of them.
+ * Returns the function that adds traces and returns their first position. Traces between the caller's lookup and that position are
+ * still to be compared. A lock until the commit serialises additions, so positions follow the commits, and a later read sees all traces
+ * before that position.
  *
  * @param {Names} names
  */
@@ -273,8 +273,8 @@ ${names.quote};
 `;
 
 /**
- * What statistics are made of: all traces if there are at most `amount`, otherwise the former statistics and at most `most` of the traces since;
- * and the embeddings of a sample. One caller at a time makes those that replace others; it gives up after half a minute.
+ * Returns the function that reads the data for statistics: all traces up to `amount`, otherwise the previous statistics and at most `most`
+ * traces since; and the embeddings of a sample. One caller at a time replaces statistics; its claim expires after half a minute.
  *
  * @param {Names} names
  */
@@ -313,7 +313,7 @@ ${names.quote};
 `;
 
 /**
- * Deletes the words of the traces that were swept, as far as none is left in their block.
+ * Returns the SQL that deletes the words of swept traces in blocks without remaining traces.
  *
  * @param {Names} names
  */
@@ -330,7 +330,7 @@ const functions = (names) =>
     .join('');
 
 /**
- * Selects the traces with the positions `$1`, and those from `$2` to `$3`. With OR, the planner would go through the table.
+ * Returns the SQL that selects the traces at positions `$1` and from `$2` to `$3`. With OR, the planner would scan the table.
  *
  * @param {Pick<Names, 'table'>} names
  */
@@ -342,7 +342,7 @@ const selectPositions = (names) =>
   );
 
 /**
- * Replaces older statistics.
+ * Returns the SQL that replaces older statistics.
  *
  * @param {Pick<Names, 'summary'>} names
  */

@@ -1,9 +1,8 @@
 'use strict';
 
-// Traces in PostgreSQL, for novelty by words: how they are compared and added by the functions of traces-sql.js.
-//
-// A call takes three statements. The first reads the postings of some words of the trace, of which the addon finds candidates. The second
-// adds, and tells what others have added since. The third reads all of these, and the addon compares them exactly, away from the event loop.
+// Compares and adds traces in PostgreSQL, by the functions of traces-sql.js, in three statements: look up postings, from which the addon
+// chooses candidates; add, and learn what others have added since; read candidates and additions, which the addon compares exactly.
+// See crates/index/DESIGN.md.
 
 const { codedError, localError } = require('../../calls/errors.js');
 const { DIMENSIONS } = require('../../embedding.js');
@@ -18,27 +17,27 @@ const { BLOCK, PARAMETERS, replaceSummary, selectPositions } = require('./traces
  * @import { CalledNames } from './schema.js'
  */
 
-/** By how many words candidates are looked for at most. */
+/** The most words of a query that are looked up. */
 const MOST_WORDS = 128;
 
-/** How many postings these words have, about: a row of some hundred takes a microsecond to read, and one takes a nanosecond to add up. */
+/** The approximate number of postings of these words. Reading a row takes a microsecond, adding up a posting a nanosecond. */
 const BUDGET = 64_000;
 
-/** How many postings the words of all traces of a batch have, about. Traces of a batch often have words in common. */
+/** The approximate number of postings for a batch, whose traces often share words. */
 const BATCH_BUDGET = 1_000_000;
 
-/** How many candidates are compared, and how many for all traces of a batch. */
+/** The number of candidates of a trace, and of all traces of a batch. */
 const CANDIDATES = 96;
 const BATCH_CANDIDATES = 2048;
 
-/** Up to how many traces all are counted anew for statistics; how many more are counted at a time; and of how many embeddings P is made. */
+/** Traces that are all counted for statistics, traces that are added to them at a time, and embeddings that P is computed from. */
 const SAMPLE = [4096, 16_384, 256];
 
-/** Statistics grow when the number of traces has changed by this part. */
+/** Statistics are renewed when this share of the traces is new. */
 const STALENESS = 1 / 32;
 
 /**
- * Asks the database within the time of a call. `patienceFor` makes the last value, of the milliseconds that remain.
+ * Runs a statement within the time of a call. `patienceFor` makes the last value from the remaining milliseconds.
  *
  * @callback Ask
  * @param {string} text
@@ -48,27 +47,27 @@ const STALENESS = 1 / 32;
  */
 
 /**
- * A trace of the database.
+ * A stored trace.
  *
  * @typedef {{ position: number, label: string | null, bytes: Buffer }} Stored `bytes`: the words and the embedding
  */
 
-/** @typedef {{ position: number, statistics: NativeTraceStatistics }} Known statistics, and the next position when they were made */
+/** @typedef {{ position: number, statistics: NativeTraceStatistics }} Known statistics, and the next position at their making */
 
 /**
- * What a call knows of the database.
+ * The state of the database that a call has read.
  *
  * @typedef {object} View
  * @property {number} seen the next position
- * @property {number} lowest the position of the oldest trace that counts
- * @property {number} limit how many traces count at most
- * @property {Stored[]} known the traces that were read, in the order of their positions
- * @property {number[][]} candidates for each entry, the positions of those that it is compared with; all of the known ones without statistics
+ * @property {number} lowest the position of the oldest trace within the limits
+ * @property {number} limit the maximum number of traces
+ * @property {Stored[]} known the traces that were read, by position
+ * @property {number[][]} candidates for each entry, the positions to compare with; all known ones without statistics
  * @property {NativeTraceStatistics | undefined} statistics undefined if all traces are known
- * @property {NativeSought | undefined} sought by which words the entries are looked for and found; undefined without statistics
+ * @property {NativeSought | undefined} sought the words to look up and to index; undefined without statistics
  */
 
-/** The traces of a store: how they are compared and added. */
+/** Compares and adds the traces of a store. */
 class TraceTable {
   #names;
   #method;
@@ -78,14 +77,14 @@ class TraceTable {
   /** @type {() => unknown[]} */
   #expected;
   /**
-   * The statistics that were read or made last.
+   * The latest statistics.
    *
    * @type {Known | undefined}
    */
   #known;
-  /** How many traces counted when they were looked at last. */
+  /** The number of traces at the last lookup. */
   #size = 0;
-  /** The next position then. */
+  /** The next position at the last lookup. */
   #seen = 0;
 
   /**
@@ -103,7 +102,7 @@ class TraceTable {
   }
 
   /**
-   * Compares entries with all before them and adds them.
+   * Compares entries with every entry before them, and adds them.
    *
    * @param {readonly NoveltyEntry[]} entries whose ids can be stored
    * @param {{ call: string, signal: AbortSignal | undefined, deadline: number, patienceFor: (remaining: number) => number }} options
@@ -130,7 +129,7 @@ class TraceTable {
         ],
         { signal, deadline, patienceFor },
       );
-      // Another attempt has stored the call, or others have added too much since.
+      // Another attempt stored the call, or others added too many traces.
       if (kind !== 'added') continue;
       const added = viewOf(rest, 0);
       view.lowest = added.lowest;
@@ -140,7 +139,7 @@ class TraceTable {
   }
 
   /**
-   * The stored traces that are most similar to an entry.
+   * Returns the stored traces that are most similar to an entry.
    *
    * @param {NoveltyEntry} entry
    * @param {number} count
@@ -156,7 +155,7 @@ class TraceTable {
   }
 
   /**
-   * What each entry is nearest to.
+   * Returns the nearest trace of each entry.
    *
    * @param {View} view
    * @param {readonly Uint8Array[]} traces
@@ -169,8 +168,8 @@ class TraceTable {
   }
 
   /**
-   * Reads the candidates of a view and what came after it, before the position `first`. They are read after the addition and not with it, because
-   * whoever is slow to take the answer would hold the lock.
+   * Reads the candidates of a view and the later traces below position `first`. A separate read after the addition, so that a slow
+   * reader does not hold the lock.
    *
    * @param {View} view
    * @param {number} first
@@ -179,7 +178,7 @@ class TraceTable {
    */
   async #read(view, first, deadline, signal) {
     const { seen, candidates, known } = view;
-    // They are known if there are no statistics.
+    // Without statistics all candidates are known.
     const positions = view.statistics === undefined ? [] : [...new Set(candidates.flat())];
     if (positions.length > 0 || first > seen) {
       const rows = await this.#ask(
@@ -202,7 +201,7 @@ class TraceTable {
   }
 
   /**
-   * Finds what entries are to be compared with, by statistics that are recent enough. Reads all traces if there are few.
+   * Finds the candidates of entries by recent statistics. Reads all traces if there are few.
    *
    * @param {readonly NoveltyEntry[]} entries
    * @param {readonly Uint8Array[]} traces
@@ -233,10 +232,10 @@ class TraceTable {
       await this.#follow(summary, { signal, deadline });
       view.statistics = this.#known?.statistics;
       if (isStored) {
-        // What counted when it was stored.
+        // The limits at the time of the addition.
         view.lowest = Math.max(view.seen - view.limit, 0);
         view.known = view.known.filter(({ position }) => position >= view.lowest);
-        // What came between the candidates and the call is known, and no candidate.
+        // Traces between the candidates and the call are known, and no candidates.
         const named = new Set(view.candidates.flat());
         const positions = view.known.map(({ position }) => position);
         const since = positions.filter((position) => !named.has(position));
@@ -253,14 +252,14 @@ class TraceTable {
       const found = await fromTable(() =>
         sought.candidates(...[bytesOf(postings ?? ''), BLOCK, view.lowest, view.seen, most]),
       );
-      // Where no words are shared, the newest one stands for all; and in a batch it counts longest.
+      // Without shared words, the newest trace is the candidate, because it expires last.
       view.candidates = found.map((own) => [...new Set([...own, view.seen - 1])]);
       return view;
     }
   }
 
   /**
-   * Takes the statistics of the database, or makes some if these are too old and nobody else does.
+   * Reads the statistics, or renews them if they are too old and no other process does.
    *
    * @param {any[]} summary the row that tells of them
    * @param {{ signal: AbortSignal | undefined, deadline: number }} options
@@ -281,7 +280,7 @@ class TraceTable {
       ],
       { signal, deadline },
     );
-    // Somebody else makes them.
+    // Another process renews them.
     if (rows.length === 0) return;
     const sample = viewOf(rows, 0);
     const former = rows.find(([kind]) => kind === 'summary')?.[4];
@@ -302,15 +301,15 @@ class TraceTable {
     this.#known = { position: sample.seen, statistics };
   }
 
-  /** @param {string} data as the database writes it */
+  /** @param {string} data in base 64 */
   #statisticsFrom(data) {
     return fromTable(async () => native.NativeTraceStatistics.fromBytes(bytesOf(data), this.#dimensions));
   }
 
   /**
    * @param {Uint8Array[]} words of traces
-   * @param {{ embedded?: Uint8Array[], memory?: number, known?: NativeTraceStatistics }} [options] embeddings, of how many traces they
-   * are, and statistics of others
+   * @param {{ embedded?: Uint8Array[], memory?: number, known?: NativeTraceStatistics }} [options] embeddings, the number of
+   * traces, and previous statistics
    */
   #statisticsOf(words, { embedded = [], memory = words.length, known } = {}) {
     const { NativeTraceStatistics } = native;
@@ -318,7 +317,7 @@ class TraceTable {
   }
 
   /**
-   * By which words entries are found.
+   * Returns the indexed words of entries.
    *
    * @param {View} view
    * @param {readonly NoveltyEntry[]} entries
@@ -334,7 +333,7 @@ class TraceTable {
   }
 
   /**
-   * The most similar of what each entry is compared with.
+   * Returns the most similar candidates of each entry.
    *
    * @param {View} view
    * @param {readonly Uint8Array[]} traces
@@ -346,7 +345,7 @@ class TraceTable {
     for (const [index, { position }] of known.entries()) indexes.set(position, index);
     const named = traces.map((_, entry) => {
       const counts = (/** @type {number} */ position) => position >= Math.max(lowest, seen + entry - limit);
-      // Some may have been swept since they were found.
+      // Candidates may have been swept meanwhile.
       const positions = candidates[entry].filter((position) => indexes.has(position) && counts(position));
       return Uint32Array.from(positions, (position) => /** @type {number} */ (indexes.get(position)));
     });
@@ -367,10 +366,10 @@ class TraceTable {
 }
 
 /**
- * What the rows of an answer say.
+ * Reads the rows of an answer.
  *
  * @param {any[][]} rows
- * @param {number} entries how many are compared
+ * @param {number} entries the number of entries
  * @returns {View}
  */
 function viewOf(rows, entries) {
@@ -401,7 +400,7 @@ function neighbourOf({ index, similarity, lexical, contained, embedded }, { know
   return { label, similarity, lexical, contained, embedded: embedded ?? null };
 }
 
-/** The error of a call that is stored already, of which something was swept since. */
+/** Returns the error of a call that is stored already, but whose candidates were swept. */
 function partlyDeleted() {
   return codedError(
     Error,
@@ -411,7 +410,7 @@ function partlyDeleted() {
 }
 
 /**
- * The bytes that PostgreSQL writes in base 64.
+ * Decodes bytes in base 64.
  *
  * @param {string} text
  */
@@ -420,7 +419,7 @@ function bytesOf(text) {
 }
 
 /**
- * An array of bytes as PostgreSQL reads one.
+ * Writes an array of `bytea` for PostgreSQL.
  *
  * @param {Array<Uint8Array | undefined>} all
  */
@@ -444,7 +443,7 @@ function embeddingOf({ vectors: [vector] }) {
 }
 
 /**
- * The reply of the addon. Entries were checked before, so what is damaged is in the table.
+ * Returns the reply of the addon. Entries were checked before, so malformed data comes from the table.
  *
  * @template T
  * @param {() => Promise<T>} ask

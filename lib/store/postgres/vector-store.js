@@ -1,6 +1,6 @@
 'use strict';
 
-// A novelty memory of vectors in PostgreSQL, shared by all who use its table. functions.js says how it compares and adds.
+// A novelty memory of vectors in PostgreSQL. functions.js compares and adds.
 
 const { inRange, ofType, oneOf, readCallOptions, requireNumber } = require('../../calls/options.js');
 const { requireReceiver } = require('../../calls/receiver.js');
@@ -17,7 +17,7 @@ const { MAX_SQL_INTEGER, Table, newTag, patienceFor, readShared, storable } = re
  * @import { Adding } from './store.js'
  */
 
-/** What is stored: embeddings, whose inner product is their cosine. */
+/** The entries: embeddings of length 1, whose inner product is the cosine. */
 const KIND = { dimensions: DIMENSIONS, isUnit: true };
 
 const MAX_EF_SEARCH = 1000;
@@ -28,13 +28,13 @@ const OPTIONS = {
 };
 
 /**
- * A novelty store of vectors in a table of PostgreSQL, which any number of processes share.
+ * A novelty store of vectors in a PostgreSQL table that any number of processes share.
  *
  * @implements {NoveltyStore}
  */
 class PostgresVectorStore extends PostgresStore {
   #table;
-  /** How widely the index is searched; null where every vector is looked at. */
+  /** The breadth of the index search; null for an exact search. */
   #efSearch;
 
   static {
@@ -42,7 +42,7 @@ class PostgresVectorStore extends PostgresStore {
   }
 
   /**
-   * Makes a store; the database is not asked yet. Throws `ERR_INVALID_OPTION`.
+   * Makes a store without connecting. Throws `ERR_INVALID_OPTION`.
    *
    * @param {PostgresVectorStoreOptions} options
    */
@@ -56,7 +56,7 @@ class PostgresVectorStore extends PostgresStore {
   }
 
   /**
-   * How the scorers compare that it serves.
+   * The novelty method of its scorers.
    *
    * @returns {'prefix'}
    */
@@ -65,7 +65,7 @@ class PostgresVectorStore extends PostgresStore {
   }
 
   /**
-   * The `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
+   * Returns the `count` stored vectors that are most similar to a vector, the most similar first. Stores nothing.
    *
    * @param {Float32Array} vector
    * @param {number} count
@@ -86,7 +86,7 @@ class PostgresVectorStore extends PostgresStore {
     ];
     const text = `SELECT similarity, nearest_label FROM ${schema.called(this.#table.names.nearest, PARAMETERS.nearest)}`;
     const rows = await this.#table.ask(text, values, signal);
-    // A vector of length 0 has similarity 0 to everything.
+    // A vector of length 0 has similarity 0 to every vector.
     return rows.map(([similarity, label]) => ({
       label: /** @type {string | null} */ (label),
       similarity: length === 0 ? 0 : Number(similarity) / length,

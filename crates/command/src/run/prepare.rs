@@ -87,6 +87,9 @@ impl<'h> Run<'h> {
         }
         pipeline.known_traces = run.options.known;
         pipeline.clean = run.options.clean;
+        // They are words of the trace as it was recorded, which may be personal data.
+        pipeline.explains =
+            run.options.clean.is_none() && (run.options.explain || run.options.report.is_some());
         run.choosing = Choosing::of(&run.options)?;
         pipeline.is_choosing = run.choosing.is_some();
         // A memory takes the chosen traces from their texts.

@@ -143,17 +143,17 @@ impl Run<'_> {
     }
 
     fn begin(&mut self, items: Vec<Item>, pipeline: &mut Pipeline) -> Result<()> {
-        for item in items {
+        for prepared in pipeline.prepare(items) {
             // Interrupted, the input may end in the middle of a trace.
             if self.stop.is_set() {
                 break;
             }
             let place = Place {
                 source: self.source.clone(),
-                line: item.line.unwrap_or_default(),
-                index: item.index,
+                line: prepared.line.unwrap_or_default(),
+                index: prepared.index,
             };
-            let mut next = (place, item);
+            let mut next = (place, prepared);
             while let Some(repeated) = pipeline.begin(next.0, next.1) {
                 next = repeated;
                 self.settle(pipeline)?;
@@ -215,10 +215,9 @@ impl Run<'_> {
                 return Ok(());
             }
         };
-        if self.options.clean.is_some()
+        if !pipeline.explains
             && let Some(nearest) = &mut breakdown.novelty.nearest
         {
-            // They are words of the trace as it was recorded, which may be personal data.
             nearest.words = None;
         }
         self.summary.add_redactions(&redactions);

@@ -1,5 +1,5 @@
-//! What a model's files say of its network, and whether an engine computes that. Without these checks a model with other pooling or another
-//! activation would load, and give embeddings that are wrong.
+//! Checks that an engine computes the network that a model's files describe. Otherwise a model with another pooling or activation would
+//! load and give wrong embeddings.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::{DIMENSIONS, damaged, parse, read, read_optional};
 
 const CONFIG: &str = "config.json";
 
-/// Where the pooling of a model in the layout of sentence-transformers is described, and which steps follow the network.
+/// The files of sentence-transformers for the pooling and for the steps after the network.
 const POOLING: &str = "1_Pooling/config.json";
 const MODULES: &str = "modules.json";
 
@@ -33,7 +33,7 @@ struct Module {
 }
 
 impl Config {
-    /// Reads what the files in `directory` say of the network. Of the files of sentence-transformers that say more, either may be missing.
+    /// Reads the description of the network in `directory`. The files of sentence-transformers are optional.
     ///
     /// # Errors
     /// [`Error::ModelDamaged`], [`Error::ModelUnreadable`], or [`Error::ModelUnsupported`] for what neither engine computes.
@@ -103,7 +103,7 @@ impl Config {
     }
 }
 
-/// The first field that has another value than is expected. A field that is absent or null has the value of BERT.
+/// Returns the first field with an unexpected value. An absent or null field has BERT's value.
 fn unlike<'f, const COUNT: usize>(
     fields: &'f Map<String, Value>,
     expected: [(&'static str, Value); COUNT],
@@ -114,7 +114,7 @@ fn unlike<'f, const COUNT: usize>(
     })
 }
 
-/// Fails unless the pooling is the mean of the tokens' vectors, which is what both engines compute; so is that of a model that says nothing.
+/// Fails unless the pooling is the mean of the tokens' vectors, which both engines compute and which is the default.
 fn require_mean(directory: &Path) -> Result<()> {
     let path = directory.join(POOLING);
     let Some(bytes) = read_optional(&path)? else {
@@ -137,7 +137,7 @@ fn require_mean(directory: &Path) -> Result<()> {
     }
 }
 
-/// Fails if something follows the pooling that changes the direction of an embedding.
+/// Fails if a step after the pooling changes the direction of an embedding.
 fn require_nothing_more(directory: &Path) -> Result<()> {
     let path = directory.join(MODULES);
     let Some(bytes) = read_optional(&path)? else {
@@ -160,6 +160,6 @@ fn require_nothing_more(directory: &Path) -> Result<()> {
     }
 }
 
-/// The way out where no engine helps.
+/// The remedy if no engine computes the model.
 const OTHER_MODEL: &str =
     "use a model whose embedding is that mean, such as @knowledgepulse/all-minilm-l6-v2";

@@ -34,14 +34,14 @@ struct Manifest {
     files: BTreeMap<String, FileRecord>,
 }
 
-/// What a manifest says of one file.
+/// The manifest's entry of a file.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct FileRecord {
     bytes: u64,
     sha256: String,
 }
 
-/// `tokenizer_config.json`, as far as it is read. Some exports write 1e30 for "no limit".
+/// The fields of `tokenizer_config.json` that are read. Some exports write 1e30 for "no limit".
 #[derive(Debug, Deserialize)]
 struct TokenizerConfig {
     model_max_length: Option<f64>,
@@ -59,7 +59,7 @@ pub struct ModelFiles {
     pub graph: Option<PathBuf>,
     /// `tokenizer.json`.
     pub tokenizer: PathBuf,
-    /// What the weights are stored in, `fp32` or `q8`, if the manifest tells.
+    /// The type of the weights, `fp32` or `q8`, if the manifest has it.
     pub dtype: Option<String>,
     /// The number of tokens after which a text is cut, special tokens included.
     pub max_length: usize,
@@ -78,7 +78,7 @@ impl ModelFiles {
     /// [`Error::ModelUnreadable`] if the system refuses to read one, [`Error::ModelUnsupported`] if neither engine computes the model.
     pub fn find(directory: &Path) -> Result<Self> {
         fault::point("model");
-        // What a system says of a name below that of a file differs.
+        // Systems differ in the error for a path below a file.
         if !directory.is_dir() {
             return Err(absent(directory));
         }
@@ -154,7 +154,7 @@ impl ModelFiles {
         self.config.require_sizes(&self.directory, shape)
     }
 
-    /// What the model calls itself; `None` without a manifest.
+    /// Returns the model's name; `None` without a manifest.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.manifest.as_ref()?.model.as_deref()
@@ -171,8 +171,8 @@ impl ModelFiles {
         Ok(bytes)
     }
 
-    /// The SHA-256 of the file that holds the weights, in hexadecimal, as the manifest states it. The file itself is not
-    /// read: that would take longer than loading it, and the doctor does.
+    /// Returns the manifest's SHA-256 of the weights' file, in hexadecimal. The file is not read, which would take longer than loading it; the
+    /// doctor does that.
     #[must_use]
     pub fn stated_sha256(&self) -> Option<&str> {
         let name = self.weights_file().strip_prefix(&self.directory).ok()?.to_str()?;
@@ -180,8 +180,7 @@ impl ModelFiles {
         Some(&record.sha256)
     }
 
-    /// The SHA-256 of the file that holds the weights, in hexadecimal. It takes as long as the file is large, and ends early
-    /// once it is not `wanted` any more.
+    /// Computes the SHA-256 of the weights' file, in hexadecimal. Reads the whole file, and stops once it is not `wanted` any more.
     ///
     /// # Errors
     /// [`Error::ModelUnreadable`], [`Error::ModelDamaged`] if it is missing, or [`Error::Aborted`].
@@ -191,9 +190,9 @@ impl ModelFiles {
         sha256.ok_or(Error::Aborted)
     }
 
-    /// The file that holds the weights: of two, that of the built-in engine, which the graph refers to.
+    /// Returns the file of the weights; of two, that of the built-in engine, which the graph refers to.
     fn weights_file(&self) -> &Path {
-        // One of the two is there.
+        // At least one exists.
         let file = self.weights.as_ref().or(self.graph.as_ref());
         file.unwrap_or(&self.directory)
     }
@@ -222,7 +221,7 @@ fn damaged(path: &Path, reason: impl ToString) -> Error {
 
 const MISSING: &str = "it is missing";
 
-/// The error for a file of a model that `error` has kept from being read.
+/// Returns the error for an unreadable file of a model.
 pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
     match Obstacle::of(path, error) {
         Obstacle::Missing => damaged(path, MISSING),
@@ -238,7 +237,7 @@ pub(super) fn unread(path: &Path, error: &io::Error) -> Error {
     }
 }
 
-/// What stands for a path where a model is in memory.
+/// The path in messages about a model in memory.
 pub const IN_MEMORY: &str = "the model in memory";
 
 /// The name of the weights in a model directory.
@@ -247,7 +246,7 @@ const WEIGHTS: &str = "model.safetensors";
 /// The names that the ONNX graph may have.
 const GRAPHS: [&str; 2] = ["model.onnx", "onnx/model.onnx"];
 
-/// The file of a model directory under the first of `names` that is taken.
+/// Returns the file of a model directory with the first existing name of `names`.
 fn find_file(directory: &Path, names: &[&str]) -> Result<Option<PathBuf>> {
     for name in names {
         let path = directory.join(name);
@@ -299,7 +298,7 @@ fn parse<'b, T: Deserialize<'b>>(path: &Path, json: &'b [u8]) -> Result<T> {
     })
 }
 
-/// How a Git LFS pointer begins, which stands in for a file that was not fetched.
+/// The beginning of a Git LFS pointer, which replaces a file that was not fetched.
 const POINTER: &[u8] = b"version https://git-lfs";
 const POINTER_REASON: &str = "it is a Git LFS pointer, not the file itself (run `git lfs pull`)";
 
@@ -434,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn absence_says_what_is_there_instead() {
+    fn absence_error_lists_existing_files() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
@@ -478,7 +477,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_the_system_refuses_to_read_is_not_damaged() {
+    fn unreadable_files_are_not_damaged() {
         use std::os::unix::fs::symlink;
         for (target, code, reason) in [
             ("nowhere", "ERR_MODEL_DAMAGED", "a link to nowhere"),

@@ -1,8 +1,8 @@
-//! What an ONNX graph keeps in other files: which weights, and where.
+//! The outline of an ONNX graph: its weights in other files.
 //!
-//! ONNX Runtime maps such a file. What it transposes, casts or repacks while it makes a session it has a copy of then; the rest
-//! would stay mapped, and a process dies when it reads from a mapped file that somebody has truncated. So that rest is read here
-//! ([`Outline::tables`]), to be given to every session, which then share it: half of the weights are a table of words.
+//! ONNX Runtime maps such files. Weights that it transposes, casts or repacks are copied; the others stay mapped, and reading a truncated
+//! mapped file kills the process. So those are read here ([`Outline::tables`]) and shared by all sessions: half of the weights are the
+//! table of word embeddings.
 //!
 //! The format is Protocol Buffers; the messages and numbers are those of `onnx.proto`.
 
@@ -11,10 +11,10 @@ use std::{
     io::{Error, ErrorKind, Result},
 };
 
-/// A graph without its large weights is much smaller than this, in bytes; otherwise it has them in it.
+/// The largest graph without embedded weights, in bytes.
 pub const LARGEST_GRAPH: u64 = 16 << 20;
 
-/// The operators that copy their weights when a session is made, and let go of the original.
+/// The operators that copy their weights when a session is made.
 const COPYING: [&str; 7] = [
     "Cast",
     "DynamicQuantizeMatMul",
@@ -25,12 +25,12 @@ const COPYING: [&str; 7] = [
     "Transpose",
 ];
 
-/// What a graph keeps in other files.
+/// The weights of a graph in other files.
 #[derive(Debug, Default, PartialEq)]
 pub struct Outline {
     /// The names of the files, in the directory of the graph.
     pub files: BTreeSet<String>,
-    /// Those of the weights that a session must be given.
+    /// The weights that must be passed to a session.
     pub tables: Vec<Table>,
 }
 
@@ -45,9 +45,9 @@ pub struct Table {
     pub shape: Vec<i64>,
     /// The name of the file that it is in.
     pub file: String,
-    /// Where its values begin in the file, in bytes.
+    /// The position of its values in the file, in bytes.
     pub offset: u64,
-    /// How many bytes they are, little-endian.
+    /// Its size in bytes; values are little-endian.
     pub length: u64,
 }
 
@@ -69,7 +69,7 @@ impl Outline {
 
     /// Reads a `GraphProto`.
     fn read_graph(&mut self, graph: &[u8]) -> Result<()> {
-        // Whether all operators that read a value copy it.
+        // For each value, whether all operators that read it copy it.
         let mut copied: BTreeMap<&str, bool> = BTreeMap::new();
         let mut weights = Vec::new();
         for field in fields(graph) {
@@ -89,7 +89,7 @@ impl Outline {
     }
 }
 
-/// Notes which values the `NodeProto` in `node` reads.
+/// Records the values that the `NodeProto` in `node` reads.
 fn note_inputs<'b>(node: &'b [u8], copied: &mut BTreeMap<&'b str, bool>) -> Result<()> {
     let mut inputs = Vec::new();
     let mut copies = false;
@@ -170,7 +170,7 @@ struct Field<'b>(u64, Value<'b>);
 enum Value<'b> {
     Number(u64),
     Bytes(&'b [u8]),
-    /// A number of fixed length, of which no field here is one.
+    /// A number of fixed length; no field here is one.
     Fixed,
 }
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_mapped_is_a_table() {
+    fn mapped_weights_become_tables() {
         let table = |name: &str, file: &str, offset: u64, length: u64| Table {
             name: name.into(),
             data_type: 1,

@@ -1,4 +1,4 @@
-//! The header of a file: which tensors it has, and what is said of them.
+//! The header of a file: its tensors and metadata.
 
 use std::{io::Read, time::Duration};
 
@@ -17,17 +17,16 @@ pub(super) const VECTORS: &str = "4";
 /// The version of a trace memory.
 pub(super) const TRACES: &str = "5";
 
-/// Before the header: how long it is.
+/// The length of the header, which precedes it.
 pub(super) const LENGTH_BYTES: usize = 8;
 
-/// The longest header that is read. Those that this module writes have a few hundred bytes.
+/// The longest accepted header; written ones have a few hundred bytes.
 const MOST_HEADER_BYTES: u64 = 64 * 1024;
 
-/// The largest bound of a cache: JavaScript gives it, whose numbers are exact integers up to 2^53. Where there are no
-/// such numbers, it is the largest that there is.
+/// The largest bound of a cache: JavaScript's largest exact integer, 2^53, or the platform's largest.
 pub(super) const LARGEST_NUMBER: usize = usize::MAX >> usize::BITS.saturating_sub(53);
 
-/// Tensors that lie one after another. `None` when they have more bytes than can be counted.
+/// Consecutive tensors. `None` if their size overflows.
 pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(String, TensorInfo)>> {
     let mut end = 0usize;
     let tensor = |&(name, dtype, shape): &(&str, Dtype, &[usize])| {
@@ -46,7 +45,7 @@ pub(super) fn in_order(tensors: &[(&str, Dtype, &[usize])]) -> Option<Vec<(Strin
     tensors.iter().map(tensor).collect()
 }
 
-/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
+/// Returns the tensors of a file, in order. `None` if their size overflows.
 pub(super) fn tensors(
     vectors: usize,
     dimensions: usize,
@@ -64,15 +63,15 @@ pub(super) fn tensors(
     ])
 }
 
-/// What the header of a file says about what it holds.
+/// The contents of a file according to its header.
 pub(super) struct About {
     pub(super) max_elements: usize,
     pub(super) time_to_live: Option<Duration>,
     pub(super) origin: Origin,
 }
 
-/// Reads the header of a file of `length` bytes, of this version. A number in it that the length contradicts is an
-/// error, so that no memory is taken for what the file cannot hold.
+/// Reads the header of a file of `length` bytes, of this version. A number that contradicts the length is an error, so that no memory is
+/// allocated for data that the file cannot hold.
 pub(super) fn read_header(
     input: &mut HashedInput<impl Read>,
     length: u64,
@@ -148,7 +147,7 @@ impl About {
     }
 }
 
-/// Refuses a header unless it has exactly these tensors.
+/// Requires a header to have exactly these tensors.
 pub(super) fn require_tensors(
     header: &Metadata,
     expected: &[(String, TensorInfo)],
@@ -165,7 +164,7 @@ pub(super) fn require_tensors(
     Ok(())
 }
 
-/// What the header of a vector cache says.
+/// The header of a vector cache.
 pub(super) struct Contents {
     pub(super) vectors: usize,
     pub(super) dimensions: usize,

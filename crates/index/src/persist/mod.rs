@@ -51,7 +51,7 @@ pub use snapshot::Snapshot;
 
 const CHECKSUM_BYTES: usize = 16;
 
-/// How many blocks are read before they are needed.
+/// The blocks that are read ahead.
 const BLOCKS_AHEAD: usize = 2;
 
 const _: () = assert!(
@@ -59,7 +59,7 @@ const _: () = assert!(
     "the components are copied as they lie in memory, and the format is little-endian"
 );
 
-/// What replaces the bounds that a file names.
+/// Bounds that replace those of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LoadOptions {
     /// How many vectors are kept: the newest ones of the file.
@@ -69,8 +69,7 @@ pub struct LoadOptions {
 }
 
 impl VectorCache {
-    /// The cache in the file at `path`, as old as the wall clock says. The file cannot make it take more memory than its
-    /// length and its number of vectors justify.
+    /// Loads the cache in the file at `path`, aged by the wall clock. Memory is bounded by the file's length and its number of vectors.
     ///
     /// # Errors
     /// [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`], [`Error::OutOfMemory`].
@@ -78,7 +77,7 @@ impl VectorCache {
         Self::load_unless_cancelled(path, options, &Call::default())
     }
 
-    /// As [`VectorCache::load`], for a call that can be cancelled until the file is read.
+    /// Does [`VectorCache::load`] for a call that can be cancelled until the file is read.
     ///
     /// # Errors
     /// [`Error::Aborted`] and those of [`VectorCache::load`].
@@ -88,10 +87,10 @@ impl VectorCache {
         })
     }
 
-    /// The cache in the `length` bytes of `input`, at `now`, when the wall clock says `clock`.
+    /// Reads the cache in the `length` bytes of `input`, at `now`, by the wall clock `clock`.
     ///
     /// # Errors
-    /// [`Unreadable`], of which [`VectorCache::load`] makes an [`Error`] with the path of the file.
+    /// [`Unreadable`], which [`VectorCache::load`] converts to an [`Error`] with the path.
     pub fn read(
         input: impl Read + Send,
         length: u64,
@@ -166,7 +165,7 @@ impl VectorCache {
             let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
             let read_ahead = move || {
                 fault::point("load ahead");
-                // Sending fails once the receiver has met an error, and then nothing more needs to be read.
+                // Sending fails after an error of the receiver; then nothing more is read.
                 let mut send = |block| sender.send(block).is_ok();
                 if let Err(failure) = read_blocks(input, shape, skipped..total, &mut send) {
                     send(Err(failure));
@@ -181,7 +180,7 @@ impl VectorCache {
     }
 }
 
-/// Opens the file at `path` and has `read` read it, which is given its size in bytes. The call can be cancelled until that is over.
+/// Opens the file at `path` and reads it by `read`, which gets its size in bytes. The call can be cancelled until the end.
 ///
 /// # Errors
 /// [`Error::Aborted`], [`Error::MemoryNotFound`], [`Error::MemoryDamaged`], [`Error::MemoryOtherKind`], [`Error::MemoryIo`],
@@ -219,20 +218,20 @@ fn read_file<T>(
     })
 }
 
-/// When vectors were added, from the numbers in a file.
+/// Reads the times at which vectors were added.
 fn moments(added: &[i64], now: Instant, clock: SystemTime) -> impl ExactSizeIterator<Item = Moment> {
     let (now, clock) = (Moment::at(now), microseconds(clock));
     let mut latest = i64::MIN;
     added.iter().map(move |&added| {
-        // What was added stays in the order of its age, also if the clock was set back in between.
+        // Keeps the order of age, even if the clock was set back in between.
         latest = latest.max(added);
-        // A time in the future means that the clock was set back; it counts as just now.
+        // A time in the future means that the clock was set back; it counts as now.
         let age = u64::try_from(clock.saturating_sub(latest)).unwrap_or(0);
         now.before(Duration::from_micros(age))
     })
 }
 
-/// Refuses ends of parts that lie one after another unless they are in order.
+/// Requires the ends of consecutive parts to be in order.
 fn require_ascending(name: &str, ends: &[u64]) -> std::result::Result<(), Unreadable> {
     match ends.windows(2).position(|pair| pair[0] > pair[1]) {
         None => Ok(()),
@@ -277,7 +276,7 @@ fn read_blocks(
     Ok(())
 }
 
-/// The milliseconds of a time to live, from which [`time_to_live`] makes the same duration again.
+/// Returns the milliseconds of a time to live, which [`time_to_live`] converts back exactly.
 #[must_use]
 pub fn milliseconds(time_to_live: Duration) -> f64 {
     #[allow(clippy::cast_precision_loss)] // Exact up to 104 days, beyond that to 53 bits.
@@ -285,7 +284,7 @@ pub fn milliseconds(time_to_live: Duration) -> f64 {
     nanoseconds / 1e6
 }
 
-/// A time to live of milliseconds; `None`, which is for ever, for more than half a trillion years.
+/// Returns a time to live in milliseconds; `None`, for ever, above half a trillion years.
 #[must_use]
 pub fn time_to_live(milliseconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
@@ -300,16 +299,16 @@ fn microseconds(clock: SystemTime) -> i64 {
     }
 }
 
-/// Why a cache could not be read.
+/// The reason why a memory cannot be read.
 #[derive(Debug)]
 pub enum Unreadable {
-    /// The bytes cannot be what was written.
+    /// The bytes are damaged.
     Damaged(String),
-    /// They are those of another kind of memory.
+    /// They hold another kind of memory.
     OtherKind {
-        /// What they hold, with the method if that is known.
+        /// The kind that they hold, with the method if known.
         held: String,
-        /// What they were to hold.
+        /// The expected kind.
         other: &'static str,
     },
     /// Reading them failed.
@@ -339,7 +338,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// Reads what follows the components: all of the labels but where they end, and the novelties.
+    /// Reads the tensors after the components: labels without their ends, and novelties.
     fn read(
         input: &mut HashedInput<impl Read>,
         ends: Vec<u64>,
@@ -378,7 +377,7 @@ impl Labels {
         })
     }
 
-    /// How the trace of a vector was scored, if the file says that.
+    /// Returns the fingerprint and novelty of a vector's trace, if the file has them.
     fn scored(&self, index: usize) -> Option<Scored> {
         let novelty = *self.novelties.get(index).filter(|novelty| !novelty.is_nan())?;
         let fingerprint = *self.fingerprints.get(index)?;

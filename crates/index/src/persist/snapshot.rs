@@ -1,4 +1,4 @@
-//! The state of a cache at one moment, and how it is written to a file.
+//! Snapshots of a cache, and writing them to a file.
 
 use std::{
     collections::HashMap,
@@ -33,7 +33,7 @@ use crate::{
     vectors::{Options, Origin, VectorCache, blocks::Blocks},
 };
 
-/// The state of a cache at one moment. It shares the vectors with the cache, and stays as it is while that goes on.
+/// A snapshot of a cache. It shares the vectors with the cache, and does not change with it.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     options: Options,
@@ -41,7 +41,7 @@ pub struct Snapshot {
     origin: Origin,
     taken: Moment,
     clock: SystemTime,
-    /// Its place among the snapshots that this process has taken of all its caches.
+    /// Its number among all snapshots of this process.
     number: u64,
 }
 
@@ -49,15 +49,15 @@ pub(super) const TOO_MANY_BYTES: &str = "more bytes than a file can have";
 
 pub(super) static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// The number of the snapshot that is in each file, as far as this process has saved it.
+/// The numbers of the snapshots that this process has saved, by file.
 static SAVED: LazyLock<Mutex<LruCache<PathBuf, u64>>> =
     LazyLock::new(|| Mutex::new(LruCache::new(MOST_FILES_IN_ORDER)));
 
-/// For how many files the number is kept, those saved to last. A long-lived process may save to any number of paths.
+/// The files whose number is kept, the latest ones, because a process may save to any number of paths.
 const MOST_FILES_IN_ORDER: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 impl VectorCache {
-    /// The state of this cache at `now`, when the wall clock says `clock`. Takes next to no time and memory.
+    /// Takes a snapshot at `now`, by the wall clock `clock`. Takes next to no time and memory.
     pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> Snapshot {
         self.evict_expired(now);
         Snapshot {
@@ -72,9 +72,8 @@ impl VectorCache {
 }
 
 impl Snapshot {
-    /// Writes the state to the file at `path`, which is replaced in one step: whatever happens, there is the old file or
-    /// the new one, whole. A symbolic link stays one, and the file that it leads to is replaced. A file that is
-    /// replaced keeps its permissions. If this process has saved a later snapshot there meanwhile, that one stays.
+    /// Writes the snapshot to `path`, which is replaced in one step, so there is always a complete file. Symbolic links are followed, and
+    /// permissions are kept. A later snapshot that this process has saved there stays.
     ///
     /// # Errors
     /// [`Error::MemoryIo`]; what was at `path` is as it was, unless the disk fails to write out the name of a file that it has replaced.
@@ -82,7 +81,7 @@ impl Snapshot {
         self.save_unless_cancelled(path, &Call::default())
     }
 
-    /// As [`Snapshot::save`], for a call that can be cancelled until the file is replaced.
+    /// Does [`Snapshot::save`] for a call that can be cancelled until the file is replaced.
     ///
     /// # Errors
     /// [`Error::Aborted`] and those of [`Snapshot::save`]; what was at `path` is as it was.
@@ -90,7 +89,7 @@ impl Snapshot {
         replace_file(path, self.number, call, |output| self.write(output))
     }
 
-    /// Writes the state in the format of the module.
+    /// Writes the snapshot in the format of the module.
     ///
     /// # Errors
     /// Those of `output`.
@@ -160,7 +159,7 @@ pub(super) fn write_fingerprints<'l>(
     })
 }
 
-/// Has `write` write a file, which then replaces that at `path`, unless a snapshot with a larger number is there.
+/// Writes a file by `write`, which then replaces the one at `path`, unless that has a later snapshot.
 ///
 /// # Errors
 /// [`Error::Aborted`], [`Error::MemoryIo`]; what was at `path` is as it was.
@@ -209,7 +208,7 @@ fn replace(
         call,
     })?;
     file.as_file().sync_all()?;
-    // Before the file is replaced, so that nothing but a failing disk is told afterwards.
+    // Before the file is replaced, so that only a failing disk can cause a later error.
     let opened = open_directory(directory)?;
     if !call.complete() {
         return Err(io::Error::other(Error::Aborted));
@@ -218,11 +217,10 @@ fn replace(
     opened.map_or(Ok(()), |directory| sync_directory(&directory))
 }
 
-/// Gives a finished file its name, unless a later snapshot has it.
+/// Renames a finished file, unless a later snapshot has the name.
 fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path) -> io::Result<()> {
     let name = target.file_name().unwrap_or_default();
-    // Windows cannot tell the canonical name of every directory (on a RAM disk, say), and Wine none of more than 260 characters.
-    // The name only puts the saves of one file in order, so one that is merely absolute serves then.
+    // Falls back to an absolute path, because Windows has no canonical name for every directory. The name only orders saves of one file.
     let place = fs::canonicalize(directory)
         .or_else(|_| path::absolute(directory))?
         .join(name);
@@ -246,14 +244,14 @@ fn persist(number: u64, mut file: NamedTempFile, target: &Path, directory: &Path
     }
 }
 
-/// How long a save on Windows waits for others that have the file open. One second was too short where a thread did nothing but load
-/// it; npm waits for its own files for up to a minute.
+/// The time that a save on Windows waits for others that have the file open. One second is too short beside a thread that loads it all
+/// the time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Gives a file another's name.
+/// Replaces a file by another.
 ///
-/// Windows does not let go of a name while somebody loads or replaces the file that has it. The call that `tempfile` makes then fails
-/// at once; the one of `fs::rename` succeeds where the file system can delete open files, as NTFS can. Elsewhere the save waits.
+/// On Windows a name stays taken while its file is open. `fs::rename` then succeeds where the file system can delete open files, as NTFS
+/// can; elsewhere the save waits. `tempfile`'s own call would fail at once.
 fn rename(file: NamedTempFile, target: &Path) -> std::result::Result<(), PersistError> {
     match file.persist(target) {
         Err(failed) if !is_open(&failed.error) || fs::rename(failed.file.path(), target).is_err() => {
@@ -263,12 +261,12 @@ fn rename(file: NamedTempFile, target: &Path) -> std::result::Result<(), Persist
     }
 }
 
-/// Whether a file could not be replaced because somebody has it open, on Windows.
+/// Returns whether replacing a file failed because it is open, on Windows.
 fn is_open(error: &io::Error) -> bool {
     cfg!(windows) && error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// The header of a file, padded with spaces: what follows is aligned.
+/// Returns the header of a file, padded with spaces to align the tensors.
 pub(super) fn header(
     version: &str,
     tensors: Vec<(String, TensorInfo)>,
@@ -305,7 +303,7 @@ pub(super) fn header(
     Ok(header)
 }
 
-/// The path that `path` leads to when it is a symbolic link, also one to nothing.
+/// Returns the target of a symbolic link, existing or not, or else `path`.
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     /// What Linux allows.
     const MOST_LINKS: usize = 40;
@@ -333,10 +331,10 @@ fn open_directory(directory: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
-/// Has a renamed file keep its name when the power fails.
+/// Makes a rename survive a power failure.
 fn sync_directory(directory: &fs::File) -> io::Result<()> {
     match directory.sync_all() {
-        // Some file systems do not support this, and need not: they write the name out with the file.
+        // Ignores file systems without support, which write the name with the file.
         Err(error)
             if matches!(
                 error.kind(),

@@ -1,4 +1,4 @@
-//! The bytes of a file on their way: hashed, and stopped when a call is cancelled.
+//! Streams that hash the bytes of a file, and stop when a call is cancelled.
 
 use std::io::{self, Read, Write};
 
@@ -8,7 +8,7 @@ use knowledgepulse_error::{Call, Error};
 
 use super::{CHECKSUM_BYTES, Unreadable, damaged};
 
-/// How many bytes are written at a time.
+/// The bytes that are written at a time.
 pub(super) const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Hashes what is read.

@@ -1,4 +1,4 @@
-//! The file under another name in which a cache is written, until it is whole.
+//! Temporary files, in which a memory is written until it is complete.
 
 use std::{fs, io, path::Path};
 
@@ -9,19 +9,18 @@ use knowledgepulse_os::file_lock;
 const PREFIX: &str = ".knowledgepulse-";
 const SUFFIX: &str = ".tmp";
 
-/// An empty file with the permissions of `existing`, or those that new files have. It is locked as long as it is
-/// open, and removed if it is not renamed.
+/// Makes an empty file with the permissions of `existing` or of new files. It is locked while it is open, and removed unless renamed.
 pub(super) fn create(directory: &Path, existing: Option<&fs::Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // The process's file mode creation mask takes permissions away from this.
+        // The umask removes permissions from this.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let file = builder.tempfile_in(directory)?;
-    // Without locks, no file is taken for abandoned, so none is removed wrongly.
+    // Without locks no file counts as abandoned, so none is removed wrongly.
     drop(file.as_file().try_lock());
     #[cfg(unix)]
     if let Some(existing) = existing {

@@ -224,7 +224,7 @@ fn a_changed_or_missing_byte_is_noticed() {
 }
 
 #[test]
-fn what_cannot_be_is_named() {
+fn impossible_contents_are_named() {
     let now = Instant::now();
     let bytes = written(&mut example(now), now, clock(0));
     let read = |bytes: &[u8]| {
@@ -479,7 +479,7 @@ fn a_file_is_replaced_and_loaded() {
 
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
-fn what_is_no_file_stays_as_it_is() {
+fn save_and_load_refuse_paths_of_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let now = Instant::now();
     let snapshot = example(now).snapshot(now, SystemTime::now());
@@ -538,7 +538,7 @@ fn links_and_permissions_stay() {
 
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
-fn what_killed_processes_left_is_removed() {
+fn save_removes_files_of_killed_processes() {
     let directory = tempfile::tempdir().unwrap();
     let place = |name: &str| directory.path().join(name);
     let old = SystemTime::now() - Duration::from_secs(3600);
@@ -572,7 +572,7 @@ fn what_killed_processes_left_is_removed() {
 /// Two threads save and one adds; each load meanwhile gives one complete state.
 #[cfg_attr(miri, ignore = "about the file system")]
 #[test]
-fn savers_and_loaders_do_not_meet() {
+fn concurrent_saves_and_loads_succeed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
     let cache = Arc::new(std::sync::Mutex::new(VectorCache::new(options(500, 384, None))));
@@ -613,7 +613,7 @@ fn savers_and_loaders_do_not_meet() {
 }
 
 #[test]
-fn what_was_taken_over_is_not_scaled_again() {
+fn loaded_vectors_are_not_scaled_again() {
     let mut once = Scaled::default();
     let mut twice = Scaled::default();
     for exponent in -400..400 {

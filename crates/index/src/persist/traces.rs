@@ -47,7 +47,7 @@ use crate::{
     vectors::{Options, Origin, blocks::Blocks},
 };
 
-/// The state of a trace memory at one moment, which stays as it is while the memory goes on.
+/// A snapshot of a trace memory, which does not change with it.
 #[derive(Debug)]
 pub struct TraceSnapshot {
     options: Options,
@@ -62,8 +62,7 @@ pub struct TraceSnapshot {
 }
 
 impl TraceMemory {
-    /// The state of this memory at `now`, when the wall clock says `clock`. It shares the traces with the memory, and copies eight
-    /// bytes for each of them and each word that is remembered.
+    /// Takes a snapshot at `now`, by the wall clock `clock`. It shares the traces, and copies eight bytes for each trace and each word.
     pub fn snapshot(&mut self, now: Instant, clock: SystemTime) -> TraceSnapshot {
         let (held, hashes, vectors) = self.state(now);
         TraceSnapshot {
@@ -82,7 +81,7 @@ impl TraceMemory {
         }
     }
 
-    /// The memory in the file at `path`, as old as the wall clock says.
+    /// Loads the memory in the file at `path`, aged by the wall clock.
     ///
     /// # Errors
     /// Those of [`VectorCache::load`](crate::vectors::VectorCache::load); [`Error::MemoryOtherKind`] is for a file of vectors alone.
@@ -90,7 +89,7 @@ impl TraceMemory {
         Self::load_unless_cancelled(path, options, &Call::default())
     }
 
-    /// As [`TraceMemory::load`], for a call that can be cancelled until the file is read.
+    /// Does [`TraceMemory::load`] for a call that can be cancelled until the file is read.
     ///
     /// # Errors
     /// [`Error::Aborted`] and those of [`TraceMemory::load`].
@@ -100,10 +99,10 @@ impl TraceMemory {
         })
     }
 
-    /// The memory in the `length` bytes of `input`, at `now`, when the wall clock says `clock`.
+    /// Reads the memory in the `length` bytes of `input`, at `now`, by the wall clock `clock`.
     ///
     /// # Errors
-    /// What [`TraceMemory::load`] puts into words.
+    /// [`Unreadable`], which [`TraceMemory::load`] converts.
     pub fn read(
         input: impl Read,
         length: u64,
@@ -199,7 +198,7 @@ impl TraceMemory {
 }
 
 impl TraceSnapshot {
-    /// Writes the state to the file at `path`, as [`Snapshot::save`](super::Snapshot::save) does.
+    /// Writes the snapshot to `path`, as [`Snapshot::save`](super::Snapshot::save) does.
     ///
     /// # Errors
     /// [`Error::MemoryIo`]; what was at `path` is as it was.
@@ -207,7 +206,7 @@ impl TraceSnapshot {
         self.save_unless_cancelled(path, &Call::default())
     }
 
-    /// As [`TraceSnapshot::save`], for a call that can be cancelled until the file is replaced.
+    /// Does [`TraceSnapshot::save`] for a call that can be cancelled until the file is replaced.
     ///
     /// # Errors
     /// [`Error::Aborted`] and those of [`TraceSnapshot::save`]; what was at `path` is as it was.
@@ -215,7 +214,7 @@ impl TraceSnapshot {
         replace_file(path, self.number, call, |output| self.write(output))
     }
 
-    /// Writes the state in the format of the module.
+    /// Writes the snapshot in the format of the module.
     ///
     /// # Errors
     /// Those of `output`.
@@ -286,7 +285,7 @@ impl TraceSnapshot {
     }
 }
 
-/// The tensors of a file, in order. `None` when they have more bytes than can be counted.
+/// Returns the tensors of a file, in order. `None` if their size overflows.
 fn tensors(
     traces: usize,
     dimensions: usize,
@@ -372,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_loaded_finds_the_same() {
+    fn loaded_memory_finds_the_same() {
         let (now, clock) = (Instant::now(), SystemTime::now());
         for method in [Method::Lexical, Method::Full] {
             let mut memory = filled(method, now);

@@ -1,4 +1,4 @@
-//! The traces of a batch that may yet be cancelled.
+//! The draft of a batch: its traces until it is committed or cancelled.
 
 use std::{sync::MutexGuard, time::Instant};
 
@@ -8,13 +8,12 @@ use knowledgepulse_trace::{label::Label, words::Words};
 use super::{SimilarTrace, TraceEntry, TraceMemory, WordShare};
 use crate::{shared::lock_as_is, traces::SharedTraces, vectors::ModelIdentity};
 
-/// The traces that a batch has added so far. They are in the memory itself, in a transaction, because how similar two traces are depends
-/// on all that is remembered. Whoever else uses the memory rolls the transaction back first, and the batch adds its traces again when
-/// it goes on: they count as newer than all that others have added.
+/// The traces that a batch has added so far. They are in the memory, in a transaction, because similarities depend on every remembered
+/// trace. Other users of the memory roll the transaction back first; the batch then adds its traces again, as the newest ones.
 #[derive(Debug, Default)]
 pub struct TraceDraft {
     added: Vec<Added>,
-    /// The number of the transaction that has added them.
+    /// The number of its transaction.
     transaction: Option<u64>,
 }
 
@@ -39,8 +38,8 @@ impl Added {
 }
 
 impl TraceDraft {
-    /// Compares a trace with the memory and the traces of the batch before it, as [`TraceMemory::compare_and_explain`] does, then adds it to
-    /// the batch if it is to be remembered.
+    /// Compares a trace with the memory and the earlier traces of the batch, as [`TraceMemory::compare_and_explain`] does, then adds it if
+    /// requested.
     ///
     /// # Errors
     /// Those of [`TraceMemory::compare_and_explain`].
@@ -54,7 +53,7 @@ impl TraceDraft {
     ) -> Result<(Option<SimilarTrace>, Vec<WordShare>)> {
         let (mut memory, transaction) = self.open(memory)?;
         let found = memory.compare_and_explain(entry, explained, remember, now);
-        // A panic before leaves it without a number: the next call begins again.
+        // Without a number after a panic, the next call begins again.
         self.transaction = Some(transaction);
         if let (true, Ok((nearest, _))) = (remember, &found) {
             self.added.push(Added {
@@ -68,7 +67,7 @@ impl TraceDraft {
         found
     }
 
-    /// Makes the traces of the batch permanent, all or none. The draft is empty then.
+    /// Commits the draft, all traces or none, and leaves it empty.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`].
@@ -80,7 +79,7 @@ impl TraceDraft {
         Ok(())
     }
 
-    /// Takes the traces of the batch back. The draft is empty then.
+    /// Rolls the draft back, and leaves it empty.
     pub fn roll_back(&mut self, memory: &SharedTraces) {
         let mut memory = lock_as_is(memory);
         if self

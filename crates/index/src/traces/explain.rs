@@ -1,10 +1,10 @@
-//! Which words of a trace explain its similarity to another one.
+//! The words of a trace that explain its similarity to another one.
 
-use knowledgepulse_trace::{Trace, words};
+use knowledgepulse_trace::words::SpelledWords;
 
 use super::WordShare;
 
-/// The most words of what is shared, and of what is new.
+/// The most shared words, and the most new words.
 const MOST_EXPLAINED: usize = 10;
 
 /// A word of a trace that is compared.
@@ -12,45 +12,37 @@ const MOST_EXPLAINED: usize = 10;
 pub struct ExplainedWord {
     /// The word after normalisation, cut to 64 characters.
     pub text: String,
-    /// Of a shared word its part of L, of a new one its part of 1 - C.
+    /// For a shared word its part of L, for a new one its part of 1 - C.
     pub weight: f64,
-    /// How many remembered traces contain it.
+    /// Its document frequency in the memory.
     pub traces: usize,
 }
 
-/// The words that weigh most in the similarity of a trace to another one.
+/// The heaviest words in the similarity of a trace to another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExplainedWords {
-    /// Of those that both have, at most ten, the one with the largest weight first.
+    /// The heaviest shared words, at most ten, the heaviest first.
     pub shared: Vec<ExplainedWord>,
-    /// Of those that the other trace lacks, likewise.
+    /// The heaviest words that the other trace lacks, at most ten.
     pub new: Vec<ExplainedWord>,
 }
 
 impl ExplainedWords {
-    /// Those of `trace`, by what each of its words says.
+    /// Those among `words`, by what each says about the similarity.
     #[must_use]
-    pub fn of(trace: &Trace, shares: &[WordShare]) -> Self {
+    pub fn of(words: &SpelledWords, shares: &[WordShare]) -> Self {
+        let spelled = |(share, weight): (&WordShare, f64)| {
+            Some(ExplainedWord {
+                text: words.spelling(share.hash)?.to_owned(),
+                weight,
+                traces: share.traces,
+            })
+        };
         let shared = heaviest(shares.iter().filter(|share| share.shared), |share| share.lexical);
         let new = heaviest(shares.iter().filter(|share| !share.shared), |share| share.weight);
-        let hashes: Vec<_> = shared.iter().chain(&new).map(|(share, _)| share.hash).collect();
-        let mut texts = words::texts(trace, &hashes).into_iter();
-        let mut named = |words: Vec<(&WordShare, f64)>| {
-            let named = words
-                .into_iter()
-                .zip(texts.by_ref())
-                .filter_map(|((share, weight), text)| {
-                    Some(ExplainedWord {
-                        text: text?,
-                        weight,
-                        traces: share.traces,
-                    })
-                });
-            named.collect()
-        };
         Self {
-            shared: named(shared),
-            new: named(new),
+            shared: shared.into_iter().filter_map(spelled).collect(),
+            new: new.into_iter().filter_map(spelled).collect(),
         }
     }
 }
@@ -70,7 +62,7 @@ fn heaviest<'s>(
 
 #[cfg(test)]
 mod tests {
-    use knowledgepulse_trace::{fixtures::with_texts, words::Words};
+    use knowledgepulse_trace::{Trace, fixtures::with_texts, words::Words};
 
     use super::*;
     use crate::{
@@ -101,12 +93,12 @@ mod tests {
             .compare_and_explain(entry(&words), true, true, now)
             .unwrap();
         let similarity = nearest.unwrap().similarity;
-        // What was remembered with this call has no part in it.
+        // Leaves out the trace that this call has added.
         assert_eq!(memory.len(now), remembered.len() + 1);
         (
             similarity.lexical,
             similarity.contained,
-            ExplainedWords::of(trace, &shares),
+            ExplainedWords::of(&SpelledWords::of(trace), &shares),
         )
     }
 

@@ -1,16 +1,14 @@
 //! The neighbours of all traces of a memory in one join over the postings, on several threads: exact, as [`TraceMemory::nearest`] finds
 //! them one trace at a time.
 //!
-//! The weights of the words are the same for every row of the join, so what a search computes for each query is computed once here:
-//! the lengths of the weighted traces, and how much of each length is left out with the most common words. A row then takes four steps,
-//! each of which rules out most traces that the step before has left:
+//! All rows share the weights of the words, so the lengths of the weighted traces, and their parts in common words, are computed once. A
+//! row takes four steps, each of which rules out most of the remaining traces:
 //!
-//! 1. The postings of its rarer words are added up. The words of more than a share of all traces are left out: nearly all postings are
-//!    theirs, and little of the similarity.
-//! 2. By Cauchy's inequality, what is left out adds at most the product of the two lengths that are left out to L. That bounds the
-//!    similarity of every trace. Traces whose bound is below `count` lower bounds are dropped.
-//! 3. The rest is completed by the common words, of which every trace has a list of four bytes a word.
-//! 4. Those that can still be among the `count` nearest are compared in double precision, as a search does.
+//! 1. Adds up the postings of its rarer words. Common words, which have nearly all postings and little of the similarity, are left out.
+//! 2. Bounds the similarity of every trace: by Cauchy's inequality, the common words add at most the product of the two lengths that
+//!    are left out to L. Drops traces whose bound is below `count` lower bounds.
+//! 3. Adds the common words, of which every trace has a list of four bytes a word.
+//! 4. Compares the remaining traces in double precision, as a search does.
 
 use std::{
     collections::BinaryHeap,
@@ -37,7 +35,7 @@ use crate::{
     },
 };
 
-/// Words of more than half of all traces are of level 0, of more than a quarter of level 1, and so on. Rarer ones are always added up.
+/// Levels of common words: in more than half of all traces level 0, in more than a quarter level 1, and so on. Rarer ones are always added up.
 const LEVELS: usize = 7;
 
 /// The length that may be left out of a row, whose whole length is 1. See DESIGN.md.
@@ -46,13 +44,13 @@ const LEFT_OUT: f32 = 0.1;
 /// Covers the rounding of sums of at most 512 positive terms in single precision, in parts of the sum.
 const SLACK: f32 = 1e-4;
 
-/// How many traces' sums are added up together. They fit into the second-level cache.
+/// The traces whose sums are added up together. They fit into the second-level cache.
 const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
 
-/// How many traces' bounds are computed together.
+/// The traces whose bounds are computed together.
 const BATCH: usize = 64;
 
-/// How many rows a thread takes at a time.
+/// The rows that a thread claims at a time.
 const ROWS: usize = 32;
 
 /// A word that is left out of a level has a number below 2^16: at most 480 words a trace have 2^LEVELS numbers.
@@ -61,22 +59,22 @@ const RARE: u16 = u16::MAX;
 /// A trace that is similar to another one of the same memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Neighbour {
-    /// How many living traces are older.
+    /// The number of older living traces.
     pub index: usize,
-    /// How similar it is: above 0, at most 1.
+    /// The similarity: above 0, at most 1.
     pub similarity: f64,
 }
 
 /// The neighbours of a trace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Neighbours {
-    /// The most similar of the other traces in the join, the most similar first, of equally similar ones the older.
+    /// The most similar other traces in the join, the most similar first, of equal ones the older.
     pub nearest: Vec<Neighbour>,
-    /// The most similar of the traces before the join.
+    /// The most similar trace before the join.
     pub before: Option<Neighbour>,
 }
 
-/// A common word of a trace: its number, which is the smaller the more traces have it, and c(t).
+/// A common word of a trace: its number, smaller for more common words, and c(t).
 #[derive(Debug, Clone, Copy)]
 struct CommonWord {
     number: u16,
@@ -93,26 +91,26 @@ struct Join<'m> {
     sums: Vec<Sums>,
     /// 1 / |c w| of each trace; 0 without words.
     inverse_lengths: Vec<f32>,
-    /// The part of each trace's length that each level leaves out.
+    /// The part of each trace's length in the words of each level.
     lengths_left_out: [Vec<f32>; LEVELS],
     /// The common words of all traces.
     common: Vec<CommonWord>,
-    /// Where those of each trace end.
+    /// The end of each trace's common words.
     ends: Vec<usize>,
     /// The number of each word by its place; [`RARE`] if it has none.
     numbers: Vec<u16>,
-    /// How many words each level leaves out.
+    /// The number of words of each level.
     words_left_out: [u16; LEVELS],
 }
 
-/// What was added up for a trace.
+/// The sums of a trace.
 #[derive(Debug, Clone, Copy, Default)]
 struct PartialSums {
     product: f32,
     contained: f32,
 }
 
-/// A trace that may be among the nearest.
+/// A candidate for the nearest traces.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     index: usize,
@@ -161,11 +159,11 @@ impl RowWords {
     }
 }
 
-/// The memory of a thread.
+/// The buffers of a thread.
 #[derive(Default)]
 struct Scratch {
     sums: Vec<PartialSums>,
-    /// By the numbers of common words: what they add to L and C of the row if another trace has them.
+    /// For each common word, its share of the row's L and C if another trace has it.
     shares: Vec<PartialSums>,
     candidates: Vec<Candidate>,
     /// E with every trace.
@@ -178,7 +176,7 @@ struct Scratch {
 /// The `count` largest of the values that were offered.
 struct Largest {
     count: usize,
-    /// As bits, whose order is that of numbers that are not negative; the smallest on top.
+    /// The bits of the values, ordered as non-negative numbers; the smallest on top.
     values: BinaryHeap<std::cmp::Reverse<u32>>,
 }
 
@@ -188,7 +186,7 @@ impl Largest {
         Self { count, values }
     }
 
-    /// The smallest of them; 0 if there are fewer.
+    /// Returns the smallest of the `count` values; 0 if there are fewer.
     fn least(&self) -> f32 {
         let least = self.values.peek().filter(|_| self.values.len() == self.count);
         least.map_or(0.0, |least| f32::from_bits(least.0))
@@ -205,9 +203,9 @@ impl Largest {
 }
 
 impl TraceMemory {
-    /// Finds the neighbours of all traces from the one at index `first` on: the `count` nearest of the others from there, and the nearest
-    /// of those before. `threads` is how many threads work; 0 stands for one for each core. `progress` is told how many
-    /// traces are done; if it returns false, the join ends.
+    /// Finds the neighbours of all traces from index `first` on: the `count` nearest of these, and the nearest trace before `first`. `threads`
+    /// is the number of threads; 0 means one for each core. `progress` gets the number of finished traces, and ends the join by returning
+    /// false.
     ///
     /// # Errors
     /// [`Error::Aborted`] if `progress` says so, [`Error::OutOfMemory`].
@@ -249,7 +247,7 @@ impl TraceMemory {
         };
         let helpers = threads.min(rows.div_ceil(ROWS)).saturating_sub(1);
         let parts = thread::scope(|scope| {
-            // A thread that the system does not give is work for the others.
+            // If the system starts no more threads, the others do the work.
             let helpers: Vec<_> = (0..helpers)
                 .filter_map(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
                 .collect();
@@ -340,7 +338,7 @@ impl<'m> Join<'m> {
         let memory = self.memory;
         let sums = self.sums[index];
         let length = sums.product.sqrt();
-        // Level 0 leaves out the fewest words; LEVELS stands for none.
+        // Level 0 leaves out the fewest words; LEVELS means none.
         let level = (0..LEVELS)
             .rev()
             .find(|&level| self.lengths_left_out[level][index] <= LEFT_OUT);
@@ -441,19 +439,19 @@ fn add_up(words: &mut [(&[Posting], PartialSums)], sums: &mut [PartialSums], fir
     }
 }
 
-/// A row of the join whose rare words are added up.
+/// A row of the join after adding up its rare words.
 struct Row<'j> {
     join: &'j Join<'j>,
     index: usize,
     sums: Sums,
-    /// The length that is left out of it.
+    /// The length of its common words.
     left_out: f32,
     level: usize,
-    /// How many of the common words are left out.
+    /// The number of common words that are left out.
     end: u16,
-    /// The part of C that is left out.
+    /// The part of C in these words.
     contained: f32,
-    /// Whether a trace may be similar that shares no word: it has none either, or its embedding is similar.
+    /// Whether a trace without shared words may be similar: both have no words, or the embeddings are similar.
     compares_all: bool,
 }
 
@@ -495,7 +493,7 @@ impl Row<'_> {
             .collect())
     }
 
-    /// Collects the traces of a range whose similarity may be among the largest, with an upper bound.
+    /// Collects the traces of a range whose similarity may be among the largest, with their upper bounds.
     fn bound_each(&self, range: Range<usize>, count: usize, scratch: &mut Scratch) {
         let mut largest = Largest::new(count);
         scratch.candidates.clear();
@@ -513,7 +511,7 @@ impl Row<'_> {
                 let lexical = (sums.product * inverse_length + self.left_out * left_out) * (1.0 + SLACK);
                 let contained = sums.contained * (1.0 + SLACK) + self.contained;
                 let squared = contained * contained;
-                // What shares no word is not contained, whatever is left out.
+                // A trace without shared words has C = 0.
                 let power = squared * squared;
                 let larger = if lexical > power { lexical } else { power };
                 *most = if lexical > 0.0 { larger } else { 0.0 };
@@ -544,7 +542,7 @@ impl Row<'_> {
         scratch.candidates.retain(|candidate| candidate.most >= threshold);
     }
 
-    /// Adds the words that were left out, and drops the candidates that cannot be among the nearest.
+    /// Adds the common words, and drops candidates that cannot be among the nearest.
     fn complete(&self, count: usize, scratch: &mut Scratch) {
         let mut largest = Largest::new(count);
         for candidate in &mut scratch.candidates {
@@ -560,7 +558,7 @@ impl Row<'_> {
                 }
                 let share = scratch.shares[usize::from(word.number)];
                 sums.product += share.product * word.count.single();
-                // A share that is 0 is of a word that the row does not have.
+                // A share of 0 belongs to a word that the row lacks.
                 sums.contained += share.contained;
             }
             let lexical = sums.product * self.join.inverse_lengths[index];

@@ -1,4 +1,4 @@
-//! The trace memory: what is remembered of traces for their [novelty](crate::similarity), oldest first out.
+//! The trace memory: a first-in-first-out memory of whole traces for [novelty](crate::similarity).
 
 pub mod draft;
 pub mod explain;
@@ -41,21 +41,21 @@ use transaction::Transaction;
 /// A memory of traces that several threads share.
 pub type SharedTraces = Mutex<TraceMemory>;
 
-/// A trace as it is compared and remembered.
+/// A trace to compare and remember.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceEntry<'e> {
     /// Its words.
     pub words: &'e Words,
-    /// The embedding of its digest; a memory that compares words alone does not look at it.
+    /// The embedding of its digest; ignored by a memory of words alone.
     pub vector: Option<&'e [f32]>,
     /// What it is remembered by.
     pub label: Option<&'e Label>,
-    /// The model that the embedding comes from, as far as it is known.
+    /// The model of the embedding, if known.
     pub model: Option<&'e ModelIdentity>,
 }
 
 impl TraceEntry<'_> {
-    /// The label of this trace with its novelty, by the remembered trace that is most similar.
+    /// Returns the label of this trace with its novelty against the nearest trace.
     fn label_scored(&self, nearest: Option<&SimilarTrace>) -> Option<Label> {
         self.label.map(|label| label.with_novelty(novelty(nearest)))
     }
@@ -72,47 +72,46 @@ impl TraceEntry<'_> {
 /// A remembered trace that is similar to another one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimilarTrace {
-    /// How many living traces are older.
+    /// The number of older living traces.
     pub index: usize,
-    /// How similar it is.
+    /// The similarity.
     pub similarity: Similarity,
-    /// What it was added with.
+    /// Its label.
     pub label: Option<Label>,
 }
 
-/// The novelty of a trace by the remembered trace that is most similar to it: 0 for a duplicate to 1 for what resembles nothing,
-/// and [`NEUTRAL_NOVELTY`] if nothing is remembered.
+/// Returns the novelty of a trace by the most similar remembered trace: 0 for a duplicate to 1; [`NEUTRAL_NOVELTY`] for an empty memory.
 #[must_use]
 pub fn novelty(nearest: Option<&SimilarTrace>) -> f64 {
     nearest.map_or(NEUTRAL_NOVELTY, |nearest| 1.0 - nearest.similarity.value())
 }
 
-/// What a word of a trace says about its similarity to a remembered one.
+/// The parts of a similarity that a word contributes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WordShare {
-    /// Which word it is: [`words::texts`](knowledgepulse_trace::words::texts) tells how the trace spells it.
+    /// The hash of the word; [`SpelledWords`](knowledgepulse_trace::words::SpelledWords) returns its spelling.
     pub hash: u64,
-    /// How many remembered traces contain it.
+    /// Its document frequency in the memory.
     pub traces: usize,
     /// Whether the other trace contains it.
     pub shared: bool,
-    /// Its part of the sum of the trace's weights: C is the sum of those that are shared.
+    /// Its part of the trace's weights; C is the sum over shared words.
     pub weight: f64,
     /// Its part of L; 0 unless it is shared.
     pub lexical: f64,
 }
 
-/// A trace as it lies in the memory.
+/// A trace in the memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTrace {
     /// Its sequence number: see [`TraceMemory::sequence`].
     pub sequence: u64,
     /// Its words.
     pub words: Words,
-    /// The embedding of its digest; `None` in a memory that compares words alone. One whose largest component is not within 2^-40
-    /// and 2^40 is here at another scale, by a power of two.
+    /// The embedding of its digest; `None` in a memory of words alone. If its largest component is not within 2^-40 and 2^40, it is multiplied
+    /// by a power of two.
     pub vector: Option<Vec<f32>>,
-    /// What it was added with.
+    /// Its label.
     pub label: Option<Label>,
 }
 
@@ -125,17 +124,15 @@ pub(crate) struct Document {
     pub(crate) words: Box<[DocumentWord]>,
 }
 
-/// A bounded first-in-first-out memory of traces that answers which are the most similar ones, exactly.
+/// A bounded first-in-first-out memory of traces with exact search.
 ///
-/// No result depends on the order in which traces came, on those that were forgotten, or on the machine's number of threads: it is
-/// a function of which traces are remembered. Only of equally similar traces the older comes first.
+/// Results depend on the set of remembered traces alone, not on their order, evicted traces or threads. Only of equally similar traces
+/// the older comes first.
 ///
-/// A trace takes 12 to 13 bytes for each of its words (at most [`MOST_WORDS`](knowledgepulse_trace::words::MOST_WORDS)) and about 150
-/// more beside its label, and with an embedding of 384 dimensions 2,000 more: 7 KB in the mean of real traces, with the words that
-/// no other trace has, which take 70 bytes each.
+/// A trace takes 12 to 13 bytes for each of its words (at most [`MOST_WORDS`](knowledgepulse_trace::words::MOST_WORDS)), 70 for each word
+/// of its own, about 150 more without its label, and 2,000 for an embedding of 384 dimensions.
 ///
-/// Every method that depends on the time takes it as `now`. Should it go backwards, a trace counts as no older than the one
-/// added before it.
+/// Methods that depend on the time take it as `now`. If it goes backwards, a trace counts as no older than the one before it.
 #[derive(Debug)]
 pub struct TraceMemory {
     method: Method,
@@ -146,7 +143,7 @@ pub struct TraceMemory {
     terms: Terms,
     /// The sequence number of the trace in slot 0.
     base: u64,
-    /// How many traces were forgotten.
+    /// The number of evicted traces.
     departed: u64,
     held_bytes: usize,
     /// The embeddings; empty if words alone are compared.
@@ -156,15 +153,15 @@ pub struct TraceMemory {
     scaled: Scaled,
     scratch: Scratch,
     transaction: Option<Transaction>,
-    /// How many transactions there were.
+    /// The number of transactions so far.
     transactions: u64,
 }
 
-/// A slot is a number of four bytes. With slots beyond this one they are numbered anew.
+/// The last slot; beyond it slots, which have four bytes, are renumbered.
 const MOST_SLOTS: u64 = if cfg!(test) { 300 } else { u32::MAX as u64 };
 
 impl TraceMemory {
-    /// An empty memory. Memory is taken as traces come.
+    /// Makes an empty memory, which allocates as traces are added.
     #[must_use]
     pub fn new(method: Method, options: Options) -> Self {
         Self {
@@ -187,25 +184,25 @@ impl TraceMemory {
         }
     }
 
-    /// What traces are compared by.
+    /// Returns the novelty method.
     #[must_use]
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// The bounds that this memory was made with.
+    /// Returns the bounds of the memory.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The model that the embeddings come from, if that was said.
+    /// Returns the model of the embeddings, if known.
     #[must_use]
     pub fn model(&self) -> Option<&ModelIdentity> {
         self.model.as_ref()
     }
 
-    /// Whether traces that are compared by this method and model compare with those here.
+    /// Checks that traces of this method and model can be compared with those here.
     ///
     /// # Errors
     /// [`Error::MemoryOtherMethod`], whatever is remembered; [`Error::MemoryOtherModel`] if traces are.
@@ -221,7 +218,7 @@ impl TraceMemory {
         own.require_comparable(origin)
     }
 
-    /// Checks all that can be wrong with a trace before anything changes.
+    /// Validates a trace before anything changes.
     fn check(&mut self, entry: TraceEntry, now: Instant) -> Result<()> {
         if let Some(label) = entry.label {
             require_short(label)?;
@@ -237,7 +234,7 @@ impl TraceMemory {
         Ok(())
     }
 
-    /// Takes the embedding of a trace, for the next steps of a call.
+    /// Scales the embedding of a trace for the next steps of a call.
     fn scale(&mut self, vector: Option<&[f32]>) -> Result<()> {
         let vector = vector.unwrap_or_default();
         if vector.len() != self.options.dimensions {
@@ -249,7 +246,7 @@ impl TraceMemory {
         self.scaled.set(vector, "vector")
     }
 
-    /// Remembers a trace, which displaces the oldest one if the memory is full.
+    /// Adds a trace, and evicts the oldest one if the memory is full.
     ///
     /// # Errors
     /// [`Error::LabelTooLong`]; with embeddings also [`Error::Dimensions`] for one that is missing or has a wrong length,
@@ -258,7 +255,7 @@ impl TraceMemory {
         self.add_batch(&[entry], now)
     }
 
-    /// Remembers traces without comparing them: all or none.
+    /// Adds traces without comparing them, all or none.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`].
@@ -271,8 +268,7 @@ impl TraceMemory {
         })
     }
 
-    /// The remembered trace that is most similar to one; of equally similar ones, the oldest. Changes nothing, except that expired
-    /// traces leave.
+    /// Returns the most similar remembered trace; of equal ones, the oldest. Only evicts expired traces.
     ///
     /// # Errors
     /// Those of [`TraceMemory::nearest`].
@@ -280,8 +276,7 @@ impl TraceMemory {
         Ok(self.nearest(entry, 1, now)?.pop())
     }
 
-    /// As [`TraceMemory::compare`], and if it is to be `explained`, what each word of the trace says about the similarity. Then remembers
-    /// the trace if it is to be.
+    /// Compares as [`TraceMemory::compare`] does, returns the parts of each word if `explained`, then adds the trace if requested.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
@@ -304,7 +299,7 @@ impl TraceMemory {
         Ok((nearest, shares))
     }
 
-    /// Compares a trace, then remembers it.
+    /// Compares a trace, then adds it.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
@@ -312,7 +307,7 @@ impl TraceMemory {
         Ok(self.compare_and_add_batch(&[entry], now)?.pop().flatten())
     }
 
-    /// Compares and remembers traces one after another, so that each is compared with those before it too: all or none.
+    /// Compares and adds traces one after another, all or none; each is compared with those before it too.
     ///
     /// # Errors
     /// Those of [`TraceMemory::add`]. After an error the memory is as it was.
@@ -333,7 +328,7 @@ impl TraceMemory {
         })
     }
 
-    /// Checks all traces that are to be added, and makes room for their embeddings, so that adding cannot fail halfway.
+    /// Validates all traces and makes room for their embeddings, so that adding cannot fail halfway.
     fn prepare(&mut self, entries: &[TraceEntry], now: Instant) -> Result<()> {
         let mut model = None;
         for entry in entries {
@@ -380,7 +375,7 @@ impl TraceMemory {
         Ok(())
     }
 
-    /// Remembers a trace of words that have places already, and the embedding that was scaled last.
+    /// Adds a trace whose words have places already, with the embedding that was scaled last.
     fn remember(&mut self, label: Option<Label>, added: Moment, words: &[(u32, TermWeight)]) {
         let slot = self.next_slot();
         let first = self.first_slot();
@@ -395,7 +390,7 @@ impl TraceMemory {
         }
         self.held_bytes += held_bytes(&held.words);
         self.held.push_back(Arc::clone(&held));
-        // It is computed when all its words have their postings.
+        // Computed once all its words have postings.
         self.ratings.push_back(NormBound::default());
         fault::point("postings");
         for &DocumentWord { term, count } in &held.words {
@@ -413,7 +408,7 @@ impl TraceMemory {
         }
     }
 
-    /// The rating of a trace, by what its words are rated with.
+    /// Computes the rating of a trace from those of its words.
     fn rating(&self, held: &Document) -> NormBound {
         let mut rating = NormBound::default();
         for &DocumentWord { term, count } in &held.words {
@@ -422,7 +417,7 @@ impl TraceMemory {
         rating
     }
 
-    /// Forgets the oldest trace, in a transaction.
+    /// Evicts the oldest trace, in a transaction.
     fn forget_oldest(&mut self) {
         let Some(oldest) = self.held.front().cloned() else {
             return;
@@ -457,7 +452,7 @@ impl TraceMemory {
         (self.departed - self.base) as u32
     }
 
-    /// The slot of the next trace. Slots are numbered anew when there are too many.
+    /// Returns the slot of the next trace. Renumbers slots when there are too many.
     #[allow(clippy::cast_possible_truncation)] // 2^32 traces would take 8 TB.
     fn next_slot(&mut self) -> u32 {
         let restorable = self
@@ -475,8 +470,7 @@ impl TraceMemory {
         self.departed + self.held.len() as u64
     }
 
-    /// The `count` remembered traces that are most similar to one, the most similar first, and of equally similar ones the older
-    /// first; fewer if fewer are remembered.
+    /// Returns the `count` most similar remembered traces, or all if there are fewer: the most similar first, of equal ones the older.
     ///
     /// # Errors
     /// With embeddings, [`Error::Dimensions`] for one that is missing or has a wrong length, [`Error::NotFinite`],
@@ -495,8 +489,8 @@ impl TraceMemory {
             .collect())
     }
 
-    /// What each word of a trace says about its similarity to the remembered trace at `index`, in the order of the hashes; empty if
-    /// there is none at `index`.
+    /// Returns the parts of each word of a trace in its similarity to the remembered trace at `index`, in the order of the hashes; empty without
+    /// such a trace.
     pub fn word_shares(&mut self, words: &Words, index: usize, now: Instant) -> Vec<WordShare> {
         self.evict_expired(now);
         let query = Query::new(words, &self.terms, self.held.len());
@@ -527,7 +521,7 @@ impl TraceMemory {
         query.words.iter().map(share).collect()
     }
 
-    /// What a snapshot has: the traces, the hash of each place of a word, and the embeddings.
+    /// Returns the contents of a snapshot: the traces, the hash of each place of a word, and the embeddings.
     pub(crate) fn state(&mut self, now: Instant) -> (Vec<Arc<Document>>, Vec<u64>, Blocks) {
         self.evict_expired(now);
         (
@@ -570,20 +564,20 @@ impl TraceMemory {
         self.held.push_back(Arc::new(Document { label, added, words }));
     }
 
-    /// Rates all traces, which costs far less than to do it one after another.
+    /// Rates all traces together, which costs far less than one by one.
     pub(crate) fn finish_restoring(&mut self, model: Option<ModelIdentity>) {
         self.model = model;
         self.terms.finish_restoring();
         self.ratings = self.held.iter().map(|held| self.rating(held)).collect();
     }
 
-    /// The sequence numbers of the living traces, oldest first. Traces are numbered as they are added, and keep their numbers.
+    /// Returns the sequence numbers of the living traces, oldest first. Traces are numbered as they are added.
     pub fn sequence(&mut self, now: Instant) -> Range<u64> {
         self.evict_expired(now);
         self.departed..self.sequence_end()
     }
 
-    /// The oldest living trace whose number is in `sequence`.
+    /// Returns the oldest living trace whose number is in `sequence`.
     pub fn stored(&mut self, sequence: Range<u64>, now: Instant) -> Option<StoredTrace> {
         let living = self.sequence(now);
         let start = sequence.start.max(living.start);
@@ -609,13 +603,13 @@ impl TraceMemory {
         })
     }
 
-    /// The novelties that the remembered traces were scored with, by their fingerprints.
+    /// Returns the novelties of the remembered traces, by fingerprint.
     pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
         self.evict_expired(now);
         label::novelties(self.held.iter().map(|held| held.label.as_ref()))
     }
 
-    /// How many traces live.
+    /// Returns the number of living traces.
     pub fn len(&mut self, now: Instant) -> usize {
         self.evict_expired(now);
         self.held.len()
@@ -626,7 +620,7 @@ impl TraceMemory {
         self.len(now) == 0
     }
 
-    /// The bytes that the traces take, beside their labels; expired ones too.
+    /// Returns the bytes of all traces, expired ones included, without labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let ratings = self.held.len() * (size_of::<NormBound>() + size_of::<Arc<Document>>());
@@ -638,7 +632,7 @@ impl TraceMemory {
         self.held_bytes + ratings + self.terms.bytes() + self.scratch.bytes() + vectors
     }
 
-    /// Forgets the traces whose age has reached the time to live. They no longer count before that either.
+    /// Evicts expired traces, which are ignored in any case.
     pub fn evict_expired(&mut self, now: Instant) {
         let now = Moment::at(now);
         let has_expired = |memory: &Self| {
@@ -661,7 +655,7 @@ impl TraceMemory {
         time_to_live.is_some_and(|time_to_live| held.added.age(now) >= time_to_live)
     }
 
-    /// Forgets every trace, and with them the model.
+    /// Removes every trace, and the model.
     pub fn clear(&mut self) {
         let departed = self.sequence_end();
         *self = Self {
@@ -674,12 +668,12 @@ impl TraceMemory {
     }
 }
 
-/// How similar a trace is as a bound of its parts says; see [`Similarity::value`].
+/// Returns the upper bound of a similarity from bounds of its parts; see [`Similarity::value`].
 fn bound(lexical: f64, contained: f64, embedded: Option<f64>) -> f64 {
     combine(lexical, embedded).max(power(contained))
 }
 
-/// The bytes of a trace's words, with what the allocator and the counters of an `Arc` take.
+/// Returns the bytes of a trace's words, with the overhead of the allocator and of an `Arc`.
 fn held_bytes(words: &[DocumentWord]) -> usize {
     size_of_val(words) + size_of::<Document>() + 4 * size_of::<usize>()
 }

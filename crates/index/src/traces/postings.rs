@@ -1,7 +1,7 @@
-//! Candidates for what a trace is most similar to, by the postings of a store: which traces are found by each word.
+//! Candidates for the nearest trace in a store, by its postings.
 //!
-//! A store keeps them in blocks. Each is of one word and of some neighbouring positions, as many in each. The postings of some words come
-//! one after another:
+//! A store keeps postings in blocks of one word and a fixed number of neighbouring positions. The postings of several words are
+//! concatenated:
 //!
 //! | bytes       | what                                                                                    |
 //! | ----------- | --------------------------------------------------------------------------------------- |
@@ -21,19 +21,19 @@ use super::{
     terms::Hashed,
 };
 
-/// The words by which traces like some others are looked for.
+/// The words to look up for some traces.
 #[derive(Debug, Clone, Default)]
 pub struct CandidateQuery {
     /// All of them.
     pub words: Vec<u64>,
-    /// For each of the others: the numbers of its words, and how much each counts.
+    /// For each trace, the numbers and weights of its words.
     queries: Vec<Vec<(u32, f32)>>,
 }
 
 /// Postings, and the beginnings of blocks.
 type Units = [[u8; 4]];
 
-/// The traces that are found by a word, of a stretch of positions.
+/// The postings of a word in a range of positions.
 struct Block<'b> {
     first: u64,
     word: u32,
@@ -41,8 +41,7 @@ struct Block<'b> {
 }
 
 impl CandidateQuery {
-    /// The words for `traces`, each of which has at most `most`, by which about `budget` traces are found in all, in a memory of
-    /// `memory` traces.
+    /// Chooses the words for `traces`, at most `most` each, with about `budget` postings together in a memory of `memory` traces.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)] // An estimate, and numbers of words: 2^32 would take 32 GB.
     pub fn of(
@@ -73,8 +72,8 @@ impl CandidateQuery {
         Self { words, queries }
     }
 
-    /// For each trace the `count` most promising of the `positions`, the most promising first, of equally promising ones the older; by
-    /// postings in blocks of `block` positions.
+    /// Returns for each trace the `count` `positions` with the largest sums, the largest first, of equal ones the older, from postings in blocks
+    /// of `block` positions.
     ///
     /// # Errors
     /// [`Error::TraceDamaged`] if `postings` cannot be what a store has answered.
@@ -86,7 +85,7 @@ impl CandidateQuery {
         count: usize,
     ) -> Result<Vec<Vec<u64>>> {
         let mut blocks = self.blocks(postings, u64::from(block))?;
-        // In one order, so that sums have the same bits whatever the order in which blocks come.
+        // Sorted, so that sums have the same bits in any order of blocks.
         blocks.sort_unstable_by_key(|block| (block.first, block.word));
         let mut weights = vec![0.0; self.words.len()];
         let mut sums = Vec::new();
@@ -129,7 +128,7 @@ impl CandidateQuery {
         Ok(blocks)
     }
 
-    /// The number of the first word, its blocks, and the rest.
+    /// Splits off the first word: its number, its blocks, and the rest.
     fn first_word<'b>(&self, postings: &'b [u8]) -> Option<(u32, &'b Units, &'b [u8])> {
         let (&word, rest) = postings.split_first_chunk::<4>()?;
         let (&length, rest) = rest.split_first_chunk::<4>()?;
@@ -163,9 +162,9 @@ fn add_up(blocks: &[Block], weights: &[f32], sums: &mut Vec<f32>) {
 /// The positions with the largest sums, of equal sums the smaller position.
 struct Best {
     count: usize,
-    /// The best ones and some more; sorted from time to time.
+    /// The best ones and some more, sorted from time to time.
     found: Vec<(f32, Reverse<u64>)>,
-    /// What is not above cannot be among the best.
+    /// Sums that are not larger cannot be among the best.
     threshold: f32,
 }
 

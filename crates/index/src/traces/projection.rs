@@ -1,4 +1,4 @@
-//! What is subtracted from embeddings before they are compared: what all remembered traces have in common.
+//! The projection P: removes the common part of the remembered embeddings before comparisons.
 //!
 //! Traces of one domain have embeddings that differ little from their mean, and most along one direction. P subtracts the mean
 //! and removes that direction. Both are those of a sample: of at most [`SAMPLE`] remembered traces, those whose embeddings have the
@@ -24,14 +24,14 @@ const FEWEST: usize = 3;
 /// The rounds of power iteration.
 const ROUNDS: usize = 8;
 
-/// An embedding whose projection is shorter than this part of it has no direction: what is left is mostly rounding errors.
+/// The least relative length of a projection; a shorter one is mostly rounding errors and has no direction.
 const SHORTEST: f64 = 0.01;
 
 /// The remembered embeddings by their hashes and sequence numbers.
 #[derive(Debug, Default)]
 pub(super) struct Sample {
     keys: BTreeSet<(u64, u64)>,
-    /// The largest key of the sample that the projection was made from; `None` if it has to be made anew.
+    /// The largest key of the projection's sample; `None` if the projection is outdated.
     last: Option<(u64, u64)>,
 }
 
@@ -63,7 +63,7 @@ impl Sample {
     }
 }
 
-/// P, with what follows from it for each remembered embedding.
+/// P, with the lengths of the remembered embeddings' projections.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Projection {
     /// Single precision, padded with zeros.
@@ -87,7 +87,7 @@ fn dot(a: &[Floats], b: &[Floats]) -> f64 {
 }
 
 impl Projection {
-    /// Follows the memory: `vectors` are the remembered embeddings.
+    /// Updates P to the remembered embeddings `vectors`.
     pub(super) fn update(&mut self, sample: &mut Sample, vectors: &Blocks) {
         let sequence = vectors.sequence();
         if sample.last.is_none() {
@@ -96,7 +96,7 @@ impl Projection {
             sample.last = sample.keys.iter().take(SAMPLE).next_back().copied();
             self.first = sequence.start;
         }
-        // Those that were forgotten, and those that came.
+        // Removes evicted embeddings, and adds new ones.
         let gone = usize::try_from(sequence.start - self.first).unwrap_or(usize::MAX);
         if gone > self.lengths.len() / 2 || gone > 4096 {
             self.lengths.drain(..gone.min(self.lengths.len()));
@@ -112,7 +112,7 @@ impl Projection {
         }
     }
 
-    /// Follows the memory when its newest embeddings were removed and its oldest restored: `vectors` are those that are left.
+    /// Updates P after a rollback to the remaining embeddings `vectors`.
     pub(super) fn roll_back(&mut self, sample: &mut Sample, vectors: &Blocks) {
         let sequence = vectors.sequence();
         match sequence.end.checked_sub(self.first) {
@@ -133,7 +133,7 @@ impl Projection {
     fn make(&mut self, sample: &Sample, vectors: &Blocks) {
         let dimensions = vectors.shape().dimensions;
         let start = vectors.sequence().start;
-        // In the order of the hashes, so that the sums do not depend on that of the traces.
+        // Sums in the order of the hashes, independent of the order of the traces.
         let rows: Vec<&[f32]> = sample
             .keys
             .iter()
@@ -219,8 +219,7 @@ impl Projection {
         along * along / self.direction_squared
     }
 
-    /// The projection of an embedding, with what makes a cosine of its product with a remembered one; `None` if it has no
-    /// direction.
+    /// Returns the projection of an embedding, prepared for cosines with remembered ones; `None` if it has no direction.
     pub(super) fn project(&self, vector: &Scaled) -> Option<Projected> {
         let length = self.length(&vector.components, vector.inverse_norm);
         if length == 0.0 {

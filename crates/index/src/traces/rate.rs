@@ -18,13 +18,13 @@ use std::collections::VecDeque;
 
 use super::terms::Terms;
 
-/// How far the logarithm of a word may be from that in the sums.
+/// The tolerance of a word's logarithm in the sums.
 pub(super) const DRIFT: f64 = 1.0 / 32.0;
 
 /// Covers the rounding of the sums over any number of changes, and that of the bound itself.
 const SLACK: f64 = 1e-3;
 
-/// What is known of a remembered trace.
+/// The sums of a remembered trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NormBound {
     /// The square root of A.
@@ -53,7 +53,7 @@ impl NormBound {
     }
 }
 
-/// Has the sums of all traces with a word follow its logarithm, if that has gone too far. `first` is the slot of the oldest trace.
+/// Updates the sums of all traces with a word if its logarithm has drifted too far. `first` is the slot of the oldest trace.
 pub(super) fn follow(terms: &mut Terms, place: u32, ratings: &mut VecDeque<NormBound>, first: u32) {
     let term = terms.get_mut(place);
     let (before, after) = (term.rated, term.logarithm);

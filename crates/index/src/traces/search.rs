@@ -1,7 +1,7 @@
-//! The search for the traces that are most similar to a query: exact, and mostly without looking at a trace.
+//! The exact search for the traces that are most similar to a query, by upper bounds.
 //!
-//! For each remembered trace an upper bound of its similarity is computed; those that can win are compared. Both parts of the bound
-//! come from the postings of the query's words:
+//! Computes an upper bound of the similarity of each remembered trace, and compares those that can win. The bounds come from the postings of
+//! the query's words:
 //!
 //! - L: with `x = c_q w² / |c_q w|`, the cosine is `Σ x c_d / |c_d w|` over the words that both have. The sum is taken for rare words. The
 //!   most common words have the most postings and the smallest weights, and for these Cauchy's inequality bounds the sum by
@@ -11,8 +11,7 @@
 //! - C: the sum of the weights of the rare words that both have, plus those of all common ones.
 //! - E is at most 1. Where that could win, the codes of the embeddings give a lower bound, as in a [scan](crate::vectors::scan).
 //!
-//! Sums are taken in single precision, and [`SLACK`] covers that. So no trace that is left out could have been the result, and what is
-//! compared is compared by its words, in double precision.
+//! Bounds are in single precision, which [`SLACK`] covers, so no ruled out trace could be the result. Comparisons are in double precision.
 
 use std::collections::VecDeque;
 
@@ -36,24 +35,24 @@ use crate::{
     },
 };
 
-/// How much the words that are left out may add to a cosine at first, for a trace whose words weigh 1.
+/// The most that the words left out at first may add to a cosine, for a trace whose words weigh 1.
 const LEFT_OUT: f64 = 0.08;
 
-/// How many traces with the highest bounds are compared first, so that the similarity of one rules out most others. With 1, often
-/// nearly all others could still win; 16 take as long as all else among 1,000 traces.
+/// The traces with the highest bounds that are compared first, to rule out others. With 1, nearly all others often can still win; 16 take as
+/// long as the rest of a search among 1,000 traces.
 const PROMISING: usize = 4;
 
-/// How many postings can be added up in the time in which a trace is compared, for each word of the query: 2 among 32,000 traces, and 5
-/// among 1,000,000, whose words are not in the processor's caches.
+/// The cost of an exact comparison, in postings per query term: 2 among 32,000 traces, and 5 among 1,000,000, whose words are not in the
+/// processor's caches.
 const COMPARISON_COST: usize = 4;
 
 /// Covers the rounding of sums of at most 512 terms in single precision.
 const SLACK: f64 = 1e-4;
 
-/// How many traces' sums are added up together. They fit into the second-level cache.
+/// The traces whose sums are added up together. They fit into the second-level cache.
 const BLOCK: usize = if cfg!(test) { 16 } else { 8192 };
 
-/// How many embeddings are looked at together.
+/// The embeddings that are bounded together.
 const BATCH: usize = 64;
 
 /// A word of the query.
@@ -62,11 +61,11 @@ pub(super) struct QueryWord {
     pub(super) hash: u64,
     pub(super) count: f64,
     pub(super) weight: f64,
-    /// Its place, if a remembered trace has it.
+    /// Its place, if the memory has it.
     pub(super) term: Option<u32>,
 }
 
-/// The words of a query, with the weights that the memory gives them.
+/// The words of a query with their weights in the memory.
 #[derive(Debug)]
 pub(super) struct Query {
     /// In the order of the hashes.
@@ -117,7 +116,7 @@ impl Query {
     }
 }
 
-/// The memory of a search, which outlives the call.
+/// The buffers of a search, reused by later calls.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     sums: Vec<PostingSums>,
@@ -133,7 +132,7 @@ impl Scratch {
     }
 }
 
-/// What the postings that were added up say of a trace.
+/// The sums of a trace over the postings so far.
 #[derive(Debug, Clone, Copy, Default)]
 struct PostingSums {
     /// `Σ x c_d`.
@@ -149,13 +148,13 @@ struct Bound {
 }
 
 impl Bound {
-    /// That of a trace of which nothing is known.
+    /// The bound of a trace without postings.
     const MOST: Self = Self {
         lexical: 1.0,
         contained: 1.0,
     };
 
-    /// The most that the similarity can be.
+    /// Returns the upper bound of the similarity.
     #[inline]
     fn value(self, embedded: Option<f64>) -> f64 {
         bound(self.lexical.into(), self.contained.into(), embedded)
@@ -164,7 +163,7 @@ impl Bound {
 
 /// A word of the query that is remembered.
 struct Known<'t> {
-    /// Those that are still to be added up.
+    /// The postings still to be added up.
     postings: &'t [Posting],
     /// `x`.
     factor: f64,
@@ -172,10 +171,10 @@ struct Known<'t> {
     weight: f64,
 }
 
-/// The words of a query whose postings are not added up yet, those with the most first.
+/// The words of a query whose postings are not added up yet, the most common first.
 struct Remaining<'t> {
     words: Vec<Known<'t>>,
-    /// What C is without any posting.
+    /// C without postings.
     contained: f64,
 }
 
@@ -194,14 +193,14 @@ impl<'t> Remaining<'t> {
                 })
             })
             .collect();
-        // The order of equals does not matter: it changes what is compared, not what is found.
+        // The order of equal ones changes only the comparisons, not the result.
         words.sort_unstable_by_key(|word| std::cmp::Reverse(word.postings.len()));
         // A trace without words is contained in others without words.
         let contained = if total > 0.0 { 0.0 } else { 1.0 };
         Self { words, contained }
     }
 
-    /// How many of the first words add at most `most` to the cosine of a trace whose words weigh 1.
+    /// Returns how many of the most common words add at most `most` to the cosine of a trace whose words weigh 1.
     fn adding_at_most(&self, most: f64) -> usize {
         let mut squares = 0.0;
         let exceeding = self.words.iter().position(|word| {
@@ -221,7 +220,7 @@ impl<'t> Remaining<'t> {
             for word in &mut words {
                 #[allow(clippy::cast_possible_truncation)] // SLACK covers it.
                 let (factor, weight) = (word.factor as f32, word.weight as f32);
-                // Looking for the last one of the block first would jump about in memory that was not read yet.
+                // A linear scan, because a binary search would jump about in memory that is not cached.
                 let mut added = 0;
                 for posting in word.postings {
                     let Some(sums) = sums.get_mut((posting.slot - start_slot) as usize) else {
@@ -236,7 +235,7 @@ impl<'t> Remaining<'t> {
         }
     }
 
-    /// Lowers the bounds of those traces that could win, by what was added up and what remains. Collects those with the highest.
+    /// Lowers the bounds of traces that could win, and collects the highest ones.
     fn tighten(
         &self,
         query: &Query,
@@ -275,7 +274,7 @@ impl TraceMemory {
         })
     }
 
-    /// The `count` traces that are most similar to `words` and, with embeddings, to what was scaled last.
+    /// Returns the `count` traces that are most similar to `words` and, with embeddings, to the vector that was scaled last.
     pub(super) fn search(&mut self, words: &Words, count: usize) -> Result<Vec<(usize, Similarity)>> {
         let count = count.min(self.held.len());
         if count == 0 {
@@ -301,7 +300,7 @@ impl TraceMemory {
         };
         let query = Query::new(words, &self.terms, self.held.len());
         let mut collector = self.several(count)?;
-        // The similarity that the result has at least: it rules out most traces. Its trace is compared again in its turn.
+        // A lower bound of the result's similarity, which rules out most traces. Its trace is compared again in its turn.
         let mut threshold = self.several(1)?;
         let comparison = Comparison {
             memory: self,
@@ -318,7 +317,7 @@ impl TraceMemory {
     }
 }
 
-/// What a query is compared with.
+/// The memory that a query is compared with.
 struct Comparison<'m> {
     memory: &'m TraceMemory,
     query: &'m Query,
@@ -350,7 +349,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// Computes upper bounds of L and C for every trace. If one trace is searched for, a good one becomes the threshold.
+    /// Computes upper bounds of L and C for every trace. In a search for one trace, a good one sets the threshold.
     fn bound_all(&self, scratch: &mut Scratch, threshold: &mut Several, count: usize) -> Result<()> {
         let memory = self.memory;
         let Scratch { sums, bounds, .. } = scratch;
@@ -379,7 +378,7 @@ impl Comparison<'_> {
             for best in promising.into_sorted() {
                 threshold.offer(self.found(best.index));
             }
-            // Where embeddings count, these bounds alone rule out few, however tight they are.
+            // With embeddings, these bounds alone rule out few traces.
             if memory.method == Method::Full || remaining.words.is_empty() {
                 return Ok(());
             }
@@ -402,7 +401,7 @@ impl Comparison<'_> {
     /// Collects the most similar traces.
     fn collect(&self, scratch: &mut Scratch, collector: &mut Several, threshold: &Several) -> Result<()> {
         let could_win = |collector: &Several, index: usize, most: f64| {
-            // At the threshold is the trace itself, or one with the same similarity.
+            // The trace at the threshold, or one with the same similarity.
             collector.can_win_at(index, most) && threshold.can_win(most)
         };
         let Some(projected) = self.projected else {

@@ -1,7 +1,7 @@
-//! Comparing with traces that lie elsewhere, such as in a database, by what is known of all of them together.
+//! Comparing with traces in a store, by statistics of all its traces.
 //!
-//! A similarity rests on how many remembered traces contain each word, and on P. Both come from [`Statistics`], which grow with the
-//! traces now and then, and travel as bytes:
+//! A similarity depends on document frequencies and on P. Both are in [`Statistics`], which are renewed now and then, and serialised as
+//! bytes:
 //!
 //! | bytes           | what                                                                                          |
 //! | --------------- | --------------------------------------------------------------------------------------------- |
@@ -35,32 +35,28 @@ use crate::{
     vectors::scaled::Scaled,
 };
 
-/// By how many words a trace is found: those that add most to its length. Their weights are those of a trace of these words alone, of length 1:
-/// of 1,000 unseen traces the nearest of 100,000 was among 64 candidates in .973 of the cases, and in .956 where the other words counted for the
-/// length, as a trace with many words was found too rarely. With 128, twice as many postings had to be read to find the nearest as often.
-/// Without words that more than an eighth of the traces contain, the nearest of an unseen trace was among the candidates in .77 of the cases
-/// instead of .97.
+/// Indexed terms of a trace: the highest weights, renormalised to length 1. DESIGN.md, "What was tried", has measurements.
 pub const FOUND_BY: usize = 64;
 
-/// The weight of a word by which a trace is found is a whole number of 32,767ths, so that it fits into 16 bits.
+/// The unit of an indexed term's weight, 1/32,767, so that it fits into 16 bits.
 pub const WEIGHT_PARTS: f64 = 32_767.0;
 
-/// How many words are common at most: a megabyte of statistics that all who compare have to read.
+/// The most common words: a megabyte of statistics, which every comparison reads.
 const MOST_COMMON: usize = if cfg!(test) { 512 } else { 65_536 };
 
-/// How many words are counted at most.
+/// The most words that are counted.
 const MOST_COUNTED: usize = 4 * MOST_COMMON;
 
-/// In how many of the counted traces a common word is at least, however few words there are.
+/// The least document frequency of a common word.
 const LEAST_COMMON: u32 = 2;
 
-/// The word by which a trace without words is found.
+/// The indexed term of a trace without words.
 const NO_WORD: u64 = 0;
 
 /// The bytes of a word of a trace.
 const WORD_BYTES: usize = 10;
 
-/// A trace as it lies in a store.
+/// A trace in a store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PackedTrace {
     /// Its words.
@@ -107,8 +103,8 @@ impl PackedTrace {
         Ok(Self { words, vector })
     }
 
-    /// Which embeddings P is made of: those with the smallest of these numbers from 0 to 1, the same as in a memory. `None` without an
-    /// embedding.
+    /// Returns the sampling number of the trace, 0 to 1: P is made of the embeddings with the smallest ones, as in a memory. `None` without
+    /// an embedding.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::OutOfMemory`].
@@ -124,19 +120,19 @@ impl PackedTrace {
     }
 }
 
-/// The weight of a word that `traces` traces of a sample contain: of as large a part of the memory, or of one trace.
+/// Returns the weight of a word in `traces` sampled traces, scaled to the memory; at least one trace.
 fn weight_in_sample(memory: u32, sample: u32, traces: u32) -> f64 {
     let (memory, sample) = (f64::from(memory), f64::from(sample.max(1)));
     (memory + 1.0).ln() - (f64::from(traces) * memory / sample).max(1.0).ln()
 }
 
-/// How many of the counted traces contain a word, and how many are found by it.
+/// The document frequency of a word, and its number of postings.
 type Counted = (u32, u32);
 
-/// What was counted of each word, by its hash.
+/// The counts of each word, by hash.
 type Counts = HashMap<u64, Counted, BuildHasherDefault<Hashed>>;
 
-/// The smallest number from `least` on that at most `most` words reach.
+/// Returns the smallest frequency from `least` on that at most `most` words reach.
 fn least_count(counts: &Counts, most: usize, least: u32) -> u32 {
     let mut all: Vec<u32> = counts
         .values()
@@ -155,42 +151,42 @@ fn singles(bytes: &[u8]) -> Vec<f32> {
     groups.iter().map(|group| f32::from_le_bytes(*group)).collect()
 }
 
-/// What is known of all traces of a memory together.
+/// The statistics of all traces of a store.
 #[derive(Debug, Clone)]
 pub struct Statistics {
     memory: u32,
-    /// How many traces were counted.
+    /// The number of counted traces.
     sample: u32,
     dimensions: usize,
-    /// In how many of those a common word is at least.
+    /// The least document frequency of a common word among them.
     least: u32,
     words: HashMap<u64, Known, BuildHasherDefault<Hashed>>,
     projection: Projection,
 }
 
-/// What is known of a word.
+/// The statistics of a word.
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    /// How many of the traces contain it.
+    /// Its document frequency.
     traces: u32,
-    /// How many of them are found by it, about.
+    /// Its approximate number of postings.
     finds: u32,
     weight: f64,
 }
 
 impl Statistics {
-    /// The statistics of a memory of `memory` traces by a sample of these, whose embeddings have `dimensions` components. A trace
-    /// without an embedding counts with its words alone.
+    /// Computes statistics of a memory of `memory` traces from a sample with embeddings of `dimensions` components. A trace without an
+    /// embedding counts by its words alone.
     #[must_use]
     pub fn of(traces: &[PackedTrace], memory: usize, dimensions: usize) -> Self {
         let none = Self::new(0, 0, dimensions, Counts::default(), Projection::of(&[]));
         none.grown(traces, traces, memory)
     }
 
-    /// These statistics with the words of more traces, for a memory of `memory` traces, with P by the embeddings of `embedded`.
+    /// Adds the words of more traces, for a memory of `memory` traces, with P from the embeddings of `embedded`.
     ///
-    /// What has left the memory is not subtracted. Instead all counts are halved when more than twice as many traces were counted as
-    /// there are, so that they are of the last one to two times `memory` traces. The rarest words are forgotten where there are too many.
+    /// Evicted traces are not subtracted. Instead counts are halved when more than twice `memory` traces were counted. The rarest words are
+    /// dropped when there are too many.
     #[must_use]
     pub fn grown(&self, traces: &[PackedTrace], embedded: &[PackedTrace], memory: usize) -> Self {
         let clamped = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -284,7 +280,7 @@ impl Statistics {
         }
     }
 
-    /// The statistics as bytes.
+    /// Serialises the statistics.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut words: Vec<_> = self
@@ -301,7 +297,7 @@ impl Statistics {
         }
         let (mean, direction) = self.projection.parts();
         for part in [mean, direction] {
-            // Without an embedding among the traces the parts are empty: P changes nothing.
+            // Without embeddings the parts are empty: P changes nothing.
             let components = part.iter().copied().chain(std::iter::repeat(0.0));
             for component in components.take(self.dimensions) {
                 bytes.extend_from_slice(&component.to_le_bytes());
@@ -315,14 +311,14 @@ impl Statistics {
         bytes
     }
 
-    /// How many of the [bytes](Self::to_bytes) suffice for comparing.
+    /// Returns how many of the [bytes](Self::to_bytes) comparisons need.
     #[must_use]
     pub fn common_bytes(&self) -> usize {
         let common = self.words.values().filter(|known| known.traces >= self.least);
         16 + 8 * self.dimensions + 16 * common.count()
     }
 
-    /// The statistics in these bytes, for embeddings of `dimensions` components.
+    /// Reads statistics from bytes, for embeddings of `dimensions` components.
     ///
     /// # Errors
     /// [`Error::TraceDamaged`] if they are not what [`Statistics::to_bytes`] gives.
@@ -365,7 +361,7 @@ impl Statistics {
         read().ok_or(Error::TraceDamaged)
     }
 
-    /// Of how many traces the memory was.
+    /// Returns the number of traces of the memory.
     #[must_use]
     pub fn memory(&self) -> u32 {
         self.memory
@@ -376,15 +372,15 @@ impl Statistics {
         self.words.get(&hash).map_or_else(alone, |known| known.weight)
     }
 
-    /// The words of a trace by how much each adds to the square of its length |c w|², the most first. The roots of these parts,
-    /// multiplied with those of another trace, add up to about the part of L that these words make.
+    /// Returns the words of a trace by their parts of |c w|², the largest first. The roots of the parts, multiplied with those of another
+    /// trace, approximate these words' part of L.
     fn leading(&self, words: &Words) -> Vec<(u64, f64)> {
         if words.is_empty() {
             return vec![(NO_WORD, 1.0)];
         }
         let square = |word: &Word| (word.count.value() * self.weight_of(word.hash)).powi(2);
         let sum: f64 = words.iter().map(square).sum();
-        // Without statistics every word weighs nothing.
+        // Without statistics every weight is 0.
         let sum = if sum > 0.0 { sum } else { 1.0 };
         let mut leading: Vec<_> = words
             .iter()
@@ -394,7 +390,7 @@ impl Statistics {
         leading
     }
 
-    /// The words by which a trace is found, with their weights in [`WEIGHT_PARTS`].
+    /// Returns the indexed terms of a trace, with weights in units of 1/[`WEIGHT_PARTS`].
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // From 0 to WEIGHT_PARTS.
     pub fn found_by(&self, words: &Words) -> Vec<(u64, u16)> {
@@ -407,24 +403,21 @@ impl Statistics {
         leading.truncate(FOUND_BY);
         let square: f64 = leading.iter().map(|(_, weight)| weight * weight).sum();
         for (_, weight) in &mut leading {
-            // Without statistics every word weighs nothing. Rounded, a single word could weigh more than 1.
+            // Without statistics every weight is 0. Rounded, a single word could weigh more than 1.
             *weight = (*weight / square.sqrt().max(f64::MIN_POSITIVE)).min(1.0);
         }
         leading
     }
 
-    /// The words by which traces like this one are looked for, with their weights: at most `most`, by which about `budget` traces are
-    /// found in all, in a memory of `memory` traces.
+    /// Chooses the words to look up for this trace, with their weights: at most `most`, with about `budget` postings together in a memory of
+    /// `memory` traces.
     ///
-    /// Words of one step are found together, so reading the traces of a second one tells little more than the first. Words with
-    /// the same count are mostly of one step. Of these the ones that say most for the fewest traces are chosen, a further one of the same
-    /// count after others, and the chosen ones also count for those that are not. On 100,000 traces mixed of the steps of real ones, of which
-    /// 16,000 postings were read, the nearest trace of a seen task was among 16 candidates in 1.00 of the cases, and in .90 where each
-    /// word counted for itself.
+    /// Words of one step, which mostly have equal counts, are found in the same traces. So few of each group are chosen, those with the
+    /// largest weight for the fewest postings, and they stand for the others of the group. DESIGN.md has measurements.
     #[must_use]
     #[allow(clippy::cast_precision_loss)] // An estimate.
     pub fn looked_for_by(&self, words: &Words, most: usize, budget: f64, memory: f64) -> Vec<(u64, f64)> {
-        /// The words of one count: the sum of their squares, that of the chosen ones, and how many these are.
+        /// The words of one count: the sum of all squares, the sum of the chosen ones, and the number of the chosen ones.
         #[derive(Default)]
         struct Group {
             all: f64,
@@ -435,9 +428,9 @@ impl Statistics {
             hash: u64,
             weight: f64,
             finds: f64,
-            /// What it says for the traces that it finds, as long as no word of its group is chosen.
+            /// Its weight per posting, as long as no word of its group is chosen.
             worth: f64,
-            /// Undefined for a word that is not known: it finds another run of the same task, or nothing.
+            /// An unknown word: it finds another run of the same task, or nothing.
             group: Option<usize>,
         }
         let scale = memory / f64::from(self.sample.max(1));
@@ -504,11 +497,10 @@ impl Statistics {
         (known.traces >= self.least).then_some(known.weight)
     }
 
-    /// Traces with what their comparisons need: those of `remembered`, some of a memory of `memory` traces, and then `others`.
+    /// Prepares traces for comparisons: `remembered`, some of a memory of `memory` traces, and `others`.
     ///
-    /// A word that is not common is taken to be in as many traces of the memory as in those of `remembered`. Whatever is similar to the same
-    /// trace shares rare words, so these are mostly all: of 100,000 traces, the answer was the nearest of the 64 most similar ones in .97 of the
-    /// cases where each such word counted as one trace's, and in .985 with this. It takes no statistics of rare words, which are most of all.
+    /// A rare word is counted among `remembered` only. Traces that are similar to the same trace share rare words, so these are mostly all,
+    /// and no statistics of rare words are needed. DESIGN.md has measurements.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::OutOfMemory`].
@@ -580,14 +572,14 @@ impl Statistics {
     }
 }
 
-/// A trace whose words are weighed.
+/// A trace with weighted words.
 #[derive(Debug)]
 pub struct WeighedTrace<'t> {
     words: &'t Words,
     weights: Vec<f64>,
     sums: Sums,
     vector: Scaled,
-    /// That of the embedding's projection.
+    /// The length of the embedding's projection.
     length: f64,
 }
 
@@ -600,7 +592,7 @@ pub struct TraceQuery<'t> {
 }
 
 impl TraceQuery<'_> {
-    /// How similar the trace is to another one.
+    /// Returns the similarity of the trace to another one.
     #[must_use]
     pub fn compare(&self, other: &WeighedTrace) -> Similarity {
         let mut shared = Sums::default();

@@ -1,4 +1,4 @@
-//! The words of all remembered traces: which traces contain each of them.
+//! The postings of all remembered words.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -27,14 +27,14 @@ pub(crate) struct Posting {
 #[derive(Debug)]
 pub(crate) struct Term {
     pub(crate) hash: u64,
-    /// Document frequency: how many remembered traces contain it.
+    /// Document frequency: the number of remembered traces that contain it.
     pub(crate) df: u32,
     /// ln of that.
     pub(crate) logarithm: f64,
     /// What `logarithm` was when the traces with this word were last [rated](super::rate): at most
     /// [`DRIFT`](super::rate::DRIFT) away.
     pub(crate) rated: f64,
-    /// In the order of the slots. The first may be of traces that were forgotten, which are removed when they are many.
+    /// Postings in the order of the slots. The first may belong to evicted traces; they are removed when they are many.
     postings: SmallVec<[Posting; 2]>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Terms {
     spilled_bytes: usize,
 }
 
-/// Hashes are hashed already.
+/// Passes hashes through unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Hashed(u64);
 
@@ -101,7 +101,7 @@ impl Hasher for Hashed {
 }
 
 impl Terms {
-    /// Words in these places, without traces yet. Of equal hashes only one is found again.
+    /// Makes words in these places, without traces yet. Of equal hashes only one is found again.
     pub(crate) fn with_places(hashes: &[u64]) -> Self {
         Self {
             terms: hashes.iter().copied().map(Term::new).collect(),
@@ -110,7 +110,7 @@ impl Terms {
         }
     }
 
-    /// Makes room of places whose words no trace has, and takes all others as rated.
+    /// Frees places of words without traces, and marks all others as rated.
     pub(crate) fn finish_restoring(&mut self) {
         for (place, term) in (0..).zip(&mut self.terms) {
             term.rated = term.logarithm;
@@ -136,7 +136,7 @@ impl Terms {
         Some((place, self.get(place)))
     }
 
-    /// The place of a word, which is made if it has none, without traces yet.
+    /// Returns the place of a word, and creates it without traces if missing.
     pub(crate) fn place(&mut self, hash: u64) -> u32 {
         if let Some(&place) = self.places.get(&hash) {
             return place;
@@ -157,12 +157,12 @@ impl Terms {
         place
     }
 
-    /// Adds a trace, newer than all others, to those that contain a word.
+    /// Appends a trace, newer than all others, to the postings of a word.
     pub(crate) fn add_trace(&mut self, place: u32, posting: Posting) {
         let term = &mut self.terms[place as usize];
         let before = term.spilled_bytes();
         if term.postings.len() == term.postings.capacity() {
-            // Doubling would waste a quarter of the memory in the mean.
+            // Doubling would waste a quarter of the memory on average.
             term.postings.reserve_exact((term.postings.len() / 8).max(2));
         }
         term.postings.push(posting);
@@ -174,8 +174,8 @@ impl Terms {
         self.spilled_bytes -= before;
     }
 
-    /// Removes the oldest trace from those that contain a word, if it was forgotten: `first` is the slot of the oldest one that was not.
-    /// Its posting stays until [`Terms::tidy`] removes it.
+    /// Decreases the document frequency of a word for the evicted oldest trace; `first` is the slot of the oldest remaining one. The posting stays
+    /// until [`Terms::tidy`].
     pub(crate) fn forget_oldest(&mut self, place: u32, first: u32) {
         let term = self.get_mut(place);
         if term.postings().first().is_some_and(|oldest| oldest.slot < first) {
@@ -192,7 +192,7 @@ impl Terms {
         }
     }
 
-    /// Undoes [`Terms::add_trace`], if that was done for the trace in `slot`. A word without traces leaves.
+    /// Undoes [`Terms::add_trace`] for the trace in `slot`, if that was done. Removes a word without traces.
     pub(crate) fn forget_newest(&mut self, place: u32, slot: u32) {
         let term = self.get_mut(place);
         if term.postings().last().is_some_and(|newest| newest.slot == slot) {
@@ -204,9 +204,9 @@ impl Terms {
         }
     }
 
-    /// Removes the postings of forgotten traces where they are many, and a word that no other trace has.
+    /// Removes the postings of evicted traces if they are many, and words without traces.
     pub(crate) fn tidy(&mut self, place: u32) {
-        /// With fewer it is not worth moving the others.
+        /// The least postings that are worth moving the others.
         const FORGOTTEN: usize = 64;
         let term = &mut self.terms[place as usize];
         if term.df == 0 {
@@ -235,7 +235,7 @@ impl Terms {
         }
     }
 
-    /// Subtracts `slots` from the slot of every trace, and removes the postings with smaller slots, all of which are of forgotten traces.
+    /// Subtracts `slots` from the slot of every trace, and removes the postings with smaller slots, all of evicted traces.
     pub(crate) fn shift(&mut self, slots: u32) {
         for term in &mut self.terms {
             let smaller = term.postings.partition_point(|posting| posting.slot < slots);
@@ -246,7 +246,7 @@ impl Terms {
         }
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     #[allow(clippy::cast_possible_truncation)] // 2^32 words would take 200 GB.
     pub(crate) fn count(&self) -> u32 {
         self.terms.len() as u32
@@ -257,14 +257,14 @@ impl Terms {
         self.terms.iter().map(|term| term.hash).collect()
     }
 
-    /// How many words are remembered.
+    /// Returns the number of words.
     #[cfg(test)]
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        // The map has a place and its hash in 16 bytes, one more to control it, and up to twice the room that it needs.
+        // An entry of the map takes 17 bytes, in up to twice the needed capacity.
         self.terms.capacity() * size_of::<Term>()
             + self.places.capacity() * 17
             + self.free.capacity() * 4

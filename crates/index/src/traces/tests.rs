@@ -510,7 +510,7 @@ fn observed(memory: &SharedTraces, queries: &[Sketch], now: Instant) -> impl Par
 }
 
 #[test]
-fn drafts_survive_that_slots_are_numbered_anew() {
+fn drafts_survive_renumbered_slots() {
     let now = Instant::now();
     let sketches: Vec<_> = (0..1_000)
         .map(|number| Sketch::of(&format!("word{number} same"), &[&format!("some{}", number % 9)]))
@@ -539,7 +539,7 @@ fn drafts_survive_that_slots_are_numbered_anew() {
 }
 
 #[test]
-fn a_draft_that_others_interrupt_counts_as_newer() {
+fn interrupted_draft_counts_as_newest() {
     let now = Instant::now();
     let names = ["others", "own"];
     let [others, own] = names.map(|name| Sketch::of(name, &["same words"]));
@@ -576,7 +576,7 @@ fn a_draft_that_others_interrupt_counts_as_newer() {
 }
 
 #[test]
-fn an_empty_memory_says_half() {
+fn empty_memory_gives_novelty_one_half() {
     for method in [Method::Lexical, Method::Full] {
         let mut memory = memory(method, 10, None);
         let sketch = Sketch::of("a b", &["c"]);
@@ -602,7 +602,7 @@ fn traces_without_words_are_alike_and_unlike_others() {
 }
 
 #[test]
-fn the_oldest_leave_by_number_and_by_age() {
+fn oldest_traces_are_evicted_by_count_and_age() {
     let start = Instant::now();
     let sketches: Vec<_> = (0..5)
         .map(|number| Sketch::of(&format!("word{number}"), &[]))
@@ -656,7 +656,7 @@ fn the_oldest_leave_by_number_and_by_age() {
 }
 
 #[test]
-fn slots_are_numbered_anew() {
+fn slots_are_renumbered() {
     let now = Instant::now();
     let mut memory = memory(Method::Full, 7, None);
     let sketches: Vec<_> = (0..1_000)
@@ -676,7 +676,7 @@ fn slots_are_numbered_anew() {
 }
 
 #[test]
-fn after_an_error_nothing_has_changed() {
+fn errors_leave_the_memory_unchanged() {
     let now = Instant::now();
     let mut memory = memory(Method::Full, 10, None);
     let sketch = Sketch::of("a", &["b"]);
@@ -742,7 +742,7 @@ fn after_an_error_nothing_has_changed() {
 }
 
 #[test]
-fn each_of_a_batch_is_compared_with_those_before() {
+fn batch_compares_each_trace_with_earlier_ones() {
     let sketch = Sketch::of("a", &["b"]);
     let mut memory = memory(Method::Lexical, 10, None);
     let found = memory
@@ -753,7 +753,7 @@ fn each_of_a_batch_is_compared_with_those_before() {
 }
 
 #[test]
-fn words_tell_what_is_shared_and_what_is_new() {
+fn explain_lists_shared_and_new_words() {
     let now = Instant::now();
     let mut memory = memory(Method::Lexical, 10, None);
     for text in ["flight seattle", "flight boston", "hotel boston"] {
@@ -802,7 +802,7 @@ fn a_trace_takes_few_bytes() {
 }
 
 #[test]
-fn damaged_bytes_are_no_trace() {
+fn malformed_trace_bytes_are_refused() {
     let words = Words::of(&with_texts("flight to Boston", &[]));
     let bytes = PackedTrace::pack_words(&words);
     let unpack =
@@ -829,7 +829,7 @@ fn damaged_bytes_are_no_trace() {
 }
 
 #[test]
-fn p_is_made_of_the_embeddings_that_a_memory_draws() {
+fn statistics_sample_the_embeddings_of_a_memory() {
     let now = Instant::now();
     let pack = |number: u8| PackedTrace {
         words: Words::of(&with_texts(&format!("word{number}"), &[])),
@@ -893,7 +893,7 @@ fn similarity_by(
 }
 
 #[test]
-fn a_sample_stands_for_all() {
+fn sample_statistics_approximate_all_traces() {
     let pack = |text: &str| PackedTrace {
         words: Words::of(&with_texts(text, &[])),
         vector: Vec::new(),
@@ -991,7 +991,7 @@ fn the_rarest_words_are_forgotten_first() {
 
 /// Candidates are those with the largest sums, as adding up for each position finds.
 #[test]
-fn candidates_by_postings_are_those_of_adding_up() {
+fn candidates_from_postings_equal_exhaustive_sums() {
     let pack = |number: usize| PackedTrace {
         words: Words::of(&with_texts(
             &format!("topic{} kind{} item{number}", number % 7, number % 5),

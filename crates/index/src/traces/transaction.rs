@@ -1,8 +1,8 @@
-//! Transactions of a trace memory. An undo log lists the traces that a transaction has added and forgotten; the forgotten ones stay until it
-//! is committed. So a rollback takes as long as the changes did, and a transaction without one costs next to nothing.
+//! Transactions of a trace memory. An undo log lists added and evicted traces; evicted ones stay until the commit. A rollback takes as long as
+//! the changes did, and a commit next to nothing.
 //!
-//! Every change of a memory is part of a transaction. One that is neither committed nor continued, because its batch was cancelled or
-//! its thread has panicked, is rolled back before anybody else sees the memory: see [`Shared`].
+//! Every change is part of a transaction. One that is neither committed nor continued, because its batch was cancelled or its thread has
+//! panicked, is rolled back before the memory's next use: see [`Shared`].
 
 use std::{ops::Range, sync::Arc, time::Instant};
 
@@ -23,13 +23,13 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Transaction {
     number: u64,
-    /// The sequence numbers of the traces that the memory had at its beginning.
+    /// The sequence numbers of the traces at its beginning.
     before: Range<u64>,
-    /// The model that it had then.
+    /// The model at its beginning.
     model: Option<ModelIdentity>,
-    /// The changes in their order. Each is noted before it is made, so the last one may be half made.
+    /// The changes in order. Each is logged before it is made, so the last one may be incomplete.
     changes: Vec<Change>,
-    /// The blocks of embeddings that it has emptied, in their order.
+    /// The blocks of embeddings that it has emptied, in order.
     emptied: Vec<Placed>,
 }
 
@@ -41,12 +41,12 @@ enum Change {
 }
 
 impl Transaction {
-    /// Notes that a trace with this sequence number is added next.
+    /// Logs the addition of the trace with this sequence number.
     pub(super) fn will_add(&mut self, sequence: u64) {
         self.changes.push(Change::Added(sequence));
     }
 
-    /// Notes that the oldest trace, which has this sequence number, is forgotten next.
+    /// Logs the eviction of the oldest trace, with this sequence number.
     pub(super) fn will_forget(&mut self, sequence: u64, oldest: Arc<Document>) {
         self.changes.push(Change::Forgotten(sequence, oldest));
     }
@@ -56,7 +56,7 @@ impl Transaction {
         self.emptied.extend(emptied);
     }
 
-    /// How many traces were forgotten before the transaction began: the sequence number of the oldest that it can restore.
+    /// Returns the sequence number of the oldest trace that it can restore.
     pub(super) fn departed(&self) -> u64 {
         self.before.start
     }
@@ -69,7 +69,7 @@ impl Shared for TraceMemory {
 }
 
 impl TraceMemory {
-    /// Begins a transaction, and returns its number. There must be none.
+    /// Begins a transaction and returns its number. No other may be open.
     pub(super) fn begin(&mut self) -> u64 {
         debug_assert!(self.transaction.is_none());
         self.transactions += 1;
@@ -83,14 +83,14 @@ impl TraceMemory {
         self.transactions
     }
 
-    /// Whether the transaction with this number goes on.
+    /// Returns whether the transaction with this number is open.
     pub(super) fn is_in_transaction(&self, number: u64) -> bool {
         self.transaction
             .as_ref()
             .is_some_and(|transaction| transaction.number == number)
     }
 
-    /// Makes the changes of the transaction permanent, and ends it.
+    /// Commits the transaction.
     pub(super) fn commit(&mut self) {
         let Some(transaction) = self.transaction.take() else {
             return;
@@ -107,7 +107,7 @@ impl TraceMemory {
         }
     }
 
-    /// Takes back what the transaction has changed, and ends it.
+    /// Rolls the transaction back.
     pub(super) fn roll_back(&mut self) {
         let Some(mut transaction) = self.transaction.take() else {
             return;
@@ -126,7 +126,7 @@ impl TraceMemory {
         }
     }
 
-    /// How many traces live, without those of a transaction that is not committed, which goes on.
+    /// Returns the number of living traces, without those of an open transaction.
     pub fn committed_len(&mut self, now: Instant) -> usize {
         let Some(Transaction { before, changes, .. }) = &self.transaction else {
             return self.len(now);
@@ -146,7 +146,7 @@ impl TraceMemory {
         count(before.start) - expired
     }
 
-    /// The model of the embeddings, as it is without a transaction that is not committed.
+    /// Returns the model of the embeddings without an open transaction.
     pub fn committed_model(&self) -> Option<&ModelIdentity> {
         match &self.transaction {
             Some(transaction) => transaction.model.as_ref(),
@@ -154,7 +154,7 @@ impl TraceMemory {
         }
     }
 
-    /// Changes the memory in a transaction of its own, unless there is one. After an error it is rolled back.
+    /// Changes the memory in the open transaction, or in one of its own, which an error rolls back.
     pub(super) fn in_transaction<T, E>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, E>,
@@ -172,7 +172,7 @@ impl TraceMemory {
         result
     }
 
-    /// Undoes [`TraceMemory::remember`], as far as that has come, for the trace with this sequence number.
+    /// Undoes [`TraceMemory::remember`], complete or not, for the trace with this sequence number.
     fn take_back_newest(&mut self, sequence: u64) {
         if self.sequence_end() <= sequence {
             return;
@@ -198,7 +198,7 @@ impl TraceMemory {
         }
     }
 
-    /// Undoes [`TraceMemory::forget_oldest`], as far as that has come, for the trace with this sequence number.
+    /// Undoes [`TraceMemory::forget_oldest`], complete or not, for the trace with this sequence number.
     fn restore_oldest(&mut self, sequence: u64, held: Arc<Document>, emptied: &mut Vec<Placed>) {
         if self.departed <= sequence {
             return;

@@ -19,23 +19,22 @@ use crate::{
 /// Bytes of components in a block, unless one vector is larger.
 const BLOCK_BYTES: usize = 256 * 1024;
 
-/// From this many bytes of components on, a queue is large: see [`Blocks::is_large`].
+/// The least bytes of components of a large queue: see [`Blocks::is_large`].
 const LARGE_BYTES: usize = 32 * 1024 * 1024;
 
 /// [`BLOCK_BYTES`] of the blocks that are added to a large queue. The codes, a quarter of that, fill a huge page too.
 const LARGE_BLOCK_BYTES: usize = 8 * 1024 * 1024;
 
-/// The queue. A clone shares the blocks, so cloning copies no vector; what either adds later is its own.
+/// The queue. A clone shares the blocks; vectors that either adds later are its own.
 #[derive(Debug)]
 pub(crate) struct Blocks {
     shape: Shape,
     /// Every block but the last is full.
     blocks: VecDeque<Placed>,
     length: usize,
-    /// How many vectors have been removed since the queue was made, which is the sequence number of the oldest one.
+    /// The number of removed vectors, which is the sequence number of the oldest one.
     departed: u64,
-    /// Empty blocks, which are used in this order: those that were reserved, and one that was emptied. With that one, a full
-    /// cache allocates nothing.
+    /// Empty blocks in the order of use: reserved ones, and one that was emptied, with which a full cache allocates nothing.
     spare: VecDeque<Block>,
 }
 
@@ -59,7 +58,7 @@ pub(crate) struct Placed {
 #[derive(Debug)]
 pub(crate) struct Block {
     shape: Shape,
-    /// How many vectors the block has room for, at least 1.
+    /// The capacity in vectors, at least 1.
     pub(crate) capacity: usize,
     components: Mapped<Floats>,
     inverse_norms: Vec<f64>,
@@ -112,7 +111,7 @@ impl Shape {
         vectors.saturating_mul(self.bytes()) >= LARGE_BYTES
     }
 
-    /// How many vectors a block has room for that is added after `vectors` others.
+    /// Returns the capacity of a block that is added after `vectors` vectors.
     pub(crate) fn capacity_after(self, vectors: usize) -> usize {
         let bytes = if self.is_large(vectors) {
             LARGE_BLOCK_BYTES
@@ -155,7 +154,7 @@ impl Blocks {
         self.shape.coded()
     }
 
-    /// How many bytes the vectors take, without their labels.
+    /// Returns the bytes of the vectors without their labels.
     pub(crate) fn bytes(&self) -> usize {
         let codes = if self.coded() {
             self.shape.groups * size_of::<Codes>()
@@ -167,7 +166,7 @@ impl Blocks {
         self.length.saturating_mul(self.shape.bytes() + codes + others)
     }
 
-    /// Whether the vectors take so much memory that it should be returned to the system when they are removed.
+    /// Returns whether removed vectors should return their memory to the system.
     pub(crate) fn is_large(&self) -> bool {
         self.shape.is_large(self.length)
     }
@@ -227,8 +226,8 @@ impl Blocks {
         });
     }
 
-    /// Appends a vector. [`Blocks::reserve`] must have made room. Vectors stay in the order of their age: if `added` is earlier than
-    /// that of the vector before, the vector counts as added at the same time as that one.
+    /// Appends a vector; [`Blocks::reserve`] must have made room. An `added` before that of the previous vector counts as equal to it, so
+    /// vectors stay in the order of age.
     pub(crate) fn push_back(&mut self, vector: &Scaled, label: Option<Label>, added: Moment) {
         let added = self.back_added().map_or(added, |latest| latest.max(added));
         let Some(block) = self.open_block() else {
@@ -281,13 +280,13 @@ impl Blocks {
         }
     }
 
-    /// When the oldest vector was added.
+    /// Returns the time of the oldest vector.
     pub(crate) fn front_added(&self) -> Option<Moment> {
         let (block, position) = self.locate(0)?;
         self.blocks[block].block.added.get(position).copied()
     }
 
-    /// When the newest vector was added.
+    /// Returns the time of the newest vector.
     fn back_added(&self) -> Option<Moment> {
         self.blocks.back()?.block.added.last().copied()
     }
@@ -340,7 +339,7 @@ impl Blocks {
         }
         self.length -= 1;
         self.departed += 1;
-        // A block that is not full is kept, because the next vector goes there.
+        // Keeps a block that is not full, because the next vector goes there.
         let is_used_up = |first: &Placed| self.departed - first.first == first.block.capacity as u64;
         if self.blocks.front().is_some_and(is_used_up) {
             self.blocks.pop_front()

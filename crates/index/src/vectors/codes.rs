@@ -26,7 +26,7 @@ use knowledgepulse_error::{Error, Result};
 use super::scaled::{LANES, Scaled, fold};
 use crate::simd::{CodePlanes, Codes, DOT_ERROR, Floats, GROUP, PLANE};
 
-/// Covers the errors that are named above. The largest of them is 2^-24, of `step / |v|`, which is much smaller.
+/// Covers the errors named above. The largest is 2^-24, of `step / |v|`.
 const SLACK: f64 = 1e-6;
 
 /// The largest digit of a vector; the smallest is its negative.
@@ -38,7 +38,7 @@ const LARGEST_QUERY_DIGIT: i32 = LARGEST_DIGIT * PLANE;
 /// The code of the digit 0.
 const ZERO: i32 = 128;
 
-/// What is stored of a vector beside its codes.
+/// The numbers of a vector beside its codes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CodeInfo {
     /// The step divided by the vector's norm.
@@ -70,7 +70,7 @@ pub(crate) struct CodedQuery {
     pub(crate) planes: Vec<CodePlanes>,
     /// The step divided by the query's norm.
     step: f64,
-    /// By how much the kernel's sum is too large, because the codes of vectors are unsigned.
+    /// The excess of the kernel's sum, because the codes of vectors are unsigned.
     offset: f64,
     /// `f` of the bound.
     error: f64,
@@ -120,7 +120,7 @@ impl CodedQuery {
     }
 }
 
-/// How components are rounded to digits.
+/// The rounding of components to digits.
 struct Rounding {
     digits_per_unit: f32,
     step: f64,

@@ -1,4 +1,4 @@
-//! What stands for memory pages of their own where there are none to be had: in WebAssembly.
+//! Replaces memory pages of their own in WebAssembly, which has none.
 
 use std::ops;
 

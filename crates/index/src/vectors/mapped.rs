@@ -1,4 +1,4 @@
-//! Values in memory pages of their own, which are returned to the system when the values are dropped.
+//! Values in memory pages of their own, which return to the system when they are dropped.
 
 use std::{iter, marker::PhantomData, mem, ops};
 
@@ -8,9 +8,8 @@ use memmap2::MmapMut;
 /// The size of a huge page on most systems.
 const HUGE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
-/// A vector of values with a fixed capacity, which never moves. If it is large, it has two advantages over a `Vec`. Its memory can
-/// be in huge pages, which the system provides several times as fast, by the gigabyte, as small ones. And once it is
-/// freed, no allocator keeps it back.
+/// A vector of values with a fixed capacity, which never moves. Unlike a large `Vec`, it can use huge pages, which the system provides
+/// several times as fast, and no allocator keeps its memory when it is freed.
 #[derive(Debug)]
 pub(crate) struct Mapped<T> {
     pages: MmapMut,
@@ -30,7 +29,7 @@ impl<T: Pod> Mapped<T> {
         }
         let bytes = capacity.checked_mul(size_of::<T>())?;
         let huge = cfg!(target_os = "linux") && bytes >= HUGE_PAGE_BYTES / 2;
-        // Rounded up, because the rest of a huge page would lie in small pages.
+        // Rounded up, because a part of a huge page would use small pages.
         let mapped = if huge {
             bytes.checked_next_multiple_of(HUGE_PAGE_BYTES)?
         } else {
@@ -39,7 +38,7 @@ impl<T: Pod> Mapped<T> {
         let pages = MmapMut::map_anon(mapped).ok()?;
         #[cfg(target_os = "linux")]
         if huge {
-            // A refusal is ignored: small pages work too, only slower.
+            // Ignores a refusal: small pages are only slower.
             let _ = pages.advise(memmap2::Advice::HugePage);
         }
         Some(Self {

@@ -1,4 +1,4 @@
-//! The vector cache: the vectors of earlier traces, of which the oldest leaves first.
+//! The vector cache: a first-in-first-out memory of the vectors of earlier traces.
 
 pub(crate) mod blocks;
 pub(crate) mod codes;
@@ -28,17 +28,17 @@ use scan::{Collector, Found, Largest, Scan, Several};
 /// A memory of vectors that several threads share.
 pub type SharedCache = Mutex<VectorCache>;
 
-/// It has its drafts beside it, and no panic leaves it half changed in a way that matters.
+/// Its drafts are separate, and no panic leaves it half changed in a way that matters.
 impl Shared for VectorCache {}
 
 /// Bounds of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Options {
-    /// How many vectors are kept; 0 keeps none.
+    /// The maximum number of vectors; 0 keeps none.
     pub max_elements: usize,
     /// The length of every vector, at least 1.
     pub dimensions: usize,
-    /// How long a vector lives; `None` for ever.
+    /// The time to live; `None` means for ever.
     pub time_to_live: Option<Duration>,
 }
 
@@ -53,21 +53,20 @@ impl Default for Options {
     }
 }
 
-/// The model that vectors come from: those of different models, or of the same one with other weights, do not
-/// compare.
+/// The model of vectors. Vectors of different models or weights cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelIdentity {
     /// The name, as in `Xenova/all-MiniLM-L6-v2`.
     pub model: String,
-    /// What the weights are stored in, as in `fp32`.
+    /// The type of the weights, as in `fp32`.
     pub dtype: String,
     /// The SHA-256 of the model file, in hexadecimal, if it is known.
     pub sha256: Option<String>,
 }
 
 impl ModelIdentity {
-    /// Whether vectors of the two compare: the name and the weights are the same. The files may differ, as exports of the
-    /// same weights do.
+    /// Returns whether vectors of the two can be compared: name and weights are equal. The files may differ, as exports of the same weights
+    /// do.
     #[must_use]
     pub fn agrees_with(&self, other: &Self) -> bool {
         (&self.model, &self.dtype) == (&other.model, &other.dtype)
@@ -80,18 +79,18 @@ impl std::fmt::Display for ModelIdentity {
     }
 }
 
-/// Where vectors come from, as far as that is known: of one added by hand it is not. What is unknown is not compared.
+/// The origin of vectors, if known; it is unknown for vectors added by hand. Unknown parts are not compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The model.
     pub model: Option<ModelIdentity>,
-    /// The name of the method by which a trace became vectors, a [`Method::name`](crate::method::Method::name). Two
-    /// methods embed different parts of a trace, so a duplicate is far from itself across them.
+    /// The novelty method, a [`Method::name`](crate::method::Method::name). Methods embed different parts of a trace, so a trace would be far
+    /// from itself across them.
     pub method: Option<String>,
 }
 
 impl Origin {
-    /// Whether vectors of the two compare.
+    /// Checks that vectors of the two can be compared.
     ///
     /// # Errors
     /// [`Error::MemoryOtherModel`] or [`Error::MemoryOtherMethod`], for a cache that holds vectors of this origin.
@@ -117,68 +116,65 @@ impl Origin {
 /// A vector of the cache that is similar to a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbour {
-    /// How many living vectors are older.
+    /// The number of older living vectors.
     pub index: usize,
     /// The cosine similarity, -1 to 1 within 1e-6.
     pub similarity: f64,
-    /// What the vector was added with.
+    /// The label of the vector.
     pub label: Option<Label>,
 }
 
-/// Vectors that belong together, such as those of one trace.
+/// The vectors of one trace.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'e> {
     /// The vectors, each as long as those of the cache. All are compared before the first is added.
     pub vectors: &'e [&'e [f32]],
-    /// What each of them is remembered by.
+    /// Their label.
     pub label: Option<&'e Label>,
-    /// Where they come from.
+    /// Their origin.
     pub origin: &'e Origin,
 }
 
-/// What each vector of an [`Entry`] is nearest to; `None` where there is nothing to compare with.
+/// The nearest neighbour of each vector of an [`Entry`]; `None` with an empty memory.
 pub type Nearest = Vec<Option<Neighbour>>;
 
-/// A vector as it lies in the cache.
+/// A vector in the cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
     /// Its sequence number: see [`VectorCache::sequence`].
     pub sequence: u64,
-    /// The components in single precision. A vector whose largest component is not within 2^-40 and 2^40 is here
-    /// at another scale, by a power of two.
+    /// The components in single precision. If the largest is not within 2^-40 and 2^40, they are multiplied by a power of two.
     pub vector: Vec<f32>,
-    /// What it was added with.
+    /// Its label.
     pub label: Option<Label>,
 }
 
-/// A bounded first-in-first-out memory of vectors that answers which are the most similar ones, by looking at
-/// all of them. Vectors are copied in.
+/// A bounded first-in-first-out memory of vectors with exact search. Vectors are copied in.
 ///
-/// A component takes five bytes: four for its value and one for a code that spares most vectors the look at
-/// their values. Vectors are padded to whole groups of 64 components, and each takes 32 bytes more, beside its
-/// label: 1,952 bytes for 384 dimensions. There are no codes for more than 65,536 dimensions.
+/// A component takes five bytes: four for its value and one for a code, by which most vectors are ruled out. Vectors are padded to groups
+/// of 64 components, and each takes 32 bytes more without its label: 1,952 bytes for 384 dimensions. Vectors of more than 65,536
+/// dimensions have no codes.
 ///
-/// Every method that depends on the time takes it as `now`. Should it go backwards, a vector counts as no older than
-/// the one added before it.
+/// Methods that depend on the time take it as `now`. If it goes backwards, a vector counts as no older than the one before it.
 #[derive(Debug)]
 pub struct VectorCache {
     pub(crate) options: Options,
     pub(crate) blocks: Blocks,
     pub(crate) origin: Origin,
-    /// The vector or query of the call under way; only its memory outlives the call.
+    /// The vector or query of the current call; later calls reuse the memory.
     pub(crate) scaled: Scaled,
     pub(crate) coded: CodedQuery,
 }
 
 impl Default for VectorCache {
-    /// An empty cache of the scorer's own bounds.
+    /// Makes an empty cache with the bounds of the SDK's scorer.
     fn default() -> Self {
         Self::new(Options::default())
     }
 }
 
 impl VectorCache {
-    /// An empty cache. Memory is taken as vectors come.
+    /// Makes an empty cache, which allocates as vectors are added.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
@@ -190,26 +186,25 @@ impl VectorCache {
         }
     }
 
-    /// The bounds that this cache was made with.
+    /// Returns the bounds of the cache.
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The model that the vectors come from, if that was said.
+    /// Returns the model of the vectors, if known.
     #[must_use]
     pub fn model(&self) -> Option<&ModelIdentity> {
         self.origin.model.as_ref()
     }
 
-    /// The name of the method that the vectors come from, if that was said.
+    /// Returns the novelty method of the vectors, if known.
     #[must_use]
     pub fn method(&self) -> Option<&str> {
         self.origin.method.as_deref()
     }
 
-    /// Records that the vectors come from `origin`; vectors that are added later must come from it too. What is already
-    /// recorded stays, unless the cache is empty: an empty cache takes any origin.
+    /// Records `origin` for this and all later vectors. A recorded part stays, except that an empty cache accepts any origin.
     ///
     /// # Errors
     /// Those of [`VectorCache::check_origin`].
@@ -228,7 +223,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Whether vectors that come from `origin` compare with those here.
+    /// Checks that vectors of `origin` can be compared with those here.
     ///
     /// # Errors
     /// [`Error::MemoryOtherModel`] or [`Error::MemoryOtherMethod`] if these come from another one.
@@ -239,7 +234,7 @@ impl VectorCache {
         self.origin.require_comparable(origin)
     }
 
-    /// Adds a copy of `vector`, which displaces the oldest one if the cache is full.
+    /// Adds a copy of `vector`, and evicts the oldest one if the cache is full.
     ///
     /// # Errors
     /// [`Error::Dimensions`] for a wrong length, [`Error::NotFinite`] for a component that is NaN or
@@ -261,7 +256,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// Adds copies of all vectors of an entry, which displace the oldest ones of a cache that gets full.
+    /// Adds copies of all vectors of an entry, and evicts the oldest ones if the cache is full.
     ///
     /// # Errors
     /// Those of [`VectorCache::add`] and [`VectorCache::bind_origin`]. After an error the cache is as it was.
@@ -282,8 +277,7 @@ impl VectorCache {
         Ok(())
     }
 
-    /// What the vectors of an entry are nearest to, here and in `draft`, whose vectors count as added after those here.
-    /// Changes nothing, except that expired vectors leave.
+    /// Returns the nearest neighbours of an entry's vectors, here and in `draft`, whose vectors count as newer. Only evicts expired vectors.
     ///
     /// # Errors
     /// Those of [`VectorCache::check_origin`] and [`VectorCache::nearest_with`].
@@ -296,7 +290,7 @@ impl VectorCache {
         nearest.collect()
     }
 
-    /// Compares an entry as [`VectorCache::compare`] does, then adds its vectors: to `draft`, if there is one.
+    /// Compares an entry as [`VectorCache::compare`] does, then adds its vectors, to `draft` if there is one.
     ///
     /// # Errors
     /// Those of [`VectorCache::compare`] and [`VectorCache::add`]. After an error both caches are as they were.
@@ -322,7 +316,7 @@ impl VectorCache {
         Ok(nearest)
     }
 
-    /// Compares and adds entries one after another, so that each is compared with those before it too.
+    /// Compares and adds entries one after another; each is compared with those before it too.
     ///
     /// # Errors
     /// Those of [`VectorCache::compare_and_add`]. After an error the cache is as it was: no entry is added.
@@ -351,9 +345,8 @@ impl VectorCache {
         self.append(&mut draft, now)
     }
 
-    /// Moves the vectors of `newer` to the end of this cache, with their labels and with the times at which they were
-    /// added, as far as these are not before that of the newest one here. They displace the oldest ones of a
-    /// cache that gets full. `newer` is empty afterwards.
+    /// Moves the vectors of `newer` to the end of this cache, with their labels and times, and evicts the oldest ones if the cache is full. A
+    /// time before that of the newest vector here counts as equal to it. `newer` is empty afterwards.
     ///
     /// # Errors
     /// [`Error::Dimensions`] if the two hold vectors of different lengths, those of [`VectorCache::check_origin`] if of
@@ -361,7 +354,7 @@ impl VectorCache {
     pub fn append(&mut self, newer: &mut Self, now: Instant) -> Result<()> {
         let joint = self.join(newer, now)?;
         self.blocks.reserve(newer.blocks.len() - joint.skipped_newer)?;
-        // Vectors added by hand have no known origin, so they leave the origin as it is.
+        // Vectors added by hand have no origin, and do not change it.
         if newer.origin != Origin::default() && newer.blocks.len() > joint.skipped_newer {
             self.bind_origin(&newer.origin, now)?;
         }
@@ -373,8 +366,8 @@ impl VectorCache {
         Ok(())
     }
 
-    /// The largest cosine similarity of `query` to a vector in the cache, within 1e-6 of what 64-bit
-    /// arithmetic gives; 0 for an empty cache. A zero vector has similarity 0 to everything.
+    /// Returns the largest cosine similarity of `query` to a vector in the cache, within 1e-6 of double precision; 0 for an empty cache. A zero
+    /// vector has similarity 0 to every vector.
     ///
     /// # Errors
     /// [`Error::Dimensions`] for a wrong length, [`Error::NotFinite`] for a component that is NaN or
@@ -391,9 +384,8 @@ impl VectorCache {
         Ok(largest.map_or(0.0, Found::plain_similarity))
     }
 
-    /// The `count` vectors that are most similar to `query`, the most similar first, and of equally similar ones
-    /// the older first; fewer if the cache holds fewer. A zero vector has similarity 0 to everything. The
-    /// similarity of the first is that of [`VectorCache::max_cosine_similarity`], to the bit.
+    /// Returns the `count` vectors that are most similar to `query`, or all if there are fewer: the most similar first, of equal ones the older.
+    /// A zero vector has similarity 0 to every vector. The first similarity equals [`VectorCache::max_cosine_similarity`] to the bit.
     ///
     /// # Errors
     /// Those of [`VectorCache::max_cosine_similarity`].
@@ -432,8 +424,8 @@ impl VectorCache {
         Ok(neighbours)
     }
 
-    /// What [`VectorCache::nearest`] would find first, after [`VectorCache::append`] with `newer`; `None` if there
-    /// would be no vector. Changes nothing, except that expired vectors leave.
+    /// Returns the first result of [`VectorCache::nearest`] after [`VectorCache::append`] with `newer`; `None` without vectors. Only evicts
+    /// expired vectors.
     ///
     /// # Errors
     /// Those of [`VectorCache::nearest`], and [`Error::Dimensions`] if the two hold vectors of different lengths.
@@ -470,7 +462,7 @@ impl VectorCache {
         }))
     }
 
-    /// What would be skipped of both if the vectors of `newer` came after those here.
+    /// Returns the displaced vectors of both if `newer` were appended.
     fn join(&mut self, newer: &mut Self, now: Instant) -> Result<Joint> {
         if newer.options.dimensions != self.options.dimensions {
             return Err(Error::Dimensions {
@@ -480,7 +472,7 @@ impl VectorCache {
         }
         self.evict_expired(now);
         newer.evict_expired(now);
-        // A vector counts as no older than the one before it, so none after a living one has expired.
+        // Vectors are in the order of age, so none after a living one has expired.
         let expired = match self.options.time_to_live {
             Some(time_to_live) if self.blocks.len() == 0 => {
                 let now = Moment::at(now);
@@ -501,7 +493,7 @@ impl VectorCache {
         })
     }
 
-    /// Shows vectors to `wanted`: those that `over` has the scan go over.
+    /// Scans vectors for `wanted`: those that `over` selects.
     fn scan<C: Collector>(&mut self, collector: C, over: impl FnOnce(&mut Scan<C>, &Blocks)) -> Result<C> {
         let coded = if self.blocks.coded() {
             self.coded.set(&self.scaled)?;
@@ -525,14 +517,13 @@ impl VectorCache {
         }
     }
 
-    /// The sequence numbers of the living vectors, oldest first. Vectors are numbered as they are added, and keep their
-    /// numbers.
+    /// Returns the sequence numbers of the living vectors, oldest first. Vectors are numbered as they are added.
     pub fn sequence(&mut self, now: Instant) -> Range<u64> {
         self.evict_expired(now);
         self.blocks.sequence()
     }
 
-    /// The oldest living vector whose number is in `sequence`.
+    /// Returns the oldest living vector whose number is in `sequence`.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`].
@@ -557,19 +548,19 @@ impl VectorCache {
         }))
     }
 
-    /// The novelties that the traces in the cache were scored with, by their fingerprints.
+    /// Returns the novelties of the scored traces in the cache, by fingerprint.
     pub fn novelties(&mut self, now: Instant) -> HashMap<Fingerprint, f64> {
         self.evict_expired(now);
         label::novelties(self.blocks.entries().map(|entry| entry.label))
     }
 
-    /// How many vectors live.
+    /// Returns the number of living vectors.
     pub fn len(&mut self, now: Instant) -> usize {
         self.evict_expired(now);
         self.blocks.len()
     }
 
-    /// The bytes that the vectors take, beside their labels; expired ones too.
+    /// Returns the bytes of all vectors, expired ones included, without labels.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.blocks.bytes()
@@ -580,8 +571,7 @@ impl VectorCache {
         self.len(now) == 0
     }
 
-    /// Drops the vectors whose age has reached the time to live. They no longer count before that either;
-    /// this only returns their memory.
+    /// Frees the memory of expired vectors, which are ignored in any case.
     pub fn evict_expired(&mut self, now: Instant) {
         let Some(time_to_live) = self.options.time_to_live else {
             return;
@@ -596,7 +586,7 @@ impl VectorCache {
         }
     }
 
-    /// Drops every vector, and with them where they come from.
+    /// Removes every vector, and the origin.
     pub fn clear(&mut self) {
         let was_large = self.blocks.is_large();
         self.blocks.clear();
@@ -625,7 +615,7 @@ impl Drop for VectorCache {
     }
 }
 
-/// How many of the oldest vectors would be displaced if two caches became one.
+/// The numbers of oldest vectors that joining two caches displaces.
 struct Joint {
     /// Of the older cache.
     skipped: usize,
@@ -634,7 +624,7 @@ struct Joint {
 }
 
 impl Found {
-    /// Adding 0 turns a negative zero, which a zero vector can produce, into a plain one.
+    /// Adding 0 makes a negative zero, which a zero vector can produce, positive.
     fn plain_similarity(self) -> f64 {
         self.similarity + 0.0
     }

@@ -1,4 +1,4 @@
-//! Vectors in the form that the cache computes with.
+//! Vectors in the form in which the cache computes.
 
 use knowledgepulse_error::{Error, Result};
 
@@ -9,11 +9,10 @@ pub trait Component: Copy + Into<f64> {}
 impl Component for f32 {}
 impl Component for f64 {}
 
-/// A vector in single precision, and the reciprocal of its norm. Cosine similarity does not depend on the length of a vector.
-/// So if its components could overflow or underflow in single precision, they are multiplied by a power of two, which
-/// changes none of their digits.
+/// A vector in single precision, and the reciprocal of its norm. Components that could overflow or underflow are multiplied by a power of
+/// two, which changes no digits and no cosine.
 ///
-/// The same vector gives the same bits on every machine, because nothing here depends on the features of the CPU.
+/// The same vector gives the same bits on every machine.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scaled {
     /// Padded with zeros.
@@ -23,12 +22,11 @@ pub(crate) struct Scaled {
 }
 
 impl Scaled {
-    /// A vector is scaled if its largest component is outside this range. Products of two vectors inside it stay far from the
-    /// limits of single precision. The ends are powers of two, which rounding to single precision does not cross. So a
-    /// vector that was scaled is never scaled again, and one that is loaded from a file has the bits that were saved.
+    /// Range of the largest component without scaling. Products inside it stay far from the limits of single precision. The ends are powers
+    /// of two, so rounding never crosses them: a scaled vector is not scaled again, and a loaded one has the saved bits.
     const COMFORTABLE: std::ops::RangeInclusive<f64> = 1.0 / 1_099_511_627_776.0..=1_099_511_627_776.0;
 
-    /// Takes the values of `vector`. The memory of the vector before is reused. `name` is what the error calls the vector.
+    /// Takes the values of `vector`, and reuses the memory. Errors call the vector `name`.
     ///
     /// # Errors
     /// [`Error::NotFinite`] for a component that is NaN or infinite, [`Error::OutOfMemory`].
@@ -40,7 +38,7 @@ impl Scaled {
                 dimensions: vector.len(),
             })?;
         let (largest, mut squares) = self.fill(vector, |component| component);
-        // This also finds components that are not finite: infinity makes `largest` infinite, NaN makes `squares` NaN.
+        // Detects components that are not finite: infinity makes `largest` infinite, NaN makes `squares` NaN.
         if !Self::COMFORTABLE.contains(&largest) || !squares.is_finite() {
             require_finite(vector, name)?;
             let factors = scale_factors(largest);

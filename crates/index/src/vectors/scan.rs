@@ -8,28 +8,27 @@ use std::{
 use super::{blocks::Run, codes::CodedQuery, scaled::Scaled};
 use crate::simd::{self, Floats, Kernels};
 
-/// How many vectors are compared together. Their products fit into the first-level cache.
+/// The vectors in a batch. Their products fit into the first-level cache.
 const BATCH: usize = 64;
 
-/// How many batches are scanned without codes after one in which codes ruled out less than half of the vectors. So with
-/// a cache full of near-duplicates, where codes are of no use, they cost little time.
+/// The batches that are scanned without codes after one in which codes ruled out less than half of the vectors. So codes cost little in
+/// a cache of near-duplicates.
 const PLAIN_BATCHES: usize = 7;
 
 /// A vector, and its similarity to the query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Found {
     pub(crate) similarity: f64,
-    /// How many vectors were scanned before it.
+    /// The number of vectors scanned before it.
     pub(crate) index: usize,
 }
 
-/// Which vectors a search collects.
+/// Collects the results of a search.
 pub(crate) trait Collector {
-    /// Whether the vector with the largest bound in a batch is compared before the others, so that it can rule these out. It
-    /// may be offered twice then.
+    /// Whether the vector with the largest bound in a batch is compared first, to rule out others. It may then be offered twice.
     const PROMISING_FIRST: bool;
 
-    /// Whether a vector can be collected if its similarity is at most `bound`.
+    /// Returns whether a vector with a similarity of at most `bound` can be collected.
     fn can_win(&self, bound: f64) -> bool;
 
     /// Collects the vector, or ignores it.
@@ -77,8 +76,7 @@ impl Several {
         Some(Self { count, best })
     }
 
-    /// Whether a vector at `index` can be collected if its similarity is at most `bound`, whatever the order in which vectors are
-    /// offered.
+    /// Returns whether a vector at `index` with a similarity of at most `bound` can be collected, in any order of offers.
     #[inline]
     pub(crate) fn can_win_at(&self, index: usize, bound: f64) -> bool {
         let worst = self.best.peek().filter(|_| self.best.len() == self.count);
@@ -97,7 +95,7 @@ impl Several {
 }
 
 impl Collector for Several {
-    // The best vector of a batch alone cannot rule out others, because several are collected.
+    // The best vector of a batch cannot rule out others, because several are collected.
     const PROMISING_FIRST: bool = false;
 
     fn can_win(&self, bound: f64) -> bool {
@@ -150,7 +148,7 @@ pub(crate) struct Scan<'q, C> {
     query: &'q Scaled,
     coded: Option<&'q CodedQuery>,
     kernels: &'static Kernels,
-    /// How many vectors the batches before had.
+    /// The number of vectors in earlier batches.
     before: usize,
     /// The vectors that were collected.
     pub(crate) collector: C,
@@ -189,8 +187,7 @@ impl<'q, C: Collector> Scan<'q, C> {
         }
     }
 
-    /// Compares the query with those vectors of a batch that codes do not rule out. Returns whether these
-    /// were at most half of the batch.
+    /// Compares the query with the vectors of a batch that codes do not rule out. Returns whether they were at most half of the batch.
     fn compare_candidates(&mut self, batch: &Run, coded: &CodedQuery) -> bool {
         let length = batch.inverse_norms.len();
         let mut bounds = [0.0; BATCH];

@@ -39,7 +39,7 @@ fn wrong_lengths_and_infinities_are_refused() {
 }
 
 #[test]
-fn the_oldest_makes_room() {
+fn full_cache_evicts_the_oldest() {
     let now = Instant::now();
     let mut cache = cache(2, 2, None);
     cache.add(&[1.0, 0.0], None, now).unwrap();
@@ -112,7 +112,7 @@ fn extreme_magnitudes_keep_their_direction() {
 }
 
 #[test]
-fn a_vector_that_cannot_be_held_is_an_error() {
+fn vector_beyond_memory_is_an_error() {
     // The length must match first, so only the allocation of a block can fail: far beyond memory.
     let mut blocks = Blocks::new(usize::MAX / 8);
     assert_eq!(blocks.reserve(1).unwrap_err().code(), "ERR_OUT_OF_MEMORY");
@@ -439,7 +439,7 @@ fn vectors_of_two_methods_do_not_mix() {
 }
 
 #[test]
-fn caches_of_other_dimensions_do_not_join() {
+fn append_refuses_other_dimensions() {
     let now = Instant::now();
     let mut cache = cache(2, 1, None);
     let mut other = super::tests::cache(2, 2, None);

@@ -1,5 +1,4 @@
-//! What the engine does for a call, in two steps. The first embeds, together or side by side with those of other calls; the
-//! second takes place in the order of the calls.
+//! The two steps of a call: embedding and finding words, in parallel with other calls; and settling, in the order of the calls.
 
 use std::{sync::Arc, time::Instant};
 
@@ -15,20 +14,50 @@ use knowledgepulse_index::{
     traces::explain::ExplainedWords,
     vectors::{ModelIdentity, Origin},
 };
-use knowledgepulse_trace::{digest, words::Words};
+use knowledgepulse_trace::{
+    Trace, digest,
+    words::{SpelledWords, Words},
+};
 
 use crate::{Breakdown, Source};
 
-/// A call: what is to be embedded for it, side by side with what is for other calls, and what to do then.
+/// A call: its text to embed, its trace to read, and the step after both.
 pub(super) struct Job {
     order: Option<Order>,
+    unread: Option<Unread>,
     settle: Settle,
 }
 
-/// What to do with the embedding of an order; `None` without an embedder.
-type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>) + Send>;
+/// The step after embedding and finding words; the embedding is `None` without an embedder.
+type Settle = Box<dyn FnOnce(&Shared, Result<Option<EmbeddedText>>, Result<SpelledWords>) + Send>;
 
-/// What follows the embedding, in the order of the calls: compares, remembers, replies.
+/// A trace whose words are needed.
+struct Unread {
+    trace: Arc<Trace>,
+    /// Whether the spellings are needed too.
+    is_spelled: bool,
+}
+
+impl Unread {
+    fn of(request: &Request) -> Option<Self> {
+        Some(Self {
+            trace: Arc::clone(request.summary.source.as_ref()?.trace()?),
+            is_spelled: request.explained,
+        })
+    }
+
+    fn read(&self) -> Result<SpelledWords> {
+        guarded(|| {
+            Ok(if self.is_spelled {
+                SpelledWords::of(&self.trace)
+            } else {
+                Words::of(&self.trace).into()
+            })
+        })
+    }
+}
+
+/// The step in the order of the calls: compares, remembers, replies.
 pub(super) type Settlement = Box<dyn FnOnce(&Shared) + Send>;
 
 /// A text to be embedded.
@@ -40,8 +69,7 @@ struct Order {
 }
 
 impl Order {
-    /// What is to be embedded for a request; `None` where nothing is. A text is taken out of the request, which does not need it any
-    /// more.
+    /// Takes the text to embed out of a request; `None` if there is none.
     fn of(request: &mut Request) -> Option<Self> {
         let source = match &mut request.summary.source {
             Some(Source::Prefix(_)) => request.summary.source.take(),
@@ -55,10 +83,10 @@ impl Order {
     }
 }
 
-/// A job whose text is tokens by now.
+/// A job with tokens.
 pub(super) struct Prepared {
     job: Job,
-    /// That of its order; `None` without one.
+    /// The call of its order; `None` without one.
     text: Result<Option<Tokens>>,
 }
 
@@ -67,27 +95,36 @@ impl Job {
     fn without_order(settle: impl FnOnce(&Shared) + Send + 'static) -> Self {
         Self {
             order: None,
-            settle: Box::new(|shared, _| settle(shared)),
+            unread: None,
+            settle: Box::new(|shared, _, _| settle(shared)),
         }
     }
 
-    /// What follows where there is no embedder.
-    pub(super) fn without_embedder(self) -> Settlement {
-        Box::new(|shared| (self.settle)(shared, Ok(None)))
+    fn words(&self) -> Result<SpelledWords> {
+        self.unread
+            .as_ref()
+            .map_or_else(|| Ok(SpelledWords::default()), Unread::read)
     }
 
-    /// What follows the embedding of the text, of which `embedded` is what became; `None` where nothing was to be embedded.
+    /// Finds the words and returns the step without an embedder.
+    pub(super) fn without_embedder(self) -> Settlement {
+        let words = self.words();
+        Box::new(|shared| (self.settle)(shared, Ok(None), words))
+    }
+
+    /// Finds the words and returns the step after the embedding; `embedded` is its result, `None` if nothing was to be embedded.
     pub(super) fn settlement(self, model: &ModelIdentity, embedded: Result<Option<Embedded>>) -> Settlement {
-        let Self { order, settle } = self;
+        let words = self.words();
+        let Self { order, settle, .. } = self;
         let text = embedded.map(|embedded| {
             order
                 .zip(embedded)
                 .map(|(order, embedded)| order.embedded(model, embedded))
         });
-        Box::new(|shared| settle(shared, text))
+        Box::new(|shared| settle(shared, text, words))
     }
 
-    /// The text that is still to be embedded; `None` if there is none.
+    /// Returns the text still to be embedded; `None` if there is none.
     ///
     /// # Errors
     /// [`Error::Aborted`] if it is no longer wanted.
@@ -122,7 +159,7 @@ impl Job {
 }
 
 impl Prepared {
-    /// How many tokens are to be embedded.
+    /// Returns the number of tokens to embed.
     pub(super) fn tokens(&self) -> usize {
         self.tokenized().map_or(0, |text| text.ids.len())
     }
@@ -137,7 +174,7 @@ impl Prepared {
     }
 }
 
-/// Embeds for several jobs together. Where that fails, each has the error that is its own.
+/// Embeds several jobs together. On failure, each job has its own error.
 pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Prepared>) -> Vec<Settlement> {
     let together: Vec<&Tokens> = jobs.iter().filter_map(Prepared::tokenized).collect();
     let is_wanted = || jobs.iter().any(Prepared::is_wanted);
@@ -165,18 +202,20 @@ pub(super) fn embed_together(loaded: &Loaded, lane: &mut dyn Lane, jobs: Vec<Pre
 pub(super) fn score(mut request: Request, reply: Reply<Result<Breakdown>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        settle: Box::new(move |shared, embedded| {
-            reply(guarded(|| score_embedded(shared, &request, embedded)));
+        unread: Unread::of(&request),
+        settle: Box::new(move |shared, embedded, words| {
+            reply(guarded(|| score_embedded(shared, &request, embedded, words)));
         }),
     }
 }
 
-/// Prepares a trace to be compared elsewhere. What goes wrong costs the comparison, not the call.
+/// Prepares a trace for a store. A failure costs the comparison, not the call.
 pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Comparable>>>) -> Job {
     Job {
         order: Order::of(&mut request),
-        settle: Box::new(move |shared, embedded| {
-            let comparable = embedded.and_then(|text| guarded(|| Ok(comparable(&request, text))));
+        unread: Unread::of(&request),
+        settle: Box::new(move |shared, embedded, words| {
+            let comparable = embedded.and_then(|text| Ok(comparable(&request, text, words?.into_words())));
             reply(match comparable {
                 Err(error) if !matches!(error, Error::Aborted) => {
                     shared.warn(Failure::from(&error));
@@ -188,18 +227,18 @@ pub(super) fn embed_trace(mut request: Request, reply: Reply<Result<Option<Compa
     }
 }
 
-/// What of a trace is compared elsewhere; `None` if an embedding is missing.
-fn comparable(request: &Request, text: Option<EmbeddedText>) -> Option<Comparable> {
+/// Returns the parts of a trace that a store compares; `None` if an embedding is missing.
+fn comparable(request: &Request, text: Option<EmbeddedText>, words: Words) -> Option<Comparable> {
     let (words, reading) = match (&request.summary.source, &text) {
-        (Some(Source::Lexical(trace)), _) => (Some(Words::of(trace)), lexical_reading(request)),
-        (Some(Source::Full(trace)), Some(text)) => (Some(Words::of(trace)), text.reading),
+        (Some(Source::Lexical(_)), _) => (Some(words), lexical_reading(request)),
+        (Some(Source::Full(_)), Some(text)) => (Some(words), text.reading),
         (_, Some(text)) => (None, text.reading),
         (_, None) => return None,
     };
     Some(Comparable { words, text, reading })
 }
 
-/// How much was read of a trace whose words alone are compared.
+/// Returns how much text of a trace was read for its words.
 fn lexical_reading(request: &Request) -> Reading {
     Reading {
         tokens: None,
@@ -207,7 +246,7 @@ fn lexical_reading(request: &Request) -> Reading {
     }
 }
 
-/// Makes permanent what the draft of `memory` holds.
+/// Commits the draft of `memory`.
 pub(super) fn commit(memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) -> Job {
     Job::without_order(move |_| reply(guarded(|| commit_unless_cancelled(&memory, &call))))
 }
@@ -221,7 +260,8 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     };
     Job {
         order: Some(order),
-        settle: Box::new(|shared, embedded| {
+        unread: None,
+        settle: Box::new(|shared, embedded, _| {
             reply(match embedded {
                 Ok(Some(embedded)) => Ok(embedded.embedding),
                 Err(error) => Err(Failure::from(&error)),
@@ -234,44 +274,44 @@ pub(super) fn embed(text: String, call: Option<Arc<Call>>, reply: Reply<EmbedRes
     }
 }
 
-/// Does nothing but reply.
+/// Replies only.
 pub(super) fn turn(reply: Reply<()>) -> Job {
     Job::without_order(|_| reply(()))
 }
 
-/// Tells what became of loading the embedder.
+/// Reports the state of the embedder.
 pub(super) fn status(reply: Reply<Status>) -> Job {
     Job::without_order(|shared| reply(shared.status()))
 }
 
-/// The score of a trace. What goes wrong on the way costs the novelty, not the score.
+/// Scores a trace. A failure of the embedder costs the novelty, not the score.
 fn score_embedded(
     shared: &Shared,
     request: &Request,
     embedded: Result<Option<EmbeddedText>>,
+    words: Result<SpelledWords>,
 ) -> Result<Breakdown> {
     request.begin()?;
     let compare = || {
         let Some(memory) = &request.memory else {
             return Ok(request.uncompared.clone());
         };
-        let embedded = embedded?;
-        let trace = match &request.summary.source {
-            Some(Source::Lexical(trace) | Source::Full(trace)) => Some(trace),
-            _ => None,
-        };
-        let words = trace.map(|trace| Words::of(trace)).unwrap_or_default();
+        let (embedded, words) = (embedded?, words?);
+        let has_words = request
+            .summary
+            .source
+            .as_ref()
+            .is_some_and(|source| source.trace().is_some());
         let compared = Compared {
-            words: &words,
+            words: words.words(),
             embedding: embedded.as_ref().map(|text| (&*text.embedding, &text.origin)),
             label: request.summary.label.as_ref(),
             remember: request.remember,
             explained: request.explained,
         };
         let (mut novelty, shares) = memory.compare_and_add(&compared, Instant::now())?;
-        // The memory need not wait for the texts of the words.
-        if let (Some(trace), Some(nearest), true) = (trace, &mut novelty.nearest, request.explained) {
-            nearest.words = Some(ExplainedWords::of(trace, &shares));
+        if let (Some(nearest), true) = (&mut novelty.nearest, request.explained && has_words) {
+            nearest.words = Some(ExplainedWords::of(&words, &shares));
         }
         let reading = match embedded {
             Some(text) => Some(text.reading),
@@ -292,7 +332,7 @@ fn score_embedded(
 
 impl Order {
     fn embedded(&self, model: &ModelIdentity, embedded: Embedded) -> EmbeddedText {
-        // A digest leaves out much, but the words that are compared beside it are those of the whole text.
+        // A digest leaves out text, but the words are those of the whole text.
         let (method, truncated) = match self.source {
             Source::Prefix(_) => (Method::Prefix, embedded.truncated || self.incomplete),
             Source::Lexical(_) | Source::Full(_) => (Method::Full, self.incomplete),

@@ -1,4 +1,4 @@
-//! Loading the embedder: where it comes from, and what became of it.
+//! Loading the embedder: its configuration and its state.
 
 use std::{
     fmt,
@@ -27,34 +27,33 @@ use knowledgepulse_embed::onnxruntime::Graph;
 #[cfg(target_family = "wasm")]
 use knowledgepulse_embed::runtime::Graph;
 
-/// Where the embedder comes from.
+/// The configuration of the embedder.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// What computes.
+    /// The engine.
     pub engine: EngineChoice,
     /// The model directory; `None` if no model package is installed.
     pub model_directory: Option<PathBuf>,
     /// What to do where there is no model directory; by default, to install a package of npm.
     pub model_advice: Option<String>,
-    /// The model, where it is not in a directory.
+    /// A model in memory instead of a directory.
     pub model_in_memory: Option<ModelInMemory>,
     /// The ONNX Runtime library; `None` if there is none.
     pub runtime_library: Option<PathBuf>,
     /// Whether the library came with the addon.
     pub runtime_packaged: bool,
-    /// Whether the model directory was named by the user, so that its absence is a mistake.
+    /// Whether the user named the model directory, so that its absence is an error.
     pub model_configured: bool,
-    /// The same for the runtime library.
+    /// Whether the user named the runtime library.
     pub runtime_configured: bool,
-    /// Threads that one inference computes on; `None` for as many as the process may use.
+    /// The threads of one inference; `None` for as many as the process may use.
     pub threads: Option<usize>,
 }
 
-/// Which engine is to compute.
+/// The choice of engine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// The built-in one, but on arm64 ONNX Runtime where that came with the addon; and ONNX Runtime for a model that has
-    /// only a graph.
+    /// The built-in one; but ONNX Runtime on arm64 if the addon brings it, and for a model that has only a graph.
     #[default]
     Auto,
     /// The built-in one.
@@ -67,7 +66,7 @@ impl EngineChoice {
     /// Every choice.
     pub const ALL: [Self; 3] = [Self::Auto, Self::BuiltIn, Self::OnnxRuntime];
 
-    /// Returns what options call it.
+    /// Returns its name in options.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,7 +77,7 @@ impl EngineChoice {
     }
 }
 
-/// What computes the embeddings.
+/// The engine that computes embeddings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineKind {
     /// The forward pass of this library, which reads `model.safetensors`.
@@ -88,7 +87,7 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// What users call it.
+    /// Its public name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -114,7 +113,7 @@ impl ModelInMemory {
         Self(Arc::new(Mutex::new(Some(ModelBytes { weights, tokenizer }))))
     }
 
-    /// The bytes, for the one who loads them.
+    /// Takes the bytes, once.
     fn take(&self) -> Option<ModelBytes> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -126,35 +125,35 @@ impl fmt::Debug for ModelInMemory {
     }
 }
 
-/// What became of loading the embedder.
+/// The state of the embedder.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Status {
     /// Why there is no embedder; `None` if there is one.
     pub failure: Option<Failure>,
     /// The model directory.
     pub model_directory: Option<PathBuf>,
-    /// What the model calls itself, or its SHA-256 where it has no name.
+    /// The name of the model, or its SHA-256 if it has none.
     pub model: Option<String>,
     /// The SHA-256 of the file with the weights, in hexadecimal: what the model's manifest states, else that of the file.
     pub model_sha256: Option<String>,
-    /// What the weights are stored in.
+    /// The type of the weights.
     pub dtype: Option<String>,
     /// The length of an embedding.
     pub dimensions: Option<usize>,
-    /// What computes; `None` if that is not decided, because there is no model.
+    /// The engine; `None` without a model.
     pub engine: Option<EngineKind>,
-    /// The instructions that the built-in engine computes with.
+    /// The instructions of the built-in engine.
     pub kernel: Option<String>,
     /// The ONNX Runtime library, if that is the engine.
     pub runtime_path: Option<PathBuf>,
     /// Its version.
     pub runtime_version: Option<String>,
-    /// Threads that one inference computes on.
+    /// The threads of one inference.
     pub threads: usize,
 }
 
 impl Status {
-    /// Returns what vectors of this model are marked with.
+    /// Returns the origin of this model's vectors.
     #[must_use]
     pub fn identity(&self) -> ModelIdentity {
         ModelIdentity {
@@ -165,7 +164,7 @@ impl Status {
     }
 }
 
-/// An error that is told, not raised: novelty is neutral, and scoring goes on.
+/// An error that is reported, not raised: scoring goes on with neutral novelty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The error's stable code.
@@ -183,7 +182,7 @@ impl From<&Error> for Failure {
     }
 }
 
-/// A model that is loaded.
+/// A loaded model.
 pub(super) struct Loaded {
     pub(super) embedder: Embedder,
     pub(super) identity: ModelIdentity,
@@ -192,7 +191,7 @@ pub(super) struct Loaded {
 /// A lane, whatever the engine.
 pub(super) type BoxedLane = Box<dyn Lane>;
 
-/// Loads the embedder and publishes what became of it.
+/// Loads the embedder and publishes its state.
 pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedLane)> {
     let mut status = Status {
         model_directory: options.model_directory.clone(),
@@ -228,10 +227,8 @@ pub(super) fn load(options: &Options, shared: &Shared) -> Option<(Loaded, BoxedL
     Some((Loaded { embedder, identity }, lane))
 }
 
-/// The address space that the threads reserve which load a model, in bytes: glibc gives each an arena of 64 MB, of which it uses
-/// little, and there are four of them. Less is refused before the first thread starts, because a small allocation that fails ends the
-/// process. With this check no process ended at limits of 10 to 700 MB above the address space of Node.js itself; without it all up to
-/// 300 MB did.
+/// The address space of the threads that load a model, in bytes: glibc reserves an arena of 64 MB for each of four. With less, a small
+/// allocation could fail and end the process, so loading is refused.
 const LOADING_BYTES: u64 = 256 << 20;
 
 const INSTALL_MODEL: &str = "install @knowledgepulse/all-minilm-l6-v2 (or -q8, for dtype q8), or set KNOWLEDGEPULSE_MODEL_DIR to a model directory";
@@ -316,7 +313,7 @@ impl AsRef<[u8]> for SharedBytes {
     }
 }
 
-/// Which engine computes the model in `files`, and the file that it reads.
+/// Returns the engine for the model in `files`, and the file that it reads.
 fn choose(options: &Options, files: &ModelFiles) -> Result<(EngineKind, PathBuf)> {
     let lacks = |name: &str, engine: &str, other: &str| Error::ModelUnsupported {
         path: files.directory.clone(),
@@ -350,12 +347,12 @@ fn library<'o>(options: &'o Options, path: &std::path::Path) -> Result<&'o PathB
     })
 }
 
-/// What a model calls itself, or else its checksum.
+/// Returns the name of a model, or else its checksum.
 fn name_of(name: Option<&str>, sha256: &str) -> String {
     name.map_or_else(|| format!("sha256:{sha256}"), str::to_owned)
 }
 
-/// Computes a checksum on another thread, while `load` runs on this one. If that fails the checksum is no longer wanted.
+/// Computes a checksum on another thread while `load` runs on this one. If `load` fails, the checksum is cancelled.
 ///
 /// # Errors
 /// The first error, that of `load` before that of `checksum`.
@@ -378,7 +375,7 @@ fn beside<T>(
             Ok(other) => other
                 .join()
                 .unwrap_or_else(|panic| Err(Error::from_panic(&*panic))),
-            // Without a second thread it takes longer.
+            // Without a second thread, one after the other.
             Err(_) => compute(),
         };
         Ok((loaded?, checksum?))

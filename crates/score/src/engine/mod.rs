@@ -1,9 +1,8 @@
-//! The inference thread and its queue: calls are settled in the order in which they were made, however many
-//! embeddings are computed side by side.
+//! The inference thread and its queue. Calls are settled in their order, however many embeddings are computed in parallel.
 //!
-//! A single call is embedded on all threads at once, which gives the shortest wait. A backlog is spread over lanes, which wait for no other
-//! thread and so give more embeddings a second: of the built-in engine one for each thread, in which short texts share passes; of ONNX
-//! Runtime a few, each with its share of the threads.
+//! A single call is embedded on all threads, for the lowest latency. A backlog is spread over lanes, which do not wait for one another, for the
+//! highest throughput: with the built-in engine one for each thread, in which short texts share passes; with ONNX Runtime a few, each with
+//! its share of the threads.
 
 mod job;
 mod load;
@@ -40,7 +39,7 @@ pub use queue::InOrder;
 #[cfg(any(target_family = "wasm", test))]
 pub use remote::{Courier, Local};
 
-/// The embedding of a text, or why there is none.
+/// The embedding of a text, or the reason why there is none.
 pub type EmbedResult = std::result::Result<Box<Embedding>, Failure>;
 
 /// Takes the result of a call, on the inference thread.
@@ -49,23 +48,23 @@ pub type Reply<T> = Box<dyn FnOnce(T) + Send>;
 /// A trace to be scored.
 #[derive(Debug)]
 pub struct Request {
-    /// What is kept of it.
+    /// Its features and texts.
     pub summary: Summary,
-    /// What it is compared with; `None` where nothing is, which needs no embedder.
+    /// The memory to compare with; `None` compares nothing and needs no embedder.
     pub memory: Option<Memory>,
-    /// Its novelty where it is not compared.
+    /// Its novelty if it is not compared.
     pub uncompared: Novelty,
-    /// Whether the memory is to remember it.
+    /// Whether the memory remembers it.
     pub remember: bool,
-    /// Whether the words that weigh most in its similarity are asked for.
+    /// Whether to return the heaviest words of its similarity.
     pub explained: bool,
-    /// The call that it belongs to, if that can be cancelled.
+    /// Its call, if that can be cancelled.
     pub call: Option<Arc<Call>>,
 }
 
 impl Request {
-    /// Whether this is still wanted. From then on a call that changes the memory can no longer be cancelled; a batch
-    /// can, until its draft is committed.
+    /// Returns whether this is still wanted. Afterwards a call that changes the memory can no longer be cancelled; a batch can, until its
+    /// draft is committed.
     fn begin(&self) -> Result<()> {
         let Some(call) = &self.call else { return Ok(()) };
         let wanted = match &self.memory {
@@ -91,44 +90,43 @@ pub struct EmbeddedText {
     pub embedding: Box<Embedding>,
     /// How much was embedded.
     pub reading: Reading,
-    /// Where it comes from.
+    /// The model.
     pub origin: Origin,
 }
 
-/// What a memory elsewhere compares of a trace.
+/// The parts of a trace that a store compares.
 #[derive(Debug)]
 pub struct Comparable {
-    /// Its words, where these are compared.
+    /// Its words, if they are compared.
     pub words: Option<Words>,
-    /// The embedding of its text or of its digest, where that is compared.
+    /// The embedding of its text or digest, if that is compared.
     pub text: Option<EmbeddedText>,
     /// How much of its text was read.
     pub reading: Reading,
 }
 
-/// Embeds and scores, in the order in which calls are handed in. There is one in a process: it holds the embedder.
+/// Embeds and scores in the order of the calls. A process has one, which holds the embedder.
 #[derive(Default)]
 pub struct Engine {
     options: OnceLock<Options>,
-    /// Where calls go that need the embedder, set once there were any.
+    /// The lane of calls that need the embedder, set by the first of them.
     inlet: OnceCell<Inlet>,
-    /// Where traces go that are compared by their words alone, set once there were any. They neither load the embedder nor wait for
-    /// those that need it.
+    /// The lane of traces that are compared by words alone, set by the first of them. They neither load the embedder nor wait for it.
     words: OnceCell<Inlet>,
-    /// The way to an embedder that is elsewhere.
+    /// The courier to a remote embedder.
     #[cfg(any(target_family = "wasm", test))]
     courier: OnceLock<Arc<dyn Courier>>,
     shared: Arc<Shared>,
 }
 
-/// Where calls are handed in.
+/// The place where calls wait.
 enum Inlet {
     /// The queue of a thread.
     Thread(Arc<Queue<Job>>),
-    /// The embedder is elsewhere, because this platform has no threads.
+    /// A remote embedder, on a platform without threads.
     #[cfg(any(target_family = "wasm", test))]
     Remote(Box<remote::Remote>),
-    /// Calls that need no embedder are settled at once, because this platform has no threads.
+    /// Settled at once, on a platform without threads.
     #[cfg(any(target_family = "wasm", test))]
     Here(Arc<Shared>),
 }
@@ -145,18 +143,18 @@ impl Inlet {
     }
 }
 
-/// What the inference thread tells the others.
+/// The results that the inference thread publishes.
 #[derive(Default)]
 struct Shared {
     /// Set once loading has ended.
     status: OnceLock<Status>,
-    /// The first failure that the user should hear of; taken when told.
+    /// The first failure to report to the user; taken when reported.
     warning: Mutex<Option<Failure>>,
     warned: AtomicBool,
 }
 
 impl Shared {
-    /// What became of loading, once that has ended.
+    /// Returns the state of the embedder, once loading has ended.
     fn status(&self) -> Status {
         self.status.get().cloned().unwrap_or_default()
     }
@@ -170,25 +168,24 @@ impl Shared {
 }
 
 impl Engine {
-    /// Says where the embedder comes from. The first call counts; later ones return `false`.
+    /// Configures the embedder. The first call counts; later ones return `false`.
     pub fn configure(&self, options: Options) -> bool {
         self.options.set(options).is_ok()
     }
 
-    /// Whether [`Engine::configure`] was called.
+    /// Returns whether [`Engine::configure`] was called.
     #[must_use]
     pub fn is_configured(&self) -> bool {
         self.options.get().is_some()
     }
 
-    /// Whether a trace can be compared with this memory: not if that needs an embedder and it is known that there is none.
+    /// Returns whether a trace may be compared with this memory: not if it needs an embedder that is known to be missing.
     #[must_use]
     pub fn can_compare(&self, memory: Option<&Memory>) -> bool {
         memory.is_some_and(|memory| !memory.method().needs_embedder() || !self.without_embedder())
     }
 
-    /// Scores a trace if nothing is compared, or it is known that there is no embedder where one is needed. The calls before
-    /// may still be waiting.
+    /// Scores a trace at once if nothing is compared, or the needed embedder is known to be missing. Earlier calls may still wait.
     ///
     /// # Errors
     /// [`Error::Aborted`].
@@ -198,8 +195,8 @@ impl Engine {
             .then(|| request.begin().map(|()| request.score_uncompared()))
     }
 
-    /// Scores a trace after all calls before, and calls `reply` with the score on the inference thread. A
-    /// failing embedder is no error: novelty is neutral then, and [`Engine::take_warning`] tells why.
+    /// Scores a trace after all earlier calls, and calls `reply` on the inference thread. A failing embedder is no error: novelty is neutral, and
+    /// [`Engine::take_warning`] has the reason.
     ///
     /// # Errors
     /// Through `reply` only: [`Error::MemoryOtherModel`], [`Error::MemoryOtherMethod`], [`Error::Aborted`], or [`Error::Internal`] for a bug.
@@ -220,8 +217,8 @@ impl Engine {
         }
     }
 
-    /// Prepares a trace to be compared elsewhere, after all calls before. `None` if that needs an embedder and there is none, also for a
-    /// failing one, which [`Engine::take_warning`] tells.
+    /// Prepares a trace for a store, after all earlier calls. Gives `None` without the needed embedder; [`Engine::take_warning`] reports a failing
+    /// one.
     ///
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`].
@@ -242,12 +239,12 @@ impl Engine {
         }
     }
 
-    /// Makes what the draft of `memory` holds permanent, after all calls before, unless `call` was cancelled.
+    /// Commits the draft of `memory` after all earlier calls, unless `call` was cancelled.
     ///
     /// # Errors
     /// Through `reply` only: [`Error::Aborted`], or those of [`Memory::commit`].
     pub fn commit(&self, memory: Memory, call: Arc<Call>, reply: Reply<Result<()>>) {
-        // Without an embedder nothing is in the draft, and there is nothing to wait for.
+        // Without an embedder the draft is empty, and nothing waits.
         if !memory.has_draft() || self.needs_no_thread(&memory) {
             return reply(job::commit_unless_cancelled(&memory, &call));
         }
@@ -257,13 +254,12 @@ impl Engine {
         }
     }
 
-    /// Takes back what the draft of `memory` holds, after all calls before: away from the caller's thread, because it can take long.
+    /// Rolls the draft of `memory` back after all earlier calls, on another thread, because it can take long.
     pub fn roll_back(&self, memory: Memory) {
         self.after_others(&memory.clone(), Box::new(move |()| memory.roll_back()));
     }
 
-    /// Embeds `text`, of which the first 512 tokens count, after all calls before. The novelty memory has no part
-    /// in it.
+    /// Embeds the first 512 tokens of `text`, after all earlier calls.
     pub fn embed(&self, text: String, call: Option<Arc<Call>>, reply: Reply<EmbedResult>) {
         match self.inlet() {
             Ok(inlet) => inlet.push(job::embed(text, call, reply)),
@@ -271,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// Calls `reply` after all calls before that compare with this memory, or one like it.
+    /// Calls `reply` after all earlier calls in the lane of this memory.
     pub fn after_others(&self, memory: &Memory, reply: Reply<()>) {
         let inlet = if memory.method().needs_embedder() {
             &self.inlet
@@ -280,12 +276,12 @@ impl Engine {
         };
         match inlet.get() {
             Some(inlet) => inlet.push(job::turn(reply)),
-            // Nothing waits where nothing was handed in.
+            // Without earlier calls nothing waits.
             None => reply(()),
         }
     }
 
-    /// Loads the embedder, if nobody has, and tells what became of it.
+    /// Loads the embedder if necessary, and reports its state.
     pub fn status(&self, reply: Reply<Status>) {
         if let Some(status) = self.shared.status.get() {
             return reply(status.clone());
@@ -299,10 +295,10 @@ impl Engine {
         }
     }
 
-    /// The first failure of an embedder that is present but broken. It is told once per process.
+    /// Takes the failure of an embedder that is present but broken, once per process.
     #[must_use]
     pub fn take_warning(&self) -> Option<Failure> {
-        // The flag is checked first because this is asked after every call.
+        // Checks the flag first, because this runs after every call.
         if !self.shared.warned.load(Ordering::Relaxed) {
             return None;
         }
@@ -313,11 +309,11 @@ impl Engine {
             .take()
     }
 
-    /// Whether it is known that there is no embedder, loading included.
+    /// Returns whether the embedder is known to be missing or broken.
     fn without_embedder(&self) -> bool {
         match self.shared.status.get() {
             Some(status) => status.failure.is_some(),
-            // An absent model needs no thread to find out.
+            // Finding an absent model needs no thread.
             None => self.options.get().is_none_or(|options| {
                 options.model_directory.is_none()
                     && options.model_in_memory.is_none()
@@ -326,13 +322,12 @@ impl Engine {
         }
     }
 
-    /// Whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none
-    /// has to be to find out that there is no embedder for this memory.
+    /// Returns whether a trace can be scored on the caller's thread without overtaking others: no thread was started, and none is needed.
     fn needs_no_thread(&self, memory: &Memory) -> bool {
         memory.method().needs_embedder() && self.inlet.get().is_none() && self.without_embedder()
     }
 
-    /// Where the calls go that compare with a memory.
+    /// Returns the lane of calls that compare with a memory.
     fn inlet_for(&self, memory: &Memory) -> Result<&Inlet> {
         if memory.method().needs_embedder() {
             return self.inlet();
@@ -342,7 +337,7 @@ impl Engine {
             if self.courier.get().is_some() {
                 return Ok(Inlet::Here(Arc::clone(&self.shared)));
             }
-            self.start("knowledgepulse-words", Worker::settle_all)
+            self.start("knowledgepulse-words", Worker::word_threads, Worker::settle_all)
         })
     }
 
@@ -353,22 +348,29 @@ impl Engine {
                 let remote = remote::Remote::new(Arc::clone(courier), Arc::clone(&self.shared));
                 return Ok(Inlet::Remote(Box::new(remote)));
             }
-            self.start("knowledgepulse", Worker::work)
+            self.start("knowledgepulse", |_| 1, Worker::work)
         })
     }
 
-    /// Starts a thread that works through a queue of its own.
-    fn start(&self, name: &str, work: fn(&Worker)) -> Result<Inlet> {
+    /// Starts `count` threads that share a queue. Fewer threads take longer.
+    fn start(&self, name: &str, count: fn(&Worker) -> usize, work: fn(&Worker)) -> Result<Inlet> {
         let queue = Arc::new(Queue::default());
-        let worker = Worker::new(
+        let worker = Arc::new(Worker::new(
             self.options.get().cloned().unwrap_or_default(),
             Arc::clone(&queue),
             Arc::clone(&self.shared),
-        );
-        thread::Builder::new()
-            .name(name.into())
-            .spawn(move || work(&worker))
-            .map_err(|error| Error::Inference(format!("no thread to run it on: {error}")))?;
+        ));
+        for number in 0..count(&worker) {
+            let worker = Arc::clone(&worker);
+            let thread = thread::Builder::new()
+                .name(name.into())
+                .spawn(move || work(&worker));
+            match thread {
+                Ok(_) => {}
+                Err(_) if number > 0 => break,
+                Err(error) => return Err(Error::Inference(format!("no thread to run it on: {error}"))),
+            }
+        }
         Ok(Inlet::Thread(queue))
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Queue<T> {
 
 struct State<T> {
     jobs: VecDeque<T>,
-    /// The number of the first job in the queue, or of the next one to come.
+    /// The number of the first job in the queue, or of the next one if it is empty.
     first: u64,
 }
 
@@ -51,7 +51,7 @@ impl<T> Queue<T> {
         self.lock().take()
     }
 
-    /// The first job, once there is one.
+    /// Waits for the first job.
     pub(super) fn wait(&self) -> (u64, T) {
         let mut state = self.lock();
         loop {
@@ -62,7 +62,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits for a job, for at most `patience`. Returns how many jobs wait then; 0 if none has come.
+    /// Waits for a job, at most `patience`. Returns the number of waiting jobs.
     pub(super) fn wait_for_backlog(&self, patience: Duration) -> usize {
         let (state, _) = self
             .pushed
@@ -71,12 +71,12 @@ impl<T> Queue<T> {
         state.jobs.len()
     }
 
-    /// How many jobs wait.
+    /// Returns the number of waiting jobs.
     pub(super) fn len(&self) -> usize {
         self.lock().jobs.len()
     }
 
-    /// The number that the next job taken will have.
+    /// Returns the number of the next job to be taken.
     pub(super) fn next_number(&self) -> u64 {
         self.lock().first
     }
@@ -86,7 +86,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Lets numbered results out in order, whichever order they are finished in.
+/// Releases numbered results in order, whatever the order in which they finish.
 pub struct InOrder<T> {
     state: Mutex<Waiting<T>>,
 }
@@ -94,12 +94,12 @@ pub struct InOrder<T> {
 struct Waiting<T> {
     next: u64,
     finished: BTreeMap<u64, T>,
-    /// Whether a thread is settling: it also does those that are finished meanwhile.
+    /// Whether a thread is settling; it also settles results that finish meanwhile.
     settling: bool,
 }
 
 impl<T> InOrder<T> {
-    /// The first result to be let out is the one with the number `next`.
+    /// Makes a gate whose first result has the number `next`.
     pub fn new(next: u64) -> Self {
         Self {
             state: Mutex::new(Waiting {
@@ -110,9 +110,8 @@ impl<T> InOrder<T> {
         }
     }
 
-    /// Hands `result`, and those that waited for it, to `settle`: one after another, in the order of their
-    /// numbers. If another thread is settling this one leaves it to that, and does not wait: settling takes a scan of the
-    /// memory, in which the lanes have texts to embed.
+    /// Passes `result`, and those that waited for it, to `settle` in the order of their numbers. If another thread is settling, leaves it to
+    /// that thread and returns: settling takes a scan of the memory, during which lanes can embed.
     pub fn finish(&self, number: u64, result: T, mut settle: impl FnMut(T)) {
         self.lock().finished.insert(number, result);
         while let Some((result, _turn)) = self.begin_turn() {
@@ -124,7 +123,7 @@ impl<T> InOrder<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next result, for the only thread that settles as long as it keeps the turn.
+    /// The right to settle, which one thread holds at a time.
     fn begin_turn(&self) -> Option<(T, Turn<'_, T>)> {
         let mut state = self.lock();
         if state.settling {
@@ -138,7 +137,7 @@ impl<T> InOrder<T> {
     }
 }
 
-/// Ends when it is dropped, also by a panic, so that the results after it come out all the same.
+/// Ends when dropped, also by a panic, so that later results are still settled.
 struct Turn<'g, T>(&'g InOrder<T>);
 
 impl<T> Drop for Turn<'_, T> {
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_finished_does_not_wait_for_who_settles() {
+    fn finished_threads_do_not_wait_for_settling() {
         let gate = InOrder::new(0);
         let settled = Mutex::new(Vec::new());
         let (begin, begun) = mpsc::channel();
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_settling_stops_nobody_else() {
+    fn panic_while_settling_keeps_later_results() {
         let gate = InOrder::new(0);
         let settling = panic::catch_unwind(AssertUnwindSafe(|| {
             gate.finish(0, 0, |_| panic!("on purpose"));

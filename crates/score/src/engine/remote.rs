@@ -1,9 +1,9 @@
-//! An embedder that is elsewhere, where there are no threads: in WebAssembly. The instance on the caller's thread reads the traces,
-//! compares, remembers and scores; another one, in a worker of the JavaScript engine, embeds. They share no memory, so that
-//! nothing has to be isolated for it: a page with `SharedArrayBuffer` needs headers that few servers send.
+//! A remote embedder for WebAssembly, which has no threads. The instance on the caller's thread reads, compares, remembers and scores
+//! traces; another one embeds in a worker of the JavaScript engine. They share no memory, because `SharedArrayBuffer` needs headers that few
+//! servers send.
 //!
-//! [`Remote`] is the end on the caller's thread, [`Local`] the one in the worker. What lies between hands on messages: a
-//! [`Courier`] there and [`Engine::loaded_elsewhere`] and [`Engine::embedded_elsewhere`] back.
+//! [`Remote`] is the end on the caller's thread, [`Local`] the end in the worker. Messages go by a [`Courier`], and back by
+//! [`Engine::loaded_elsewhere`] and [`Engine::embedded_elsewhere`].
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -22,20 +22,19 @@ use super::{
     queue::InOrder,
 };
 
-/// How many calls are elsewhere at a time: one that is embedded, and one that waits, so that the worker need not. What is not sent
-/// yet can still be cancelled.
+/// The calls in the worker at a time: one that is embedded and one that waits. Unsent calls can still be cancelled.
 const MOST_AWAY: usize = 2;
 
-/// Hands work to the embedder elsewhere, in order and without waiting for it.
+/// Sends work to the remote embedder, in order and without waiting.
 pub trait Courier: Send + Sync {
-    /// Has the embedder load its model. [`Engine::loaded_elsewhere`] answers.
+    /// Asks the embedder to load its model. [`Engine::loaded_elsewhere`] answers.
     fn load(&self);
 
-    /// Has the embedder embed the first 512 tokens of `text`. [`Engine::embedded_elsewhere`] answers with the same number.
+    /// Asks the embedder for the first 512 tokens of `text`. [`Engine::embedded_elsewhere`] answers with the same number.
     fn embed(&self, number: u64, text: String);
 }
 
-/// Settles calls in their order, whose texts are embedded elsewhere.
+/// Settles calls in order, whose texts a remote embedder embeds.
 pub(super) struct Remote {
     courier: Arc<dyn Courier>,
     shared: Arc<Shared>,
@@ -48,9 +47,9 @@ struct State {
     loading: Loading,
     /// The number of the next call.
     next: u64,
-    /// Calls that were not sent yet, with their numbers.
+    /// Unsent calls with their numbers.
     waiting: VecDeque<(u64, Job)>,
-    /// Calls whose text is elsewhere.
+    /// Calls whose text is in the worker.
     away: HashMap<u64, Job>,
 }
 
@@ -63,7 +62,7 @@ enum Loading {
     Done(Option<ModelIdentity>),
 }
 
-/// What becomes of the first call that waits.
+/// The next step for the first waiting call.
 enum Next {
     Settle(u64, Settlement),
     Send(u64, String),
@@ -97,7 +96,7 @@ impl Remote {
         }
     }
 
-    /// Goes on when loading has ended, with the model if there is one.
+    /// Continues when loading has ended, with the model if there is one.
     fn loaded(&self, model: Option<ModelIdentity>) {
         self.lock().loading = Loading::Done(model);
         self.go_on();
@@ -109,7 +108,7 @@ impl Remote {
         let job = state.away.remove(&number);
         let settlement = match (&state.loading, job) {
             (Loading::Done(Some(model)), Some(job)) => job.settlement(model, embedded.map(Some)),
-            // An answer to nothing.
+            // An answer without a call.
             _ => return,
         };
         drop(state);
@@ -117,7 +116,7 @@ impl Remote {
         self.go_on();
     }
 
-    /// Sends the calls that wait, as many as may be elsewhere, and settles those that need not be sent.
+    /// Sends waiting calls up to the limit, and settles those that need no embedding.
     fn go_on(&self) {
         while let Some(next) = self.lock().next() {
             match next {
@@ -127,14 +126,14 @@ impl Remote {
         }
     }
 
-    /// Does what must be done in order.
+    /// Settles a call in order.
     fn finish(&self, number: u64, settlement: Settlement) {
         self.settled
             .finish(number, settlement, |settlement| settle(&self.shared, settlement));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that panics is done with the lock.
+        // Nothing under the lock panics.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -162,18 +161,18 @@ impl State {
     }
 }
 
-/// Does what follows the embedding. A reply that panics keeps no other from being made.
+/// Settles a call after the embedding. A panic in a reply does not stop other replies.
 pub(super) fn settle(shared: &Shared, settlement: Settlement) {
     let _ = catch_unwind(AssertUnwindSafe(|| settlement(shared)));
 }
 
 impl Engine {
-    /// Has texts be embedded elsewhere. Only the first call counts, before any that needs the embedder; others return `false`.
+    /// Uses a remote embedder. Only the first call counts, before any that needs the embedder; others return `false`.
     pub fn connect(&self, courier: Arc<dyn Courier>) -> bool {
         self.courier.set(courier).is_ok()
     }
 
-    /// Takes what became of loading elsewhere, and whether the user should hear of its failure.
+    /// Takes the state of the remote embedder, and the failure to report to the user.
     pub fn loaded_elsewhere(&self, status: Status, warn: bool) {
         let model = status.failure.is_none().then(|| status.identity());
         if let Some(failure) = status.failure.as_ref().filter(|_| warn) {
@@ -185,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// Takes what became of the text of a call.
+    /// Takes the embedding of a call's text.
     pub fn embedded_elsewhere(&self, number: u64, embedded: Result<Embedded>) {
         if let Some(Inlet::Remote(remote)) = self.inlet.get() {
             remote.embedded(number, embedded);
@@ -193,14 +192,14 @@ impl Engine {
     }
 }
 
-/// An embedder for an engine that is elsewhere.
+/// The embedder in the worker.
 pub struct Local {
     loaded: Loaded,
     lane: BoxedLane,
 }
 
 impl Local {
-    /// Loads an embedder on this thread, and tells what became of it, and of what the user should hear.
+    /// Loads an embedder on this thread; returns its state, and the failure to report to the user.
     #[must_use]
     pub fn load(options: &Options) -> (Option<Self>, Status, Option<Failure>) {
         let shared = Shared::default();

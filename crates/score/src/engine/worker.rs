@@ -22,23 +22,28 @@ use super::{
     queue::{InOrder, Queue},
 };
 
-/// How many calls must wait before lanes of ONNX Runtime are opened: opening them takes as long as embedding a few texts.
+/// The waiting calls from which lanes of ONNX Runtime are opened, which takes as long as embedding a few texts.
 const BACKLOG: usize = 6;
 
 /// Each lane of ONNX Runtime has its own repacked half of the weights; with more threads than this, lanes get several.
 const MOST_LANES: usize = 4;
 
-/// Lanes that had nothing to do for so long are closed, which returns their memory.
+/// The most threads that find words. Comparing takes turns and is two fifths of the work, so more threads would wait.
+const MOST_WORD_THREADS: usize = 4;
+
+/// The idle time after which lanes are closed, which frees their memory.
 const LANE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A year, where there is nothing to close: the platforms' limits for waiting are not much higher.
+/// A year, if there is nothing to close; platforms limit waiting to little more.
 const NO_HURRY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What the inference thread works with.
+/// The state of the inference thread, or of the threads that find words.
 pub(super) struct Worker {
     options: Options,
     queue: Arc<Queue<Job>>,
     shared: Arc<Shared>,
+    /// The order of the calls, where nothing is embedded.
+    in_order: InOrder<Settlement>,
 }
 
 impl Worker {
@@ -47,24 +52,30 @@ impl Worker {
             options,
             queue,
             shared,
+            in_order: InOrder::new(0),
         }
     }
 
-    /// The inference thread's life. It ends only with the process.
+    /// Returns how many threads find words.
+    pub(super) fn word_threads(&self) -> usize {
+        threads(&self.options).min(MOST_WORD_THREADS)
+    }
+
+    /// The loop of the inference thread, which ends only with the process.
     pub(super) fn work(&self) {
         os::stand_back();
         let Some((loaded, mut lane)) = load(&self.options, &self.shared) else {
             return self.settle_all();
         };
         let count = self.lanes_of(&loaded.embedder);
-        // From how many calls on lanes are opened, and down to how many they go on.
+        // The waiting calls from which lanes are opened, and below which they stop.
         let (begin, least) = if loaded.embedder.network().pass_tokens() > 0 {
             (count, count)
         } else {
             (BACKLOG, 1)
         };
         let mut lanes = Vec::new();
-        // What loading has freed is returned as soon as nobody waits.
+        // Returns the memory that loading has freed once no call waits.
         let mut patience = Duration::ZERO;
         loop {
             let backlog = self.queue.wait_for_backlog(patience);
@@ -77,7 +88,7 @@ impl Worker {
                 self.work_side_by_side(&loaded, &mut lanes, least);
                 patience = LANE_PATIENCE;
             }
-            // One at a time where passes are not shared, also where the lanes could not be opened.
+            // One at a time without shared passes, or if no lanes could be opened.
             let room = loaded.embedder.network().pass_tokens();
             let (_, jobs) = self.take_for_a_pass(&loaded.embedder, room, usize::MAX);
             for settlement in embed_together(&loaded, &mut *lane, jobs) {
@@ -86,16 +97,17 @@ impl Worker {
         }
     }
 
-    /// The life of a thread without an embedder.
+    /// The loop of a thread without an embedder. Several threads may run it.
     pub(super) fn settle_all(&self) {
         loop {
-            let (_, job) = self.queue.wait();
-            self.settle(job.without_embedder());
+            let (number, job) = self.queue.wait();
+            let settlement = job.without_embedder();
+            self.in_order
+                .finish(number, settlement, |settlement| self.settle(settlement));
         }
     }
 
-    /// How many texts, or passes of short ones, are embedded side by side. Lanes of the built-in engine share the weights and need no
-    /// barrier, so each thread has one.
+    /// Returns the number of lanes. Lanes of the built-in engine share the weights and need no barrier, so each thread has one.
     fn lanes_of(&self, embedder: &Embedder) -> usize {
         let threads = threads(&self.options);
         if embedder.network().pass_tokens() > 0 {
@@ -105,7 +117,7 @@ impl Worker {
         }
     }
 
-    /// Opens the lanes that are missing. Without them, because memory or threads are short, it takes longer.
+    /// Opens the missing lanes. If memory or threads are short, works with fewer.
     fn open_lanes(&self, embedder: &Embedder, lanes: &mut Vec<BoxedLane>, count: usize) {
         let threads = threads(&self.options);
         while lanes.len() < count {
@@ -119,7 +131,7 @@ impl Worker {
     /// Works through the queue until fewer than `least` jobs wait, with one thread for each lane.
     fn work_side_by_side(&self, loaded: &Loaded, lanes: &mut [BoxedLane], least: usize) {
         let in_order = InOrder::new(self.queue.next_number());
-        // Half of what all threads share: one thread is as busy with it, and more is left that the others can share.
+        // Half of a shared pass: it keeps one thread busy, and leaves more for the others.
         let room = loaded.embedder.network().pass_tokens() / 2;
         let idle = AtomicUsize::new(lanes.len());
         thread::scope(|scope| {
@@ -130,11 +142,11 @@ impl Worker {
                     let mut is_first = true;
                     loop {
                         let waiting = self.queue.len();
-                        // The last ones are done sooner by all threads together.
+                        // All threads together finish the last ones sooner.
                         if waiting < least && !mem::take(&mut is_first) {
                             return;
                         }
-                        // Of many short texts, a lane leaves as many to each of the others that have none.
+                        // Leaves as many short texts to each idle lane.
                         let part = waiting.div_ceil(idle.load(Ordering::Relaxed).max(1)).max(1);
                         let (numbers, jobs) = self.take_for_a_pass(&loaded.embedder, room, part);
                         if jobs.is_empty() {
@@ -148,13 +160,13 @@ impl Worker {
                         }
                     }
                 };
-                // Fewer threads take longer; none leave the work to the caller.
+                // With fewer threads it takes longer; without any, the caller works.
                 let _ = thread::Builder::new().spawn_scoped(scope, work);
             }
         });
     }
 
-    /// Takes jobs whose texts share a pass of `room` tokens, at most so many, with their numbers; one job where passes are not shared, and none if none waits.
+    /// Takes waiting jobs for a shared pass of `room` tokens, up to a number, with their numbers; one job without shared passes.
     fn take_for_a_pass(&self, embedder: &Embedder, room: usize, most: usize) -> (Vec<u64>, Vec<Prepared>) {
         let mut tokens = 0;
         let (mut numbers, mut jobs) = (Vec::new(), Vec::new());
@@ -163,7 +175,7 @@ impl Worker {
             tokens += job.tokens();
             numbers.push(number);
             jobs.push(job);
-            // The last one may not fit: then the encoder makes two passes.
+            // If the last one does not fit, the encoder makes two passes.
             if tokens >= room || jobs.len() >= most {
                 break;
             }
@@ -171,7 +183,7 @@ impl Worker {
         (numbers, jobs)
     }
 
-    /// Does what must be done in order. A reply that panics must not end the thread.
+    /// Settles a call in order. A reply that panics must not end the thread.
     fn settle(&self, settlement: Settlement) {
         runtime::hold_at_exit();
         let _ = catch_unwind(AssertUnwindSafe(|| settlement(&self.shared)));
