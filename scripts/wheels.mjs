@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { compilerEnvironment, isGlibc, targetOf } from './build-platform.mjs';
 import { FLOOR } from './check-glibc.mjs';
 import { hostPlatform, root, venvBin, venvPython } from './platform.mjs';
-import { run, runScript, setup } from './setup.mjs';
+import { INT8_MODEL, run, runScript, setupSteps } from './setup.mjs';
 
 /** The name by which {@link buildWheels} takes the model for one of the platforms. */
 const MODEL = 'model';
@@ -27,7 +27,7 @@ const EPOCH = '315532800';
  * @param {string[]} [names] platforms, or `model`
  */
 export function buildWheels(directory, names = [hostPlatform(), MODEL]) {
-  setup(['python tools', 'report', ...(names.includes(MODEL) ? ['model'] : [])]);
+  setupSteps(['python tools', 'report', ...(names.includes(MODEL) ? ['model', INT8_MODEL] : [])]);
   const requirements = path.join('scripts', 'wheels.txt');
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
   run(venvPython, [...pip, '--no-deps', '--require-hashes', '--requirement', requirements]);
