@@ -8,8 +8,8 @@ import { root, venvPython } from './platform.mjs';
 import { run, runScript, setup } from './setup.mjs';
 import { buildWheels } from './wheels.mjs';
 
-await runScript(() => {
-  setup();
+await runScript(async () => {
+  await setup();
   const wheels = path.join(root, 'target', 'wheels');
   rmSync(wheels, { recursive: true, force: true });
   buildWheels(wheels);

@@ -32,7 +32,7 @@ TRACE = {
 SECOND_SCORE = 0.2 * 0.27 + 0.2 * 0.9
 FIRST_SCORE = SECOND_SCORE + 0.3 * 0.5
 
-OUTPUTS = ["out.jsonl", "out.jsonl.gz", "dropped.jsonl"]
+OUTPUTS = ["out.jsonl", "out.jsonl.gz", "dropped.jsonl", "page.html"]
 # What is compared.
 RUNS = [
     ["--version"],
@@ -46,11 +46,12 @@ RUNS = [
     ["traces.jsonl", "--format", "jsonl", "--novelty", "lexical"],
     ["traces.jsonl", "--format", "jsonl", "--select", "10", "--novelty", "full"],
     ["traces.jsonl", "--format", "jsonl", "--no-embedder"],
+    ["traces.jsonl", "--report", "page.html"],
     ["missing.jsonl"],
     ["--no-such-option"],
 ]
 # What another run or another installation has otherwise: times, and where the model is.
-VARYING = re.compile(rb'in [\d.,]+ \w+, [\d.,]+ per \w+|"(seconds|perSecond)":[^,]*|"modelDirectory":"[^"]*"')
+VARYING = re.compile(rb'in [\d.,]+ \w+, [\d.,]+ per \w+|"(seconds|perSecond)":[^,]*|"(modelDirectory|finishedAt)":"[^"]*"')
 
 
 def main():
@@ -72,6 +73,7 @@ def main():
             check_scores(program, work)
             print(f"{name}: kp-score {VERSION} scores as it should")
             if name == "virtual environment":
+                check_messages(program, work)
                 check_link(program, folder / "link", work)
                 check_removal(folder / name, work)
         if options.compare:
@@ -149,6 +151,20 @@ def check_scores(program, work):
         raise SystemExit(f"not the int8 model: {result.stderr!r}")
 
 
+def check_messages(program, work):
+    for arguments, env, code, text in [
+        (["doctor"], {}, 2, "npx"),
+        (["--store", "postgres://localhost/traces", "two.json"], {}, 2, "npx"),
+        (["--dtype", "fp32", "two.json"], {}, 3, "all-minilm-l6-v2;"),
+        (["two.json"], {"KNOWLEDGEPULSE_THREADS": "0"}, 0, "from 1 to 1024"),
+        (["two.json"], {"KNOWLEDGEPULSE_ENGINE": "onnxruntime"}, 0, "KNOWLEDGEPULSE_ONNXRUNTIME"),
+        (["two.json"], {"KNOWLEDGEPULSE_MODEL_DIR": "nowhere"}, 0, "nowhere does not exist"),
+    ]:
+        result = run([program, *arguments], work, **env)
+        if result.returncode != code or text not in result.stderr.decode():
+            raise SystemExit(f"{arguments} with {env} says {result.returncode} {result.stderr!r}, not {text}")
+
+
 def check_link(program, link, work):
     """As pipx and uv link to a program; Windows permits links to some users alone."""
     if os.name == "nt":
@@ -191,8 +207,8 @@ def outcome(command, arguments, work, env):
     for name in written:
         (work / name).unlink()
     code = str(result.returncode).encode()
-    printed = {"stdout": VARYING.sub(b"", result.stdout), "stderr": VARYING.sub(b"", result.stderr)}
-    return {"exit code": code, **printed, **written}
+    found = {"exit code": code, "stdout": result.stdout, "stderr": result.stderr, **written}
+    return {name: VARYING.sub(b"", value) for name, value in found.items()}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { compilerEnvironment, isGlibc, targetOf } from './build-platform.mjs';
 import { FLOOR } from './check-glibc.mjs';
 import { hostPlatform, root, venvBin, venvPython } from './platform.mjs';
-import { run, runScript, setup } from './setup.mjs';
+import { INT8_MODEL, run, runScript, setupSteps } from './setup.mjs';
 
 /** The name by which {@link buildWheels} takes the model for one of the platforms. */
 const MODEL = 'model';
@@ -17,7 +17,7 @@ const MODEL = 'model';
 /** The oldest musl that Python's packages are made for. */
 const MUSL = '1.2';
 
-/** The earliest time that the archives can tell, so that a wheel has the same bytes whenever it is built. */
+/** The time of the files in a wheel, the earliest that it can tell: so it has the same bytes whenever it is built. */
 const EPOCH = '315532800';
 
 /**
@@ -27,7 +27,7 @@ const EPOCH = '315532800';
  * @param {string[]} [names] platforms, or `model`
  */
 export function buildWheels(directory, names = [hostPlatform(), MODEL]) {
-  setup(['python tools', 'model', 'report'].filter((step) => step !== 'model' || names.includes(MODEL)));
+  setupSteps(['python tools', 'report', ...(names.includes(MODEL) ? ['model', INT8_MODEL] : [])]);
   const requirements = path.join('scripts', 'wheels.txt');
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
   run(venvPython, [...pip, '--no-deps', '--require-hashes', '--requirement', requirements]);
@@ -38,7 +38,6 @@ export function buildWheels(directory, names = [hostPlatform(), MODEL]) {
 function buildModel(directory) {
   run(venvPython, ['-m', 'hatchling', 'build', '--target', 'wheel', '--directory', directory], {
     cwd: path.join(root, 'python', 'kp-score-model'),
-    env: { ...process.env, SOURCE_DATE_EPOCH: EPOCH },
   });
 }
 

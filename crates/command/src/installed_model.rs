@@ -23,25 +23,21 @@ pub fn installed_model(program: &Path, dtype: Option<&str>) -> Result<PathBuf, S
         .filter(|(stored, _)| dtype.is_none_or(|dtype| dtype == *stored));
     let names: Vec<_> = wanted.map(|(_, folder)| *folder).collect();
     let places = places_beside(program);
-    let directories = places
+    let mut directories = places
         .iter()
         .flat_map(|place| names.iter().map(|name| place.join(name)));
-    directories
-        .into_iter()
-        .find(|directory| directory.is_dir())
-        .ok_or_else(|| {
-            let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
-            let package = if names.contains(&"all-minilm-l6-v2-q8") {
-                "install kp-score-model with pip, or "
-            } else {
-                ""
-            };
-            format!(
-                "{} not in {}; {package}name a directory with --model-dir or KNOWLEDGEPULSE_MODEL_DIR",
-                names.join(" and "),
-                places.join(" or ")
-            )
-        })
+    directories.find(|directory| directory.is_dir()).ok_or_else(|| {
+        let places: Vec<_> = places.iter().map(|place| place.display().to_string()).collect();
+        let package = match dtype {
+            Some("fp32") => "",
+            _ => "install kp-score-model with pip, or ",
+        };
+        format!(
+            "{} have no {}; {package}name a directory with --model-dir or KNOWLEDGEPULSE_MODEL_DIR",
+            places.join(" and "),
+            names.join(" or ")
+        )
+    })
 }
 
 /// The folders that hold the data of what is installed with `program`: `share/knowledgepulse` beside its own folder, and one folder up
