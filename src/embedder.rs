@@ -115,6 +115,7 @@ impl From<EmbedderOptions<'_>> for engine::Options {
             model_configured: options.model_configured,
             runtime_configured: options.runtime_configured,
             threads: options.threads.map(|threads| threads as usize),
+            model_advice: None,
         }
     }
 }
