@@ -13,6 +13,8 @@ pub enum Exit {
     Usage = 2,
     /// A file could not be read or written.
     File = 3,
+    /// `clean` has found what it was to fail on.
+    Found = 4,
     /// A signal has ended the run.
     Interrupted = 130,
 }

@@ -3,6 +3,7 @@
 mod bar;
 pub mod breakdown;
 mod choosing;
+mod clean;
 mod compression;
 mod domains;
 pub mod error;
