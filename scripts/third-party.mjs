@@ -125,6 +125,9 @@ function notices() {
     const text = texts.join('\n\n');
     byText.set(text, [...(byText.get(text) ?? []), title]);
   }
+  byText.set(readFileSync(path.join(root, 'crates/clean/rules/LICENSE'), 'utf8').trim(), [
+    'The rules of Betterleaks for the keys of providers (MIT)',
+  ]);
   const sections = [...byText].map(([text, titles]) => `${titles.join('\n')}\n\n${text}\n`);
   return [HEADER, ...sections].join(`\n${'─'.repeat(80)}\n\n`);
 }

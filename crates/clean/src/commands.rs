@@ -8,7 +8,7 @@ use crate::{
     names::{is_marked, is_secret, is_secret_name},
     ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
-    values::{is_keyword, is_mixed, is_placeholder, is_small_number, is_stop_word},
+    values::{is_generated, is_keyword, is_mixed, is_placeholder, is_small_number, is_stop_word},
 };
 
 /// How an option of a command has its secret.
@@ -318,7 +318,7 @@ fn argument(letters: &[u8], start: usize) -> Range<usize> {
     let limit = (start + MOST_SECRET_LETTERS).min(letters.len());
     let letters = &letters[..limit];
     let opening = skip(letters, start, |letter| letter == b'\\');
-    if let Some(quote @ (b'"' | b'\'')) = letters.get(opening).copied() {
+    if let Some(quote @ (b'"' | b'\'' | b'`')) = letters.get(opening).copied() {
         let inner = opening + 1;
         let end = inner
             + letters[inner..]
@@ -361,7 +361,8 @@ pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
     let text = &letters[value.clone()];
     let text = text.strip_suffix(b".").unwrap_or(text);
     let value = value.start..value.start + text.len();
-    let is_quoted = value.start > found.end;
+    // Backticks mark any word of a document.
+    let is_quoted = value.start > found.end && letters[value.start - 1] != b'`';
     let is_algorithm = || {
         ALGORITHMS.iter().any(|each| {
             text.get(..each.len())
@@ -375,9 +376,10 @@ pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> 
         text.len() > 5
             && is_mixed(text)
             && !is_algorithm()
-            && !text
-                .iter()
-                .any(|letter| matches!(letter, b'(' | b'=' | b'/' | b'<' | b':'))
+            && (is_generated(text)
+                || !text
+                    .iter()
+                    .any(|letter| matches!(letter, b'(' | b'=' | b'/' | b'<' | b':')))
     };
     (is_spoken && has_letter && is_argument(text) && !is_small_number(text)).then_some(value)
 }

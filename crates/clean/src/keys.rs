@@ -1,8 +1,6 @@
-//! Keys that are told by themselves: by a prefix, or by an alphabet and lengths that nothing else has.
-//!
-//! Which prefixes, alphabets and lengths keys have is taken from the rules of gitleaks 8.30.1 (MIT licence,
-//! <https://github.com/gitleaks/gitleaks>, `config/gitleaks.toml`) and from what the providers document; the expressions are our own. A key
-//! that is longer than usual is replaced to its end, because what is left of a secret is still one, so most lengths are lower bounds.
+//! Keys that are told by themselves, and that the rules of Betterleaks in [`crate::providers`] do not know: by a prefix, or by an alphabet
+//! and lengths that nothing else has. Formats are those that the providers document. A key that is longer than usual is replaced to its end,
+//! because what is left of a secret is still one, so most lengths are lower bounds.
 
 use std::{ops::Range, sync::LazyLock};
 
@@ -16,100 +14,48 @@ use crate::{
 
 /// Expressions of keys. Each match begins at a word boundary.
 pub(super) const PROVIDER_KEYS: &[&str] = &[
-    // OpenAI, Anthropic, OpenRouter, Langfuse: the SDK stops at the second hyphen.
+    // OpenAI, Anthropic, OpenRouter and Langfuse, of any length.
     r"sk-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{20,}",
-    // GitHub: fine-grained, and the user and refresh tokens of apps.
-    r"github_pat_[A-Za-z0-9_]{20,}",
-    r"gh[ur]_[A-Za-z0-9]{36,}",
-    // GitLab: personal, deploy, runner, trigger, feed, mail, agent, application and others.
-    r"gl(?:pat|dt|rt|ptt|ft|imt|agent|oas|soat|cbt|ffct)-[A-Za-z0-9_.-]{20,}",
-    // AWS: temporary and other access keys, and Bedrock.
-    r"A(?:SIA|BIA|CCA|3T[A-Z0-9])[A-Z2-7]{16}\b",
-    r"ABSK[A-Za-z0-9+/]{40,}={0,2}",
-    // Google: API keys, OAuth client secrets, access and refresh tokens.
-    r"AIza[A-Za-z0-9_-]{35,}",
+    // Google: OAuth client secrets, access and refresh tokens.
     r"GOCSPX-[A-Za-z0-9_-]{28,}",
     r"ya29\.[A-Za-z0-9_-]{20,}",
     r"1//0[A-Za-z0-9_-]{40,}",
-    // Stripe, Clerk, Paystack, ElevenLabs: keys; and secrets of webhooks.
-    r"[sr]k_(?:test_|live_|prod_|[a-f0-9]{38})[A-Za-z0-9]{10,}",
+    // ElevenLabs and Clerk; secrets of webhooks; Razorpay.
+    r"[sr]k_[a-f0-9]{38}[A-Za-z0-9]{10,}",
     r"whsec_[A-Za-z0-9+/]{24,}={0,2}",
-    // Slack: app-level and refresh tokens.
+    r"rzp_(?:live|test)_[A-Za-z0-9]{14,}",
+    // Slack: app-level and refresh tokens of any form.
     r"(?i:xapp|xoxe(?:\.xox[bp])?)-[A-Za-z0-9-]{10,}",
-    // Package registries: npm, PyPI, RubyGems, Docker Hub, crates.io.
-    r"npm_[A-Za-z0-9]{36,}",
+    // TestPyPI, crates.io, Hugging Face.
     r"pypi-AgE[A-Za-z0-9_-]{50,}",
-    r"rubygems_[a-f0-9]{48,}",
-    r"dckr_[po]at_[A-Za-z0-9_-]{20,}",
     r"cio[A-Za-z0-9]{32}\b",
-    // Models: Hugging Face, Groq, xAI, Perplexity, Replicate, NVIDIA, Cerebras, Fireworks, Together, LlamaCloud, Jina.
     r"(?:hf|api_org)_[A-Za-z0-9]{34,}",
-    r"gsk_[A-Za-z0-9]{40,}",
-    r"xai-[A-Za-z0-9]{40,}",
-    r"pplx-[A-Za-z0-9]{40,}",
-    r"r8_[A-Za-z0-9]{37,}",
-    r"nvapi-[A-Za-z0-9_-]{40,}",
-    r"csk-[a-z0-9]{40,}",
+    // Fireworks, Jina; tools of agents: LangSmith's old keys, Tavily, Firecrawl, E2B.
     r"fw_[A-Za-z0-9]{20,}",
-    r"tgp_v1_[A-Za-z0-9_-]{30,}",
-    r"llx-[A-Za-z0-9]{40,}",
     r"jina_[A-Za-z0-9_-]{40,}",
-    // Tools of agents: LangSmith, Tavily, Firecrawl, E2B, Apify, Pinecone.
-    r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{32,}",
     r"ls__[A-Za-z0-9]{24,}",
     r"tvly-[A-Za-z0-9_-]{16,}",
     r"fc-[a-f0-9]{32}\b",
     r"e2b_[a-f0-9]{40,}",
-    r"apify_api_[A-Za-z0-9]{30,}",
-    r"pcsk_[A-Za-z0-9_]{24,}",
-    // SendGrid, Twilio, Mailgun, Brevo, Mailchimp, Resend.
-    r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
-    r"SK[0-9a-fA-F]{32}\b",
+    // Mailgun, Fly.io, Netlify, Vercel's stores, Doppler's other tokens.
     r"key-[a-z0-9]{32}\b",
-    r"xkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}",
-    r"re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}",
-    // DigitalOcean, Databricks, Heroku, Fly.io, Netlify, Vercel, Cloudflare, PlanetScale, Neon, Supabase.
-    r"do[opr]_v1_[a-f0-9]{64}",
-    r"dapi[a-f0-9]{32}(?:-\d)?",
-    r"HRKU-[A-Za-z0-9_-]{30,}",
     r"fm[12][ra]?_[A-Za-z0-9+/=,_]{40,}",
     r"nf[pcoub]_[A-Za-z0-9]{36,}",
-    r"(?:vercel_blob_rw|vc[pkcira])_[A-Za-z0-9_]{24,}",
-    r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}",
-    r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.-]{32,}",
-    r"napi_[a-z0-9]{48,}",
-    r"sbp_(?:v0_)?[a-f0-9]{40,}",
-    r"sb_secret_[A-Za-z0-9_-]{20,}",
-    // HashiCorp Vault and Terraform, Pulumi, Doppler.
-    r"hv[sb]\.[A-Za-z0-9_-]{24,}",
-    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}",
-    r"pul-[a-f0-9]{40}\b",
-    r"dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9_.-]{40,}",
-    // Shops: Shopify, Square, Shippo, Razorpay.
-    r"shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32,}",
+    r"vercel_blob_rw_[A-Za-z0-9_]{24,}",
+    r"dp\.(?:st|ct|sa)\.[A-Za-z0-9_.-]{40,}",
+    // Square's other tokens, Sentry, New Relic, PostHog's shared keys.
     r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,}",
-    r"EAAA[A-Za-z0-9_-]{56,}",
-    r"shippo_(?:live|test)_[a-fA-F0-9]{40}",
-    r"rzp_(?:live|test)_[A-Za-z0-9]{14,}",
-    // Monitoring: Grafana, Sentry, New Relic, PostHog, Dynatrace.
-    r"glsa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}",
-    r"glc_[A-Za-z0-9+/]{32,}={0,3}",
     r"sntry[su]_[A-Za-z0-9+/=_]{40,}",
     r"NR(?:AK|II|JS)-[A-Za-z0-9_-]{19,}",
-    r"ph[xsc]_[A-Za-z0-9_-]{30,}",
-    r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}",
-    // Linear, Notion, Figma, Airtable, Postman, Atlassian, HubSpot, Typeform, Contentful, 1Password, age.
-    r"lin_(?:api|oauth)_[A-Za-z0-9]{40,}",
-    r"(?:ntn|secret)_[A-Za-z0-9]{40,}",
-    r"fig[doru]_[A-Za-z0-9_-]{20,}",
-    r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",
-    r"PMAK-[a-fA-F0-9]{24}-[a-fA-F0-9]{34}",
+    r"phs_[A-Za-z0-9_-]{30,}",
+    // Linear's applications, Notion's old keys, Atlassian, HubSpot, Typeform, Contentful, 1Password.
+    r"lin_oauth_[A-Za-z0-9]{40,}",
+    r"secret_[A-Za-z0-9]{40,}",
     r"AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{24,}",
     r"pat-[a-z]{2}\d-[a-f0-9-]{36}",
     r"tfp_[A-Za-z0-9_.-]{40,}",
     r"CFPAT-[A-Za-z0-9_-]{40,}",
     r"ops_eyJ[A-Za-z0-9+/]{40,}={0,3}",
-    r"AGE-SECRET-KEY-1[A-Z0-9]{58}",
 ];
 
 /// Expressions of keys without a prefix. All have digits.
@@ -117,7 +63,7 @@ pub(super) const OTHER_KEYS: &[&str] = &[
     // Azure: client secrets of Entra ID.
     r"[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,}",
     // Telegram's bots.
-    r"\d{8,10}:AA[A-Za-z0-9_-]{33}\b",
+    r"\d{8,10}:AA[A-Za-z0-9_-]{33}",
     // Discord's bots: an id in Base64, a time, and a signature.
     r"[MNO][A-Za-z0-9_-]{22,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
     // Mailgun and Mailchimp: hexadecimal digits with a suffix.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 
 use crate::{
-    commands, keys, names, numbers, paths,
+    commands, keys, names, numbers, paths, providers,
     ranges::{Ranges, expression, skip},
     text::{is_white_space, is_word},
 };
@@ -128,6 +128,7 @@ pub(super) static KINDS: &[Kind] = &[
             r"|[a-z0-9-]+\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{20,})"
         ),
     )),
+    if_strict(secret("api_key", b"", providers::keys)),
     if_strict(secret("api_key", b"", keys::provider_keys)),
     if_strict(secret("api_key", b"0", keys::other_keys)),
     // Keys and signatures that only what they are assigned to tells.
@@ -170,7 +171,7 @@ pub(super) static KINDS: &[Kind] = &[
         checked!(
             commands::said,
             r"\b(?i:(?:password|passwd|passphrase|passcode|passwort|pw)(?:[ \t]+(?:is|was|to|for \w+ is))?|identified by|requirepass|masterauth",
-            r"|(?:token|(?:api|secret|access|private)[ _-]?key|secret)[ \t]+(?:is|was))[ \t]+"
+            r"|(?:token|(?:api|app|access|private|secret|signing)[ _-]?key|secret)[ \t]+(?:is|was))[ \t]+"
         ),
     )),
     if_strict(secret(

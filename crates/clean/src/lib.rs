@@ -7,16 +7,19 @@
 //! Texts are JavaScript's: UTF-16 code units, which may be lone surrogates ([`text`]).
 
 mod commands;
+mod custom;
 mod keys;
 mod kinds;
 mod names;
 mod numbers;
 mod paths;
+mod providers;
 mod ranges;
 mod text;
 mod trace;
 mod values;
 
+pub use custom::{Cleaner, Finding, InvalidExpression};
 pub use trace::{clean_nodes, clean_trace};
 
 use kinds::{KINDS, Kind};
@@ -73,7 +76,7 @@ impl Redactions {
 pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redactions) {
     let mut redactions = Redactions::default();
     // Nobody has the call, so nobody cancels it.
-    let cleaned = clean(text, options, &mut redactions, &Call::default());
+    let cleaned = clean(text, options, &mut redactions, &Call::default(), None);
     (cleaned, redactions)
 }
 
@@ -83,7 +86,7 @@ pub fn clean_pii(text: &[u16], options: Options) -> (Option<Vec<u16>>, Redaction
 /// [`Error::Aborted`] if the call was cancelled.
 pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option<Vec<u16>>, Redactions)> {
     let mut redactions = Redactions::default();
-    let cleaned = clean(text, options, &mut redactions, call);
+    let cleaned = clean(text, options, &mut redactions, call, None);
     if call.complete() {
         Ok((cleaned, redactions))
     } else {
@@ -91,10 +94,20 @@ pub fn clean_text(text: &[u16], options: Options, call: &Call) -> Result<(Option
     }
 }
 
-/// Applies one kind after another, until the call is cancelled.
-fn clean(text: &[u16], options: Options, redactions: &mut Redactions, call: &Call) -> Option<Vec<u16>> {
+/// Applies one kind after another, until the call is cancelled; with a person's own rules before them, if a cleaner has them.
+fn clean(
+    text: &[u16],
+    options: Options,
+    redactions: &mut Redactions,
+    call: &Call,
+    mut cleaner: Option<&mut Cleaner>,
+) -> Option<Vec<u16>> {
     fault::point("clean");
     let mut text = Text::new(text);
+    if let Some(cleaner) = &mut cleaner {
+        text.track();
+        cleaner.apply_rules(&mut text);
+    }
     for kind in KINDS.iter().filter(|kind| options.wants(kind)) {
         if call.is_cancelled() {
             break;
@@ -106,8 +119,13 @@ fn clean(text: &[u16], options: Options, redactions: &mut Redactions, call: &Cal
         if found.is_empty() {
             continue;
         }
-        redactions.add(kind.name, found.len());
-        text.replace(&found, kind.before, kind.name);
+        match &mut cleaner {
+            Some(cleaner) => cleaner.replace(&mut text, found, kind.before, kind.name),
+            None => {
+                redactions.add(kind.name, found.len());
+                text.replace(&found, &[format!("{}[REDACTED:{}]", kind.before, kind.name)]);
+            }
+        }
     }
     text.into_changed()
 }

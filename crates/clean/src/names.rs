@@ -424,11 +424,13 @@ fn is_label(value: &[u8]) -> bool {
         !word.iter().any(u8::is_ascii_digit) && sort_of(word).is_some_and(|sort| sort != Sort::Generated)
     };
     if value.iter().all(of_name) {
-        let name = Name::new(value);
-        let is_written_as_name = name.is_environment
-            || is_camel(value)
-            || LABELS.iter().any(|label| label.as_bytes() == name.letters());
-        return is_written_as_name && names_secret(value);
+        // Few values end as the name of a secret does, which is told at once.
+        return names_secret(value) && {
+            let name = Name::new(value);
+            name.is_environment
+                || is_camel(value)
+                || LABELS.iter().any(|label| label.as_bytes() == name.letters())
+        };
     }
     let is_separator = |letter: &u8| !is_word(*letter);
     let is_sentence = value.contains(&b' ') || matches!(value.last(), Some(b':' | b'?'));
@@ -632,7 +634,10 @@ impl<'l> Assignment<'l> {
                 | [b',' | b'+']
                 | [b')' | b']' | b'}' | b';', ..]
         );
-        if is_marked(value) || is_between || !is_secret_string(self.sort, trim(value)) {
+        // A type that is one of some words: `secrets?: "read" | "write"`.
+        let behind = &letters[letters.len().min(inner.end + opening.len())..];
+        let is_type = matches!(behind, [b' ', b'|', b' ', quote, ..] if *quote == letters[opening.end - 1]);
+        if is_marked(value) || is_between || is_type || !is_secret_string(self.sort, trim(value)) {
             return if is_short { self.start } else { inner.end };
         }
         if self.is_quoted || self.separator == b',' {
@@ -823,6 +828,10 @@ impl<'l> Assignment<'l> {
             .rev()
             .take_while(|letter| !matches!(letter, b'\n' | b'\r'))
             .count();
+        // Further on in a long line no declaration begins.
+        if line == MOST_VALUE_LETTERS {
+            return false;
+        }
         let words = letters[self.name.start - line..self.name.start]
             .split(|letter| !is_word(*letter))
             .filter(|word| !word.is_empty());

@@ -19,6 +19,8 @@ pub(super) struct Text<'t> {
     letters: Vec<u8>,
     /// Which letters there are, and perhaps have been. Any digit stands at `0`.
     has: [bool; 256],
+    /// Where in the original text each letter is from, if that is wanted; of a marker, where what it replaced began.
+    origins: Option<Vec<usize>>,
 }
 
 impl<'t> Text<'t> {
@@ -33,7 +35,28 @@ impl<'t> Text<'t> {
             units: Cow::Borrowed(units),
             letters,
             has,
+            origins: None,
         }
+    }
+
+    /// Remembers from now on where each letter is from; the text must not have been changed.
+    pub(super) fn track(&mut self) {
+        self.origins = Some((0..self.letters.len()).collect());
+    }
+
+    /// The place in the original text of a place in this one.
+    pub(super) fn original(&self, at: usize) -> usize {
+        let Some(origins) = &self.origins else { return at };
+        let next = at
+            .checked_sub(1)
+            .and_then(|before| origins.get(before))
+            .map(|before| before + 1);
+        origins.get(at).copied().or(next).unwrap_or(at)
+    }
+
+    /// The units as they are now.
+    pub(super) fn units(&self) -> &[u16] {
+        &self.units
     }
 
     /// Whether all of these letters can be in the text; `0` stands for any digit.
@@ -53,28 +76,40 @@ impl<'t> Text<'t> {
         }
     }
 
-    /// Puts `before` and `[REDACTED:<name>]` where the ranges are, which are in order and do not overlap.
-    pub(super) fn replace(&mut self, ranges: &[Range<usize>], before: &str, name: &str) {
-        let marker = format!("{before}[REDACTED:{name}]");
-        let marker_units: Vec<u16> = marker.encode_utf16().collect();
+    /// Puts markers where the ranges are, which are in order and do not overlap. The last marker is that of all further ranges.
+    pub(super) fn replace(&mut self, ranges: &[Range<usize>], markers: &[String]) {
+        let last = markers.len() - 1;
+        let marker = |index: usize| markers[index.min(last)].as_str();
         let gone: usize = ranges.iter().map(ExactSizeIterator::len).sum();
-        let length = self.units.len() - gone + ranges.len() * marker.len();
+        let put: usize = (0..ranges.len()).map(|index| marker(index).len()).sum();
+        let length = self.units.len() - gone + put;
         let mut units = Vec::with_capacity(length);
         let mut letters = Vec::with_capacity(length);
+        let mut origins = self.origins.as_ref().map(|_| Vec::with_capacity(length));
         let mut end = 0;
-        for range in ranges {
+        for (index, range) in ranges.iter().enumerate() {
             units.extend_from_slice(&self.units[end..range.start]);
             letters.extend_from_slice(&self.letters[end..range.start]);
-            units.extend_from_slice(&marker_units);
-            letters.extend_from_slice(marker.as_bytes());
+            // Markers are ASCII.
+            units.extend(marker(index).bytes().map(u16::from));
+            letters.extend_from_slice(marker(index).as_bytes());
+            if let (Some(origins), Some(old)) = (&mut origins, &self.origins) {
+                origins.extend_from_slice(&old[end..range.start]);
+                origins.resize(letters.len(), old[range.start]);
+            }
             end = range.end;
         }
         units.extend_from_slice(&self.units[end..]);
         letters.extend_from_slice(&self.letters[end..]);
+        if let (Some(origins), Some(old)) = (&mut origins, &self.origins) {
+            origins.extend_from_slice(&old[end..]);
+        }
         self.units = Cow::Owned(units);
         self.letters = letters;
-        for letter in marker.bytes() {
+        self.origins = origins;
+        for letter in markers.iter().flat_map(|marker| marker.bytes()) {
             self.has[usize::from(letter)] = true;
+            self.has[usize::from(b'0')] |= letter.is_ascii_digit();
         }
     }
 }

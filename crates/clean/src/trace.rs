@@ -14,7 +14,7 @@ use std::{
 use knowledgepulse_error::{Call, Error, Result};
 use knowledgepulse_json::{Object, Text, Value, write_string};
 
-use crate::{Options, Redactions, clean, is_secret, is_secret_name, text::is_word};
+use crate::{Cleaner as Custom, Options, Redactions, clean, is_secret, is_secret_name, text::is_word};
 
 /// Deeper values are refused, because the cleaner calls itself for each level.
 const MOST_LEVELS: usize = 256;
@@ -95,6 +95,26 @@ pub fn clean_trace(trace: Value, options: Options, call: &Call) -> Result<(Value
 /// # Errors
 /// As [`clean_trace`].
 pub fn clean_nodes(nodes: &[Value], options: Options, call: &Call) -> Result<(Vec<Value>, Redactions)> {
+    clean_kept(nodes, options, call, KEPT.fields(), None)
+}
+
+/// Cleans a JSON value as a cleaner wants it, which knows where each finding is.
+pub(crate) fn clean_json(value: Value, options: Options, custom: &mut Custom) -> Result<Value> {
+    let is_trace = |value: &Value| value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace");
+    let elements = value.as_array().unwrap_or_default();
+    let kept = is_trace(&value) || !elements.is_empty() && elements.iter().all(is_trace);
+    let fields = KEPT.fields().filter(|_| kept);
+    let (mut nodes, _) = clean_kept(&nodes_of(value), options, &Call::default(), fields, Some(custom))?;
+    Ok(joined(&mut nodes, 0))
+}
+
+fn clean_kept(
+    nodes: &[Value],
+    options: Options,
+    call: &Call,
+    kept: Option<Fields>,
+    custom: Option<&mut Custom>,
+) -> Result<(Vec<Value>, Redactions)> {
     let mut cleaner = Cleaner {
         nodes,
         options,
@@ -109,8 +129,10 @@ pub fn clean_nodes(nodes: &[Value], options: Options, call: &Call) -> Result<(Ve
         values: 0,
         secrets: 0,
         redactions: Redactions::default(),
+        custom,
+        places: Vec::new(),
     };
-    cleaner.node(0, KEPT.fields())?;
+    cleaner.node(0, kept)?;
     if cleaner.secrets > 0 {
         cleaner.redactions.add(SECRET_TYPE, cleaner.secrets);
     }
@@ -197,6 +219,9 @@ struct Cleaner<'n> {
     /// How many values were replaced because of the name that they stand under.
     secrets: usize,
     redactions: Redactions,
+    /// A cleaner that a person has set up, and which child of which child the current value is.
+    custom: Option<&'n mut Custom>,
+    places: Vec<usize>,
 }
 
 impl<'n> Cleaner<'n> {
@@ -240,7 +265,8 @@ impl<'n> Cleaner<'n> {
         let mut copy = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
             let name = pair_name.filter(|_| index == 1);
-            copy.push(self.child(Key::Index(index), element, kept.map(Kept::Fields).as_ref(), name)?);
+            let kept = kept.map(Kept::Fields);
+            copy.push(self.child(index, Key::Index(index), element, kept.as_ref(), name)?);
         }
         Ok(copy)
     }
@@ -255,7 +281,7 @@ impl<'n> Cleaner<'n> {
         };
         let mut copy = Vec::with_capacity(object.len());
         let mut is_renamed = false;
-        for (name, value) in object.iter() {
+        for (place, (name, value)) in object.iter().enumerate() {
             let fields = kept.unwrap_or_default().iter();
             let kept = fields
                 .clone()
@@ -264,8 +290,11 @@ impl<'n> Cleaner<'n> {
             let pair_name = pair_name.filter(|_| is_one_of(name, PAIR_VALUES));
             let secret_name = pair_name.unwrap_or(name);
             let is_secret = strict && kept.is_none() && self.hides(secret_name, value);
-            let clean = self.child(Key::Field(name), value, kept, is_secret.then_some(secret_name))?;
+            let under = is_secret.then_some(secret_name);
+            let clean = self.child(place, Key::Field(name), value, kept, under)?;
+            self.enter(place, Key::Field(name));
             let clean_name = self.text(name, "");
+            self.leave();
             is_renamed |= clean_name.is_some();
             copy.push((clean_name.unwrap_or_else(|| name.clone()), clean));
         }
@@ -302,6 +331,7 @@ impl<'n> Cleaner<'n> {
     /// Cleans a field or an element. `under` is the name of a secret or a cookie that it stands under from there on.
     fn child(
         &mut self,
+        place: usize,
         key: Key<'n>,
         value: &'n Value,
         kept: Option<&Kept>,
@@ -313,9 +343,9 @@ impl<'n> Cleaner<'n> {
             self.context = *self.contexts.entry((self.context, name)).or_insert(next);
             self.outer.push(name);
         }
-        self.path.push(key);
+        self.enter(place, key);
         let clean = self.value(value, kept)?;
-        self.path.pop();
+        self.leave();
         self.context = outer.0;
         self.outer.truncate(outer.1);
         Ok(clean)
@@ -326,16 +356,21 @@ impl<'n> Cleaner<'n> {
             return self.node(at, kept.and_then(Kept::fields)).map(reference);
         }
         let clean = match value {
-            Value::String(text) if self.is_secret(&text.to_string_lossy()) => self.secret(),
+            Value::String(text) if self.is_secret(&text.to_string_lossy()) => {
+                self.secret(&text.to_string_lossy())
+            }
             Value::String(text) if self.outer.iter().any(|name| is_cookie_name(name)) => {
                 self.text(text, COOKIE)
             }
             Value::String(_) if matches!(kept, Some(Kept::Whole)) => None,
+            Value::String(text) if self.custom.is_some() && is_uuid(text) => None,
             Value::String(text) => self.text(text, ""),
-            Value::Number(number) if self.is_secret(&knowledgepulse_json::number(*number)) => self.secret(),
+            Value::Number(number) if self.is_secret(&knowledgepulse_json::number(*number)) => {
+                self.secret(&knowledgepulse_json::number(*number))
+            }
             // A number that JSON does not have.
             Value::Array(special) => match special.first().and_then(Value::as_str) {
-                Some(number) if self.is_secret(number) => self.secret(),
+                Some(number) if self.is_secret(number) => self.secret(number),
                 _ => None,
             },
             _ => None,
@@ -351,10 +386,35 @@ impl<'n> Cleaner<'n> {
         names.any(|name| is_secret(&name.to_string_lossy(), value))
     }
 
-    #[allow(clippy::unnecessary_wraps)] // It stands beside what may find nothing.
-    fn secret(&mut self) -> Option<Text> {
+    /// Replaces a value that stands under the name of a secret.
+    fn secret(&mut self, value: &str) -> Option<Text> {
         self.secrets += 1;
-        Some(SECRET.into())
+        match &mut self.custom {
+            None => Some(SECRET.into()),
+            Some(custom) => {
+                let marker = custom.replace_value(value, SECRET_TYPE)?;
+                self.place();
+                Some(marker.as_str().into())
+            }
+        }
+    }
+
+    fn enter(&mut self, place: usize, key: Key<'n>) {
+        self.path.push(key);
+        self.places.push(place);
+    }
+
+    fn leave(&mut self) {
+        self.path.pop();
+        self.places.pop();
+    }
+
+    /// Says where the newest findings are.
+    fn place(&mut self) {
+        let path = || path_of(&self.path).split_off(ROOT.len());
+        if let Some(custom) = &mut self.custom {
+            custom.place(&self.places, path);
+        }
     }
 
     /// Cleans a text with `before` before it, which is not part of the result. Returns `None` if there is nothing to replace.
@@ -369,7 +429,9 @@ impl<'n> Cleaner<'n> {
         } else {
             before.encode_utf16().chain(text.units()).collect()
         };
-        let cleaned = clean(&units, self.options, &mut self.redactions, self.call)?;
+        let custom = self.custom.as_deref_mut();
+        let cleaned = clean(&units, self.options, &mut self.redactions, self.call, custom)?;
+        self.place();
         // The header's name stays: it is not part of any match.
         let cleaned = cleaned.get(before.len()..).unwrap_or_default();
         Some(Text::from_units(cleaned))
@@ -425,14 +487,27 @@ fn is_cookie_name(name: &Text) -> bool {
     last.eq_ignore_ascii_case(b"cookie") || last.eq_ignore_ascii_case(b"cookies")
 }
 
+/// Whether a text is a UUID, which can look like a telephone number.
+fn is_uuid(text: &Text) -> bool {
+    let bytes = text.as_bytes();
+    let is_at = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    bytes.len() == 36 && bytes.iter().enumerate().all(is_at)
+}
+
 /// Whether a value of a pair looks like a name instead.
 fn is_name(value: &Text) -> bool {
     let is_of_name = |letter: &u8| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'.' | b'-');
     !value.is_empty() && value.as_bytes().iter().all(is_of_name)
 }
 
+/// What paths begin with.
+const ROOT: &str = "trace";
+
 fn path_of(path: &[Key]) -> String {
-    let mut written = String::from("trace");
+    let mut written = String::from(ROOT);
     for key in path {
         // Writing to a string does not fail.
         let _ = match key {

@@ -422,8 +422,10 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     {
         return false;
     }
-    // A call, or an element.
-    if head > 0 && matches!(value.get(head), Some(b'(' | b'[')) {
+    // A call, an element, or a type with its parameters.
+    if head > 0 && matches!(value.get(head), Some(b'(' | b'['))
+        || value[head..].starts_with(b"<") && value.ends_with(b">")
+    {
         return true;
     }
     // Properties of what a program calls its things.

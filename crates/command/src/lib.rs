@@ -3,6 +3,7 @@
 mod bar;
 pub mod breakdown;
 mod choosing;
+mod clean;
 mod compare;
 mod compression;
 mod domains;

@@ -1,9 +1,9 @@
 //! Writes what was computed into the text of a trace, and leaves every other byte as it was: numbers that JavaScript would round or
 //! write in another way, the order of keys, spaces and escapes.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use knowledgepulse_json::{Value, parse_str};
+use knowledgepulse_json::{Object, Text, Value, parse_str, write_string};
 
 /// Returns the text of a JSON object on one line, with values of its `metadata` set: replaced where they are, otherwise added at its
 /// end. Of a value that is `None`, every member of that name is removed, with one comma. `text` is valid JSON with an object as
@@ -45,6 +45,116 @@ pub fn set_metadata(text: &str, values: &[(&str, Option<Value>)]) -> String {
     }
     result.push_str(&text[at..]);
     on_one_line(&result)
+}
+
+/// The text of a JSON value in which other strings were put, and where in the old text each of these began, by which child of which child it is.
+pub(crate) struct Replaced {
+    pub text: String,
+    pub places: HashMap<Vec<usize>, usize>,
+}
+
+/// Returns the text of a JSON value with the strings of another one of the same shape, where these differ; names too. `None` where the two
+/// cannot be laid beside each other, because an object has a name twice.
+pub(crate) fn replace_strings(text: &str, old: &Value, new: &Value) -> Option<Replaced> {
+    let mut strings = Strings {
+        scanner: Scanner::of(text, 0),
+        result: Vec::with_capacity(text.len()),
+        copied: 0,
+        path: Vec::new(),
+        places: HashMap::new(),
+    };
+    strings.value(old, new)?;
+    strings
+        .result
+        .extend_from_slice(text.get(strings.copied..)?.as_bytes());
+    Some(Replaced {
+        text: String::from_utf8(strings.result).ok()?,
+        places: strings.places,
+    })
+}
+
+struct Strings<'t> {
+    scanner: Scanner<'t>,
+    result: Vec<u8>,
+    /// So much of the text is in the result.
+    copied: usize,
+    path: Vec<usize>,
+    places: HashMap<Vec<usize>, usize>,
+}
+
+impl Strings<'_> {
+    fn value(&mut self, old: &Value, new: &Value) -> Option<()> {
+        self.scanner.skip_blank()?;
+        match (old, new) {
+            (Value::Object(old), Value::Object(new)) if old.len() == new.len() => self.object(old, new),
+            (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+                self.scanner.at += 1;
+                for (at, (old, new)) in old.iter().zip(new).enumerate() {
+                    self.path.push(at);
+                    self.value(old, new)?;
+                    self.path.pop();
+                    self.scanner.skip_to(b",]")?;
+                }
+                // Of an empty array the closing bracket is still there.
+                if old.is_empty() {
+                    self.scanner.skip_to(b"]")?;
+                }
+                Some(())
+            }
+            _ => {
+                let start = self.scanner.at;
+                self.scanner.skip_value();
+                match new {
+                    Value::String(new) if !matches!(old, Value::String(old) if old == new) => {
+                        self.put(start, new)
+                    }
+                    _ => Some(()),
+                }
+            }
+        }
+    }
+
+    fn object(&mut self, old: &Object, new: &Object) -> Option<()> {
+        // The order of an object's members is not always that of its text.
+        let members: HashMap<_, _> = old
+            .iter()
+            .zip(new.iter())
+            .enumerate()
+            .map(|(at, (old, new))| (old.0, (at, old.1, new)))
+            .collect();
+        self.scanner.at += 1;
+        for _ in 0..members.len() {
+            self.scanner.skip_blank()?;
+            let start = self.scanner.at;
+            self.scanner.skip_string();
+            let name = parse_str(self.scanner.text.get(start..self.scanner.at)?).ok()?;
+            let name = name.as_text()?;
+            let &(at, old, (new_name, new)) = members.get(name)?;
+            self.path.push(at);
+            if new_name != name {
+                self.put(start, new_name)?;
+            }
+            self.scanner.skip_to(b":")?;
+            self.value(old, new)?;
+            self.path.pop();
+            self.scanner.skip_to(b",}")?;
+        }
+        if members.is_empty() {
+            self.scanner.skip_to(b"}")?;
+        }
+        // A name that stands twice leaves members over.
+        (self.scanner.text.as_bytes().get(self.scanner.at - 1) == Some(&b'}')).then_some(())
+    }
+
+    /// Puts a string in the place of what begins at `start` and ends here.
+    fn put(&mut self, start: usize, new: &Text) -> Option<()> {
+        let text = self.scanner.text.as_bytes();
+        self.result.extend_from_slice(text.get(self.copied..start)?);
+        write_string(new, &mut self.result);
+        self.copied = self.scanner.at;
+        self.places.entry(self.path.clone()).or_insert(start);
+        Some(())
+    }
 }
 
 /// A member of an object.
@@ -134,6 +244,13 @@ impl<'t> Scanner<'t> {
             self.at += 1;
         }
         self.byte()
+    }
+
+    /// Skips white space and one of these signs; `None` where none of them is next.
+    fn skip_to(&mut self, signs: &[u8]) -> Option<()> {
+        let byte = self.skip_blank()?;
+        self.at += 1;
+        signs.contains(&byte).then_some(())
     }
 
     /// The members of the object that begins here; `None` where none does.

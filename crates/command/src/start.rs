@@ -9,6 +9,7 @@ use std::sync::{
 use knowledgepulse_error::guarded;
 
 use crate::{
+    clean,
     compare::compare,
     error::{Exit, Failure, Result},
     folders::expand,
@@ -84,6 +85,14 @@ pub fn start(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &
 }
 
 fn attempt(arguments: &[String], host: &dyn Host, messages: &Messages, stop: &Stop) -> Result<Exit> {
+    if let [first, rest @ ..] = arguments
+        && first == "clean"
+    {
+        return match clean::run(rest, host, messages, stop)? {
+            Some(exit) => Ok(exit),
+            None => print(USAGE.trim_end()),
+        };
+    }
     match read_options(arguments) {
         Ok(Request::Help) => print(USAGE.trim_end()),
         Ok(Request::Version) => print(host.version()),

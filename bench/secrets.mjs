@@ -1,0 +1,251 @@
+// How many secrets the strict cleaner finds, and how often it takes something harmless for one; beside it, if they are installed, gitleaks
+// and detect-secrets on the same texts. `npm run bench:secrets` prints the table of docs/cleaning.md; `--seed N` draws other secrets (choose
+// with 1, report with 2), `--misses` lists what was missed and what was taken for a secret.
+//
+// GITLEAKS and DETECT_SECRETS name the programs.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { plantedSecrets } from '../__test__/support/secret-kinds.js';
+import { cleanPii } from '../index.js';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const { values: options } = parseArgs({
+  options: { seed: { type: 'string', default: '2' }, misses: { type: 'boolean', default: false } },
+});
+
+/** @typedef {{ name: string, text: string }} Sample */
+
+/** Files of a directory whose names end so; those of tests for this cleaner have secrets in them. */
+function filesIn(/** @type {string} */ directory, /** @type {RegExp} */ ending) {
+  const absolute = path.resolve(root, directory);
+  if (!existsSync(absolute)) return [];
+  return readdirSync(absolute, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && ending.test(entry.name))
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .filter((file) => !/secret|clean|pii|credential|betterleaks/i.test(path.relative(absolute, file)))
+    .sort();
+}
+
+/** A log, drawn by the seed: hashes, identifiers, versions, times and addresses of things. */
+function log(/** @type {number} */ lines) {
+  const hash = (
+    /** @type {unknown} */ of,
+    /** @type {string} */ algorithm,
+    /** @type {BufferEncoding} */ as = 'hex',
+  ) => createHash(algorithm).update(`${options.seed} ${of}`).digest().toString(as);
+  const uuid = (/** @type {number} */ at) =>
+    hash(at, 'md5').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const forms = [
+    (/** @type {number} */ at) => `commit ${hash(at, 'sha1')}`,
+    (/** @type {number} */ at) =>
+      `index ${hash(at, 'sha1').slice(0, 7)}..${hash(-at, 'sha1').slice(0, 7)} 100644`,
+    (/** @type {number} */ at) => `"integrity": "sha512-${hash(at, 'sha512', 'base64')}",`,
+    (/** @type {number} */ at) => `digest: sha256:${hash(at, 'sha256')}`,
+    (/** @type {number} */ at) => `GET /v1/items/${uuid(at)} 200 ${at % 97}ms request_id=${uuid(-at)}`,
+    (/** @type {number} */ at) => `x-request-id: ${hash(at, 'md5')}`,
+    (/** @type {number} */ at) => `etag: W/"${hash(at, 'md5', 'base64')}"`,
+    (/** @type {number} */ at) =>
+      `Downloading react-${at % 19}.${at % 7}.${at % 31}-canary-${hash(at, 'sha1').slice(0, 8)}-20260101.tgz`,
+    (/** @type {number} */ at) =>
+      `heroku[router]: at=info method=GET path="/api/${at}" request_id=${uuid(at)} status=200`,
+    (/** @type {number} */ at) => `tokens: ${at * 7}, cache key: page-${at}, next_page_token=${at % 9}`,
+    (/** @type {number} */ at) =>
+      `{"id":"msg_${hash(at, 'sha1', 'base64').replace(/\W/g, '').slice(0, 22)}","usage":{"input_tokens":${at}}}`,
+    (/** @type {number} */ at) => `docker pull registry.example.com/app@sha256:${hash(at, 'sha256')}`,
+  ];
+  return Array.from({ length: lines }, (_, at) => forms[at % forms.length](at)).join('\n');
+}
+
+/** @type {Record<string, () => Sample[]>} */
+const HARMLESS = {
+  'traces of agents': () => samples(filesIn('../shared/traces', /\.jsonl$/)),
+  'source code': () =>
+    samples(
+      filesIn('node_modules', /\.(?:[cm]?js|[cm]?ts)$/).filter((_, at) => at % 8 === 0),
+      300_000,
+    ),
+  'lockfiles, manifests': () =>
+    samples([
+      path.join(root, 'package-lock.json'),
+      path.join(root, 'Cargo.lock'),
+      ...filesIn('node_modules', /^package\.json$/),
+    ]),
+  'logs, hashes, versions': () => [{ name: 'log', text: log(60_000) }],
+};
+
+/** Reads text files, up to so many lines; bundles are one line of many, so long lines count as many. */
+function samples(/** @type {string[]} */ files, most = Number.POSITIVE_INFINITY) {
+  const read = [];
+  let lines = 0;
+  for (const name of files) {
+    const text = readFileSync(name, 'utf8');
+    lines += linesOf(text);
+    if (lines > most) break;
+    read.push({ name: path.relative(root, name), text });
+  }
+  return read;
+}
+
+/** @param {string} text */
+const linesOf = (text) => text.split('\n').length;
+
+/** @typedef {(samples: Sample[]) => string[][]} Finder Finds in each text the secrets; of the planted ones, what is left is none. */
+
+/** @type {(strict: boolean) => Finder} */
+const ours = (strict) => (texts) =>
+  texts.map(({ text }) => {
+    const { cleaned, redactions } = cleanPii(text, { level: 'private', strict });
+    const count = redactions.reduce((sum, { count }) => sum + count, 0);
+    return [cleaned, ...Array(count).fill('')];
+  });
+
+/** Writes each text to a file of its own, and has a program look at the folder. */
+function inFolder(
+  /** @type {Sample[]} */ texts,
+  /** @type {(folder: string) => Array<[file: string, secret: string]>} */ look,
+) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'secrets-'));
+  try {
+    mkdirSync(path.join(folder, 'texts'));
+    texts.forEach(({ text }, at) => {
+      writeFileSync(path.join(folder, 'texts', `${at}.txt`), text);
+    });
+    /** @type {string[][]} */
+    const found = texts.map(() => []);
+    for (const [file, secret] of look(path.join(folder, 'texts')))
+      found[Number.parseInt(path.basename(file), 10)].push(secret);
+    return found;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** @type {(program: string) => Finder} */
+const gitleaks = (program) => (texts) =>
+  inFolder(texts, (folder) => {
+    const report = `${folder}.json`;
+    const flags = [
+      'dir',
+      folder,
+      '--no-banner',
+      '--log-level=error',
+      '--exit-code=0',
+      '--report-format=json',
+    ];
+    execFileSync(program, [...flags, `--report-path=${report}`], { stdio: 'ignore' });
+    const findings = JSON.parse(readFileSync(report, 'utf8'));
+    return findings.map((/** @type {{ File: string, Secret: string }} */ { File, Secret }) => [File, Secret]);
+  });
+
+/** It tells of a secret only its hash, so any finding in a text counts. @type {(program: string) => Finder} */
+const detectSecrets = (program) => (texts) =>
+  inFolder(texts, (folder) => {
+    const { stdout } = spawnSync(program, ['scan', '--all-files', '--no-verify', '.'], {
+      cwd: folder,
+      maxBuffer: 2 ** 30,
+      encoding: 'utf8',
+    });
+    const { results } = JSON.parse(stdout);
+    return Object.entries(results).flatMap(([file, found]) => found.map(() => [file, '']));
+  });
+
+const [strict, sdk] = [ours(true), ours(false)];
+
+/** @type {Array<[name: string, finder: Finder | undefined]>} */
+const finders = [
+  ['`strict`', strict],
+  ['without `strict`', sdk],
+  ['gitleaks 8.30.1', process.env.GITLEAKS ? gitleaks(process.env.GITLEAKS) : undefined],
+  [
+    'detect-secrets 1.5.0',
+    process.env.DETECT_SECRETS ? detectSecrets(process.env.DETECT_SECRETS) : undefined,
+  ],
+];
+
+const planted = plantedSecrets(Number(options.seed));
+const places = [...new Set(planted.map(({ where }) => where))];
+const table = places.map((where) => [where]);
+table.push(['**all**']);
+const harmless = Object.entries(HARMLESS).map(([name, make]) => ({ name, texts: make() }));
+for (const { name, texts } of harmless) {
+  const lines = texts.reduce((sum, { text }) => sum + linesOf(text), 0);
+  table.push([`${name}: ${lines.toLocaleString('en')} lines`]);
+}
+const header = ['texts'];
+for (const [name, find] of finders) {
+  if (!find) continue;
+  header.push(name);
+  const isOurs = find === strict || find === sdk;
+  const found = find(planted.map(({ kind, text }) => ({ name: kind, text })));
+  const isFound = planted.map(({ secret }, at) =>
+    isOurs
+      ? !leaves(found[at][0], secret)
+      : found[at].some(
+          (each) =>
+            each === '' ||
+            each.includes(secret) ||
+            (secret.includes(each) && each.length > 0.8 * secret.length),
+        ),
+  );
+  if (options.misses && find === strict)
+    planted.forEach(({ kind, where, text }, at) => {
+      if (!isFound[at])
+        console.error(
+          `missed: ${kind} in ${where}: ${JSON.stringify(text)} → ${JSON.stringify(found[at][0])}`,
+        );
+    });
+  const rate = (/** @type {number[]} */ of) => (of.filter((at) => isFound[at]).length / of.length).toFixed(3);
+  places.forEach((where, row) => {
+    table[row].push(rate([...planted.keys()].filter((at) => planted[at].where === where)));
+  });
+  table[places.length].push(`**${rate([...planted.keys()])}**`);
+  harmless.forEach(({ texts }, row) => {
+    const alarms = find(texts).map((each) => (isOurs ? each.length - 1 : each.length));
+    if (options.misses && find === strict)
+      alarms.forEach((count, at) => {
+        if (count > 0) showAlarms(texts[at]);
+      });
+    const lines = texts.reduce((sum, { text }) => sum + linesOf(text), 0);
+    const sum = alarms.reduce((all, count) => all + count, 0);
+    table[places.length + 1 + row].push(`${sum} (${((sum / lines) * 10_000).toFixed(2)} in 10,000)`);
+  });
+}
+
+/** Whether anything of a secret is left: eight of its letters in a row, or all of it. */
+function leaves(/** @type {string} */ cleaned, /** @type {string} */ secret) {
+  const part = Math.min(8, secret.length);
+  // The host and the scheme of a URL are no secrets.
+  const core = secret.replace(/^.*:\/\/[^:]*:([^@]+)@.*$/, '$1').replace(/^https?:\/\/.*\//, '');
+  for (let at = 0; at + part <= core.length; at++)
+    if (cleaned.includes(core.slice(at, at + part))) return true;
+  return core.length < part && cleaned.includes(core);
+}
+
+function showAlarms(/** @type {Sample} */ { name, text }) {
+  for (const [at, line] of text.split('\n').entries()) {
+    const { cleaned, redactions } = cleanPii(line, { level: 'private', strict: true });
+    const where = cleaned.indexOf('[REDACTED');
+    if (redactions.length > 0)
+      console.error(
+        `${name}:${at + 1}: ${cleaned.slice(Math.max(0, where - 60), where + 60)} ← ${line.slice(Math.max(0, where - 40), where + 60)}`,
+      );
+  }
+}
+
+const line = (/** @type {string[]} */ cells) => `| ${cells.join(' | ')} |`;
+console.log([line(header), line(header.map(() => '---')), ...table.map(line)].join('\n'));

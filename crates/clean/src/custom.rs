@@ -1,0 +1,356 @@
+//! A cleaner that a person has set up: with rules of their own, values that stay, pseudonyms, and a list of what was found.
+
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+    ops::Range,
+};
+
+use knowledgepulse_error::{Call, Result};
+use knowledgepulse_json::Value;
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+use crate::{Options, Redactions, kinds::KINDS, ranges::Ranges, text::Text, trace};
+
+/// A secret or something personal, where it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The type, as in `[REDACTED:<type>]`.
+    pub name: String,
+    /// Where it begins in its text, in UTF-16 code units.
+    pub start: usize,
+    /// Which child of which child of a JSON value the text is; empty for a text by itself.
+    pub pointer: Vec<usize>,
+    /// The same as a path: `.steps[3].input`.
+    pub path: String,
+    /// Its first letters, and how long it is: `ghp_… (40)`.
+    pub excerpt: String,
+}
+
+/// Why a rule or an expression cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidExpression(pub String);
+
+/// How markers begin.
+const MARKER: &[u8] = b"[REDACTED:";
+
+/// Something a person wants replaced.
+struct Rule {
+    name: String,
+    expression: Regex,
+}
+
+/// A cleaner that is set up once and cleans many texts.
+pub struct Cleaner {
+    options: Options,
+    rules: Vec<Rule>,
+    allowed: HashSet<Vec<u8>>,
+    allowed_expressions: Vec<Regex>,
+    /// How many pseudonyms each type has, and which text has which.
+    pseudonyms: Option<HashMap<String, HashMap<Vec<u16>, usize>>>,
+    findings: Vec<Finding>,
+}
+
+impl Cleaner {
+    /// Creates a cleaner that finds what the options say.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            rules: Vec::new(),
+            allowed: HashSet::new(),
+            allowed_expressions: Vec::new(),
+            pseudonyms: None,
+            findings: Vec::new(),
+        }
+    }
+
+    /// Returns the types that the cleaner itself knows; of each, whether it is an identifier instead of a secret.
+    #[must_use]
+    pub fn types() -> Vec<(&'static str, bool)> {
+        let mut types: Vec<_> = KINDS.iter().map(|kind| (kind.name, kind.is_identifier)).collect();
+        types.sort_unstable();
+        types.dedup();
+        types
+    }
+
+    /// Adds a rule: what matches the expression, or the expression's first group, becomes `[REDACTED:<name>]`.
+    ///
+    /// # Errors
+    /// If the expression is malformed, or names something else than ASCII.
+    pub fn add_rule(&mut self, name: &str, expression: &str) -> std::result::Result<(), InvalidExpression> {
+        self.rules.push(Rule {
+            name: name.to_owned(),
+            expression: compiled(expression)?,
+        });
+        Ok(())
+    }
+
+    /// Lets a value stay wherever it is found; also with quotes around it.
+    pub fn allow(&mut self, value: &str) {
+        self.allowed.insert(value.as_bytes().to_vec());
+    }
+
+    /// Lets values stay that match an expression from their first letter to their last.
+    ///
+    /// # Errors
+    /// As [`Cleaner::add_rule`].
+    pub fn allow_expression(&mut self, expression: &str) -> std::result::Result<(), InvalidExpression> {
+        compiled(expression)?;
+        self.allowed_expressions
+            .push(compiled(&format!("^(?:{expression})$"))?);
+        Ok(())
+    }
+
+    /// Makes the cleaner number what it replaces, as long as it lives: `[REDACTED:email-1]` is the same address wherever it stands.
+    pub fn use_pseudonyms(&mut self) {
+        self.pseudonyms.get_or_insert_default();
+    }
+
+    /// Cleans a text. Returns the clean text, or `None` if there is nothing to replace.
+    pub fn clean_text(&mut self, text: &[u16]) -> Option<Vec<u16>> {
+        let mut redactions = Redactions::default();
+        crate::clean(text, self.options, &mut redactions, &Call::default(), Some(self))
+    }
+
+    /// Cleans every string of a JSON value; of a trace, all but those that identify it. UUIDs stay, except under the name of a secret.
+    ///
+    /// # Errors
+    /// [`knowledgepulse_error::Error::TraceTooLarge`] if the value is nested deeper than 256 levels or has more than ten million values.
+    pub fn clean_json(&mut self, value: Value) -> Result<Value> {
+        trace::clean_json(value, self.options, self)
+    }
+
+    /// Returns what was found since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        mem::take(&mut self.findings)
+    }
+
+    /// Replaces what the person's own rules match.
+    pub(crate) fn apply_rules(&mut self, text: &mut Text) {
+        for rule in mem::take(&mut self.rules) {
+            let matches = rule.expression.captures_iter(text.letters());
+            let range = |found: Captures| found.get(1).or(found.get(0)).map(|part| part.range());
+            let ranges: Ranges = matches
+                .filter_map(range)
+                .filter(|range| !range.is_empty())
+                .collect();
+            self.replace(text, ranges, "", &rule.name);
+            self.rules.push(rule);
+        }
+    }
+
+    /// Replaces ranges of a text that are not allowed to stay.
+    pub(crate) fn replace(&mut self, text: &mut Text, mut ranges: Ranges, before: &str, name: &str) {
+        ranges.retain(|range| !self.is_allowed(&text.letters()[range.clone()]));
+        if ranges.is_empty() {
+            return;
+        }
+        let markers: Vec<String> = ranges
+            .iter()
+            .map(|range| self.found(text, range, before, name))
+            .collect();
+        text.replace(&ranges, &markers);
+    }
+
+    /// Records a finding, and returns what replaces it.
+    fn found(&mut self, text: &Text, range: &Range<usize>, before: &str, name: &str) -> String {
+        let units = &text.units()[range.clone()];
+        let start = text.original(range.start);
+        // What is replaced together with more around it is one finding.
+        if text.letters()[range.clone()]
+            .windows(MARKER.len())
+            .any(|part| part == MARKER)
+        {
+            let end = text.original(range.end);
+            let is_within =
+                |finding: &Finding| finding.path.is_empty() && (start..end).contains(&finding.start);
+            self.findings.retain(|finding| !is_within(finding));
+        }
+        let (marker, excerpt) = (self.marker(name, units), excerpt_of(units));
+        self.findings.push(Finding {
+            name: name.to_owned(),
+            start,
+            pointer: Vec::new(),
+            path: String::new(),
+            excerpt,
+        });
+        format!("{before}{marker}")
+    }
+
+    /// Replaces a value that stands under the name of a secret; `None` if it is allowed to stay.
+    pub(crate) fn replace_value(&mut self, value: &str, name: &str) -> Option<String> {
+        if self.is_allowed(value.as_bytes()) {
+            return None;
+        }
+        let units: Vec<u16> = value.encode_utf16().collect();
+        self.findings.push(Finding {
+            name: name.to_owned(),
+            start: 0,
+            pointer: Vec::new(),
+            path: String::new(),
+            excerpt: excerpt_of(&units),
+        });
+        Some(self.marker(name, &units))
+    }
+
+    /// Says of all findings that have no place yet where they are.
+    pub(crate) fn place(&mut self, pointer: &[usize], path: impl Fn() -> String) {
+        let unplaced = self
+            .findings
+            .iter_mut()
+            .rev()
+            .take_while(|finding| finding.path.is_empty());
+        let mut shown = None;
+        for finding in unplaced {
+            finding.pointer = pointer.to_vec();
+            finding.path = shown.get_or_insert_with(&path).clone();
+        }
+    }
+
+    fn marker(&mut self, name: &str, units: &[u16]) -> String {
+        let Some(pseudonyms) = &mut self.pseudonyms else {
+            return format!("[REDACTED:{name}]");
+        };
+        let numbers = pseudonyms.entry(name.to_owned()).or_default();
+        let next = numbers.len() + 1;
+        let number = *numbers.entry(without_quotes(units).to_vec()).or_insert(next);
+        format!("[REDACTED:{name}-{number}]")
+    }
+
+    fn is_allowed(&self, letters: &[u8]) -> bool {
+        let value = without_quotes(letters);
+        self.allowed.contains(value)
+            || self
+                .allowed_expressions
+                .iter()
+                .any(|expression| expression.is_match(value))
+    }
+}
+
+/// Compiles an expression over the letters of a text, which stand for ASCII alone.
+fn compiled(expression: &str) -> std::result::Result<Regex, InvalidExpression> {
+    if !expression.is_ascii() {
+        let problem = "it has letters beyond ASCII; write . for each of them";
+        return Err(InvalidExpression(problem.into()));
+    }
+    RegexBuilder::new(expression)
+        .unicode(false)
+        .build()
+        .map_err(|error| {
+            let lines = error.to_string();
+            InvalidExpression(lines.lines().last().unwrap_or_default().to_owned())
+        })
+}
+
+/// A value without the quotes or the white space around it.
+fn without_quotes<T: Copy + Into<u32>>(value: &[T]) -> &[T] {
+    let is_around = |letter: &T| matches!((*letter).into(), 0x20 | 0x22 | 0x27 | 0x60);
+    let start = value.iter().take_while(|letter| is_around(letter)).count();
+    let end = value.iter().rev().take_while(|letter| is_around(letter)).count();
+    value.get(start..value.len() - end).unwrap_or_default()
+}
+
+/// Shows of a value a fifth of its letters, and no more than four.
+fn excerpt_of(units: &[u16]) -> String {
+    let value = without_quotes(units);
+    let shown = (value.len() / 5).min(4);
+    let letters = String::from_utf16_lossy(&value[..shown]);
+    let shown: String = letters
+        .chars()
+        .map(|letter| if letter.is_ascii_graphic() { letter } else { '?' })
+        .collect();
+    format!("{shown}… ({})", value.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::SDK;
+
+    fn strict() -> Cleaner {
+        Cleaner::new(Options { strict: true, ..SDK })
+    }
+
+    fn cleaned(cleaner: &mut Cleaner, text: &str) -> String {
+        let units: Vec<u16> = text.encode_utf16().collect();
+        let clean = cleaner.clean_text(&units);
+        clean.map_or_else(|| text.to_owned(), |units| String::from_utf16(&units).unwrap())
+    }
+
+    #[test]
+    fn a_rule_replaces_its_first_group_or_all_of_its_match() {
+        let mut cleaner = strict();
+        cleaner.add_rule("employee", r"EMP-\d{4}").unwrap();
+        cleaner.add_rule("case", r"case (\w+)").unwrap();
+        assert_eq!(
+            cleaned(&mut cleaner, "EMP-1234 has case blue7"),
+            "[REDACTED:employee] has case [REDACTED:case]"
+        );
+        assert!(cleaner.add_rule("x", "(").is_err());
+        assert!(cleaner.add_rule("x", "ü").is_err());
+    }
+
+    #[test]
+    fn allowed_values_stay_as_they_are() {
+        let mut cleaner = strict();
+        cleaner.allow("bob@example.com");
+        cleaner.allow_expression(r".*@example\.org").unwrap();
+        let text = "bob@example.com carl@example.org";
+        assert_eq!(cleaned(&mut cleaner, text), text);
+        assert_eq!(cleaned(&mut cleaner, "x.bob@example.com"), "[REDACTED:email]");
+        assert_eq!(cleaned(&mut cleaner, "carl@example.orgx"), "[REDACTED:email]");
+    }
+
+    #[test]
+    fn a_pseudonym_is_the_same_wherever_its_text_stands() {
+        let mut cleaner = strict();
+        cleaner.use_pseudonyms();
+        assert_eq!(
+            cleaned(&mut cleaner, "a@b.cc c@d.ee a@b.cc 10.0.0.7"),
+            "[REDACTED:email-1] [REDACTED:email-2] [REDACTED:email-1] [REDACTED:ip-1]"
+        );
+        assert_eq!(cleaned(&mut cleaner, "c@d.ee"), "[REDACTED:email-2]");
+    }
+
+    #[test]
+    fn findings_have_places_in_the_original_text_and_masked_excerpts() {
+        let mut cleaner = strict();
+        cleaned(&mut cleaner, "mail a@b.cc, password=hunter22hunter22 10.0.0.7");
+        let found: Vec<_> = cleaner
+            .take_findings()
+            .into_iter()
+            .map(|finding| (finding.name, finding.start, finding.excerpt))
+            .collect();
+        let finding = |name: &str, start, excerpt: &str| (name.to_owned(), start, excerpt.to_owned());
+        assert_eq!(
+            found,
+            [
+                finding("password", 22, "hun… (16)"),
+                finding("email", 5, "a… (6)"),
+                finding("ip", 39, "1… (8)"),
+            ]
+        );
+        assert!(cleaner.take_findings().is_empty());
+    }
+
+    #[test]
+    fn json_is_cleaned_by_names_and_its_findings_have_paths() {
+        let mut cleaner = strict();
+        let value = knowledgepulse_json::parse(
+            br#"{"id":"a@b.cc","list":[{"token":"hunter22"}],"uuid":"00000000-1234-5678-9012-000000000000"}"#,
+        )
+        .unwrap();
+        let clean = cleaner.clean_json(value).unwrap();
+        assert_eq!(
+            clean.to_json(),
+            r#"{"id":"[REDACTED:email]","list":[{"token":"[REDACTED:password]"}],"uuid":"00000000-1234-5678-9012-000000000000"}"#
+        );
+        let found = cleaner.take_findings();
+        let places: Vec<_> = found
+            .iter()
+            .map(|finding| (finding.path.as_str(), finding.pointer.as_slice()))
+            .collect();
+        assert_eq!(places, [(".id", &[0][..]), (".list[0].token", &[1, 0, 0][..])]);
+    }
+}

@@ -1,0 +1,232 @@
+//! The arguments of `kp-score clean`.
+
+use std::{fs, path::Path};
+
+use knowledgepulse_clean::{Cleaner, InvalidExpression, Options as Wanted};
+use lexopt::Arg;
+
+use crate::{
+    error::{Failure, Result, reason_of},
+    file_identity::is_same_file,
+    options::STDIN,
+};
+
+/// What the arguments mean.
+pub(super) struct Options {
+    /// The inputs: paths, or [`STDIN`].
+    pub sources: Vec<String>,
+    /// A file or a folder; standard output if there is none.
+    pub out: Option<String>,
+    /// The file of what was found.
+    pub findings: Option<String>,
+    /// The types that end the run with an exit code of their own.
+    pub fail_on: Vec<String>,
+    /// Whether nothing is told of what was found.
+    pub quiet: bool,
+    /// What is replaced, and how.
+    pub cleaner: Cleaner,
+}
+
+/// Names for all types of a sort, beside the types themselves.
+const SECRETS: &str = "secrets";
+const IDENTIFIERS: &str = "identifiers";
+
+/// Reads the arguments behind `clean`; `None` if they ask for help.
+pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
+    let wrong = |message: String| Failure::usage(format!("{message}; kp-score --help tells what there is"));
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
+    let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
+    let (mut level, mut quiet, mut pseudonyms) = ("aggregated".to_owned(), false, false);
+    while let Some(argument) = parser.next().map_err(|error| wrong(error.to_string()))? {
+        let named = match argument {
+            Arg::Value(source) => {
+                sources.push(text(source)?);
+                continue;
+            }
+            Arg::Short('h') => "help".to_owned(),
+            Arg::Short(letter) => return Err(wrong(format!("Unknown option '-{letter}'"))),
+            Arg::Long(name) => name.to_owned(),
+        };
+        let mut value = || {
+            let value = parser.value().map_err(|error| wrong(error.to_string()))?;
+            text(value)
+        };
+        match named.as_str() {
+            "help" => return Ok(None),
+            "quiet" => quiet = true,
+            "pseudonyms" => pseudonyms = true,
+            "out" => out = Some(value()?),
+            "findings" => findings = Some(value()?),
+            "fail-on" => fail_on.extend(value()?.split(',').map(str::to_owned)),
+            "allow" => allow.push(value()?),
+            "rules" => rules.push(value()?),
+            "level" => level = value()?,
+            _ => return Err(wrong(format!("Unknown option '--{named}'"))),
+        }
+    }
+    if !["aggregated", "federated", "private"].contains(&level.as_str()) {
+        return Err(wrong(format!(
+            "--level must be aggregated, federated or private, got '{level}'"
+        )));
+    }
+    if sources.is_empty() {
+        sources.push(STDIN.to_owned());
+    }
+    let mut cleaner = Cleaner::new(Wanted {
+        identifiers: level != "private",
+        strict: true,
+    });
+    if pseudonyms {
+        cleaner.use_pseudonyms();
+    }
+    for file in &allow {
+        read_allowed(file, &mut cleaner)?;
+    }
+    let mut names = Vec::new();
+    for file in &rules {
+        names.extend(read_rules(file, &mut cleaner)?);
+    }
+    let options = Options {
+        fail_on: types_of(&fail_on, &names).map_err(wrong)?,
+        sources,
+        out,
+        findings,
+        quiet,
+        cleaner,
+    };
+    refuse_same_file(&options).map_err(wrong)?;
+    Ok(Some(options))
+}
+
+fn text(argument: std::ffi::OsString) -> Result<String> {
+    let text = argument.into_string();
+    text.map_err(|argument| Failure::usage(format!("{} is not UTF-8", argument.display())))
+}
+
+/// The types that are named, one by one.
+fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>, String> {
+    let known = Cleaner::types();
+    let mut types = Vec::new();
+    for name in named {
+        match name.as_str() {
+            SECRETS | IDENTIFIERS => {
+                let wanted = known
+                    .iter()
+                    .filter(|(_, is_identifier)| *is_identifier == (name == IDENTIFIERS));
+                types.extend(wanted.map(|(name, _)| (*name).to_owned()));
+            }
+            _ if own.contains(name) || known.iter().any(|(each, _)| each == name) => types.push(name.clone()),
+            _ => {
+                let known: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+                let known = known.join(", ");
+                return Err(format!(
+                    "--fail-on must be {SECRETS}, {IDENTIFIERS} or of {known}, got '{name}'"
+                ));
+            }
+        }
+    }
+    Ok(types)
+}
+
+/// The lines of a file that say something, with their numbers.
+fn lines_of(file: &str) -> Result<Vec<(usize, String)>> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;
+    let lines = text.lines().map(str::trim).enumerate();
+    let says = |(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with('#');
+    Ok(lines
+        .filter(says)
+        .map(|(at, line)| (at + 1, line.to_owned()))
+        .collect())
+}
+
+/// Reads values that stay: one a line, or an expression between slashes.
+fn read_allowed(file: &str, cleaner: &mut Cleaner) -> Result<()> {
+    for (number, line) in lines_of(file)? {
+        match line.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(expression) => cleaner
+                .allow_expression(expression)
+                .map_err(|error| invalid(file, number, &error))?,
+            None => cleaner.allow(&line),
+        }
+    }
+    Ok(())
+}
+
+/// Reads rules: `name: expression`, one a line. Returns their names.
+fn read_rules(file: &str, cleaner: &mut Cleaner) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for (number, line) in lines_of(file)? {
+        let rule = line
+            .split_once(':')
+            .map(|(name, expression)| (name.trim_end(), expression.trim_start()));
+        let is_name = |name: &str| {
+            !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        };
+        let Some((name, expression)) =
+            rule.filter(|(name, expression)| is_name(name) && !expression.is_empty())
+        else {
+            let problem = "a line is NAME: EXPRESSION, and a name has letters, digits and _";
+            return Err(invalid(file, number, &InvalidExpression(problem.into())));
+        };
+        cleaner
+            .add_rule(name, expression)
+            .map_err(|error| invalid(file, number, &error))?;
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+fn invalid(file: &str, line: usize, InvalidExpression(problem): &InvalidExpression) -> Failure {
+    Failure::usage(format!("{file}:{line}: {problem}"))
+}
+
+/// Refuses outputs that would replace an input or each other.
+fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
+    let has_many = options.sources.len() > 1;
+    if has_many && !options.out.as_deref().is_some_and(is_folder) {
+        return Err("several files need --out FOLDER/, a folder or a name that ends with /".into());
+    }
+    if options.sources.iter().filter(|source| *source == STDIN).count() > 1 {
+        return Err("standard input can be read only once".into());
+    }
+    let mut outputs = Vec::new();
+    for source in &options.sources {
+        outputs.extend(options.output_of(source)?);
+    }
+    outputs.extend(options.findings.clone());
+    for (at, file) in outputs.iter().enumerate() {
+        if outputs[..at].iter().any(|other| is_same_file(other, file)) {
+            return Err(format!("{file} would be written twice"));
+        }
+        if options.sources.iter().any(|source| is_same_file(source, file)) {
+            return Err(format!("{file} is read too, and would lose what is replaced"));
+        }
+    }
+    Ok(())
+}
+
+fn is_folder(out: &str) -> bool {
+    out.ends_with('/') || Path::new(out).is_dir()
+}
+
+impl Options {
+    /// Returns the file that a source is written to; `None` for standard output.
+    pub(super) fn output_of(&self, source: &str) -> std::result::Result<Option<String>, String> {
+        let Some(out) = &self.out else { return Ok(None) };
+        if !is_folder(out) {
+            return Ok(Some(out.clone()));
+        }
+        let name = Path::new(source).file_name().and_then(|name| name.to_str());
+        let Some(name) = name.filter(|_| source != STDIN) else {
+            return Err("standard input has no name, so --out must be a file".into());
+        };
+        // Compressed with gzip only.
+        let name = name.strip_suffix(".zst").unwrap_or(name);
+        Ok(Some(Path::new(out).join(name).display().to_string()))
+    }
+}

@@ -1,0 +1,159 @@
+"""Writes crates/clean/rules/: the rules of Betterleaks, by which kp-score knows the keys of providers.
+
+Betterleaks (MIT licence) is gitleaks' successor, by the same author. The crate kingfisher-rules carries its configuration unchanged.
+To take newer rules, set VERSION and run `python3 scripts/secret-rules.py` (Python 3.11 or newer, and Cargo).
+"""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import tarfile
+import tomllib
+from pathlib import Path
+
+VERSION = '3.0.1'
+CRATE = 'kingfisher-rules'
+TARGET = Path(__file__).parent.parent / 'crates' / 'clean' / 'rules'
+
+# What Betterleaks puts between a name and its value, and around a secret. The cleaner has its own, which know JSON within JSON.
+CONNECTION = r"""(?:[ \t\w.-]{0,20})[\s'"]{0,3}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=]{0,5}"""
+CONNECTION_IN_FLAGS = CONNECTION.replace('{0,3}(?:=|>', '{0,3})(?:=|>', 1)
+BEFORE = re.compile(r'^(?:\\b|\(\?:\^\|\[[^\]]+\]\))')
+AFTER = re.compile(r'(?:\\b|\(\?:\\\\\?\[\'"\\x60\]\|\[\\s;\]\|\\\\\[nr\]\|\$\)|\(\?:\$?\|?\[\^?[^\]]+\](?:\|\\\\\[nr\])?(?:\|\\z|\|\$)?(?:\|\\b)?\))$')
+
+# Names of things that are no secrets. Betterleaks reports many of them only together with the secret that belongs to them.
+NO_SECRET = re.compile(r'(?:-id|-name|-username|-url|-host|-domain|public-key|pub-api-key|client-sdk-key)(?:\.\d)?$')
+# Rules for what the cleaner finds by itself: whatever has a telling name, URLs, private keys, web tokens, webhooks.
+OWN = re.compile(
+    r'^(?:generic-.*|curl-auth-.*|kubernetes-secret-yaml|gcp-application-default-credentials|gcp-service-account|private-key|jwt.*'
+    r'|temporal-cloud-api-key.*|mongodb-connection-string|azure-(?:app|service|storage).*|nuget-config-password|sidekiq-sensitive-url'
+    r'|freemius-secret-key|slack-webhook-url|microsoft-teams-webhook|aws-secret-access-key|aws-.*-short-lived|ovh-.*|endorlabs-.*'
+    r'|aiven-.*|amplitude-.*|bitly-.*|cloudinary-.*|couchbase-.*|influxdb-.*|hashicorp-tf-password|flyio-.*|canadian-digital-.*)$'
+)
+# Rules that say too little where the provider's name does not stand in the same text.
+VAGUE = re.compile(
+    r'^(?:facebook-access-token|salesforce-access-token.*|tableau-.*|midtrans-.*|gitlab-incoming-mail-address-token|.*-(?:site|region))$'
+)
+# Where the rule begins: the keyword, if Betterleaks' own stands elsewhere in the text. After `*` it stands within the secret.
+KEYWORDS = {
+    'authress-service-client-access-key': ['*.acc_', '*.acc-'],
+    'azure-ad-client-secret': [f'*{digit}q~' for digit in range(10)],
+    'box-api-access-token': ['box'],
+    'etsy-open-api-key': ['etsy'],
+    'gocardless-api-token': ['gocardless'],
+    'hashicorp-tf-api-token': ['*.atlasv1.'],
+    'lob-api-key': ['lob'],
+    'maxmind-license-key': ['*_mmk'],
+    'minimax-api-key': ['sk-api-'],
+    'new-relic-browser-api-token': ['new-relic', 'newrelic', 'new_relic'],
+    'new-relic-insert-key': ['new-relic', 'newrelic', 'new_relic'],
+    'new-relic-user-api-key': ['new-relic', 'newrelic', 'new_relic'],
+    'openai-api-key': ['*t3blbkfj'],
+    'typeform-api-token': ['typeform'],
+    'woocommerce-consumer-secret.1': ['woo'],
+    'airtable-personnal-access-token': ['pat'],
+    'ionic-personal-access-token': ['ion_'],
+    'miro-access-token': ['eyjtaxjv'],
+    'resend-api-key.1': ['re_'],
+    'twilio-api-key': ['sk'],
+    'intra42-client-secret': ['s-s4t2ud-', 's-s4t2af-'],
+    'vault-service-token': ['hvs.'],
+    'cloudflare-origin-ca-key': ['v1.0-'],
+}
+
+
+def sources():
+    """Returns the files that the crate was made from, by their addresses."""
+    name = f'{CRATE}-{VERSION}'
+    subprocess.run(['cargo', 'info', '--quiet', f'{CRATE}@{VERSION}'], check=True, stdout=subprocess.DEVNULL)
+    home = Path(os.environ.get('CARGO_HOME', Path.home() / '.cargo'))
+    (crate,) = home.glob(f'registry/cache/*/{name}.crate')
+    with tarfile.open(crate) as archive:
+        packed = archive.extractfile(f'{name}/generated/upstream-sources.json.gz')
+        return json.loads(gzip.decompress(packed.read()))
+
+
+TOKEN = re.compile(r'\\.|\[(?:\\.|\[:\w+:\]|[^\]\\])+\]|\(\?:|[\s\S]')
+
+
+def is_wrapped(expression):
+    """Whether the first parenthesis of an expression closes at its end."""
+    depth = 0
+    tokens = TOKEN.findall(expression)
+    for at, token in enumerate(tokens):
+        depth += token.startswith('(')
+        depth -= token == ')'
+        if depth == 0:
+            return at == len(tokens) - 1
+    return False
+
+
+def without_groups(expression):
+    """Makes groups that capture such that do not."""
+    tokens = TOKEN.findall(expression)
+    following = tokens[1:] + ['']
+    return ''.join('(?:' if token == '(' and after != '?' else token for token, after in zip(tokens, following))
+
+
+def bare(expression):
+    """Removes what an expression has around the secret."""
+    flags = ''
+    while True:
+        before = expression
+        if expression.startswith('(?i)'):
+            flags, expression = '(?i)', expression[4:]
+        expression = AFTER.sub('', BEFORE.sub('', expression))
+        if re.match(r'\((?!\?)', expression) and is_wrapped(expression):
+            expression = expression[1:-1]
+        if expression == before:
+            return without_groups(flags + expression)
+
+
+def split(expression):
+    """Returns the name and the secret of an expression; an empty name where the secret is told by itself."""
+    for connection in (CONNECTION, CONNECTION_IN_FLAGS):
+        name, found, secret = expression.partition(connection)
+        if found:
+            flags = '(?i)' if name.startswith('(?i') else ''
+            if connection == CONNECTION_IN_FLAGS:
+                # The flags end with the name.
+                return name + ')', bare(secret)
+            return name, bare(flags + secret)
+    return '', bare(expression)
+
+
+def line_of(rule):
+    name, secret = split(rule['regex'])
+    name = without_groups(name)
+    entropy = re.search(r'entropy\(finding\["secret"\]\) <=? ([\d.]+)', rule.get('filter', ''))
+    keywords = KEYWORDS.get(rule['id'], rule['keywords'])
+    fields = [rule['id'], ' '.join(keywords), entropy[1] if entropy else '0', name, secret]
+    assert not any('\t' in field or '\n' in field for field in fields), rule['id']
+    return '\t'.join(fields)
+
+
+def main():
+    files = sources()
+    (config,) = (address for address in files if address.endswith('/config/betterleaks.toml'))
+    rules = tomllib.loads(files[config])['rules']
+    wanted = [
+        rule
+        for rule in rules
+        if 'regex' in rule
+        and not rule.get('skipReport')
+        and not any(pattern.search(rule['id']) for pattern in (NO_SECRET, OWN, VAGUE))
+    ]
+    commit = config.split('/')[5]
+    header = [
+        f'# Rules of Betterleaks at {commit}, from the crate {CRATE} {VERSION}. MIT licence: see LICENSE beside this file.',
+        '# Written by scripts/secret-rules.py; do not edit. Rule, keywords, least entropy, name, secret.',
+    ]
+    TARGET.mkdir(exist_ok=True)
+    (TARGET / 'betterleaks.tsv').write_text('\n'.join(header + sorted(map(line_of, wanted))) + '\n')
+    (TARGET / 'LICENSE').write_text(files[config.replace('config/betterleaks.toml', 'LICENSE')])
+    print(f'{len(wanted)} of {len(rules)} rules')
+
+
+main()
