@@ -49,7 +49,9 @@ pub enum Error {
     #[error("the model's output is not finite")]
     NotFinite,
     /// A name that no kernel has.
-    #[error("there is no kernel `{0}`; there are avx512-vnni, avx512, avx-vnni, avx2, neon-dot, neon, simd128 and portable")]
+    #[error(
+        "there is no kernel `{0}`; there are avx512-vnni, avx512, avx-vnni, avx2, neon-dot, neon, simd128 and portable"
+    )]
     UnknownKernel(String),
     /// A kernel whose instructions this processor lacks.
     #[error("this processor cannot run the kernel {0}")]

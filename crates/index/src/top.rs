@@ -42,6 +42,9 @@ impl<T: Ord> Top<T> {
 
     /// Returns the values, the largest first.
     pub(crate) fn into_sorted(self) -> impl Iterator<Item = T> {
-        self.values.into_sorted_vec().into_iter().map(|Reverse(value)| value)
+        self.values
+            .into_sorted_vec()
+            .into_iter()
+            .map(|Reverse(value)| value)
     }
 }

@@ -29,10 +29,22 @@ pub type IntegerQuad = [int32x4_t; 4];
 macro_rules! four {
     ($part:ident => $value:expr) => {
         [
-            { let $part = 0; $value },
-            { let $part = 1; $value },
-            { let $part = 2; $value },
-            { let $part = 3; $value },
+            {
+                let $part = 0;
+                $value
+            },
+            {
+                let $part = 1;
+                $value
+            },
+            {
+                let $part = 2;
+                $value
+            },
+            {
+                let $part = 3;
+                $value
+            },
         ]
     };
 }
