@@ -28,9 +28,10 @@ const ENCODER = ['-p', 'knowledgepulse-encoder'];
  * @param {string} [options.cargo] a command with the arguments of cargo
  * @param {() => Record<string, string>} options.env the variables for cargo: compiler, linker, runner
  * @param {boolean} options.emulated whether it is much slower than this machine
+ * @param {() => string[]} [options.kernels] those of the built-in engine to compute with; by default this machine's
  * @returns {Check[]}
  */
-export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }) {
+export function crateChecks({ platform, target, cargo = 'cargo', env, emulated, kernels = hostKernels }) {
   /** @type {Record<string, string>} */
   const properties = {
     // What fails here is not for the checkout to remember.
@@ -58,15 +59,15 @@ export function crateChecks({ platform, target, cargo = 'cargo', env, emulated }
       name: `an example that embeds in ${precision}`,
       run: () => {
         const expected = embed(precision, emulated, logFile(`host-${precision}`));
-        const kernels = emulated ? ['portable'] : hostKernels();
-        const found = kernels.map((kernel) =>
+        const names = kernels();
+        const found = names.map((kernel) =>
           embed(precision, emulated, logFile(`${platform}-${precision}-${kernel}`), {
             cargo,
             target,
             env: { ...env(), KNOWLEDGEPULSE_KERNEL: kernel },
           }),
         );
-        return `${compare(found, expected, precision)} (${kernels.join(', ')})`;
+        return `${compare(found, expected, precision)} (${names.join(', ')})`;
       },
     })),
   ];

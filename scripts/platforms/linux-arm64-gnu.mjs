@@ -17,6 +17,9 @@ const EMULATOR = ['qemu-user-static', 'libc6:arm64', 'libgcc-s1:arm64', 'libstdc
  * of the two is at fault.
  */
 const PROCESSOR = { QEMU_CPU: 'max,sme=off' };
+/** All kernels that the built-in engine has for arm64. */
+const kernels = () => ['neon-dot', 'neon', 'portable'];
+
 const targetDirectory = path.join(workshop, platform, 'target');
 
 /** @type {import('./smoke.mjs').Runner & { project: string }} */
@@ -47,7 +50,7 @@ export default {
         runner = { command: QEMU, args: [fetchNode('linux-arm64')], env: PROCESSOR, project };
       },
     },
-    ...smokeChecks(platform, () => runner),
+    ...smokeChecks(platform, () => runner, { kernels }),
     ...crateChecks({
       platform,
       target: 'aarch64-unknown-linux-gnu',
@@ -57,6 +60,7 @@ export default {
         CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER: QEMU,
       }),
       emulated: true,
+      kernels,
     }),
   ],
 };

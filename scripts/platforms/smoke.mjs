@@ -199,7 +199,7 @@ export function aloneCheck(platform, getRunner) {
 const QUICK = { KNOWLEDGEPULSE_DTYPE: 'q8' };
 
 /** All kernels that the built-in engine has for x86-64. */
-const KERNELS = ['avx512-vnni', 'avx512', 'avx-vnni', 'avx2', 'neon-dot', 'neon', 'portable'];
+const KERNELS = ['avx512-vnni', 'avx512', 'avx-vnni', 'avx2', 'portable'];
 
 /** Longer than the 260 characters that names have on Windows, and each part within the 255 of file systems. */
 const LONG = path.join(...['a', 'b', 'c', 'd'].map((letter) => letter.repeat(80)));

@@ -204,9 +204,9 @@ pub fn peak(kernel: Kernel, bytes: bool, times: usize) -> u64 {
             if self.bytes {
                 let mut sums = [lanes.splat_integer(word); SUMS];
                 for _ in 0..self.times {
-                    for sum in &mut sums {
-                        // With itself: a product that is the same in each turn would be computed once.
-                        *sum = lanes.dot_bytes(word, *sum, *sum);
+                    for index in 0..SUMS {
+                        // With another sum: a product that is the same in each turn would be computed once.
+                        sums[index] = lanes.dot_bytes(word, sums[(index + 1) % SUMS], sums[index]);
                     }
                 }
                 let mut numbers = [[0; lanes::LANES]; SUMS];
