@@ -74,20 +74,23 @@ function readOptions() {
 }
 
 async function loadSections() {
-  const [scoring, engines, search, clean, files, formats, alone, startUp, footprint] = await Promise.all([
-    import('./rows/scoring.mjs'),
-    import('./rows/engines.mjs'),
-    import('./rows/search.mjs'),
-    import('./rows/clean.mjs'),
-    import('./rows/files.mjs'),
-    import('./rows/formats.mjs'),
-    import('./rows/no-embedder.mjs'),
-    import('./rows/start-up.mjs'),
-    import('./rows/footprint.mjs'),
-  ]);
+  const [scoring, engines, cores, search, clean, files, formats, alone, startUp, footprint] =
+    await Promise.all([
+      import('./rows/scoring.mjs'),
+      import('./rows/engines.mjs'),
+      import('./rows/cores.mjs'),
+      import('./rows/search.mjs'),
+      import('./rows/clean.mjs'),
+      import('./rows/files.mjs'),
+      import('./rows/formats.mjs'),
+      import('./rows/no-embedder.mjs'),
+      import('./rows/start-up.mjs'),
+      import('./rows/footprint.mjs'),
+    ]);
   return [
     scoring.scoring,
     engines.engines,
+    cores.cores,
     search.search,
     clean.clean,
     files.files,

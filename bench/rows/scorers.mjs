@@ -23,7 +23,7 @@ export const forDtypes = (make) => ({ fp32: make('fp32'), q8: make('q8') });
 /** How far a score may be from the oracle's. */
 const TOLERANCES = { fp32: 1e-5, q8: 0.01 };
 
-const MODELS = { fp32: modelDirectory, q8: `${modelDirectory}-q8` };
+export const MODELS = { fp32: modelDirectory, q8: `${modelDirectory}-q8` };
 
 /** @param {Dtype} dtype */
 const isBuilt = (dtype) => existsSync(path.join(MODELS[dtype], 'manifest.json'));
