@@ -103,7 +103,11 @@ fn table(inputs: &[Contents]) -> String {
         .iter()
         .map(|input| label_of(&input.source.as_str().into(), "", MOST_UNITS))
         .collect();
-    let width = names.iter().map(|name| width_of(name)).max().unwrap_or_default() + 2;
+    let width = names
+        .iter()
+        .map(|name| width_of(name))
+        .fold("file".len(), usize::max)
+        + 2;
     let mut text =
         pad_end("file", width) + &format!("{:FORMAT_WIDTH$}{:>COUNT_WIDTH$}\n", "format", "traces");
     let mut row = |name: &str, format: &str, count: u64| {

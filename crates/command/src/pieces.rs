@@ -38,8 +38,9 @@ use crate::{
     text::cut,
 };
 
-/// How many records are in flight: enough for every core, and little memory however many there are.
-const MOST_PIECES: usize = 64;
+/// The least number of records in flight; with many cores, [`PIECES_PER_CORE`] for each.
+const LEAST_PIECES: usize = 64;
+const PIECES_PER_CORE: usize = 4;
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// What the results and a report quote of a trace, in UTF-16 code units.
@@ -310,6 +311,7 @@ pub(crate) struct Pipeline<'h> {
     /// Whether traces are read again to choose.
     pub reads_again: bool,
     pieces: VecDeque<Piece>,
+    most_pieces: usize,
     bytes: u64,
 }
 
@@ -327,13 +329,14 @@ impl<'h> Pipeline<'h> {
             is_choosing: false,
             reads_again: false,
             pieces: VecDeque::new(),
+            most_pieces: LEAST_PIECES.max(PIECES_PER_CORE * rayon::current_num_threads()),
             bytes: 0,
         }
     }
 
     /// Whether the next record must wait until another one is finished.
     pub(crate) fn is_full(&self) -> bool {
-        self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
+        self.pieces.len() >= self.most_pieces || self.bytes > MOST_BYTES
     }
 
     /// The record whose turn is next; `None` if there is none.
