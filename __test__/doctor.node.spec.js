@@ -315,7 +315,7 @@ describe('a broken installation', () => {
           code,
           env: ONNXRUNTIME,
           names: [library, 'does not exist', ...REINSTALL],
-          not: ['carries none'],
+          not: ['none came with this program'],
         };
       },
       'the library is a link that leads nowhere': ({ library }) => {
@@ -353,7 +353,7 @@ describe('a broken installation', () => {
         return {
           code: 'ERR_RUNTIME_NOT_FOUND',
           env: ONNXRUNTIME,
-          names: ['carries none', 'install it from elsewhere'],
+          names: ['none came with this program', 'install it from elsewhere'],
         };
       },
       'a model file is deleted': ({ model }) => {
