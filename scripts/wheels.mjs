@@ -17,7 +17,7 @@ const MODEL = 'model';
 /** The oldest musl that Python's packages are made for. */
 const MUSL = '1.2';
 
-/** The time of the files in a wheel, the earliest that it can tell: so it has the same bytes whenever it is built. */
+/** The time of the files in a wheel: the earliest that it can tell, whenever it is built. */
 const EPOCH = '315532800';
 
 /**
