@@ -7,7 +7,7 @@ use napi::{
 
 use knowledgepulse_error::Error;
 
-/// What a function of the binding returns.
+/// The result of a function of the binding.
 pub(super) type Result<T> = std::result::Result<T, napi::Error>;
 
 /// Throws `error` as the JavaScript class that it belongs to, with its code.

@@ -72,10 +72,10 @@ impl Handed {
 #[napi(custom_finalize)]
 pub struct NativeTraceMemory {
     memory: Arc<Mutex<TraceMemory>>,
-    /// What never changes: the event loop need not wait for the memory to know it.
+    /// Constant properties: reading them need not wait for the memory.
     method: Method,
     bounds: Options,
-    /// What the JavaScript engine knows of the memory's size.
+    /// The size of the memory as reported to the JavaScript engine.
     external: Arc<ExternalMemory>,
     queue: Arc<CallQueue>,
 }
@@ -112,7 +112,7 @@ pub struct NativeStoredWord {
     pub count: f64,
 }
 
-/// What was read of traces, to be compared and remembered.
+/// Traces that were read, to be compared and remembered.
 struct Batch {
     traces: Vec<(Words, Option<Label>)>,
     vectors: Vec<f32>,
@@ -157,7 +157,7 @@ pub struct NativePackedEntry<'env> {
     /// The bytes.
     #[napi(ts_type = "Uint8Array")]
     pub trace: Uint8ArraySlice<'env>,
-    /// What it is remembered by.
+    /// The label.
     pub label: Option<String>,
 }
 
@@ -309,9 +309,9 @@ impl NativeTraceMemory {
         Ok(Self::own(TraceMemory::new(method, bounds.into())))
     }
 
-    /// Compares traces with the memory, one after another, and remembers them unless it is only asked: all or none. Resolves to what
-    /// each is nearest to; null stands for an empty memory. `vectors` are the embeddings of all digests, one after another. Rejects
-    /// with `ERR_ABORTED` if the call was cancelled.
+    /// Compares traces with the memory, one after another, and remembers them unless the call only asks: all or none.
+    /// Resolves to the nearest trace of each; null stands for an empty memory. `vectors` are the embeddings of all digests,
+    /// one after another. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
     pub fn compare<'env>(
         &self,
@@ -334,8 +334,8 @@ impl NativeTraceMemory {
         })
     }
 
-    /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare` does, and with
-    /// `ERR_INVALID_ENTRY` for bytes that are not those of a trace.
+    /// Compares packed traces with the memory, one after another, and remembers them: all or none. Rejects as `compare`
+    /// does, and with `ERR_INVALID_ENTRY` for bytes that are no packed trace.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeSimilarTrace | null)[]>")]
     pub fn compare_and_add_packed<'env>(
         &self,
@@ -427,7 +427,7 @@ impl NativeTraceMemory {
         lock_as_is(&HANDED).handle_of(&self.memory) as f64
     }
 
-    /// The memory with this handle; null if there is none, or none any more.
+    /// Returns the memory with this handle; null if it does not exist or no longer exists.
     #[napi(catch_unwind)]
     pub fn from_handle(handle: f64) -> Option<NativeTraceMemory> {
         let memory = lock_as_is(&HANDED).memory(handle as u64);
@@ -475,7 +475,7 @@ impl NativeTraceMemory {
         lock_as_is(&self.memory).committed_len(Instant::now()) as f64
     }
 
-    /// What traces are compared by.
+    /// The method by which traces are compared.
     #[napi(getter, catch_unwind)]
     pub fn method(&self) -> String {
         self.method.name().into()
@@ -496,7 +496,7 @@ impl NativeTraceMemory {
             .map(Into::into)
     }
 
-    /// Throws if traces with embeddings of this model do not compare with those here.
+    /// Throws if traces with embeddings of this model cannot be compared with those of this memory.
     #[napi(catch_unwind)]
     pub fn check_model(&self, env: &Env, model: NativeModelIdentity) -> Result<()> {
         let origin = Origin {
@@ -532,7 +532,8 @@ impl NativeTraceMemory {
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
-    /// The memory in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// Loads the memory in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was
+    /// cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeTraceMemory>")]
     pub fn load(
         path: String,

@@ -46,7 +46,7 @@ pub struct NativeVectorCache {
     cache: Arc<SharedCache>,
     /// The bounds of the cache, which never change: the event loop need not wait for the cache to know them.
     bounds: Options,
-    /// What the JavaScript engine knows of the cache's size. `None` if others hold the cache anyway.
+    /// The size of the cache as reported to the JavaScript engine; `None` if another object already reports it.
     external: Option<Arc<ExternalMemory>>,
     /// Calls that were made and have not begun.
     queue: Arc<CallQueue>,
@@ -199,8 +199,8 @@ impl NativeVectorCache {
     }
 
     /// Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
-    /// what each of their vectors is nearest to; null stands for an empty cache. `vectors` are those of the entries, one
-    /// after another. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// the nearest entry of each vector; null stands for an empty cache. `vectors` are the vectors of the entries, one after
+    /// another. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<(NativeStoredNeighbour | null)[][]>")]
     pub fn compare_and_add<'env>(
         &self,
@@ -322,7 +322,7 @@ impl NativeVectorCache {
         lock(&self.cache).method().map(ToOwned::to_owned)
     }
 
-    /// Throws if vectors of this model and method do not compare with those here.
+    /// Throws if vectors of this model and method cannot be compared with those of this cache.
     #[napi(catch_unwind)]
     pub fn check_origin(
         &self,
@@ -356,7 +356,7 @@ impl NativeVectorCache {
         NativeSnapshot::of(move |path, call| snapshot.save_unless_cancelled(path, call))
     }
 
-    /// The cache in a file; the bounds replace those of the file. Rejects with `ERR_ABORTED` if the call was cancelled.
+    /// Loads the cache in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was cancelled.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeVectorCache>")]
     pub fn load(
         path: String,
