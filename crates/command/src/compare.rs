@@ -1,4 +1,4 @@
-//! `--compare BEFORE AFTER`: what two runs over the same traces score differently.
+//! `--compare BEFORE AFTER`: the differences between the scores of two runs over the same traces.
 
 use std::{collections::HashMap, fmt::Write};
 
@@ -118,7 +118,7 @@ pub(crate) fn check_mean(options: &Options, mean: Option<f64>, messages: &Messag
     }
 }
 
-/// Returns the traces whose scores differ, those in both files first, and how many have the same score.
+/// Returns the traces whose scores differ, traces in both files first, and the number of equal scores.
 fn changes_of(before: &Scores, after: &Scores) -> (Vec<Change>, u64) {
     let gone = before.ids.iter().filter(|id| !after.scores.contains_key(*id));
     let changes = after.ids.iter().chain(gone).map(|id| Change {

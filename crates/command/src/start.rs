@@ -24,7 +24,7 @@ use crate::{
 
 const USAGE: &str = include_str!("usage.txt");
 
-/// Ends a run before it has read everything. What is in flight is still scored and written.
+/// Ends a run before it has read everything. Traces in flight are still scored and written.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<State>);
 

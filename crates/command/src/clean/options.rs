@@ -11,19 +11,19 @@ use crate::{
     options::STDIN,
 };
 
-/// What the arguments mean.
+/// The parsed arguments.
 pub(super) struct Options {
     /// The inputs: paths, or [`STDIN`].
     pub sources: Vec<String>,
-    /// A file or a folder; standard output if there is none.
+    /// A file or a folder; `None` for standard output.
     pub out: Option<String>,
-    /// The file of what was found.
+    /// The file of findings.
     pub findings: Option<String>,
     /// The types that end the run with an exit code of their own.
     pub fail_on: Vec<String>,
-    /// Whether nothing is told of what was found.
+    /// Whether the summary of the findings is left out.
     pub quiet: bool,
-    /// What is replaced, and how.
+    /// The cleaner with its rules, allowed values and pseudonyms.
     pub cleaner: Cleaner,
 }
 

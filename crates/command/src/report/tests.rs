@@ -1,4 +1,4 @@
-//! What a report says, held to the plainest way to get the same figures from all traces at once.
+//! Compares a report with figures computed in the plainest way from all traces at once.
 
 use std::sync::Arc;
 

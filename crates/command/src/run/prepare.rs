@@ -1,4 +1,4 @@
-//! What a run has before its first trace: the embedder, the memory, the outputs.
+//! Prepares a run before its first trace: the embedder, the memory, the outputs.
 
 use std::{fs::Metadata, sync::mpsc::channel};
 
@@ -149,7 +149,7 @@ impl<'h> Run<'h> {
         self.host.configure(choice)?;
         let status = status_of(engine);
         if let Some(failure) = &status.failure {
-            // Whoever asked for one does not want scores without it.
+            // A user who names an embedder does not want scores without it.
             let is_asked =
                 choice.dtype.is_some() || choice.engine.is_some() || choice.model_directory.is_some();
             let reason = &failure.reason;
@@ -177,7 +177,7 @@ impl<'h> Run<'h> {
         Ok(status)
     }
 
-    /// Loads what is remembered from earlier runs; a new memory if that is nothing.
+    /// Loads the memory of earlier runs; creates a memory if there is no file.
     fn load_memory(&mut self, status: &Status) -> Result<()> {
         let (novelty, most) = (self.options.novelty, self.options.memory_size);
         if let Some(file) = &self.options.memory {
@@ -205,7 +205,7 @@ impl<'h> Run<'h> {
             });
             self.memory = held;
         }
-        // Beside a store, it says what of traces is compared to choose.
+        // Beside a store, a memory holds the words or embeddings to choose by.
         if self.memory.is_none() && (self.options.store.is_none() || self.options.select.is_some()) {
             self.memory = Some(RunMemory::new(novelty, most));
         }
@@ -289,14 +289,14 @@ impl<'h> Run<'h> {
     }
 }
 
-/// What is known of `--out`, if it is an input too.
+/// The state of `--out`, if it is an input too.
 fn replaced(options: &Options) -> Option<Metadata> {
     let out = options.out.as_ref()?;
     let is_read = options.sources.iter().any(|source| is_same_file(source, out));
     metadata_of(out).filter(|_| is_read)
 }
 
-/// Loads the embedder, and tells what became of it.
+/// Loads the embedder, and returns the result.
 fn status_of(engine: &Engine) -> Status {
     let (sender, receiver) = channel();
     engine.status(Box::new(move |status| drop(sender.send(status))));
