@@ -65,7 +65,7 @@ pub fn parse(text: &str) -> Option<i64> {
     (rest.0.is_empty() && time.abs() <= MAX_TIME).then_some(time)
 }
 
-/// What is still to be read.
+/// The rest of the text.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

@@ -38,10 +38,10 @@ const OF_PROGRAM: [&str; 3] = [
     "This is the Gemini CLI. We are setting up the context for our chat.",
 ];
 
-/// What the model answers to the last of these.
+/// The model's answers to the last of these.
 const SET_UP: &str = "Got it. Thanks for the context!";
 
-/// The tool whose results have an exit code, and what is before that.
+/// The tool whose results have an exit code, and the text before the code.
 const SHELL: &str = "run_shell_command";
 const EXIT_CODE: &str = "Exit Code: ";
 
@@ -87,7 +87,7 @@ pub fn recognises(value: &Value) -> bool {
     is_header(record) || checkpoint_of(record).is_some() || is_set_up(value) || is_reply
 }
 
-/// A session up to its end: later records may replace what earlier ones say.
+/// A session up to its end: later records may replace earlier ones.
 struct Session {
     builder: TraceBuilder,
     messages: Vec<Value>,
@@ -291,7 +291,7 @@ fn add_turn(
     let single = content.filter(|content| content.as_array().is_none());
     for part in single.into_iter().chain(list_of(content)) {
         match part.get("functionResponse").and_then(Value::as_object) {
-            // What a call has said already comes again in the user's name.
+            // The result of a call is repeated in the user's name.
             Some(result) if id_in(result).is_some_and(|id| answered.contains(id)) => {}
             Some(result) => add_result(builder, result, None),
             None => own.push(part.clone()),

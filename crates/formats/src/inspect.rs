@@ -22,10 +22,10 @@ use crate::{
     values::{first_of, id_of, is_given, list_of, numeric_of, object_of, or, str_of, string_of},
 };
 
-/// What is kept of a log.
+/// The fields of a log that are kept.
 const OF_EVAL: [&str; 5] = ["task", "task_version", "eval_id", "run_id", "model"];
 
-/// What is kept of a sample.
+/// The fields of a sample that are kept.
 const OF_SAMPLE: [&str; 5] = ["epoch", "uuid", "limit", "total_time", "model_usage"];
 
 /// Where long texts of a message are that is not written at length.
@@ -52,7 +52,7 @@ pub fn recognises(value: &Value) -> bool {
 /// Reads the logs of an input.
 #[derive(Default)]
 pub struct Reader {
-    /// What the log says that the next samples are of.
+    /// The log's header for the next samples.
     eval: Object,
 }
 

@@ -81,7 +81,7 @@ fn is_observation(value: &Value) -> bool {
         && first_of(fields, &START).is_some()
 }
 
-/// What the observations of a record tell.
+/// The observations of a record.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let record = object_of(Some(value));
     let no_id = || Wrong::new("an observation has no traceId");

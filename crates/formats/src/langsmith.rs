@@ -32,7 +32,7 @@ fn is_run(value: &Value) -> bool {
     str_of(value.get("run_type")).is_some() && has("id") && has("inputs")
 }
 
-/// What the runs of a record tell.
+/// The runs of a record.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let mut found = Vec::new();
     let mut waiting: Vec<(&Value, Option<Text>)> = match value.get("runs") {

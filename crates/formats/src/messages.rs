@@ -1,6 +1,7 @@
-//! Messages of chat APIs, which several formats hold: those of OpenAI's Chat Completions and of Anthropic's Messages, the items of
-//! OpenAI's Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by what is in them. `parts` has what
-//! other APIs write: Bedrock's Converse, Gemini and the AI SDK of Vercel. Those of `langchain` and `sharegpt` become such messages first.
+//! Messages of chat APIs, which several formats hold: OpenAI's Chat Completions, Anthropic's Messages, the items of OpenAI's
+//! Responses, and the parts of OpenTelemetry's GenAI messages. They are told apart by their contents. `parts` has the shapes
+//! of other APIs: Bedrock's Converse, Gemini and the AI SDK of Vercel. Messages of `langchain` and `sharegpt` are converted
+//! to such messages first.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ use crate::{
     },
 };
 
-/// Fields of messages that have been used, or say nothing of what the agent did.
+/// Fields of messages that have been used, or that describe no action of the agent.
 #[rustfmt::skip]
 fn is_known(name: &str) -> bool {
     matches!(

@@ -48,7 +48,7 @@ fn is_known(name: &str) -> bool {
         "messages" | "traj" | "choices" | "response" | "request" | "body" | "input" | "output" | "content" | "role"
             | "type" | "system" | "instructions" | "reward" | "success" | "confidence" | "created" | "created_at"
             | "timestamp"
-            // What the model was asked for, not what the agent did.
+            // The request to the model, which is no action of the agent.
             | "model" | "metadata" | "object" | "usage" | "tools" | "tool_choice" | "parallel_tool_calls" | "temperature"
             | "top_p" | "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "stream" | "status" | "method"
             | "url" | "service_tier" | "system_fingerprint" | "stop_reason" | "stop_sequence" | "reasoning" | "text"
@@ -140,7 +140,7 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
     }
 }
 
-/// What the model replied: the message of the reply, a message of Anthropic, or items; nothing without any of these.
+/// The model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
     let inner = [
         reply.get("body"),
@@ -180,7 +180,7 @@ fn is_reply(value: &Object) -> bool {
         && matches!(value.get("model"), Some(Value::String(_)))
 }
 
-/// What the record before was.
+/// The kind of the previous record.
 #[derive(Clone, Copy, PartialEq)]
 enum Last {
     /// None, or a record that is a trace.
@@ -189,7 +189,7 @@ enum Last {
     Message(Option<u64>),
 }
 
-/// Reads conversations of chat APIs, and those of formats whose messages `messages` takes too.
+/// Reads conversations of chat APIs, and of formats whose messages `messages` takes too.
 pub struct Reader {
     format: FormatName,
     current: CurrentTrace<TraceBuilder>,
@@ -271,7 +271,7 @@ fn read(format: FormatName, entry: &Entry) -> Result<TraceBuilder, Wrong> {
     Ok(builder)
 }
 
-/// Adds what a record calls its trace.
+/// Adds the record's name for its trace.
 pub fn add_id(builder: &mut TraceBuilder, name: &str, id: Option<&Value>) {
     if let Some(id @ (Value::String(_) | Value::Number(_))) = id {
         let mut named = with_end(&name.into(), " ");

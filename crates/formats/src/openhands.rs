@@ -91,7 +91,7 @@ fn events_of(value: &Value) -> Option<&[Value]> {
         _ => &[],
     };
     let first = events.first()?;
-    // Once, each event was beside what it had caused.
+    // In older versions, each event was beside its effect.
     let first = first.as_array().and_then(<[Value]>::first).unwrap_or(first);
     is_event(first).then_some(events)
 }
@@ -101,7 +101,7 @@ pub fn recognises(value: &Value) -> bool {
     is_event(value) || events_of(value).is_some() || is_output(object_of(Some(value)))
 }
 
-/// What an evaluation writes of a run, which may have failed before it had a history.
+/// The record of a run in an evaluation, which may have failed before it had a history.
 fn is_output(record: &Object) -> bool {
     record.contains("history")
         && string_of(record.get("instance_id")).is_some()
@@ -275,7 +275,7 @@ fn asked_of(tool_call: &Object) -> Option<Object> {
     Some(input_of(call.get("function")?.get("arguments")))
 }
 
-/// What the program made of them.
+/// The program's result of them.
 fn arguments_of(args: &Object) -> Object {
     let is_argument = |(name, value): &(&Text, &Value)| {
         is_truthy(Some(value)) && !name.as_str().is_some_and(is_no_argument)
@@ -310,7 +310,7 @@ fn add_observation(builder: &mut TraceBuilder, event: &Object, observation: &Tex
     });
 }
 
-/// Whether a call failed, by its exit code or else by what says so; `None` where a command still runs.
+/// Whether a call failed, by its exit code or else by its text; `None` if the command still runs.
 fn failure_of(code: Option<&Value>, error: Option<&Value>) -> Option<bool> {
     match number_of(code) {
         Some(RUNNING) => None,

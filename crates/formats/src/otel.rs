@@ -45,7 +45,7 @@ use attributes::{Attributes, scopes_of, time_of};
 use said::{INPUTS, MessageList, Messages, Said, messages_in, said_in};
 use told::{About, Told};
 
-/// What is kept of a span until its trace is complete.
+/// The fields of a span that are kept until its trace is complete.
 struct Span {
     id: Option<Text>,
     parent: Option<Text>,
@@ -62,7 +62,7 @@ struct Span {
     /// If it is the span of a tool.
     tool: Option<ToolSpan>,
     said: Said,
-    /// Whether it is what the AI SDK puts around its calls of a model.
+    /// Whether the span is the AI SDK's wrapper around its calls of a model.
     is_outer: bool,
     /// Input and output that are read where no span of the trace has messages.
     values: Option<[Option<Value>; 2]>,
@@ -74,7 +74,7 @@ struct OpenTrace {
     line: Option<u64>,
     index: Option<u64>,
     spans: Vec<Span>,
-    /// What the model was given in the span that came last, if it was JSON.
+    /// The model's input in the last span, if it was JSON.
     given: Option<MessageList>,
     about: About,
     size: u64,
@@ -100,10 +100,10 @@ pub fn recognises(value: &Value) -> bool {
     resources_of(value).is_some()
 }
 
-/// What a record tells as spans.
+/// The spans of a record.
 pub type Translate = fn(&Value) -> Result<Vec<Told<'_>>, Wrong>;
 
-/// Reads the spans of an input, or what another format tells as spans.
+/// Reads the spans of an input, or of another format that is converted to spans.
 pub struct Reader {
     format: FormatName,
     translate: Translate,
@@ -155,7 +155,7 @@ impl FormatReader for Reader {
         let spans = (self.translate)(entry.value)?;
         // Of each span its share.
         let size = entry.size.div_ceil(spans.len().max(1) as u64);
-        // What was wrong first; the other spans are read.
+        // The first problem; the other spans are read.
         let mut outcome = Ok(());
         for told in spans {
             let added = self.add(told, entry, size);
@@ -235,7 +235,7 @@ fn hex_of_base64(digits: &[u8]) -> Option<String> {
     Some(format!("{number:032x}"))
 }
 
-/// Reads a span; also returns what the model was given, if it was JSON. `before` is what it was given in an earlier span of the trace.
+/// Reads a span. Also returns the model's input, if it was JSON. `before` is the input in an earlier span of the trace.
 fn read(span: &Object, before: Option<&MessageList>) -> Result<(Span, Option<MessageList>), Wrong> {
     let all = Attributes::of(span.get("attributes"))?;
     let mut lists = [None, None];
@@ -317,7 +317,7 @@ fn is_name_of_agents(name: &[u8]) -> bool {
     is_beginning || name == b"input.value" || name == b"output.value"
 }
 
-/// What the code of a status says of the success.
+/// The success by the code of a status.
 fn success_of(code: Option<&Value>) -> Option<bool> {
     match (code?.as_number(), code?.as_str()) {
         (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
@@ -338,7 +338,7 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
     let content = attributes.first(&["gen_ai.tool.call.result", "ai.toolCall.result", "output.value"]);
     let failed = is_ok.map(|is_ok| !is_ok);
     let failure = || message.cloned().unwrap_or_else(|| "error".into()).into();
-    // OpenInference has what the tool takes in `tool.parameters`, and what it was given in `input.value`.
+    // OpenInference has the tool's parameters in `tool.parameters`, and its input in `input.value`.
     let args = attributes.first(&[
         "gen_ai.tool.call.arguments",
         "ai.toolCall.args",
@@ -367,7 +367,7 @@ fn text_in(value: &Value) -> Value {
     }
 }
 
-/// What a span adds to the conversation.
+/// A span's part of the conversation.
 enum Deed {
     Call,
     Result,
@@ -441,7 +441,7 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
                 if span.is_outer && repeats {
                     span.said.output = Vec::new();
                 }
-                // Nothing comes between what a model was given and what it returned, but for what is within its span.
+                // Only items within the span come between a model's input and its output.
                 if !is_around {
                     span.end = span.start;
                 }
@@ -454,15 +454,15 @@ fn assemble(format: FormatName, trace: OpenTrace) -> TraceBuilder {
             }
         }
     }
-    // What begins when another ends comes after it.
+    // A span that begins when another ends comes after it.
     acts.sort_by_key(|act| (act.at, !act.is_end));
     converse(&spans, acts).tell(&mut builder);
     builder.reward(trace.about.reward.as_ref());
     builder
 }
 
-/// Leaves out all spans but the outermost where that has the whole conversation, as the state of a graph: what is said within it is
-/// repeated there, or is that of sub-agents.
+/// Leaves out all spans but the outermost if that one has the whole conversation, as the state of a graph: the spans within
+/// repeat it, or belong to sub-agents.
 fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut TraceBuilder) {
     if format == FormatName::Otel || format == FormatName::Phoenix {
         return;
@@ -552,7 +552,7 @@ fn read_outer_values(spans: &mut [Span]) {
     *end = LATEST;
 }
 
-/// The ids of the spans that others are in of which something holds.
+/// The ids of the spans around spans for which a condition holds.
 fn spans_around(spans: &[Span], holds: impl Fn(&Span) -> bool) -> HashSet<Text> {
     let ids = spans
         .iter()

@@ -18,7 +18,7 @@
 //! |                            | `functionResponse`                                  | result                           |
 //! |                            | `text` with `thought`                               | reasoning                        |
 //!
-//! The shapes are those of @aws-sdk/client-bedrock-runtime 3, of ai 4 and 6, and of @google/genai 2.
+//! The shapes follow @aws-sdk/client-bedrock-runtime 3, ai 4 and 6, and @google/genai 2.
 
 use knowledgepulse_json::{Object, Text, Value, object};
 
@@ -41,7 +41,7 @@ pub fn translated(part: &Value) -> Option<Vec<Value>> {
         .find_map(|(name, value)| of_block(name.as_str()?, value))
 }
 
-/// What a block stands for, which is named by its only field.
+/// The meaning of a block, which its only field names.
 fn of_block(name: &str, value: &Value) -> Option<Vec<Value>> {
     if name == "json" {
         return Some(vec![object([
@@ -128,7 +128,7 @@ fn of_ai_sdk(part: &Object, kind: &Text) -> Option<Vec<Value>> {
     }
 }
 
-/// The first field, or where it is missing or `null` the other one, whatever that is.
+/// The first field, or the other one, of any value, if the first is missing or `null`.
 fn first_or_last<'a>(part: &'a Object, name: &str, other: &str) -> Option<&'a Value> {
     first_of(part, &[name]).or_else(|| part.get(other))
 }

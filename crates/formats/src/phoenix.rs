@@ -1,4 +1,5 @@
-//! Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and what its API returns.
+//! Spans of Arize Phoenix: the rows of its data frames, as `to_json(orient="records")` writes them, and the replies of its
+//! API.
 //!
 //! | span                                                                | trace                                                    |
 //! | ------------------------------------------------------------------- | -------------------------------------------------------- |

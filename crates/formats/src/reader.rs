@@ -1,4 +1,4 @@
-//! Turns what agents write into traces, by the module of each format.
+//! Turns records of agents into traces, by the module of each format.
 
 use knowledgepulse_json::{Text, Value};
 
@@ -12,20 +12,20 @@ use crate::{
     sharegpt, swe_agent,
 };
 
-/// What is known of an input.
+/// Options of an input.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The format of every record; without it, each is recognised by what is in it.
+    /// The format of every record; without it, each record is recognised by its content.
     pub format: Option<FormatName>,
     /// Where things are in records of another format; it is taken for every record that is no trace.
     pub map: Option<Map>,
-    /// What the caller says of the traces.
+    /// The caller's settings for the traces.
     pub given: Given,
     /// Where the input is from.
     pub context: Context,
 }
 
-/// What a record came to.
+/// The result of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The line on which it begins, from 1.
@@ -36,18 +36,18 @@ pub struct Item {
     pub size: u64,
     /// The format; `None` if no format recognises the value.
     pub format: Option<FormatName>,
-    /// The trace, or why there is none.
+    /// The trace, or the reason for its absence.
     pub content: Content,
 }
 
-/// The trace of a record, or why there is none.
+/// The trace of a record, or the reason for its absence.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
-    /// A trace that was converted, and what of its outcome is known.
+    /// A trace that was converted, and which parts of its outcome are known.
     Converted(Value, Known),
     /// A value that is a trace already, or that no format recognises, and the text that it was read from.
     Plain(Value, Option<String>),
-    /// What is wrong.
+    /// The problem.
     Wrong(Text),
     /// Why there is no trace: the records are not of a conversation.
     Skipped(Text),
@@ -96,13 +96,13 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// What is wrong with a record that no format recognises: the formats that were tried, and the keys of the record.
+/// The problem of a record that no format recognises: the formats that were tried, and the keys of the record.
 #[must_use]
 pub fn of_no_format(value: &Value) -> String {
     let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
     let found = match value {
         Value::Object(object) => {
-            // Only what is the name of a field: the message may be shared.
+            // Only names of fields are quoted: the message may be shared.
             let is_name = |key: &str| {
                 key.len() <= KEY_LENGTH
                     && key
@@ -173,7 +173,7 @@ impl TraceReader {
         }
     }
 
-    /// What a record comes to: nothing, if its trace goes on, or several traces.
+    /// The results of a record: none, if its trace goes on, or several traces.
     pub fn read(&mut self, record: Record) -> Vec<Item> {
         let Record {
             line,
@@ -269,7 +269,7 @@ impl TraceReader {
         &mut *self.readers[at].1
     }
 
-    /// The traces that are put together, and what went wrong.
+    /// The complete traces, and the problems.
     fn take(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Item> {
         let items = found.into_iter().map(|found| match found {
             Err(wrong) => {
@@ -297,7 +297,7 @@ impl TraceReader {
     }
 }
 
-/// What is wrong with a record of a format.
+/// The problem of a record of a format.
 fn wrong_of(format: FormatName, wrong: Wrong) -> Text {
     let mut text = with_end(&"not ".into(), format.name());
     text.push_str(": ");

@@ -1,4 +1,4 @@
-//! What is looked for in the fields of a record. `None` stands for a field that is not there.
+//! Looks values up in the fields of a record. `None` stands for a missing field.
 
 use knowledgepulse_json::{Object, Text, Value, is_white_space, number, trim};
 

@@ -191,7 +191,7 @@ fn radix_of(text: &str) -> Option<(&str, u32)> {
 /// How many characters a time can have that has 64 bits.
 const TIME_LENGTH: usize = 20;
 
-/// A time in nanoseconds since 1970, as JavaScript's `BigInt` reads it; 0 if it is none.
+/// A time in nanoseconds since 1970, as JavaScript's `BigInt` reads it; 0 for other values.
 pub fn time_of(time: Option<&Value>) -> i128 {
     match time {
         Some(Value::Bool(is_true)) => i128::from(*is_true),

@@ -1,4 +1,4 @@
-//! What a model was given and what it returned, by the conventions for attributes and events.
+//! The input and the output of a model, by the conventions for attributes and events.
 
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
 /// Messages, which several spans may share.
 pub type Messages = Vec<Arc<Value>>;
 
-/// What a model was given, and what it returned.
+/// The input and the output of a model.
 #[derive(Default)]
 pub struct Said {
     pub input: Messages,
@@ -28,7 +28,7 @@ impl Said {
     }
 }
 
-/// Attributes with what a model was given, in JSON.
+/// Attributes with a model's input, in JSON.
 pub const INPUTS: [&str; 2] = ["gen_ai.input.messages", "ai.prompt.messages"];
 
 /// Messages that a model was given, and the JSON that they were read from.
@@ -39,9 +39,9 @@ pub struct MessageList {
 }
 
 impl MessageList {
-    /// The list that is written in JSON; `None` if it is something else. A model is mostly given again what it was given before, and
-    /// more: then only what was added is parsed, and the rest is shared. So a run of many calls takes no more time and memory than
-    /// what is said in it.
+    /// The list that is written in JSON; `None` for other values. A model's input mostly repeats the one before and adds to
+    /// it: then only the addition is parsed, and the rest is shared. So a run of many calls takes no more time and memory
+    /// than its conversation.
     pub fn read(json: Option<&Value>, before: Option<&Self>) -> Option<Self> {
         let json = json?.as_text()?;
         if let Some(before) = before {
@@ -65,7 +65,7 @@ impl MessageList {
         }
     }
 
-    /// What a list in JSON has after this one.
+    /// The part of a list in JSON after this one.
     fn added(&self, json: &Text) -> Option<Messages> {
         let before = self.json.as_str()?.strip_suffix(']')?;
         let more = json.as_str()?.strip_prefix(before)?.strip_prefix(',')?;
@@ -80,7 +80,7 @@ fn shared(messages: Vec<Value>) -> Messages {
     messages.into_iter().map(Arc::new).collect()
 }
 
-/// What a model was given and what it returned: in attributes, or else in events. `lists` are those of [`INPUTS`].
+/// The input and the output of a model: in attributes, or else in events. `lists` are the lists of [`INPUTS`].
 pub fn said_in(
     attributes: &Attributes,
     lists: &[Option<MessageList>],
@@ -100,7 +100,7 @@ pub fn said_in(
     Ok(said)
 }
 
-/// The messages in attributes: those of the first convention that has any.
+/// The messages in attributes, by the first convention that has any.
 fn messages_of(attributes: &Attributes, lists: &[Option<MessageList>]) -> Said {
     let flat = |prefix| -> Messages {
         let members = attributes.unflattened(prefix);
@@ -194,7 +194,7 @@ fn message_by(role: &str, content: Value) -> Value {
     object([("role", role.into()), ("content", content)])
 }
 
-/// The messages in a value or its JSON; texts in a list are of `role`. `None` if there are none.
+/// The messages in a value or its JSON; texts in a list are of `role`. `None` if there are no messages.
 pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     match parsed(Some(value)).as_deref()? {
         Value::Array(found) => {
@@ -215,7 +215,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
         }
         found @ Value::Object(_) if is_message(found) => Some(vec![found.clone()]),
         Value::Object(found) => {
-            // What was asked of a model, and what it replied.
+            // The request to a model, and its reply.
             let messages = openai_chat::messages_of(found)
                 .map(|messages| messages.into_iter().map(Cow::into_owned).collect())
                 .or_else(|| messages_of_langchain(found, role))
@@ -231,7 +231,7 @@ pub fn messages_within(value: &Value, role: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// What LangChain gives a model and gets from it: lists of lists, for it takes several conversations at once.
+/// LangChain's inputs and outputs of a model: lists of lists, because it takes several conversations at once.
 fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
     if let Some(given) = found.get("messages").or_else(|| found.get("prompts")) {
         return messages_within(given, role);
@@ -244,12 +244,12 @@ fn messages_of_langchain(found: &Object, role: &str) -> Option<Vec<Value>> {
     elements(first).iter().map(message).take(1).collect()
 }
 
-/// The elements of a list; a value that is none stands for itself.
+/// The elements of a list; another value stands for itself.
 fn elements(value: &Value) -> &[Value] {
     value.as_array().unwrap_or(std::slice::from_ref(value))
 }
 
-/// What a model replied to the AI SDK, as a message.
+/// A model's reply to the AI SDK, as a message.
 fn response_of(attributes: &Attributes, prefix: &str) -> Messages {
     let field = |name: &str| attributes.get(&format!("{prefix}.{name}"));
     let text = or(field("text"), field("object"));
