@@ -27,7 +27,7 @@ export function decimal(value, digits = 2) {
 export const plain = (value) => decimal(value, 4).replace(/(\.\d\d\d*?)0+$/, '$1');
 
 /**
- * A share of a whole; what is neither none nor all never looks as if.
+ * Formats a share of a whole; only exact shares of 0 and 1 are shown as none and all.
  *
  * @param {number} part
  * @param {number} whole
@@ -84,7 +84,7 @@ export function place({ source, line, element }, sourceCount) {
 }
 
 /**
- * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and those with
+ * Numbers that are rounded so that the rounded ones sum to the rounded sum: each is rounded down or up, and the numbers with
  * most to lose are rounded up.
  *
  * @param {number[]} values

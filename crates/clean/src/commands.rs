@@ -269,7 +269,7 @@ pub(super) fn named_options(letters: &[u8]) -> Ranges {
         if value == name_end {
             continue;
         }
-        // A page of help says in the next column what the option is for.
+        // A page of help explains the option in the next column.
         let is_help = letters[name_end..value]
             .iter()
             .filter(|letter| **letter == b' ')
@@ -351,7 +351,7 @@ fn is_argument(value: &[u8]) -> bool {
         && !is_placeholder(value)
 }
 
-/// What a sentence says of a secret, and what stands in `.netrc`: `password is hunter2`, `password hunter2`, `identified by 'hunter2'`.
+/// Sentences with a secret, and lines of `.netrc`: `password is hunter2`, `password hunter2`, `identified by 'hunter2'`.
 pub(super) fn said(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     const ALGORITHMS: &[&str] = &[
         "argon2", "base64", "md5", "oauth2", "pbkdf2", "sha", "utf", "http", "bcrypt", "scrypt", "v1", "v2",
@@ -402,7 +402,7 @@ pub(super) fn password_of_line(letters: &[u8], found: Range<usize>) -> Option<Ra
     (!is_marked(text) && !is_placeholder(text) && !is_keyword(text)).then_some(value)
 }
 
-/// What is written to the standard input of a command that takes a password there: `echo hunter2 | sudo -S …`.
+/// Texts that are written to the standard input of a command that takes a password there: `echo hunter2 | sudo -S …`.
 pub(super) fn piped(letters: &[u8], found: Range<usize>) -> Option<Range<usize>> {
     let mut start = skip(letters, found.start, is_word);
     start = skip(letters, start, |letter| letter == b' ');

@@ -1,8 +1,9 @@
 //! Secrets that are told by the name that they are assigned to: `DB_PASSWORD=…`, `"apiKey": "…"`, `<password>…</password>`,
 //! `os.environ["TOKEN"] = "…"`, `Authorization: Token …`, `Cookie: session=…`.
 //!
-//! An expression for all of these would have to try each name at each place. So a loop goes from separator to separator, and looks at the name
-//! before it and at the value behind it. What it looks at twice is bounded, which keeps the time linear.
+//! An expression for all of these would have to try each name at each place. So a loop goes from separator to separator, and
+//! looks at the name before it and at the value behind it. The text that it reads twice is bounded, which keeps the time
+//! linear.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use crate::{
     },
 };
 
-/// What a name says about its value.
+/// The meaning of a name for its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     /// It is a secret.
@@ -36,7 +37,8 @@ pub(super) enum Sort {
     Cookie,
 }
 
-/// How the names of secrets end, without separators and in small letters; whether the ending has to begin a word; and what that says.
+/// The endings of names of secrets, without separators and in small letters; whether the ending has to begin a word; and the
+/// meaning.
 const ENDINGS: &[(&str, bool, Sort)] = &[
     ("password", false, Sort::Secret),
     ("passwd", false, Sort::Secret),
@@ -65,7 +67,7 @@ const ENDINGS: &[(&str, bool, Sort)] = &[
     ("cookie", true, Sort::Cookie),
 ];
 
-/// What stands before `key` in the names of secrets. All other keys are those of maps, tables and caches.
+/// Words before `key` in the names of secrets. All other keys are keys of maps, tables and caches.
 const KEYS: &[&str] = &[
     "api",
     "access",
@@ -148,7 +150,7 @@ const KEYS: &[&str] = &[
     "xai",
 ];
 
-/// What may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
+/// Endings that may follow the name of a secret: `SECRET_KEY_BASE`, `DB_PASSWORD_PROD`, `password_confirmation`.
 const QUALIFIERS: &[&str] = &[
     "base",
     "prod",
@@ -235,7 +237,7 @@ impl Name {
     }
 }
 
-/// What a name says about its value, if that could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
+/// The meaning of a name, if its value could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 fn sort_of(name: &[u8]) -> Option<Sort> {
     if !may_be_secret(name) {
         return None;
@@ -349,7 +351,7 @@ fn ending_of(name: &Name) -> Option<Sort> {
     Some(*sort)
 }
 
-/// Whether what stands under this name can be a secret.
+/// Whether the value of this name can be a secret.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     sort_of(name.as_bytes()).is_some_and(|sort| sort != Sort::Cookie)
@@ -366,7 +368,7 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a value says that it is no secret, whatever its name is.
+/// Whether a value is recognisably no secret, whatever its name.
 fn is_harmless(value: &[u8]) -> bool {
     is_keyword(value) || is_placeholder(value) || is_small_number(value)
 }
@@ -451,7 +453,7 @@ const VALUE_NAMES: &[&[u8]] = &[b"value", b"val"];
 
 /// White space between a name, a separator and a value.
 const MOST_BLANKS: usize = 64;
-/// How far a value is looked into to tell what it is.
+/// The length of a value that is read to tell its kind.
 const MOST_VALUE_LETTERS: usize = 128;
 
 /// Values of names.
@@ -539,7 +541,7 @@ impl<'l> Assignment<'l> {
             }
         }
         let name = name_before(letters, end);
-        // In `list[token] = …` the name is that of an index.
+        // In `list[token] = …` the name is an index.
         if name.is_empty() || ((sign == b',' || is_element_of) && !is_quoted) {
             return None;
         }
@@ -592,7 +594,7 @@ impl<'l> Assignment<'l> {
         if let Some(opening) = opening_at(letters, start) {
             return self.find_string(opening, ranges);
         }
-        // Behind an arrow, what has no quotes is the body of a function.
+        // Behind an arrow, text without quotes is the body of a function.
         if self.separator == b',' || letters[self.start - 1] == b'>' {
             return self.start;
         }
@@ -626,7 +628,7 @@ impl<'l> Assignment<'l> {
         {
             return if is_short { self.start } else { inner.end };
         }
-        // What stands between two strings of a program: `"token: " + token + "."`.
+        // The text between two strings of a program: `"token: " + token + "."`.
         let is_between = matches!(
             trim(value),
             [b'+' | b'.' | b',' | b'%', b' ', ..]
@@ -726,7 +728,7 @@ impl<'l> Assignment<'l> {
         if is_marked(value) || value.is_empty() {
             return start;
         }
-        // Without what ends a sentence.
+        // Without the end of a sentence.
         let said = value.strip_suffix(b".").unwrap_or(value);
         let is_word_alone = said.iter().all(u8::is_ascii_alphabetic);
         let is_secret = value.len() > 1
@@ -1057,7 +1059,7 @@ fn name_before(letters: &[u8], end: usize) -> Range<usize> {
     end - length..end
 }
 
-/// What stands in two words: `API key: …`, `secret key = …`.
+/// Names of two words: `API key: …`, `secret key = …`.
 fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     let is_key = letters[name.clone()].eq_ignore_ascii_case(b"key");
     if !is_key || letters.get(name.start.checked_sub(1)?) != Some(&b' ') {
@@ -1070,7 +1072,8 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     is_one.then_some(Sort::Secret)
 }
 
-/// What the name says that stands, as a value, before the name `value`: of `"name": "DB_PASSWORD", "value": …` that of `DB_PASSWORD`.
+/// The meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …` the
+/// meaning of `DB_PASSWORD`.
 fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     let least = start.saturating_sub(MOST_BLANKS);
     let mut end = start;
@@ -1100,7 +1103,7 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     })
 }
 
-/// Whether a name in quotes is the first argument of a function that sets, or that gives another value where there is none.
+/// Whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
     const FUNCTIONS: &[&str] = &[
         "set",
@@ -1135,7 +1138,7 @@ fn is_argument(letters: &[u8], start: usize) -> bool {
     FUNCTIONS.iter().any(begins) || name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"env")
 }
 
-/// Whether what ends with `>` is an element of XML that is named like a secret, or has an attribute that is.
+/// Whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
 fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
     let before = name.start.checked_sub(1).map(|index| letters[index]);
     match before {
@@ -1182,8 +1185,7 @@ fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
     letters.len()
 }
 
-/// The end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a sign that separates it from
-/// what follows.
+/// The end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a separator.
 fn bare_end(letters: &[u8], start: usize) -> usize {
     let mut index = start;
     while let Some(letter) = letters.get(index).copied() {
@@ -1237,7 +1239,7 @@ fn is_constant(value: &[u8]) -> bool {
     is_capital(value) && is_capital(last) || last == b"value" || sort_of(last).is_some()
 }
 
-/// A type without what marks it as a reference or as optional.
+/// A type without the marks of a reference or an option.
 fn without_marks(value: &[u8]) -> &[u8] {
     let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
     value[start..].strip_suffix(b"?").unwrap_or(&value[start..])

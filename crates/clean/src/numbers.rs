@@ -107,7 +107,7 @@ fn card_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
         }
         let follows_digit = letters.get(index + 1).is_some_and(u8::is_ascii_digit);
         if matches!(next, b' ' | b'-') && follows_digit {
-            // Groups of other lengths are those of a list of numbers.
+            // Groups of other lengths belong to a list of numbers.
             let group = index - group_start;
             if (group_start == start && group != 4) || !(3..=7).contains(&group) {
                 return longest;
@@ -173,7 +173,7 @@ pub(super) fn ipv6_addresses(letters: &[u8]) -> Ranges {
         let run_end = skip(letters, colon, of_address);
         from = run_end;
         let mut range = start..run_end;
-        // What ends a sentence.
+        // The end of a sentence.
         while letters[range.clone()].ends_with(b".")
             || (letters[range.clone()].ends_with(b":") && !letters[range.clone()].ends_with(b"::"))
         {
@@ -341,7 +341,7 @@ fn with_letter(remainder: u32, letter: u8) -> u32 {
 /// Whether the digits of a number are valid.
 type Check = fn(&[u8]) -> bool;
 
-/// How social security numbers are written, `0` standing for a digit, and what checks one.
+/// The forms of social security numbers, `0` standing for a digit, and the check of each.
 const SOCIAL_SECURITY_NUMBERS: &[(&[u8], Check)] = &[
     (b"000-00-0000", is_american),
     (b"000-000-000", |digits| {
@@ -446,7 +446,7 @@ fn is_french(digits: &[u8]) -> bool {
     matches!(digits[0], 1 | 2) && 97 - number(&digits[..13]) % 97 == number(&digits[13..])
 }
 
-/// Calling codes of countries: of one digit, of two, and the first two digits of those that have three.
+/// Calling codes of countries: of one digit, of two, and the first two digits of the codes with three.
 const CALLING_CODES: (&[u8], &[&[u8; 2]], &[&[u8; 2]]) = (
     b"17",
     &[

@@ -20,7 +20,7 @@ use crate::{
 
 const RULES: &str = include_str!("../rules/betterleaks.tsv");
 
-/// What stands between the name of a provider and its key, also in JSON within JSON.
+/// The text between the name of a provider and its key, also in JSON within JSON.
 const CONNECTION: &str = r#"[ \t\w.-]{0,20}[\s'"\\]{0,6}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,8}"#;
 /// No key is longer.
 const MOST_LETTERS: usize = 1500;
@@ -38,7 +38,7 @@ struct Rule {
     name: &'static str,
     key: &'static str,
     least_entropy: f64,
-    /// What the two come to, compiled when it is first needed.
+    /// The expression of both, compiled when first needed.
     expression: OnceLock<Regex>,
 }
 
@@ -107,12 +107,12 @@ impl Rule {
         {
             let end = start + found.end();
             let goes_on = letters.get(end).is_some_and(|next| is_word(*next));
-            // What is left of a key that is longer than usual would still be a secret.
+            // The rest of a key that is longer than usual would still be a secret.
             return (!goes_on || has_separator).then(|| start..whole(letters, end.max(run)));
         }
         // A key of another length than the rule knows.
         let prefix = &letters[keyword.clone()];
-        // What follows a prefix tells by its first letters whether it is generated.
+        // The first letters after a prefix tell whether they are generated.
         let tail = &letters[keyword.end..run.min(keyword.end + MOST_TAIL_LETTERS)];
         let is_key = has_separator
             && prefix.len() > 2
@@ -218,7 +218,7 @@ pub(super) fn keys(letters: &[u8]) -> Ranges {
     merged(ranges)
 }
 
-/// Sorts ranges, and joins those that overlap.
+/// Sorts ranges, and joins overlapping ones.
 fn merged(mut ranges: Ranges) -> Ranges {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut joined: Ranges = Vec::with_capacity(ranges.len());
@@ -266,7 +266,7 @@ fn key_start(letters: &[u8], at: usize) -> Option<usize> {
     (length < MOST_BEFORE).then_some(at - length)
 }
 
-/// Whether what stands before a key names one: the provider's name alone, or with a word such as `key`.
+/// Whether the text before a key names it: the provider's name alone, or with a word such as `key`.
 fn is_telling(before: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"key", b"token", b"secret", b"api", b"auth", b"pass", b"cred", b"access", b"pat", b"sdk",

@@ -205,7 +205,8 @@ struct Cleaner<'n> {
     call: &'n Call,
     /// The clean nodes.
     cleaned: Vec<Value>,
-    /// The place of each clean node of which the schema says nothing, by its place among `nodes` and the names that it stands under.
+    /// The place of each clean node that is not in the schema, by its place among `nodes` and the names that it stands
+    /// under.
     copies: HashMap<(usize, usize), usize>,
     /// Numbers of the lists of names: each list is one name more than another.
     contexts: HashMap<(usize, &'n Text), usize>,
@@ -219,7 +220,7 @@ struct Cleaner<'n> {
     /// How many values were replaced because of the name that they stand under.
     secrets: usize,
     redactions: Redactions,
-    /// A cleaner that a person has set up, and which child of which child the current value is.
+    /// A cleaner with settings of its user, and the path of child indexes to the current value.
     custom: Option<&'n mut Custom>,
     places: Vec<usize>,
 }
@@ -320,7 +321,7 @@ impl<'n> Cleaner<'n> {
         kind.is_some_and(|kind| SCHEMA_TYPES.contains(&kind)) && !has_value
     }
 
-    /// Returns the name in an object of a name and a value, if it is that of a secret.
+    /// Returns the name in an object of a name and a value, if it is the name of a secret.
     fn pair_name(&mut self, object: &'n Object) -> Option<&'n Text> {
         object.keys().find(|name| is_one_of(name, PAIR_VALUES))?;
         let mut fields = object.iter();
@@ -503,7 +504,7 @@ fn is_name(value: &Text) -> bool {
     !value.is_empty() && value.as_bytes().iter().all(is_of_name)
 }
 
-/// What paths begin with.
+/// The beginning of paths.
 const ROOT: &str = "trace";
 
 fn path_of(path: &[Key]) -> String {

@@ -1,8 +1,8 @@
-//! What a value says about itself: whether it is a placeholder, a piece of a program, or a secret.
+//! The kind of a value, by itself: a placeholder, a piece of a program, or a secret.
 
 use crate::text::is_word;
 
-/// Words that stand where a secret could, and say that there is none, or of which type it is.
+/// Words in the place of a secret that mean that there is no secret, or that name its type.
 const KEYWORDS: &[&str] = &[
     "any",
     "array",
@@ -221,7 +221,7 @@ const PLACEHOLDER_STARTS: &[&[u8]] = &[
     b"insert_",
 ];
 
-/// What the properties of programs are read from.
+/// The objects whose properties programs read.
 const ROOTS: &[&str] = &[
     "app", "args", "argv", "body", "bun", "cfg", "client", "conf", "config", "context", "crypto", "ctx",
     "data", "deno", "env", "event", "import", "input", "key", "module", "options", "opts", "os", "params",
@@ -230,7 +230,7 @@ const ROOTS: &[&str] = &[
     "vars",
 ];
 
-/// Longer words are in none of the lists.
+/// No list has longer words.
 const MOST_WORD_LETTERS: usize = 16;
 
 /// Whether a word is in a list, which is in order and has no digits.
@@ -428,7 +428,7 @@ pub(super) fn is_expression(value: &[u8]) -> bool {
     {
         return true;
     }
-    // Properties of what a program calls its things.
+    // Properties of an object of the program.
     let root = value
         .iter()
         .take_while(|letter| is_word(**letter) || **letter == b'$')

@@ -25,8 +25,8 @@ const FEED_FORWARD_ROWS: usize = 48;
 /// The rows of a block are a multiple of this, but for the last ones: a block of queries.
 const BLOCK_ROWS: usize = 32;
 
-/// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So what has few
-/// tokens is computed by one thread; DESIGN.md has the figures.
+/// A block has no fewer rows, unless a pass does: it would read the weights for longer than it multiplies with them. So one
+/// thread computes a text with few tokens; DESIGN.md has the figures.
 const SMALLEST_BLOCK: usize = MAX_ROWS;
 
 /// Tokens that a pass takes at most, unless a single text has more. More would gain nothing.
@@ -49,7 +49,7 @@ pub struct Encoder {
     kernel: Kernel,
     isa: Isa,
     pool: ThreadPool,
-    /// What each thread works in.
+    /// The buffers of each thread.
     scratch: Arc<[Mutex<Scratch>]>,
     /// As many as a pass has had at most.
     blocks: Vec<Arc<RowBlock>>,
@@ -61,11 +61,12 @@ pub struct Encoder {
 struct RowBlock {
     /// The state of each token.
     states: Mutex<Vec<f32>>,
-    /// The layers alternate between the two: while some threads still read those of a layer, another may write those of the next.
+    /// The layers alternate between the two: while some threads still read the buffer of a layer, another may write that of
+    /// the next.
     attention: [RwLock<Segment>; 2],
 }
 
-/// What belongs to one thread.
+/// The state of one thread.
 #[derive(Debug, Default)]
 struct Scratch {
     context: Vec<f32>,
@@ -247,7 +248,7 @@ impl fmt::Debug for Encoder {
 }
 
 impl Pass {
-    /// What is done for a block. Only attention looks at the rows of others, so a step goes from a layer's attention to the
+    /// A step for a block. Only attention looks at the rows of others, so a step goes from a layer's attention to the
     /// queries, keys and values of the next layer.
     fn step(&self, thread: usize, step: usize, block: usize) -> Result<()> {
         let scratch = &mut *lock(&self.scratch[thread]);
@@ -465,8 +466,8 @@ impl Segment {
     }
 }
 
-/// The rows of each block of a pass: large ones first, which read the weights less often, and small ones last, so that all threads
-/// finish together. Each is about what one thread would do of what is left.
+/// The rows of each block of a pass: large blocks first, which read the weights less often, and small ones last, so that all
+/// threads finish together. Each is about one thread's part of the remaining rows.
 fn row_blocks(rows: usize, threads: usize) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut start = 0;

@@ -32,10 +32,10 @@ const MAX_WIDTH: usize = 1 << 14;
 const MAX_VOCABULARY: usize = 1 << 20;
 const MAX_LAYERS: usize = 64;
 
-/// What a layer normalisation adds to a variance before it divides by its root: `layer_norm_eps` of BERT.
+/// The epsilon that a layer normalisation adds to a variance before it divides by its root: `layer_norm_eps` of BERT.
 pub const LAYER_NORM_EPSILON: f64 = 1e-12;
 
-/// What the weights are stored and multiplied in.
+/// The number format in which weights are stored and multiplied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Precision {
@@ -77,7 +77,7 @@ pub struct Model {
 struct Words {
     source: Source,
     offset: u64,
-    /// For int8: what a step of each row is worth.
+    /// For int8: the scale of each row.
     scales: Vec<f32>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum Dense {
     Bytes(ByteWeights),
 }
 
-/// What a layer normalisation scales and shifts by.
+/// The factors and offsets of a layer normalisation.
 #[derive(Debug)]
 pub(crate) struct Norm {
     pub scale: Vec<f32>,
@@ -116,8 +116,8 @@ impl Model {
         Self::load(Source::file(File::open(path)?)?, threads)
     }
 
-    /// Loads weights on up to `threads` threads. All but the word embeddings is read, checked and packed now; of those a
-    /// row is read whenever its token occurs. The precision is that of the file.
+    /// Loads weights on up to `threads` threads, in the precision of the file. Everything but the word embeddings is read,
+    /// checked and packed now; a row of these is read whenever its token occurs.
     ///
     /// # Errors
     /// [`Error::Read`], [`Error::Damaged`], [`Error::Unsupported`] or [`Error::Memory`].
@@ -161,7 +161,7 @@ impl Model {
         self.shape
     }
 
-    /// What its weights are in.
+    /// The number format of its weights.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision
@@ -397,7 +397,7 @@ fn positive(file: &TensorFile, name: &str, count: usize) -> Result<Vec<f32>> {
     Ok(numbers)
 }
 
-/// As [`pack_floats`], of bytes, with what each input is multiplied by.
+/// As [`pack_floats`], for bytes, with a factor for each input.
 fn pack_bytes(
     file: &TensorFile,
     names: &[String],

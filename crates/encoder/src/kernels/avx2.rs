@@ -28,8 +28,8 @@ macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty = $call:expr;)*) => {$(
         #[inline(always)]
         fn $name(self, $($argument: $type),*) -> $result {
-            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and what is loaded or
-            // stored are whole arrays behind references, at any alignment.
+            // SAFETY: `self` exists only where the processor has the instructions (see `detect`), and loads and stores are
+            // of whole arrays behind references, at any alignment.
             unsafe { $call }
         }
     )*};

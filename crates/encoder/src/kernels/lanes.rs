@@ -1,4 +1,4 @@
-//! Sixteen lanes, whatever the registers are.
+//! Sixteen lanes, however wide the registers are.
 //!
 //! All arithmetic of the encoder is written once over [`Lanes`], in the order of a vector of sixteen: an instruction set
 //! with narrower registers holds it in two or more. So sums are added in the same order everywhere, and nothing but
@@ -47,7 +47,8 @@ pub trait Lanes: Copy {
     const INTEGER_ROWS: usize;
     /// How many vectors wide a tile is: 1 or 2.
     const PANELS: usize;
-    /// What [`Lanes::store_bytes`] takes from each number: 0, or 128 where [`Lanes::dot_bytes`] wants signed bytes on both sides.
+    /// The number that [`Lanes::store_bytes`] subtracts from each number: 0, or 128 where [`Lanes::dot_bytes`] needs signed
+    /// bytes on both sides.
     const BYTE_BIAS: i32 = 0;
 
     fn load(self, from: &[f32; LANES]) -> Self::F;
@@ -83,15 +84,15 @@ pub trait Lanes: Copy {
     fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
-    /// Asks for the memory at `address` to be in the second cache soon. It may be any address: nothing happens where none is.
+    /// Prefetches the memory at `address` into the second cache. The address may be invalid: then nothing happens.
     #[inline(always)]
     fn prefetch<T>(self, address: *const T) {
         let _ = address;
     }
 
-    /// `c` and for each lane the sum of the products of its four bytes: those of `a` are as [`Lanes::store_bytes`] writes them, those of `b`
-    /// signed.
-    /// Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more than 16 bits hold.
+    /// `c` and for each lane the sum of the products of its four bytes: the bytes of `a` are as [`Lanes::store_bytes`]
+    /// writes them, the bytes of `b` signed. Exact as long as no two neighbouring products (0 and 1, 2 and 3) add up to more
+    /// than 16 bits hold.
     fn dot_bytes(self, a: i32, b: Self::I, c: Self::I) -> Self::I;
     /// `c` and for each lane the sum of the products of its two 16-bit halves, all signed. Exact as long as the sum fits.
     fn dot_shorts(self, a: i32, b: Self::I, c: Self::I) -> Self::I;

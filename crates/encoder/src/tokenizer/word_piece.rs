@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub(super) struct WordPiece {
     /// The pieces that begin a word.
     beginnings: Pieces,
-    /// Those that continue one, without the prefix that marks them.
+    /// Pieces that continue a word, without the prefix that marks them.
     continuations: Pieces,
     unknown: u32,
     /// Longer words, in characters, are unknown.
