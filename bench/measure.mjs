@@ -56,7 +56,7 @@ export function pairedRatio(a, b) {
 }
 
 /**
- * A target for a number: `unit` is what is printed behind it.
+ * A target for a number: `unit` is printed behind it.
  *
  * @param {number} limit
  * @param {string} unit
@@ -185,7 +185,7 @@ export function digits(value) {
  */
 export function plainTable(rows) {
   const lines = [HEADINGS, ...rows.map(cellsOf)];
-  // What is not available is one long cell that runs over the columns.
+  // An unavailable row is one long cell that runs over the columns.
   const widths = HEADINGS.map((_, column) =>
     Math.max(
       ...lines.filter((cells) => cells.length > 2 || column === 0).map((cells) => cells[column].length),

@@ -81,7 +81,7 @@ async function main() {
   }
 
   /**
-   * The runs of a set, with what is embedded of them.
+   * The runs of a set, with their texts to embed.
    *
    * @param {string} file without its ending
    * @returns {Promise<Run[]>}

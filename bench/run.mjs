@@ -1,4 +1,4 @@
-// `npm run bench`: this package side by side with what a user would use instead.
+// `npm run bench`: this package side by side with its alternatives.
 //
 //   npm run bench                        about five minutes
 //   npm run bench -- --quick             about one, with fewer rounds
@@ -99,7 +99,7 @@ async function loadSections() {
 }
 
 /**
- * What the sections need to know.
+ * The settings of the sections.
  *
  * @param {{ only: string, quick: boolean }} options
  */
@@ -108,7 +108,7 @@ function makeBench({ only, quick }) {
   return {
     quick,
     kernel,
-    // Whether the targets are those for the widest instructions, or those for AVX2.
+    // Whether the targets for the widest instructions apply, or those for AVX2.
     wide: kernel === 'avx512-vnni',
     bun: findBun(),
     usearchProblem: findUsearchProblem(),

@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
 
 /** @typedef {{ name: string, text: string }} Sample */
 
-/** Files of a directory whose names end so; those of tests for this cleaner have secrets in them. */
+/** Files of a directory with these endings; the tests of this cleaner are left out, because they have secrets in them. */
 function filesIn(/** @type {string} */ directory, /** @type {RegExp} */ ending) {
   const absolute = path.resolve(root, directory);
   if (!existsSync(absolute)) return [];
@@ -104,7 +104,10 @@ function samples(/** @type {string[]} */ files, most = Number.POSITIVE_INFINITY)
 /** @param {string} text */
 const linesOf = (text) => text.split('\n').length;
 
-/** @typedef {(samples: Sample[]) => string[][]} Finder Finds in each text the secrets; of the planted ones, what is left is none. */
+/**
+ * @typedef {(samples: Sample[]) => string[][]} Finder Finds the secrets in each text; a planted secret is found if nothing
+ * of it is left.
+ */
 
 /** @type {(strict: boolean) => Finder} */
 const ours = (strict) => (texts) =>

@@ -39,7 +39,7 @@ export function buildReleaseAddon(platform) {
 }
 
 /**
- * What Rust calls a platform.
+ * Rust's name for a platform.
  *
  * @param {string} platform
  */
@@ -82,8 +82,8 @@ function withoutFolders(target) {
     if (/\s/.test(folder)) throw new Error(`a release cannot be built in a folder with a space: ${folder}`);
     return `--remap-path-prefix=${folder}=${name}`;
   });
-  // napi sets RUSTFLAGS for musl, and cargo heeds no other variable then; the flags of `.cargo/config.toml` are
-  // joined to those of the target's variable alone.
+  // napi sets RUSTFLAGS for musl, and cargo then heeds no other variable. The flags of `.cargo/config.toml` are joined only
+  // to the flags of the target's variable.
   const ofTarget = `CARGO_TARGET_${target.toUpperCase().replaceAll('-', '_')}_RUSTFLAGS`;
   return { [target.endsWith('-musl') ? 'RUSTFLAGS' : ofTarget]: flags.join(' ') };
 }

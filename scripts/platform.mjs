@@ -1,4 +1,4 @@
-// What this machine's platform package is called and holds.
+// The name and contents of this machine's platform package.
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ import libc from '../lib/installation/libc.js';
 const { systemLibc } = libc;
 
 /**
- * What the scripts read of a `package.json`.
+ * The fields of a `package.json` that the scripts read.
  *
  * @typedef {object} Manifest
  * @property {string} name

@@ -31,8 +31,8 @@ const requirements = path.join(root, 'scripts', 'onnxruntime.txt');
 const version = readFileSync(requirements, 'utf8').match(/^onnxruntime==(\S+)/m)?.[1];
 
 /**
- * The platform tag of the wheel with each platform's library, its name there, what it is called with us, and whether the
- * platform's package carries it: where the built-in engine is the faster one, it does not.
+ * The platform tag of the wheel with each platform's library, its name there, our name for it, and whether the platform's
+ * package carries it: if the built-in engine is the faster one, it does not.
  *
  * @type {Record<string, Library>}
  */
@@ -169,7 +169,7 @@ export function stageRuntime(platform) {
  * @param {string} directory
  */
 function unpackWheel(tag, directory) {
-  // One Python for all machines: the library is the same in all of them, and the hashes are those of this one.
+  // One Python for all machines: the library is the same in all of them, and the hashes belong to this one.
   const which = ['--platform', tag, '--python-version', '3.12', '--only-binary', ':all:', '--no-deps'];
   execFileSync(
     venvPython,

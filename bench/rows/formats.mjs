@@ -1,10 +1,11 @@
-// What it adds to `kp-score --no-embedder` that traces are converted from another format, in two or three rows for each:
+// The cost of converting traces from another format, added to `kp-score --no-embedder`, in two or three rows for each:
 //
-// - the command on files of the format, against the same traces as ReasoningTraces. That is what its user waits for; of it, the
-//   format has a share: what has more bytes or records, or JSON within JSON, takes longer to parse whoever reads it.
+// - the command on files of the format, against the same traces as ReasoningTraces. That is the user's waiting time; the
+//   format has a share in it: a format with more bytes or records, or with JSON within JSON, takes longer to parse for any
+//   reader.
 // - for Claude Code the same on a file for each session, as it writes them, against files of a trace each.
-// - reading and scoring in one process, against parsing the same records and scoring the same traces. What is left is the reader's
-//   own. By the time of all processors: it does not depend on what else the machine does.
+// - reading and scoring in one process, against parsing the same records and scoring the same traces. The difference is
+//   the reader's own. By the time of all processors, which does not depend on other load.
 
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -156,7 +157,7 @@ const attribute = (key, stringValue) => ({ key, value: { stringValue } });
 /** @typedef {{ message: string, call?: { name: string, input: object }, result?: string }} Turn */
 
 /**
- * The steps of a trace as turns of an agent: what it says, a call, and what comes of it.
+ * The steps of a trace as turns of an agent: its message, a call, and the result.
  *
  * @param {ReasoningTrace} trace
  * @returns {Turn[]}
@@ -238,7 +239,7 @@ export async function formats(bench) {
 }
 
 /**
- * Writes runs in a format, and the traces that they become, all those that differ of which are returned.
+ * Writes runs in a format, and the traces that they become. Returns the distinct traces.
  *
  * @param {string} directory
  * @param {string} format
@@ -265,7 +266,7 @@ async function write(directory, format, count) {
 }
 
 /**
- * Writes what has one id to a file of its own; returns the files.
+ * Writes the records of one id to a file of its own; returns the files.
  *
  * @param {string} file of JSON Lines
  * @param {string} id the name of the field

@@ -11,7 +11,7 @@ import { serveCleaner } from './cleaner.mjs';
 
 const clean = (/** @type {string} */ text) => cleanPii(text, { strict: true });
 
-/** Folders of programs without secrets. Those of the cleaner itself are full of examples. */
+/** Folders of programs without secrets. The cleaner's own folders are full of examples. */
 const SOURCES = ['lib', 'cli', 'scripts', 'report', 'src', 'crates'];
 
 /**
