@@ -211,8 +211,7 @@ impl Options {
 /// # Errors
 /// With [`Exit::Usage`](crate::error::Exit::Usage), if they make no sense.
 pub fn read_options(arguments: &[String]) -> Result<Request> {
-    read(arguments)
-        .map_err(|message| Failure::usage(format!("{message}; kp-score --help tells what there is")))
+    read(arguments).map_err(|message| Failure::usage(format!("{message}; see kp-score --help")))
 }
 
 /// The problem of the arguments, in words.
@@ -716,7 +715,7 @@ fn refuse_same_file(values: &Values, options: &Options) -> std::result::Result<(
     }
     if options.clean.is_some() {
         return Err(format!(
-            "--out is read too, and would lose what --clean replaces: {source}"
+            "--out is read too, and would lose the texts that --clean replaces: {source}"
         ));
     }
     if options.splits && options.dropped.is_none() {

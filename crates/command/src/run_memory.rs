@@ -103,7 +103,7 @@ impl RunMemory {
             let message = error.to_string();
             Failure::file(match error {
                 Error::MemoryOtherModel { held, other } => format!(
-                    "{file} holds vectors of {held}, which do not compare with those of the embedder, {other}: {OTHER_MODEL}"
+                    "{file} holds vectors of {held}, which cannot be compared with those of the embedder, {other}: {OTHER_MODEL}"
                 ),
                 Error::MemoryOtherMethod { .. } => {
                     let problem = message.split(": use another").next().unwrap_or_default();

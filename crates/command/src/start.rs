@@ -51,7 +51,7 @@ impl Stop {
             // A run whose events are full does not wait for one.
             drop(events.try_send(Event::Interrupted));
         }
-        messages.warning("interrupted: finishing what was begun; once more to end at once");
+        messages.warning("interrupted: finishing the traces that were begun; once more to end at once");
         true
     }
 

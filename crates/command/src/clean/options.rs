@@ -33,7 +33,7 @@ const IDENTIFIERS: &str = "identifiers";
 
 /// Reads the arguments behind `clean`; `None` if they ask for help.
 pub(super) fn read(arguments: &[String]) -> Result<Option<Options>> {
-    let wrong = |message: String| Failure::usage(format!("{message}; kp-score --help tells what there is"));
+    let wrong = |message: String| Failure::usage(format!("{message}; see kp-score --help"));
     let mut parser = lexopt::Parser::from_args(arguments);
     let (mut sources, mut fail_on) = (Vec::new(), Vec::new());
     let (mut out, mut findings, mut allow, mut rules) = (None, None, Vec::new(), Vec::new());
@@ -204,7 +204,9 @@ fn refuse_same_file(options: &Options) -> std::result::Result<(), String> {
             return Err(format!("{file} would be written twice"));
         }
         if options.sources.iter().any(|source| is_same_file(source, file)) {
-            return Err(format!("{file} is read too, and would lose what is replaced"));
+            return Err(format!(
+                "{file} is read too, and would lose the texts that are replaced"
+            ));
         }
     }
     Ok(())

@@ -213,9 +213,9 @@ impl Run<'_> {
         let lost: Vec<_> = [
             (
                 self.stop.is_interrupted() || self.store_failure.is_some(),
-                "what was not read",
+                "traces that were not read",
             ),
-            (self.unread > 0, "what could not be read"),
+            (self.unread > 0, "parts that could not be read"),
             (summary.bad > 0, "the bad lines"),
             (
                 summary.known_traces > 0 && self.options.known == KnownTraces::Skip,
@@ -223,9 +223,9 @@ impl Run<'_> {
             ),
             (
                 summary.converted + summary.without_conversation > 0,
-                "what it has in another format",
+                "its traces in another format",
             ),
-            (!is_unchanged, "what was written to it meanwhile"),
+            (!is_unchanged, "lines that were written to it meanwhile"),
         ]
         .into_iter()
         .filter_map(|(is_lost, what)| is_lost.then_some(what))

@@ -40,7 +40,7 @@ impl<'h> Run<'h> {
     ) -> Result<(Self, Pipeline<'h>)> {
         if options.explain && options.format.is_none() && options.out.is_none() && options.dropped.is_none() {
             messages.warning(
-                "--explain adds to --format and --out, and neither is there; a report explains anyway",
+                "--explain has no effect without --format or --out; a report explains anyway",
             );
         }
         let weights = options.weights.as_deref().map(read_weights).transpose()?;
