@@ -156,7 +156,8 @@ fn table(changes: &[Change], same: u64, (before, after): (Option<f64>, Option<f6
         .iter()
         .map(|change| label_of(&change.id, "", MOST_UNITS))
         .collect();
-    let width = names.iter().map(|name| width_of(name)).max().unwrap_or_default() + 2;
+    let width = names.iter().map(|name| width_of(name)).max().unwrap_or_default();
+    let width = width.max("trace".len()) + 2;
     let mut text = String::new();
     if !changes.is_empty() {
         text = pad_end("trace", width) + "before  after   change\n";
