@@ -41,7 +41,7 @@ export declare class NativeBatch {
 
 /** A call that can be cancelled. */
 export declare class NativeCall {
-  /** A pending call. */
+  /** Creates a pending call. */
   constructor()
   /** Completes the call, which can no longer be cancelled then. Returns `false` if it was. */
   complete(): boolean
@@ -93,8 +93,8 @@ export declare class NativeCommand {
 /** The scorer behind `Scorer`; the JavaScript class checks the types of its arguments. */
 export declare class NativeScorer {
   /**
-   * A scorer with the SDK's profiles and `profiles`, which take precedence, that compares with one of these memories or
-   * with none. Throws for invalid weights, and for a cache that was filled by another method.
+   * Creates a scorer with the SDK's profiles and `profiles`, which take precedence, that compares with one of these
+   * memories or with none. Throws for invalid weights, and for a cache that was filled by another method.
    */
   constructor(profiles: Array<NativeProfile>, cache?: NativeVectorCache | undefined | null, traces?: NativeTraceMemory | undefined | null)
   /**
@@ -115,7 +115,7 @@ export declare class NativeScorer {
   takePlace(): number
   /** Resolves when the places that were taken before have been left, in the order in which they were taken. */
   leavePlace(place: number): Promise<void>
-  /** A call of many traces. With `call` the memory keeps them only once they are committed. */
+  /** Returns a call of many traces. With `call` the memory keeps them only once they are committed. */
   batch(call?: NativeCall | undefined | null): NativeBatch
 }
 
@@ -158,7 +158,7 @@ export declare class NativeSought {
 
 /** The memory behind `TraceMemory`; the JavaScript class checks the types of its arguments. */
 export declare class NativeTraceMemory {
-  /** An empty memory that compares by this method. */
+  /** Creates an empty memory that compares by this method. */
   constructor(method: string, bounds: NativeBounds)
   /**
    * Compares traces with the memory, one after another, and remembers them unless the call only asks: all or none.
@@ -173,13 +173,13 @@ export declare class NativeTraceMemory {
   compareAndAddPacked(entries: Array<NativePackedEntry>, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<(NativeSimilarTrace | null)[]>
   /** Remembers packed traces without comparing them: all or none. */
   addPacked(entries: Array<NativePackedEntry>, model?: NativeModelIdentity | undefined | null): Promise<void>
-  /** The traces that are most similar to a packed one, the most similar first. */
+  /** Returns the traces that are most similar to a packed one, the most similar first. */
   nearestPacked(entry: NativePackedEntry, count: number, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<NativeSimilarTrace[]>
   /** Resolves to how many traces live, after the calls before. */
   count(call?: NativeCall | undefined | null): Promise<number>
   /** Remembers traces without comparing them: all or none. */
   add(traces: unknown[], vectors?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<void>
-  /** The most similar traces, the most similar first. */
+  /** Returns the most similar traces, the most similar first. */
   nearest(trace: unknown, count: number, vector?: Float32Array | undefined, model?: NativeModelIdentity | undefined | null, call?: NativeCall | undefined | null): Promise<NativeSimilarTrace[]>
   /** A number by which another thread of the process takes part in the memory. */
   get handle(): number
@@ -187,7 +187,7 @@ export declare class NativeTraceMemory {
   static fromHandle(handle: number): NativeTraceMemory | null
   /** The oldest living trace whose sequence number is in this range. */
   stored(start: number, end: number): { sequence: number, label?: string, words: NativeStoredWord[], vector?: Float32Array } | null
-  /** The sequence numbers of the living traces: that of the oldest, and one more than that of the newest. */
+  /** Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest. */
   sequence(): [number, number]
   /** How many traces live. */
   get size(): number
@@ -205,7 +205,7 @@ export declare class NativeTraceMemory {
   evictExpired(): void
   /** Forgets every trace. */
   clear(): void
-  /** The state of the memory, to be saved. */
+  /** Returns the state of the memory, to be saved. */
   snapshot(): NativeSnapshot
   /**
    * Loads the memory in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was
@@ -216,7 +216,7 @@ export declare class NativeTraceMemory {
 
 /** Reads one input: bytes as they come, or values. */
 export declare class NativeTraceReader {
-  /** A reader of one input. */
+  /** Creates a reader of one input. */
   constructor(settings: NativeReadSettings)
   /** Takes the next bytes. Returns the kind of the input if it cannot be read as text. */
   push(bytes: Uint8Array): NativeForeign | null
@@ -237,9 +237,9 @@ export declare class NativeTraceStatistics {
    * and with P by `embedded`. Rejects with `ERR_INVALID_ENTRY`.
    */
   static of(traces: Array<Uint8Array>, embedded: Array<Uint8Array>, memory: number, dimensions: number, known?: NativeTraceStatistics | undefined | null): Promise<NativeTraceStatistics>
-  /** The statistics in these bytes. Throws `ERR_INVALID_ENTRY`. */
+  /** Returns the statistics in these bytes. Throws `ERR_INVALID_ENTRY`. */
   static fromBytes(bytes: Uint8Array, dimensions: number): NativeTraceStatistics
-  /** The statistics as bytes. */
+  /** Returns the statistics as bytes. */
   toBytes(): Uint8Array
   /** Of how many traces the memory was. */
   get memory(): number
@@ -254,7 +254,7 @@ export declare class NativeTraceStatistics {
 
 /** The cache behind `VectorCache`; the JavaScript class checks the types of its arguments. */
 export declare class NativeVectorCache {
-  /** An empty cache. */
+  /** Creates an empty cache. */
   constructor(bounds: NativeBounds)
   /** Adds a copy of a vector. */
   add(vector: Float32Array | Float64Array, label?: string | undefined | null): void
@@ -263,9 +263,9 @@ export declare class NativeVectorCache {
    * order.
    */
   append(newer: NativeVectorCache): void
-  /** The largest cosine similarity to a vector in the cache. */
+  /** Returns the largest cosine similarity to a vector in the cache. */
   maxCosineSimilarity(query: Float32Array | Float64Array): number
-  /** The most similar vectors, the most similar first. */
+  /** Returns the most similar vectors, the most similar first. */
   nearest(query: Float32Array | Float64Array, count: number): Array<NativeNeighbour>
   /**
    * Compares entries of one model and method with the cache, one after another, and adds them: all or none. Resolves to
@@ -280,9 +280,9 @@ export declare class NativeVectorCache {
    * cancelled.
    */
   lookUp(vector: Float32Array, count: number, model: NativeModelIdentity, method?: string | undefined, call?: NativeCall | undefined | null): Promise<NativeStoredNeighbour[]>
-  /** How many vectors live once the calls before this one are done. */
+  /** Returns how many vectors live once the calls before this one are done. */
   count(call?: NativeCall | undefined | null): Promise<number>
-  /** The sequence numbers of the living vectors. */
+  /** Returns the sequence numbers of the living vectors. */
   sequence(): Sequence
   /** The oldest living vector whose sequence number is in this range. */
   stored(start: number, end: number): { sequence: number, vector: Float32Array, label?: string } | null
@@ -300,7 +300,7 @@ export declare class NativeVectorCache {
   evictExpired(): void
   /** Drops every vector. */
   clear(): void
-  /** The state of the cache, to be saved. */
+  /** Returns the state of the cache, to be saved. */
   snapshot(): NativeSnapshot
   /** Loads the cache in a file; the given bounds replace the file's. Rejects with `ERR_ABORTED` if the call was cancelled. */
   static load(path: string, maxElements?: number | undefined | null, ttlMs?: number | undefined | null, call?: NativeCall | undefined | null): Promise<NativeVectorCache>
@@ -358,10 +358,10 @@ export interface EmbedderOptions {
 /** Loads the embedder on the first call. Resolves to its status. */
 export declare function embedderStatus(): Promise<NativeEmbedderStatus>
 
-/** Whether `configure` was called in this process. */
+/** Returns whether `configure` was called in this process. */
 export declare function isConfigured(): boolean
 
-/** The novelty memory of the default scorer: the live one, not a copy. */
+/** Returns the novelty memory of the default scorer: the live one, not a copy. */
 export declare function localCache(): NativeVectorCache
 
 /** Returns the problem of a map in JSON, as an option holds it; null if the map can be used. */
@@ -746,13 +746,13 @@ export interface Sequence {
 /** Stops ONNX Runtime for good, because the process is about to exit. */
 export declare function stop(): void
 
-/** The failure of an embedder that is present but broken; told once per process. */
+/** Returns the failure of an embedder that is present but broken; told once per process. */
 export declare function takeWarning(): Warning | null
 
-/** The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`. */
+/** Returns the text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`. */
 export declare function traceDigest(trace: unknown): string
 
-/** The version that the addon was built as. */
+/** Returns the version that the addon was built as. */
 export declare function version(): string
 
 /**

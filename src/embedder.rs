@@ -126,13 +126,13 @@ pub fn stop() {
     runtime::stop();
 }
 
-/// The version that the addon was built as.
+/// Returns the version that the addon was built as.
 #[napi(catch_unwind)]
 pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Whether `configure` was called in this process.
+/// Returns whether `configure` was called in this process.
 #[napi(catch_unwind)]
 pub fn is_configured() -> bool {
     ENGINE.is_configured()
@@ -147,7 +147,7 @@ pub fn embed<'env>(env: &'env Env, text: String, call: Option<&NativeCall>) -> R
     Ok(promise)
 }
 
-/// A promise whose call waits for no other reply.
+/// Returns a promise whose call waits for no other reply.
 fn promise(env: &Env) -> Result<(Ticket, Object<'_>)> {
     Replies::of(env)?.promise(env, &Rc::default())
 }
@@ -162,7 +162,7 @@ pub fn embedder_status(env: &Env) -> Result<Object<'_>> {
     Ok(promise)
 }
 
-/// The failure of an embedder that is present but broken; told once per process.
+/// Returns the failure of an embedder that is present but broken; told once per process.
 #[napi(catch_unwind)]
 pub fn take_warning() -> Option<Warning> {
     let Failure { code, reason } = ENGINE.take_warning()?;

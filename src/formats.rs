@@ -97,7 +97,7 @@ pub struct NativeTraceReader {
 
 #[napi]
 impl NativeTraceReader {
-    /// A reader of one input.
+    /// Creates a reader of one input.
     #[napi(constructor, catch_unwind)]
     pub fn new(settings: NativeReadSettings) -> Result<Self> {
         let NativeReadSettings {

@@ -68,7 +68,7 @@ impl NativeTraceStatistics {
         })
     }
 
-    /// The statistics in these bytes. Throws `ERR_INVALID_ENTRY`.
+    /// Returns the statistics in these bytes. Throws `ERR_INVALID_ENTRY`.
     #[napi(catch_unwind)]
     pub fn from_bytes(env: &Env, bytes: Uint8ArraySlice, dimensions: u32) -> Result<Self> {
         let dimensions = dimensions as usize;
@@ -79,7 +79,7 @@ impl NativeTraceStatistics {
         })
     }
 
-    /// The statistics as bytes.
+    /// Returns the statistics as bytes.
     #[napi(catch_unwind)]
     pub fn to_bytes(&self) -> Uint8Array {
         self.statistics.to_bytes().into()

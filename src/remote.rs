@@ -190,7 +190,7 @@ impl From<NativeEmbedderStatus> for Status {
     }
 }
 
-/// The code of an error as a text that stays. There are few different ones, and each is kept once.
+/// Returns the code of an error as a text that stays. There are few different ones, and each is kept once.
 fn known(code: String) -> &'static str {
     static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

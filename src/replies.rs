@@ -39,7 +39,7 @@ type Channel = ThreadsafeFunction<Reply, (), (), Status, false, true, 0>;
 
 /// An error that a promise can be rejected with.
 pub(super) trait Rejection {
-    /// The JavaScript error for it.
+    /// Returns the JavaScript error for it.
     fn reason<'env>(self, env: &'env Env) -> Unknown<'env>;
 }
 
@@ -110,8 +110,8 @@ impl Replies {
         })
     }
 
-    /// A promise, and the means to settle it from any thread. Until then it keeps the event loop going, and `awaited` counts
-    /// it.
+    /// Returns a promise, and the means to settle it from any thread. Until then it keeps the event loop going, and
+    /// `awaited` counts it.
     pub(super) fn promise<'env>(
         &self,
         env: &'env Env,
@@ -122,8 +122,8 @@ impl Replies {
         Ok((ticket, promise))
     }
 
-    /// A promise that waits for something in JavaScript, which may or may not keep the event loop going. The code that
-    /// settles it calls [`Self::hold`] before.
+    /// Returns a promise that waits for something in JavaScript, which may or may not keep the event loop going. The code
+    /// that settles it calls [`Self::hold`] before.
     pub(super) fn idle_promise<'env>(&self, env: &'env Env) -> Result<(Ticket, Object<'env>)> {
         self.make(env, Rc::default())
     }

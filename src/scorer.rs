@@ -43,7 +43,7 @@ use crate::{
 /// The novelty memory of the default scorer, which all threads of the process share.
 static LOCAL_CACHE: LazyLock<Arc<SharedCache>> = LazyLock::new(Arc::default);
 
-/// The novelty memory of the default scorer: the live one, not a copy.
+/// Returns the novelty memory of the default scorer: the live one, not a copy.
 #[napi(catch_unwind)]
 pub fn local_cache() -> NativeVectorCache {
     NativeVectorCache::shared(Arc::clone(&LOCAL_CACHE))
@@ -72,8 +72,8 @@ pub struct NativeScorer {
 
 #[napi]
 impl NativeScorer {
-    /// A scorer with the SDK's profiles and `profiles`, which take precedence, that compares with one of these memories or
-    /// with none. Throws for invalid weights, and for a cache that was filled by another method.
+    /// Creates a scorer with the SDK's profiles and `profiles`, which take precedence, that compares with one of these
+    /// memories or with none. Throws for invalid weights, and for a cache that was filled by another method.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: &Env,
@@ -191,7 +191,7 @@ impl NativeScorer {
         self.calls.places.leave(place as u64, &self.calls.replies, env)
     }
 
-    /// A call of many traces. With `call` the memory keeps them only once they are committed.
+    /// Returns a call of many traces. With `call` the memory keeps them only once they are committed.
     #[napi(catch_unwind)]
     pub fn batch(&self, call: Option<&NativeCall>) -> NativeBatch {
         let memory = call.and(self.calls.scorer.memory.as_ref());
@@ -338,7 +338,7 @@ impl Calls {
         self.request_to(memory, env, trace, remember, part)
     }
 
-    /// A request that compares with `memory`, or with nothing.
+    /// Returns a request that compares with `memory`, or with nothing.
     fn request_to(
         &self,
         memory: Option<&Memory>,
@@ -429,7 +429,7 @@ impl Calls {
         Ok(Either::A(promise))
     }
 
-    /// Whether a result that is known at once has to wait for the replies to earlier calls.
+    /// Returns whether a result that is known at once has to wait for the replies to earlier calls.
     fn has_to_wait(&self, part: &Part) -> bool {
         self.turns.is_awaited() || (self.turns.is_open() && !part.of_batch)
     }

@@ -168,7 +168,7 @@ impl<'env> Reader<'env> {
         Ok(read)
     }
 
-    /// The length of an array. A proxy may claim any length, so one that no array can have is refused.
+    /// Returns the length of an array. A proxy may claim any length, so one that no array can have is refused.
     fn length(&self, value: Unknown, at: At) -> Result<u32> {
         let length = self.cast::<f64>(value, ValueType::Number, "a number", at)?;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Checked by converting back.
@@ -222,7 +222,7 @@ impl<'env> Reader<'env> {
             .map_err(|error| self.unreadable(error, at))
     }
 
-    /// The value; `None` for `null` and `undefined`.
+    /// Returns the value; `None` for `null` and `undefined`.
     fn optional(&self, value: Unknown<'env>) -> Result<Option<Unknown<'env>>> {
         Ok(match value.get_type()? {
             ValueType::Null | ValueType::Undefined => None,
@@ -302,8 +302,8 @@ impl<'env> Reader<'env> {
         }
     }
 
-    /// The `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable string is ignored
-    /// instead of refused.
+    /// Returns the `id`, under which the memory keeps the trace. It has no part in the score, so one that is not a usable
+    /// string is ignored instead of refused.
     fn id(&self, trace: &Object) -> Result<Option<String>> {
         let key = self.env.create_string("id")?;
         let Ok(value) = trace.get_property_unchecked::<JsString, Unknown>(key) else {

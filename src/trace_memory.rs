@@ -46,7 +46,7 @@ struct Handed {
 }
 
 impl Handed {
-    /// The handle of a memory, the same at every call.
+    /// Returns the handle of a memory, the same at every call.
     fn handle_of(&mut self, memory: &Arc<Mutex<TraceMemory>>) -> u64 {
         self.memories.retain(|(_, memory)| memory.strong_count() > 0);
         let known = self
@@ -137,7 +137,7 @@ impl Batch {
         })
     }
 
-    /// The entries. The memory refuses vectors of a wrong length.
+    /// Returns the entries. The memory refuses vectors of a wrong length.
     fn entries(&self) -> Vec<TraceEntry<'_>> {
         let length = self.vectors.len() / self.traces.len().max(1);
         let mut vectors = self.vectors.chunks(length.max(1));
@@ -224,7 +224,7 @@ impl NativeTraceMemory {
         Self::part_of(Arc::new(Mutex::new(memory)))
     }
 
-    /// An object for a memory that others may have too.
+    /// Creates an object for a memory that others may have too.
     fn part_of(memory: Arc<Mutex<TraceMemory>>) -> Self {
         let locked = lock_as_is(&memory);
         let (method, bounds) = (locked.method(), *locked.options());
@@ -276,12 +276,12 @@ impl NativeTraceMemory {
             .enqueue(env, call, external, &self.memory, TraceMemory::bytes, act)
     }
 
-    /// The memory itself, for who does not compare by it.
+    /// Returns the memory itself, for callers that do not compare by it.
     pub(super) fn shared(&self) -> Arc<Mutex<TraceMemory>> {
         Arc::clone(&self.memory)
     }
 
-    /// The memory itself.
+    /// Returns the memory itself.
     pub(super) fn share(&self) -> Memory {
         Memory::of_traces(Arc::clone(&self.memory), self.method)
     }
@@ -301,7 +301,7 @@ impl NativeTraceMemory {
 #[allow(clippy::cast_precision_loss)] // No memory holds or numbers 2^53 traces.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Safe integers; they saturate.
 impl NativeTraceMemory {
-    /// An empty memory that compares by this method.
+    /// Creates an empty memory that compares by this method.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: &Env, method: String, bounds: NativeBounds) -> Result<Self> {
         let method = Method::of_traces(&method)
@@ -364,7 +364,7 @@ impl NativeTraceMemory {
         })
     }
 
-    /// The traces that are most similar to a packed one, the most similar first.
+    /// Returns the traces that are most similar to a packed one, the most similar first.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // A safe integer; it saturates.
     pub fn nearest_packed<'env>(
@@ -404,7 +404,7 @@ impl NativeTraceMemory {
         })
     }
 
-    /// The most similar traces, the most similar first.
+    /// Returns the most similar traces, the most similar first.
     #[napi(catch_unwind, ts_return_type = "Promise<NativeSimilarTrace[]>")]
     pub fn nearest<'env>(
         &self,
@@ -462,7 +462,7 @@ impl NativeTraceMemory {
         Ok(Some(object))
     }
 
-    /// The sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
+    /// Returns the sequence numbers of the living traces: that of the oldest, and one more than that of the newest.
     #[napi(catch_unwind, ts_return_type = "[number, number]")]
     pub fn sequence(&self) -> Vec<f64> {
         let sequence = lock(&self.memory).sequence(Instant::now());
@@ -525,7 +525,7 @@ impl NativeTraceMemory {
         self.change(env, |memory, _| memory.clear())
     }
 
-    /// The state of the memory, to be saved.
+    /// Returns the state of the memory, to be saved.
     #[napi(catch_unwind)]
     pub fn snapshot(&self) -> NativeSnapshot {
         let snapshot = lock(&self.memory).snapshot(Instant::now(), SystemTime::now());
@@ -545,7 +545,7 @@ impl NativeTraceMemory {
     }
 }
 
-/// The text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
+/// Returns the text of a trace whose embedding stands for it. Throws `ERR_INVALID_TRACE`.
 #[napi(catch_unwind)]
 pub fn trace_digest(env: &Env, #[napi(ts_arg_type = "unknown")] trace: Unknown) -> Result<String> {
     Ok(digest::of(&trace::read(env, trace, Some(Method::Full))?))

@@ -35,17 +35,17 @@ enum Waiting {
 }
 
 impl Turns {
-    /// The counter of the replies that have not been delivered yet.
+    /// Returns the counter of the replies that have not been delivered yet.
     pub(super) fn awaited(&self) -> &Rc<Cell<usize>> {
         &self.awaited
     }
 
-    /// Whether a reply that is known at once would overtake another.
+    /// Returns whether a reply that is known at once would overtake another.
     pub(super) fn is_awaited(&self) -> bool {
         self.awaited.get() > 0
     }
 
-    /// Whether a batch is open.
+    /// Returns whether a batch is open.
     pub(super) fn is_open(&self) -> bool {
         self.open.get().is_some()
     }

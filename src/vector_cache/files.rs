@@ -50,7 +50,7 @@ impl NativeSnapshot {
 }
 
 impl NativeSnapshot {
-    /// The state that `write` writes.
+    /// Returns the state that `write` writes.
     pub(crate) fn of(write: impl FnOnce(&Path, &Call) -> error::Result<()> + Send + 'static) -> Self {
         Self {
             write: Some(Box::new(write)),

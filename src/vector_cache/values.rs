@@ -48,7 +48,7 @@ pub struct NativeStoredNeighbour {
 }
 
 impl NativeStoredNeighbour {
-    /// The novelty of the nearest entry's trace.
+    /// Returns the novelty of the nearest entry's trace.
     pub(crate) fn novelty(self) -> Novelty {
         let label = self.label.map(Label::from);
         match (self.lexical, self.contained) {

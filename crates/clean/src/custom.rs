@@ -245,7 +245,7 @@ fn compiled(expression: &str) -> std::result::Result<Regex, InvalidExpression> {
         })
 }
 
-/// A value without the quotes or the white space around it.
+/// Returns a value without the quotes or the white space around it.
 fn without_quotes<T: Copy + Into<u32>>(value: &[T]) -> &[T] {
     let is_around = |letter: &T| matches!((*letter).into(), 0x20 | 0x22 | 0x27 | 0x60);
     let start = value.iter().take_while(|letter| is_around(letter)).count();

@@ -64,7 +64,7 @@ impl Redactions {
         }
     }
 
-    /// The types and counts.
+    /// Returns the types and counts.
     #[must_use]
     pub fn as_slice(&self) -> &[Redaction] {
         &self.0

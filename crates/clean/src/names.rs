@@ -237,7 +237,7 @@ impl Name {
     }
 }
 
-/// The meaning of a name, if its value could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
+/// Returns the meaning of a name, if its value could be a secret: `password`, `db_password`, `GITHUB_TOKEN`, `apiKey`.
 fn sort_of(name: &[u8]) -> Option<Sort> {
     if !may_be_secret(name) {
         return None;
@@ -264,7 +264,8 @@ fn sort_of(name: &[u8]) -> Option<Sort> {
     }
 }
 
-/// Whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at once.
+/// Returns whether a name ends as an ending, a plural, a qualifier or a number does. Most names do not, and are told at
+/// once.
 fn may_be_secret(name: &[u8]) -> bool {
     let digits = name
         .iter()
@@ -351,13 +352,13 @@ fn ending_of(name: &Name) -> Option<Sort> {
     Some(*sort)
 }
 
-/// Whether the value of this name can be a secret.
+/// Returns whether the value of this name can be a secret.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     sort_of(name.as_bytes()).is_some_and(|sort| sort != Sort::Cookie)
 }
 
-/// Whether a value that stands under a name by itself, as that of a property does, is a secret.
+/// Returns whether a value that stands under a name by itself, as that of a property does, is a secret.
 #[must_use]
 pub fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim().as_bytes();
@@ -368,12 +369,12 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     }
 }
 
-/// Whether a value is recognisably no secret, whatever its name.
+/// Returns whether a value is recognisably no secret, whatever its name.
 fn is_harmless(value: &[u8]) -> bool {
     is_keyword(value) || is_placeholder(value) || is_small_number(value)
 }
 
-/// Whether a value in quotes is a secret.
+/// Returns whether a value in quotes is a secret.
 fn is_secret_string(sort: Sort, value: &[u8]) -> bool {
     let is_word_alone = || value.iter().all(u8::is_ascii_alphabetic);
     !is_harmless(value)
@@ -415,7 +416,7 @@ const LABELS: &[&str] = &[
     "xapikey",
 ];
 
-/// Whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
+/// Returns whether a text names a secret instead of being one: `Enter your password`, `DB_PASSWORD`, `accessToken`.
 fn is_label(value: &[u8]) -> bool {
     let of_name = |letter: &u8| is_word(*letter) || matches!(letter, b'-' | b'.');
     if value.len() > MOST_NAME_LETTERS {
@@ -713,7 +714,7 @@ impl<'l> Assignment<'l> {
         end
     }
 
-    /// A value without quotes.
+    /// Returns a value without quotes.
     fn find_bare(&self, start: usize, ranges: &mut Ranges) -> usize {
         let letters = self.letters;
         let end = bare_end(letters, start);
@@ -754,7 +755,7 @@ impl<'l> Assignment<'l> {
         }
     }
 
-    /// The string that a value which computes one falls back to, or the value of a name with a type.
+    /// Returns the string that a value which computes one falls back to, or the value of a name with a type.
     fn string_behind(&self, start: usize, end: usize) -> Option<Range<usize>> {
         let letters = self.letters;
         let most = (start + MOST_NAME_LETTERS).min(letters.len());
@@ -797,7 +798,7 @@ impl<'l> Assignment<'l> {
         None
     }
 
-    /// Whether a value is the name again, as in `self.api_token = api_token`.
+    /// Returns whether a value is the name again, as in `self.api_token = api_token`.
     fn is_own_name(&self, value: &[u8]) -> bool {
         let name = &self.letters[self.name.clone()];
         !self.is_environment
@@ -805,7 +806,7 @@ impl<'l> Assignment<'l> {
             && name[name.len() - value.len()..].eq_ignore_ascii_case(value)
     }
 
-    /// Whether a word without quotes stands in a program, where it is a name or a type.
+    /// Returns whether a word without quotes stands in a program, where it is a name or a type.
     fn is_in_program(&self, start: usize, end: usize) -> bool {
         let letters = self.letters;
         if self.is_environment && self.separator == b'=' {
@@ -840,7 +841,8 @@ impl<'l> Assignment<'l> {
         words.take(2).any(is_declaration)
     }
 
-    /// The end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call and in YAML.
+    /// Returns the end of a value of several words: the rest of a line that begins with `name: `, as in the text of a call
+    /// and in YAML.
     fn line_from(&self, start: usize, end: usize) -> usize {
         const MOST_WORDS: usize = 24;
         let letters = self.letters;
@@ -1050,7 +1052,7 @@ impl<'l> Assignment<'l> {
     }
 }
 
-/// The name that ends at `end`.
+/// Returns the name that ends at `end`.
 fn name_before(letters: &[u8], end: usize) -> Range<usize> {
     let before = letters[..end].iter().rev().take(MOST_NAME_LETTERS);
     let length = before
@@ -1072,8 +1074,8 @@ fn spaced_key(letters: &[u8], name: &Range<usize>) -> Option<Sort> {
     is_one.then_some(Sort::Secret)
 }
 
-/// The meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …` the
-/// meaning of `DB_PASSWORD`.
+/// Returns the meaning of the name that stands, as a value, before the name `value`: in `"name": "DB_PASSWORD", "value": …`
+/// the meaning of `DB_PASSWORD`.
 fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     let least = start.saturating_sub(MOST_BLANKS);
     let mut end = start;
@@ -1103,7 +1105,7 @@ fn pair_name(letters: &[u8], start: usize) -> Option<Sort> {
     })
 }
 
-/// Whether a name in quotes is the first argument of a function that sets, or that returns a default.
+/// Returns whether a name in quotes is the first argument of a function that sets, or that returns a default.
 fn is_argument(letters: &[u8], start: usize) -> bool {
     const FUNCTIONS: &[&str] = &[
         "set",
@@ -1138,7 +1140,7 @@ fn is_argument(letters: &[u8], start: usize) -> bool {
     FUNCTIONS.iter().any(begins) || name.len() >= 3 && name[name.len() - 3..].eq_ignore_ascii_case(b"env")
 }
 
-/// Whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
+/// Returns whether the text before a `>` is an element of XML that is named like a secret, or has an attribute that is.
 fn is_element(letters: &[u8], name: &Range<usize>, is_quoted: bool) -> bool {
     let before = name.start.checked_sub(1).map(|index| letters[index]);
     match before {
@@ -1165,8 +1167,8 @@ fn opening_at(letters: &[u8], start: usize) -> Option<Range<usize>> {
     matches!(letters.get(quote), Some(b'"' | b'\'' | b'`')).then_some(start..quote + 1)
 }
 
-/// Where a string ends which has begun with these backslashes and a quote: before its closing quote with its backslashes, or where
-/// the line does, if that is cut off.
+/// Returns where a string ends which has begun with these backslashes and a quote: before its closing quote with its
+/// backslashes, or where the line does, if that is cut off.
 ///
 /// A string at depth `d` of JSON in JSON is quoted by `2^d - 1` backslashes and a quote, and each quote or backslash in it has
 /// a multiple of `2^(d + 1)` more.
@@ -1185,7 +1187,8 @@ fn closing_quote(letters: &[u8], opening: Range<usize>) -> usize {
     letters.len()
 }
 
-/// The end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a separator.
+/// Returns the end of a value without quotes: before white space, a quote, the break of a line in a JSON string, and a
+/// separator.
 fn bare_end(letters: &[u8], start: usize) -> usize {
     let mut index = start;
     while let Some(letter) = letters.get(index).copied() {
@@ -1209,7 +1212,7 @@ fn bare_end(letters: &[u8], start: usize) -> usize {
     index
 }
 
-/// Whether a name and a separator begin here.
+/// Returns whether a name and a separator begin here.
 fn begins_name(letters: &[u8], start: usize) -> bool {
     let end = skip_at_most(letters, start, MOST_BLANKS, |letter| {
         is_word(letter) || matches!(letter, b'-' | b'.')
@@ -1217,13 +1220,13 @@ fn begins_name(letters: &[u8], start: usize) -> bool {
     end > start && matches!(letters.get(end), Some(b'=' | b':'))
 }
 
-/// Whether a value is a marker already, perhaps in quotes.
+/// Returns whether a value is a marker already, perhaps in quotes.
 pub(super) fn is_marked(value: &[u8]) -> bool {
     let start = skip(value, 0, |letter| matches!(letter, b'\\' | b'"' | b'\''));
     value[start..].starts_with(b"[REDACTED:")
 }
 
-/// Whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
+/// Returns whether a value is the name of a constant, or a property that is: `SOME_TYPES`, `Kind.None`, `parsed.password`.
 fn is_constant(value: &[u8]) -> bool {
     if value
         .iter()
@@ -1239,7 +1242,7 @@ fn is_constant(value: &[u8]) -> bool {
     is_capital(value) && is_capital(last) || last == b"value" || sort_of(last).is_some()
 }
 
-/// A type without the marks of a reference or an option.
+/// Returns a type without the marks of a reference or an option.
 fn without_marks(value: &[u8]) -> &[u8] {
     let start = skip(value, 0, |letter| matches!(letter, b'&' | b'*' | b'?'));
     value[start..].strip_suffix(b"?").unwrap_or(&value[start..])

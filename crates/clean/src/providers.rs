@@ -122,7 +122,7 @@ impl Rule {
         is_key.then(|| start..whole(letters, run))
     }
 
-    /// Whether the expression has this prefix, in this case.
+    /// Returns whether the expression has this prefix, in this case.
     fn has_prefix(&self, prefix: &[u8]) -> bool {
         let key = self.key.as_bytes();
         let is_in_any_case = key.starts_with(b"(?i)");
@@ -231,7 +231,7 @@ fn merged(mut ranges: Ranges) -> Ranges {
     joined
 }
 
-/// Whether a word begins at `start`: behind another sign, the escape of one, or `%3D`.
+/// Returns whether a word begins at `start`: behind another sign, the escape of one, or `%3D`.
 fn begins_word(letters: &[u8], start: usize) -> bool {
     match &letters[..start] {
         [.., b'\\', b'n' | b'r' | b't'] => true,
@@ -245,7 +245,7 @@ fn of_key(letter: u8) -> bool {
     is_word(letter) || matches!(letter, b'-' | b'~')
 }
 
-/// The end of a key whose last part ends at `end`, and which may have more: `.…`, `:…`.
+/// Returns the end of a key whose last part ends at `end`, and which may have more: `.…`, `:…`.
 fn whole(letters: &[u8], mut end: usize) -> usize {
     while matches!(letters.get(end), Some(b'.' | b':')) {
         let next = skip(letters, end + 1, of_key);
@@ -257,7 +257,7 @@ fn whole(letters: &[u8], mut end: usize) -> usize {
     end
 }
 
-/// Where the key begins that has a keyword at `at`.
+/// Returns where the key begins that has a keyword at `at`.
 fn key_start(letters: &[u8], at: usize) -> Option<usize> {
     let before = letters[..at].iter().rev().take(MOST_BEFORE);
     let length = before
@@ -266,7 +266,7 @@ fn key_start(letters: &[u8], at: usize) -> Option<usize> {
     (length < MOST_BEFORE).then_some(at - length)
 }
 
-/// Whether the text before a key names it: the provider's name alone, or with a word such as `key`.
+/// Returns whether the text before a key names it: the provider's name alone, or with a word such as `key`.
 fn is_telling(before: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"key", b"token", b"secret", b"api", b"auth", b"pass", b"cred", b"access", b"pat", b"sdk",

@@ -44,7 +44,7 @@ impl<'t> Text<'t> {
         self.origins = Some((0..self.letters.len()).collect());
     }
 
-    /// The place in the original text of a place in this one.
+    /// Returns the place in the original text of a place in this one.
     pub(super) fn original(&self, at: usize) -> usize {
         let Some(origins) = &self.origins else { return at };
         let next = at
@@ -54,12 +54,12 @@ impl<'t> Text<'t> {
         origins.get(at).copied().or(next).unwrap_or(at)
     }
 
-    /// The units as they are now.
+    /// Returns the units as they are now.
     pub(super) fn units(&self) -> &[u16] {
         &self.units
     }
 
-    /// Whether all of these letters can be in the text; `0` stands for any digit.
+    /// Returns whether all of these letters can be in the text; `0` stands for any digit.
     pub(super) fn has_all(&self, letters: &[u8]) -> bool {
         letters.iter().all(|letter| self.has[usize::from(*letter)])
     }
@@ -68,7 +68,7 @@ impl<'t> Text<'t> {
         &self.letters
     }
 
-    /// The units; `None` if they have not changed.
+    /// Returns the units; `None` if they have not changed.
     pub(super) fn into_changed(self) -> Option<Vec<u16>> {
         match self.units {
             Cow::Borrowed(_) => None,
@@ -127,12 +127,12 @@ fn letter(unit: u16) -> u8 {
     }
 }
 
-/// Whether a letter is JavaScript's `\s`.
+/// Returns whether a letter is JavaScript's `\s`.
 pub(super) fn is_white_space(letter: u8) -> bool {
     matches!(letter, b'\t'..=b'\r' | b' ' | WHITE_SPACE)
 }
 
-/// Whether a letter is JavaScript's `\w`.
+/// Returns whether a letter is JavaScript's `\w`.
 pub(super) fn is_word(letter: u8) -> bool {
     letter.is_ascii_alphanumeric() || letter == b'_'
 }

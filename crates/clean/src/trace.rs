@@ -305,7 +305,7 @@ impl<'n> Cleaner<'n> {
         Ok(copy.into_iter().collect())
     }
 
-    /// Whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
+    /// Returns whether a field of this name and value hides a secret or a cookie. The schema of a field does not.
     fn hides(&mut self, name: &'n Text, value: &Value) -> bool {
         (is_cookie_name(name) || self.names_secret(name)) && !self.is_schema(value)
     }
@@ -472,7 +472,7 @@ fn number_doubles(fields: &mut [(Text, Value)]) {
     }
 }
 
-/// Whether a name is one of `words`, in any case.
+/// Returns whether a name is one of `words`, in any case.
 fn is_one_of(name: &Text, words: &[&str]) -> bool {
     let is = |word: &&str| {
         name.as_str()
@@ -481,14 +481,14 @@ fn is_one_of(name: &Text, words: &[&str]) -> bool {
     words.iter().any(is)
 }
 
-/// Whether a name is `Cookie`, `Set-Cookie` or the like, in any case.
+/// Returns whether a name is `Cookie`, `Set-Cookie` or the like, in any case.
 fn is_cookie_name(name: &Text) -> bool {
     let name = name.as_bytes();
     let last = name.rsplit(|letter| *letter == b'-').next().unwrap_or_default();
     last.eq_ignore_ascii_case(b"cookie") || last.eq_ignore_ascii_case(b"cookies")
 }
 
-/// Whether a text is a UUID, which can look like a telephone number.
+/// Returns whether a text is a UUID, which can look like a telephone number.
 fn is_uuid(text: &Text) -> bool {
     let bytes = text.as_bytes();
     let is_at = |(at, byte): (usize, &u8)| match at {
@@ -498,7 +498,7 @@ fn is_uuid(text: &Text) -> bool {
     bytes.len() == 36 && bytes.iter().enumerate().all(is_at)
 }
 
-/// Whether a value of a pair looks like a name instead.
+/// Returns whether a value of a pair looks like a name instead.
 fn is_name(value: &Text) -> bool {
     let is_of_name = |letter: &u8| letter.is_ascii_alphabetic() || matches!(letter, b'_' | b'.' | b'-');
     !value.is_empty() && value.as_bytes().iter().all(is_of_name)

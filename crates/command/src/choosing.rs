@@ -253,7 +253,7 @@ impl Choosing {
     }
 }
 
-/// A trace as a sample takes it; its id is known by its position.
+/// Returns a trace as a sample takes it; its id is known by its position.
 fn offered(words: Words, outcome: Outcome) -> Offered {
     Offered {
         words,

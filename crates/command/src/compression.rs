@@ -42,7 +42,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Whether the input goes on with these bytes.
+    /// Returns whether the input goes on with these bytes.
     fn starts_with(&mut self, bytes: &[u8]) -> io::Result<bool> {
         while self.buffer.len() - self.at < bytes.len() && self.read_more()? > 0 {}
         Ok(self.buffer[self.at..].starts_with(bytes))

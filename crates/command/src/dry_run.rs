@@ -98,7 +98,7 @@ pub(crate) fn dry_run(options: &Options, map: Option<Map>, messages: &Messages, 
     })
 }
 
-/// A row for each input and format, and a line with the sums.
+/// Returns a row for each input and format, and a line with the sums.
 fn table(inputs: &[Contents]) -> String {
     let names: Vec<_> = inputs
         .iter()

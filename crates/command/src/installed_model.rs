@@ -69,7 +69,7 @@ mod tests {
 
     const PROGRAM: &str = "kp-score";
 
-    /// A folder with programs in `bin`, and models of these names.
+    /// Returns a folder with programs in `bin`, and models of these names.
     fn installation(programs: &str, models: &[&str]) -> (TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         for model in models {

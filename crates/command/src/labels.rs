@@ -108,7 +108,7 @@ fn csv_records(bytes: &[u8]) -> FileRecords {
     records.collect()
 }
 
-/// A cell as the value that it stands for.
+/// Returns a cell as the value that it stands for.
 fn value_of(name: &str, cell: &str) -> Value {
     match cell.to_ascii_lowercase().as_str() {
         _ if name == "id" => cell.into(),

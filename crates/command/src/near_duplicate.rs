@@ -20,7 +20,7 @@ pub fn resemblance(breakdown: &Breakdown) -> Option<f64> {
         .map(|nearest| nearest.similarity)
 }
 
-/// Whether a trace with this [`resemblance`] is a near-duplicate of an earlier one.
+/// Returns whether a trace with this [`resemblance`] is a near-duplicate of an earlier one.
 #[must_use]
 pub fn is_near_duplicate(resemblance: Option<f64>) -> bool {
     resemblance.is_some_and(|similarity| similarity >= SIMILARITY)

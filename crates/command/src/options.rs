@@ -367,7 +367,7 @@ fn text(argument: std::ffi::OsString) -> std::result::Result<String, Wrong> {
     text.map_err(|argument| format!("{} is not UTF-8", argument.to_string_lossy()))
 }
 
-/// The argument behind an option that takes one.
+/// Returns the argument behind an option that takes one.
 fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<String, Wrong> {
     let next = parser.try_raw_args().and_then(|rest| {
         rest.as_slice()
@@ -393,7 +393,7 @@ fn next_value(parser: &mut lexopt::Parser, name: &str) -> std::result::Result<St
     }
 }
 
-/// The words with commas and an `or`.
+/// Returns the words with commas and an `or`.
 fn or<'w>(words: impl Iterator<Item = &'w str>) -> String {
     let words: Vec<_> = words.collect();
     match words.split_last() {
@@ -414,7 +414,7 @@ fn is_thread_count(value: f64) -> bool {
     is_count(value) && value <= MOST_THREADS
 }
 
-/// The number or percentage of an option.
+/// Returns the number or percentage of an option.
 fn top_of(name: &str, text: &str) -> std::result::Result<Count, Wrong> {
     let (digits, is_percent) = text
         .strip_suffix('%')

@@ -119,7 +119,7 @@ enum Pending {
 }
 
 impl Scoring {
-    /// Whether asking for the outcome would wait.
+    /// Returns whether asking for the outcome would wait.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.outcome, Pending::Waiting(_))
     }
@@ -331,12 +331,12 @@ impl<'h> Pipeline<'h> {
         }
     }
 
-    /// Whether the next record must wait until another one is finished.
+    /// Returns whether the next record must wait until another one is finished.
     pub(crate) fn is_full(&self) -> bool {
         self.pieces.len() >= MOST_PIECES || self.bytes > MOST_BYTES
     }
 
-    /// The record whose turn is next; `None` if no record waits.
+    /// Returns the record whose turn is next; `None` if no record waits.
     pub(crate) fn next(&mut self) -> Option<Piece> {
         let mut piece = self.pieces.pop_front()?;
         self.bytes -= piece.size;
@@ -353,7 +353,7 @@ impl<'h> Pipeline<'h> {
         Some(piece)
     }
 
-    /// Whether the outcome of the next record is still being computed.
+    /// Returns whether the outcome of the next record is still being computed.
     pub(crate) fn is_next_waiting(&self) -> bool {
         matches!(self.pieces.front(), Some(Piece { work: Work::Scoring(scoring), .. }) if scoring.is_waiting())
     }
@@ -560,14 +560,14 @@ pub(crate) struct Finished {
     pub recorded: Option<String>,
 }
 
-/// Whether nobody knew how the run ended when the trace was converted.
+/// Returns whether nobody knew how the run ended when the trace was converted.
 fn was_unknown(trace: &Value) -> bool {
     let path = ["metadata", "imported", "known", "success"];
     let known = path.into_iter().try_fold(trace, |value, name| value.get(name));
     known == Some(&Value::Bool(false))
 }
 
-/// The problem of a trace, and the formats that the record could have meant.
+/// Returns the problem of a trace, and the formats that the record could have meant.
 fn wrong(reason: String, foreign: Option<String>) -> String {
     match foreign {
         Some(foreign) => format!("{reason}, and it is {foreign}"),
@@ -575,7 +575,7 @@ fn wrong(reason: String, foreign: Option<String>) -> String {
     }
 }
 
-/// The beginning of the objective.
+/// Returns the beginning of the objective.
 fn excerpt_of(shown: &Value) -> Text {
     let objective = shown
         .get("task")

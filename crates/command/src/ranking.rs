@@ -86,12 +86,12 @@ impl Ranking {
     }
 }
 
-/// How many of `all` are the best: at least one, if there is any.
+/// Returns how many of `all` are the best: at least one, if there is any.
 fn count_of(top: Count, all: usize) -> usize {
     top.of(all).max(1).min(all)
 }
 
-/// The positions of the entries, highest score first; of equal scores, the earlier first.
+/// Returns the positions of the entries, highest score first; of equal scores, the earlier first.
 fn by_rank(entries: &[Entry]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     // The sort is stable. Scores are never NaN; -0 and 0 are equal.

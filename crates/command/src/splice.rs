@@ -193,7 +193,7 @@ fn metadata_of(text: &str) -> Option<Metadata<'_>> {
     Some(Metadata { members, end })
 }
 
-/// The edits that remove members: each with the comma before it, or after it where no member is left before.
+/// Returns the edits that remove members: each with the comma before it, or after it where no member is left before.
 fn removals(members: &[Member], is_removed: impl Fn(&Member) -> bool) -> Vec<(Range<usize>, String)> {
     let mut is_first = true;
     let mut edits = Vec::new();
@@ -253,7 +253,7 @@ impl<'t> Scanner<'t> {
         signs.contains(&byte).then_some(())
     }
 
-    /// The members of the object that begins here; `None` where none does.
+    /// Returns the members of the object that begins here; `None` where none does.
     fn members(mut self) -> Option<Vec<Member<'t>>> {
         let mut members = Vec::new();
         if self.skip_blank()? != b'{' {

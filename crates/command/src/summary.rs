@@ -279,7 +279,7 @@ impl Embedder {
         Self::Unused(reason.map(str::to_owned))
     }
 
-    /// Whether there is an embedder that works.
+    /// Returns whether there is an embedder that works.
     #[must_use]
     pub fn available(&self) -> bool {
         matches!(self, Self::Loaded(status) if status.failure.is_none())

@@ -155,13 +155,13 @@ impl Model {
         })
     }
 
-    /// Its sizes.
+    /// Returns its sizes.
     #[must_use]
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// The number format of its weights.
+    /// Returns the number format of its weights.
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.precision
@@ -222,7 +222,7 @@ impl Model {
 }
 
 impl Shape {
-    /// The sizes that the tensors of a file have.
+    /// Returns the sizes that the tensors of a file have.
     fn of(file: &TensorFile, words: &Tensor) -> Result<Self> {
         let unsupported = |what: String| Err(Error::Unsupported(what));
         let &[vocabulary, hidden] = &words.shape[..] else {
@@ -362,7 +362,7 @@ fn blocks(floats: &[f32]) -> Vec<Floats> {
         .collect()
 }
 
-/// The layers called `names`, each of `outputs` rows, as one.
+/// Returns the layers called `names`, each of `outputs` rows, as one.
 fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usize) -> Result<FloatWeights> {
     let mut panels: Vec<Floats> = room(names.len() * outputs / LANES * inputs)?;
     let mut bias = Vec::new();
@@ -386,7 +386,7 @@ fn pack_floats(file: &TensorFile, names: &[String], inputs: usize, outputs: usiz
     Ok(FloatWeights { panels, bias, inputs })
 }
 
-/// The numbers of a tensor, all above zero.
+/// Returns the numbers of a tensor, all above zero.
 fn positive(file: &TensorFile, name: &str, count: usize) -> Result<Vec<f32>> {
     let numbers = file.floats(name, &[count])?;
     if numbers.iter().any(|number| *number <= 0.0) {
@@ -443,7 +443,7 @@ fn pack_bytes(
     })
 }
 
-/// Whether the products of two neighbouring weights with any unsigned bytes fit 16 bits together: 255 * 128 does.
+/// Returns whether the products of two neighbouring weights with any unsigned bytes fit 16 bits together: 255 * 128 does.
 fn pairs_fit(row: &[[u8; 4]]) -> bool {
     row.as_flattened()
         .as_chunks::<2>()

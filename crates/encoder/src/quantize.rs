@@ -44,8 +44,8 @@ const USUAL: f64 = 0.9;
 /// its weights, which are multiplied by the same, would be larger than the rest.
 const SMOOTHING: f64 = 0.8;
 
-/// The int8 file for the weights in `source`, which must be in single precision. The same arguments give the same bytes on
-/// every processor with a fused multiplication.
+/// Returns the int8 file for the weights in `source`, which must be in single precision. The same arguments give the same
+/// bytes on every processor with a fused multiplication.
 ///
 /// It is a safetensors file with the names of the original. The word embeddings are `I8` with a scale for each row in
 /// `embeddings.word_embeddings.scale`; the weight of each linear layer is `I8` with a scale for each output in `….scale`. A
@@ -158,7 +158,7 @@ pub fn quantize(source: Source, texts: &[Vec<u32>]) -> Result<Vec<u8>> {
 /// The name, the type, the shape and the bytes of a tensor of the file.
 type Tensor = (String, Dtype, Vec<usize>, Vec<u8>);
 
-/// The number of the layer that a tensor belongs to; `None` for tensors of the embeddings.
+/// Returns the number of the layer that a tensor belongs to; `None` for tensors of the embeddings.
 fn layer_of(name: &str) -> Option<usize> {
     name.strip_prefix("encoder.layer.")?
         .split_once('.')?
@@ -208,7 +208,7 @@ fn adopt(model: &mut Model, layer: Option<usize>, tensors: &[Tensor]) -> Result<
     Ok(())
 }
 
-/// The bytes of a file with these tensors.
+/// Returns the bytes of a file with these tensors.
 ///
 /// # Errors
 /// The number formats of safetensors.
@@ -225,8 +225,8 @@ fn to_file(tensors: &[Tensor]) -> Result<Vec<u8>> {
     serialize(views, Some(description)).map_err(|error| Error::Unsupported(error.to_string()))
 }
 
-/// The results of `job` for each number below `count`, in their order. Every processor that is available takes the next number
-/// when it is done with one.
+/// Returns the results of `job` for each number below `count`, in their order. Every processor that is available takes the
+/// next number when it is done with one.
 fn parallel<T: Send>(count: usize, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -266,8 +266,8 @@ struct Output {
     correction: f64,
 }
 
-/// The weights of some outputs, at most [`LANES`], in bytes: rounded to nearest, unless the statistics of the inputs are
-/// known.
+/// Returns the weights of some outputs, at most [`LANES`], in bytes: rounded to nearest, unless the statistics of the inputs
+/// are known.
 fn round(outputs: &[&[f32]], words: bool, inputs: Option<&Inputs>) -> Vec<Output> {
     let largest = if words { largest } else { largest_pair };
     let scales = outputs
@@ -311,7 +311,7 @@ fn largest(row: &[f32]) -> f32 {
     row.iter().fold(0.0, |largest, number| largest.max(number.abs()))
 }
 
-/// The largest that a number or two neighbours of the same sign add up to.
+/// Returns the largest that a number or two neighbours of the same sign add up to.
 fn largest_pair(row: &[f32]) -> f32 {
     row.chunks(2).fold(0.0, |largest, pair| {
         let sum = |sign: f32| pair.iter().map(|number| (number * sign).max(0.0)).sum::<f32>();
@@ -407,7 +407,7 @@ impl Calibration {
     }
 }
 
-/// The linear layers of a layer of the network: attention, output, up and down.
+/// Returns the linear layers of a layer of the network: attention, output, up and down.
 fn linear(model: &Model, layer: usize) -> impl Iterator<Item = &Dense> {
     let layer = &model.layers[layer];
     [&layer.attention, &layer.output, &layer.up, &layer.down].into_iter()
@@ -498,7 +498,7 @@ impl Sums {
         }
     }
 
-    /// The factor of each input: at most 1.
+    /// Returns the factor of each input: at most 1.
     fn scales(&self, smoothing: f64) -> Vec<f32> {
         let mut sorted = self.peaks.clone();
         sorted.sort_by(f32::total_cmp);
@@ -566,9 +566,9 @@ fn subtract(numbers: &mut [f64], factor: f64, others: &[f64]) {
 }
 
 impl Inputs {
-    /// The bytes of the weights of some outputs, such that their errors make up for each other in the output: each weight is
-    /// rounded, from the last to the first, to the best value after those that are rounded already, and then all are
-    /// improved. For each input there is a lane for each output.
+    /// Returns the bytes of the weights of some outputs, such that their errors make up for each other in the output: each
+    /// weight is rounded, from the last to the first, to the best value after those that are rounded already, and then all
+    /// are improved. For each input there is a lane for each output.
     fn round(&self, outputs: &[&[f32]], scales: &[f32]) -> Vec<[f32; LANES]> {
         let width = self.means.len();
         let mut rounded = vec![[0.0_f32; LANES]; width];
@@ -635,7 +635,7 @@ impl Inputs {
     }
 }
 
-/// The byte next to `wanted` that is admitted beside the other one of its pair, which is 0 as long as it has none.
+/// Returns the byte next to `wanted` that is admitted beside the other one of its pair, which is 0 as long as it has none.
 fn admitted(wanted: f64, other: f32) -> f32 {
     #[allow(clippy::cast_possible_truncation)] // Some 127.
     let nearest = wanted.round_ties_even() as f32;

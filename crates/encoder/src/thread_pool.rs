@@ -50,7 +50,7 @@ struct Order {
 }
 
 impl ThreadPool {
-    /// A pool of `threads`, or of fewer where the system starts no more.
+    /// Creates a pool of `threads`, or of fewer where the system starts no more.
     pub fn new(threads: usize) -> Self {
         let shared = Arc::<Shared>::default();
         let helpers = (1..threads).map_while(|number| {
@@ -62,7 +62,7 @@ impl ThreadPool {
         Self { shared, helpers }
     }
 
-    /// How many threads there are, the caller's included.
+    /// Returns how many threads there are, the caller's included.
     pub fn threads(&self) -> usize {
         self.helpers.len() + 1
     }
@@ -163,7 +163,7 @@ impl Pass {
         }
     }
 
-    /// How many parts there are.
+    /// Returns how many parts there are.
     fn end(&self) -> usize {
         self.steps.last().copied().unwrap_or(0)
     }

@@ -74,7 +74,7 @@ impl Archive {
         Some(Self { archive, members })
     }
 
-    /// The next file.
+    /// Returns the next file.
     pub fn next(&mut self, limit: usize) -> Option<File> {
         let member = self.members.next()?;
         let contents = self.contents(&member, limit);

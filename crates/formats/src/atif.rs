@@ -61,7 +61,7 @@ const MAIN_FILE: &str = "trajectory.json";
 /// A result is some kilobytes long.
 const MAX_RESULT_SIZE: u64 = 16 * 1024 * 1024;
 
-/// Whether a file goes on with [`MAIN_FILE`].
+/// Returns whether a file goes on with [`MAIN_FILE`].
 fn is_continuation(name: &str) -> bool {
     let number = name
         .strip_prefix("trajectory.cont-")
@@ -186,8 +186,8 @@ impl FormatReader for Reader {
     }
 }
 
-/// The sub-agents of a trajectory, the first one last: embedded ones, then referenced ones. `folder` is the folder of its
-/// file, if known.
+/// Returns the sub-agents of a trajectory, the first one last: embedded ones, then referenced ones. `folder` is the folder
+/// of its file, if known.
 fn subagents_of<'a>(trajectory: &'a Value, folder: Option<&Path>) -> Vec<Waiting<'a>> {
     let trajectory = object_of(Some(trajectory));
     let embedded = list_of(trajectory.get("subagent_trajectories"));
@@ -215,7 +215,7 @@ fn subagents_of<'a>(trajectory: &'a Value, folder: Option<&Path>) -> Vec<Waiting
     found
 }
 
-/// A path from a folder, without `.` and `..`.
+/// Returns a path from a folder, without `.` and `..`.
 fn resolved(folder: &Path, name: &str) -> PathBuf {
     let mut path = PathBuf::new();
     for component in folder.join(name).components() {
@@ -230,7 +230,7 @@ fn resolved(folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// The references to sub-agents.
+/// Returns the references to sub-agents.
 fn references_in(trajectory: &Object) -> impl Iterator<Item = &Object> {
     let steps = list_of(trajectory.get("steps")).iter();
     let results =
@@ -239,9 +239,9 @@ fn references_in(trajectory: &Object) -> impl Iterator<Item = &Object> {
     references.map(|reference| object_of(Some(reference)))
 }
 
-/// The trajectory in a file that another one refers to, and its folder. `None` if it was read already, if it is not there, as where
-/// only the other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say which files of a machine
-/// are read.
+/// Returns the trajectory in a file that another one refers to, and its folder. `None` if it was read already, if it is not
+/// there, as where only the other one was copied, or if it is not in the folder `root` nor below: a trajectory does not say
+/// which files of a machine are read.
 fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(Value, PathBuf)>, Wrong> {
     let (Some(path), Some(root)) = (real_path_of(file), root) else {
         return Ok(None);
@@ -273,7 +273,7 @@ fn read_file(file: &Path, root: Option<&Path>, files: &Files) -> Result<Option<(
     Ok(Some((value, folder.to_owned())))
 }
 
-/// The path of a file, links followed; `None` if the file does not exist.
+/// Returns the path of a file, links followed; `None` if the file does not exist.
 fn real_path_of(file: &Path) -> Option<PathBuf> {
     fs::canonicalize(file).ok()
 }
@@ -412,8 +412,8 @@ fn add_outcome(builder: &mut TraceBuilder, result: &Object) {
     }
 }
 
-/// The result of the trial; `None` without one, or if it belongs to another file. That of a job, which is further up, has neither
-/// of these fields.
+/// Returns the result of the trial; `None` without one, or if it belongs to another file. That of a job, which is further
+/// up, has neither of these fields.
 fn read_result(file: &Path) -> Option<Object> {
     let path = std::path::absolute(file).ok()?;
     let name = file.file_name()?.to_string_lossy();

@@ -51,7 +51,7 @@ fn session_of(event: &Object) -> Option<&Text> {
     id("sessionId").or_else(|| id("session_id"))
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let event = object_of(Some(value));
     let Some(Value::String(kind)) = event.get("type").filter(|_| !event.contains("role")) else {
@@ -122,7 +122,7 @@ impl FormatReader for Reader {
 }
 
 impl Reader {
-    /// The key of the trace of an event, from the fields that its events have in common.
+    /// Returns the key of the trace of an event, from the fields that its events have in common.
     fn key_of(&self, event: &Object, session: &Text) -> Text {
         let within = |part: Text| joined([session.clone(), part], " ");
         if event.get("isSidechain") != Some(&Value::Bool(true)) {
@@ -238,7 +238,7 @@ fn forgive(parts: &mut [Value], event: &Object) {
     }
 }
 
-/// Whether a text, or that of the first part, begins with one of these.
+/// Returns whether a text, or that of the first part, begins with one of these.
 fn begins_with(content: Option<&Value>, beginnings: &[&str]) -> bool {
     let first = || string_of(list_of(content).first()?.get("text"));
     let text = content.and_then(Value::as_text).or_else(first);

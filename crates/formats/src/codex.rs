@@ -76,7 +76,7 @@ const BEGINNING: usize = 128;
 /// The text before the exit code in the lines with which a command's result begins; the output comes after a line `Output:`.
 const EXIT_CODE: [&str; 2] = ["Exit code: ", "Process exited with code "];
 
-/// The first line of a rollout without the envelope.
+/// Returns the first line of a rollout without the envelope.
 fn is_header(line: &Object) -> bool {
     let is_text = |name| string_of(line.get(name)).is_some();
     is_text("id") && is_text("timestamp") && line.contains("instructions") && !line.contains("type")
@@ -86,13 +86,13 @@ fn is_state(line: &Object) -> bool {
     str_of(line.get("record_type")) == Some("state")
 }
 
-/// The type and the payload of a line in the envelope.
+/// Returns the type and the payload of a line in the envelope.
 fn envelope_of(line: &Object) -> Option<(&str, &Object)> {
     let kind = str_of(line.get("type")).filter(|kind| TYPES.contains(kind))?;
     Some((kind, line.get("payload")?.as_object()?))
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let line = object_of(Some(value));
     envelope_of(line).is_some() || is_header(line) || is_state(line)
@@ -250,7 +250,7 @@ fn add_item(
     Ok(())
 }
 
-/// The parts of a user's message that are the user's.
+/// Returns the parts of a user's message that are the user's.
 fn request_of(builder: &mut TraceBuilder, content: Option<&Value>) -> Vec<Value> {
     let single = content.filter(|content| content.as_text().is_some());
     let mut own = Vec::new();
@@ -306,7 +306,7 @@ fn add_result(builder: &mut TraceBuilder, item: &Object, failed: &mut HashMap<Te
     });
 }
 
-/// The exit code that a result of a command begins with.
+/// Returns the exit code that a result of a command begins with.
 fn exit_code_in(beginning: &str) -> Option<f64> {
     let mut lines = beginning.lines().take_while(|line| *line != "Output:");
     lines.find_map(|line| {

@@ -164,7 +164,7 @@ impl Sink for Recorder {
     }
 }
 
-/// The items of a message; of a malformed one, the counts of its parts.
+/// Returns the items of a message; of a malformed one, the counts of its parts.
 fn items_of(message: &Value) -> Vec<Rc<Item>> {
     let mut recorder = Recorder::default();
     if is_message(message) && add_message(&mut recorder, message).is_ok() {
@@ -211,7 +211,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// The first call that is still without its other half.
+    /// Returns the first call that is still without its other half.
     fn first(&mut self, nodes: &[Node]) -> Option<usize> {
         let is_whole = |at: usize| nodes[at].is_spoken && nodes[at].is_traced;
         while self.calls.get(self.next).is_some_and(|&at| is_whole(at)) {
@@ -221,8 +221,8 @@ impl Queue {
     }
 }
 
-/// Whether two calls differ because the same names have other values. Under other names, a span may have the same arguments
-/// in other words, such as arguments that the tool adds itself.
+/// Returns whether two calls differ because the same names have other values. Under other names, a span may have the same
+/// arguments in other words, such as arguments that the tool adds itself.
 fn are_two(call: &Call, other: &Call) -> bool {
     let names = |call: &Call| {
         let mut names: Vec<Text> = call.args.keys().cloned().collect();
@@ -251,8 +251,8 @@ impl Halves {
         }
     }
 
-    /// The other half of a call: the one with its id, or else the first one if one of the two has no id, equal arguments
-    /// first.
+    /// Returns the other half of a call: the one with its id, or else the first one if one of the two has no id, equal
+    /// arguments first.
     fn find(&mut self, call: &Call, nodes: &[Node]) -> Option<usize> {
         if self.0.is_empty() {
             return None;
@@ -299,7 +299,7 @@ struct List {
 }
 
 impl List {
-    /// How often an item was there before this time.
+    /// Returns how often an item was there before this time.
     fn count(&mut self, key: &Key) -> usize {
         let count = self.counts.entry(Rc::clone(key)).or_default();
         *count += 1;
@@ -311,7 +311,7 @@ impl List {
         self.by_id.entry(id).or_default().calls.push(call);
     }
 
-    /// The next call with this id, or else the first that has no result in this list.
+    /// Returns the next call with this id, or else the first that has no result in this list.
     fn answer(&mut self, id: &Option<Text>) -> Option<usize> {
         let call = if id.is_some() {
             self.by_id.get_mut(id).and_then(|calls| {
@@ -511,7 +511,7 @@ impl Conversation {
         }
     }
 
-    /// The node of an item, which is new unless the conversation has it.
+    /// Returns the node of an item, which is new unless the conversation has it.
     fn place_of(&mut self, item: Rc<Item>, list: ListId) -> Place {
         let same = self.same_as(&item, list);
         let mut is_half = false;
@@ -559,7 +559,7 @@ impl Conversation {
         }
     }
 
-    /// The node of a call in a message: that of its span, or a new one.
+    /// Returns the node of a call in a message: that of its span, or a new one.
     fn add_spoken(&mut self, item: Rc<Item>, call: &Call, half: Option<usize>) -> usize {
         let at = half.unwrap_or_else(|| self.add_call_node(Rc::clone(&item), call.id.clone()));
         self.nodes[at].is_spoken = true;
@@ -574,7 +574,7 @@ impl Conversation {
         at
     }
 
-    /// The node of the same item, if it was there as often as it is in the list; `None` where all is new.
+    /// Returns the node of the same item, if it was there as often as it is in the list; `None` where all is new.
     fn same_as(&mut self, item: &Item, list: ListId) -> Option<usize> {
         if !self.is_comparing {
             return None;
@@ -586,7 +586,7 @@ impl Conversation {
         nodes.get(count).copied()
     }
 
-    /// The call that a result in a list is of.
+    /// Returns the call that a result in a list is of.
     fn call_of(&mut self, id: &Option<Text>, list: ListId) -> Option<usize> {
         let list = &mut self.lists[list.0];
         let call = list.answer(id);

@@ -71,7 +71,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// The text of the next bytes.
+    /// Returns the text of the next bytes.
     ///
     /// # Errors
     /// If the input is no text that can be read.
@@ -93,7 +93,7 @@ impl Decoder {
         self.finish()
     }
 
-    /// The text of the bytes that were kept back.
+    /// Returns the text of the bytes that were kept back.
     ///
     /// # Errors
     /// If the input is no text that can be read.

@@ -51,13 +51,13 @@ fn is_header(record: &Object) -> bool {
         .all(|name| string_of(record.get(name)).is_some())
 }
 
-/// A content of the API: a message of a checkpoint.
+/// Returns a content of the API: a message of a checkpoint.
 fn is_content(value: &Value) -> bool {
     let has = |name| value.get(name).is_some();
     has("role") && value.get("parts").is_some_and(|parts| parts.as_array().is_some())
 }
 
-/// The first message of a checkpoint.
+/// Returns the first message of a checkpoint.
 fn is_set_up(value: &Value) -> bool {
     let parts = list_of(value.get("parts"));
     is_content(value)
@@ -74,13 +74,13 @@ fn begins_with(text: Option<&Text>, beginnings: &[&str]) -> bool {
     })
 }
 
-/// The contents of a checkpoint.
+/// Returns the contents of a checkpoint.
 fn checkpoint_of(record: &Object) -> Option<&[Value]> {
     let history = record.get("history")?.as_array()?;
     history.first().is_some_and(is_content).then_some(history)
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let record = object_of(Some(value));
     let is_reply = str_of(record.get("type")) == Some("gemini") && record.contains("content");
@@ -183,7 +183,7 @@ fn begin(entry: &Entry) -> Session {
     }
 }
 
-/// Whether a record is of the session before it.
+/// Returns whether a record is of the session before it.
 fn is_rest(value: &Value) -> bool {
     let record = object_of(Some(value));
     let is_type = |kind| matches!(kind, "user" | "gemini" | "info" | "warning" | "error");

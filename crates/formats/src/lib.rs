@@ -106,12 +106,12 @@ impl FormatName {
         Self::Map,
     ];
 
-    /// The formats that an input may be said to be of; a map is named by its rules.
+    /// Returns the formats that an input may be said to be of; a map is named by its rules.
     pub fn named() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|format| *format != Self::Map)
     }
 
-    /// The name in options and outputs.
+    /// Returns the name in options and outputs.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl FormatName {
         }
     }
 
-    /// The format of this name.
+    /// Returns the format of this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
@@ -169,7 +169,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// The object of JavaScript.
+    /// Returns the object of JavaScript.
     #[must_use]
     pub fn into_value(self) -> Value {
         object([
@@ -207,7 +207,7 @@ impl Wrong {
         Self::Malformed(reason.into())
     }
 
-    /// The same with the place in the record.
+    /// Returns the same with the place in the record.
     #[must_use]
     pub(crate) fn within(self, place: &str) -> Self {
         match self {
@@ -216,7 +216,7 @@ impl Wrong {
         }
     }
 
-    /// The problem, in words.
+    /// Returns the problem, in words.
     #[must_use]
     pub fn reason(self) -> Text {
         match self {
@@ -237,7 +237,7 @@ pub(crate) trait FormatReader: Send {
     /// If all of it is wrong.
     fn read(&mut self, entry: &Entry, found: &mut Vec<Found>) -> Result<(), Wrong>;
 
-    /// Whether a record that does not name its format continues the trace that this reader has open.
+    /// Returns whether a record that does not name its format continues the trace that this reader has open.
     fn goes_on(&self, _value: &Value) -> bool {
         false
     }

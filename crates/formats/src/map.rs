@@ -156,7 +156,7 @@ impl Path {
         }
     }
 
-    /// The values that are there, without `null`.
+    /// Returns the values that are there, without `null`.
     fn find(&self, value: &Value) -> Vec<Value> {
         let mut found = vec![value.clone()];
         for segment in &self.segments {
@@ -173,7 +173,7 @@ impl Path {
         self.find(value).into_iter().next()
     }
 
-    /// The values that are there, lists taken apart.
+    /// Returns the values that are there, lists taken apart.
     fn list(&self, value: &Value) -> Vec<Value> {
         let lists = self.find(value).into_iter().map(|value| match value {
             Value::String(_) => match parsed(value.clone()) {
@@ -191,7 +191,7 @@ impl Path {
     }
 }
 
-/// The JSON in a text; any other value as it is.
+/// Returns the JSON in a text; any other value as it is.
 fn parsed(value: Value) -> Value {
     match value.as_text().map(Text::parse) {
         Some(Ok(parsed)) => parsed,
@@ -225,7 +225,7 @@ struct Test {
 }
 
 impl Test {
-    /// Whether the test holds. A path alone holds if it finds a value that is neither false, 0 nor empty.
+    /// Returns whether the test holds. A path alone holds if it finds a value that is neither false, 0 nor empty.
     fn of(&self, value: &Value) -> Option<bool> {
         let found = self.at.first(value)?;
         Some(match &self.is {

@@ -70,7 +70,7 @@ pub fn regex(expression: &str) -> Regex {
     Regex::new(expression).expect("the expression is valid")
 }
 
-/// Whether a result says itself that its call failed.
+/// Returns whether a result says itself that its call failed.
 fn says_failure(text: &Text) -> bool {
     let beginning = text.cut(FAILURE_LENGTH);
     let beginning = beginning.to_string_lossy();
@@ -156,8 +156,8 @@ pub trait Sink {
         }
     }
 
-    /// The text of a message or a result: a string, or parts with text. A part without text is counted and named by its type in
-    /// brackets, so that a step that has nothing else is not lost.
+    /// Returns the text of a message or a result: a string, or parts with text. A part without text is counted and named by
+    /// its type in brackets, so that a step that has nothing else is not lost.
     fn text_of(&mut self, content: Option<&Value>) -> Text {
         match content {
             None | Some(Value::Null) => Text::default(),
@@ -168,7 +168,7 @@ pub trait Sink {
         }
     }
 
-    /// The same for a list of parts.
+    /// Returns the same for a list of parts.
     fn text_of_parts<'a>(&mut self, parts: impl IntoIterator<Item = &'a Value>) -> Text {
         let mut texts = Vec::new();
         for part in parts {
@@ -190,20 +190,20 @@ pub trait Sink {
     }
 }
 
-/// A text with an end.
+/// Returns a text with an end.
 pub fn with_end(text: &Text, end: &str) -> Text {
     [text, &end.into()].into_iter().collect()
 }
 
-/// The text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
+/// Returns the text of a part of a message; `None` without one. It is in one of a few fields, whatever the type of the part.
 pub fn text_of_part(part: &Value) -> Option<&Text> {
     let field = |name| part.get(name).and_then(Value::as_text);
     let fields = || ["text", "content", "refusal"].into_iter().find_map(field);
     part.as_text().or_else(fields)
 }
 
-/// A call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings stay as
-/// they are, everything else is JSON.
+/// Returns a call as text, for the comparison by novelty: the tool, then a line for each argument, `name: value`. Strings
+/// stay as they are, everything else is JSON.
 fn render_call(name: &Text, input: &Object) -> Text {
     let mut parts = vec![name.clone()];
     for (key, value) in input {
@@ -212,7 +212,7 @@ fn render_call(name: &Text, input: &Object) -> Text {
     parts.iter().collect()
 }
 
-/// The server that a tool belongs to by its name.
+/// Returns the server that a tool belongs to by its name.
 fn server_of(tool: &Text) -> Option<Text> {
     if !tool.as_bytes().starts_with(b"mcp__") {
         return None;
@@ -308,7 +308,7 @@ pub struct TraceBuilder {
 }
 
 impl TraceBuilder {
-    /// A trace that begins where `entry` is.
+    /// Creates a trace that begins where `entry` is.
     #[must_use]
     pub fn new(format: FormatName, entry: &Entry) -> Self {
         Self {
@@ -339,14 +339,14 @@ impl TraceBuilder {
         }
     }
 
-    /// Whether nothing was found that belongs to a trace.
+    /// Returns whether nothing was found that belongs to a trace.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objective.is_none() && self.steps.is_empty()
     }
 
-    /// The problem if it is empty. Names the parts that were left out, the most frequent first; not the unknown fields,
-    /// which may be many.
+    /// Returns the problem if it is empty. Names the parts that were left out, the most frequent first; not the unknown
+    /// fields, which may be many.
     #[must_use]
     pub fn empty_reason(&self) -> Text {
         let is_field = |name: &Text| name.as_bytes().starts_with(b"field ");
@@ -420,7 +420,7 @@ impl TraceBuilder {
         }
     }
 
-    /// The step of the call that a result belongs to.
+    /// Returns the step of the call that a result belongs to.
     fn call_of(&mut self, id: Option<&Text>) -> Option<usize> {
         if let Some(id) = id {
             let calls = self.calls.get_mut(id)?;
@@ -483,7 +483,7 @@ impl TraceBuilder {
         }
     }
 
-    /// The trace, and which parts of its outcome are known. The caller's values take precedence over the format's.
+    /// Returns the trace, and which parts of its outcome are known. The caller's values take precedence over the format's.
     #[must_use]
     pub fn finish(mut self, given: &Given) -> (Value, Known) {
         let success = given.success.or(self.success);
@@ -555,8 +555,8 @@ impl TraceBuilder {
         metadata.into()
     }
 
-    /// The id. It is the same for the same trace, so that reading it again is recognised: made of the format's names for the
-    /// trace, or else of its contents.
+    /// Returns the id. It is the same for the same trace, so that reading it again is recognised: made of the format's names
+    /// for the trace, or else of its contents.
     fn uuid(&self, objective: &Text) -> String {
         let mut hash = Sha256::new();
         let mut add = |part: &Text| {
@@ -706,7 +706,7 @@ impl Step {
     }
 }
 
-/// The fields of a value that a field of a record holds, if it is an object.
+/// Returns the fields of a value that a field of a record holds, if it is an object.
 pub fn fields_of<'a>(record: &'a Object, name: &str) -> &'a Object {
     object_of(record.get(name))
 }

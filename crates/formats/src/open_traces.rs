@@ -63,7 +63,7 @@ impl<T> OpenTraces<T> {
         }
     }
 
-    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
     ///
     /// # Errors
     /// If the trace is finished, or becomes too long; its earlier contents stay.
@@ -99,7 +99,7 @@ impl<T> OpenTraces<T> {
         Ok(&mut trace.value)
     }
 
-    /// A trace that is open.
+    /// Returns a trace that is open.
     pub fn get(&mut self, key: &Text) -> Option<&mut T> {
         self.open.get_mut(key).map(|trace| &mut trace.value)
     }
@@ -160,7 +160,7 @@ impl<T> CurrentTrace<T> {
         self.count.to_string().into()
     }
 
-    /// The trace that a record of `size` bytes belongs to, made if it is the first.
+    /// Returns the trace that a record of `size` bytes belongs to, made if it is the first.
     ///
     /// # Errors
     /// If the trace becomes too long; its earlier contents stay.

@@ -84,7 +84,7 @@ fn is_message_at(value: Option<&Value>) -> bool {
     value.is_some_and(is_message)
 }
 
-/// The messages of a record that is a conversation, in order; `None` for any other record.
+/// Returns the messages of a record that is a conversation, in order; `None` for any other record.
 pub fn messages_of(record: &Object) -> Option<Messages<'_>> {
     let response = fields_of(record, "response");
     for name in ["messages", "contents", "conversations", "traj"] {
@@ -140,7 +140,7 @@ fn input_of(input: Option<&Value>) -> Messages<'_> {
     }
 }
 
-/// The model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
+/// Returns the model's reply: the message of the reply, a message of Anthropic, or items; empty without any of these.
 fn reply_of(reply: &Object) -> Messages<'_> {
     let inner = [
         reply.get("body"),
@@ -159,7 +159,8 @@ fn reply_of(reply: &Object) -> Messages<'_> {
     borrowed(list_of(reply.get("output")))
 }
 
-/// The message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None` without one.
+/// Returns the message that a reply has in a field of its own, by its API: Chat Completions, Converse or Gemini; `None`
+/// without one.
 fn message_of(reply: &Object) -> Option<&Value> {
     let first = |name| object_of(list_of(reply.get(name)).first());
     let message = first("choices").get("message");
@@ -173,7 +174,7 @@ fn message_of(reply: &Object) -> Option<&Value> {
     others.into_iter().flatten().find(|message| is_message(message))
 }
 
-/// A whole reply of Anthropic looks like a message, and says more.
+/// Returns whether a value is a whole reply of Anthropic: a message with more fields.
 fn is_reply(value: &Object) -> bool {
     value.get("type").and_then(Value::as_str) == Some("message")
         && matches!(value.get("usage"), Some(Value::Object(_)))

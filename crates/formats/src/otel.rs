@@ -80,8 +80,8 @@ struct OpenTrace {
     size: u64,
 }
 
-/// The spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its API), of Jaeger's
-/// API (`result`), or in `data`.
+/// Returns the spans of all resources in a record: of OTLP, of Grafana Tempo (`batches`, or a `trace` in version 2 of its
+/// API), of Jaeger's API (`result`), or in `data`.
 fn resources_of(value: &Value) -> Option<&[Value]> {
     let record = value.as_object()?;
     let inner = ["trace", "result", "data"].map(|name| fields_of(record, name));
@@ -95,7 +95,7 @@ fn resources_of(value: &Value) -> Option<&[Value]> {
     })
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     resources_of(value).is_some()
 }
@@ -172,7 +172,7 @@ impl FormatReader for Reader {
     }
 }
 
-/// The spans of a record of OTLP, each with the name of its service.
+/// Returns the spans of a record of OTLP, each with the name of its service.
 pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     let resources = resources_of(value);
     let resources = resources.ok_or_else(|| Wrong::new("it has no resourceSpans and no batches"))?;
@@ -194,7 +194,8 @@ pub fn spans(value: &Value) -> Result<Vec<Told<'_>>, Wrong> {
     Ok(found)
 }
 
-/// The id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in base64.
+/// Returns the id of a trace, in the hexadecimal digits of OTLP JSON where it has the length of one; Tempo writes it in
+/// base64.
 fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     let text = string_of(id)?;
     let Some(id) = text.as_str() else {
@@ -212,7 +213,7 @@ fn trace_id_of(id: Option<&Value>) -> Option<Text> {
     })
 }
 
-/// The 16 bytes of 22 digits of base64, in hexadecimal.
+/// Returns the 16 bytes of 22 digits of base64, in hexadecimal.
 fn hex_of_base64(digits: &[u8]) -> Option<String> {
     let mut number = 0_u128;
     for (at, digit) in digits.iter().enumerate() {
@@ -285,7 +286,7 @@ fn read(span: &Object, before: Option<&MessageList>) -> Result<(Span, Option<Mes
     Ok((span, given))
 }
 
-/// Whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
+/// Returns whether a span is of an agent or a model, and of a conversation: embeddings and searches are not.
 fn is_of_agent(attributes: &Attributes) -> bool {
     let kinds = [
         "gen_ai.operation.name",
@@ -306,7 +307,7 @@ fn is_of_agent(attributes: &Attributes) -> bool {
     !kinds.iter().any(is_search) && attributes.names().any(is_name_of_agents)
 }
 
-/// Whether an attribute is one of agents and models, by the beginning of its name.
+/// Returns whether an attribute is one of agents and models, by the beginning of its name.
 fn is_name_of_agents(name: &[u8]) -> bool {
     let beginning = name.iter().position(|&byte| byte == b'.').map(|dot| &name[..dot]);
     let beginning = beginning.and_then(|beginning| std::str::from_utf8(beginning).ok());
@@ -317,7 +318,7 @@ fn is_name_of_agents(name: &[u8]) -> bool {
     is_beginning || name == b"input.value" || name == b"output.value"
 }
 
-/// The success by the code of a status.
+/// Returns the success by the code of a status.
 fn success_of(code: Option<&Value>) -> Option<bool> {
     match (code?.as_number(), code?.as_str()) {
         (Some(1.0), _) | (_, Some("STATUS_CODE_OK")) => Some(true),
@@ -358,7 +359,7 @@ fn tool_of(attributes: &Attributes, is_ok: Option<bool>, message: Option<&Text>)
     }
 }
 
-/// The text in a string of JSON, or the value that is something else.
+/// Returns the text in a string of JSON, or the value that is something else.
 fn text_in(value: &Value) -> Value {
     let quoted = value.as_text().filter(|text| text.as_bytes().starts_with(b"\""));
     match quoted.map(Text::parse) {
@@ -479,7 +480,7 @@ fn keep_outermost(format: FormatName, spans: &mut Vec<Span>, builder: &mut Trace
     *spans = vec![spans.swap_remove(outer)];
 }
 
-/// The acts of a span: one at its start, and one at its end if that is known or the span has others within it.
+/// Returns the acts of a span: one at its start, and one at its end if that is known or the span has others within it.
 fn acts_of(at: usize, span: &Span, is_around: bool, [begin, end]: [Deed; 2]) -> [Act; 2] {
     let is_later = span.end > span.start;
     let last = match (is_later, is_around) {
@@ -552,7 +553,7 @@ fn read_outer_values(spans: &mut [Span]) {
     *end = LATEST;
 }
 
-/// The ids of the spans around spans for which a condition holds.
+/// Returns the ids of the spans around spans for which a condition holds.
 fn spans_around(spans: &[Span], holds: impl Fn(&Span) -> bool) -> HashSet<Text> {
     let ids = spans
         .iter()

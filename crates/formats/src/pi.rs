@@ -52,14 +52,14 @@ fn is_header(entry: &Object) -> bool {
     str_of(entry.get("type")) == Some("session") && has("id") && (has("timestamp") || has("harness"))
 }
 
-/// The type of an entry. Only entries of Pi's later versions form a tree.
+/// Returns the type of an entry. Only entries of Pi's later versions form a tree.
 fn type_of(entry: &Object) -> Option<&str> {
     let kind = str_of(entry.get("type")).filter(|kind| TYPES.contains(kind))?;
     let is_message = kind == "message" && string_of(fields_of(entry, "message").get("role")).is_some();
     (is_message || entry.contains("parentId")).then_some(kind)
 }
 
-/// Whether a record is of this format.
+/// Returns whether a record is of this format.
 pub fn recognises(value: &Value) -> bool {
     let entry = object_of(Some(value));
     is_header(entry) || type_of(entry).is_some()
@@ -268,7 +268,7 @@ fn add_message_of(builder: &mut TraceBuilder, message: &Object) -> Result<(), Wr
     }
 }
 
-/// The content of a message, the calls in it in the terms of Anthropic.
+/// Returns the content of a message, the calls in it in the terms of Anthropic.
 fn translated(content: &Value) -> Value {
     let Value::Array(parts) = content else {
         return content.clone();

@@ -53,13 +53,13 @@ pub enum Content {
     Skipped(Text),
 }
 
-/// Whether a value says that it is a trace of this package.
+/// Returns whether a value says that it is a trace of this package.
 #[must_use]
 pub fn is_trace(value: &Value) -> bool {
     value.get("@type").and_then(Value::as_str) == Some("ReasoningTrace")
 }
 
-/// Whether a record is of a format that is converted.
+/// Returns whether a record is of a format that is converted.
 fn recognises(format: FormatName, value: &Value) -> bool {
     match format {
         FormatName::Trace | FormatName::Map => false,
@@ -96,7 +96,7 @@ pub fn format_of(value: &Value) -> Option<FormatName> {
 const MAX_KEYS: usize = 12;
 const KEY_LENGTH: usize = 40;
 
-/// The problem of a record that no format recognises: the formats that were tried, and the keys of the record.
+/// Returns the problem of a record that no format recognises: the formats that were tried, and the keys of the record.
 #[must_use]
 pub fn of_no_format(value: &Value) -> String {
     let formats: Vec<_> = FormatName::named().skip(1).map(FormatName::name).collect();
@@ -163,7 +163,7 @@ impl Place {
 }
 
 impl TraceReader {
-    /// A reader of one input.
+    /// Creates a reader of one input.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
@@ -173,7 +173,7 @@ impl TraceReader {
         }
     }
 
-    /// The results of a record: none, if its trace goes on, or several traces.
+    /// Returns the results of a record: none, if its trace goes on, or several traces.
     pub fn read(&mut self, record: Record) -> Vec<Item> {
         let Record {
             line,
@@ -218,7 +218,7 @@ impl TraceReader {
         items
     }
 
-    /// The traces that the end of the input ends.
+    /// Returns the traces that the end of the input ends.
     pub fn end(&mut self) -> Vec<Item> {
         let place = Place {
             line: None,
@@ -234,7 +234,7 @@ impl TraceReader {
         items
     }
 
-    /// The format of the record before, if this one goes on with it.
+    /// Returns the format of the record before, if this one goes on with it.
     fn format_that_goes_on(&self, value: &Value) -> Option<FormatName> {
         let (format, reader) = self.readers.get(self.last?)?;
         reader.goes_on(value).then_some(*format)
@@ -269,7 +269,7 @@ impl TraceReader {
         &mut *self.readers[at].1
     }
 
-    /// The complete traces, and the problems.
+    /// Returns the complete traces, and the problems.
     fn take(&self, format: FormatName, place: Place, found: Vec<Found>) -> Vec<Item> {
         let items = found.into_iter().map(|found| match found {
             Err(wrong) => {
@@ -297,7 +297,7 @@ impl TraceReader {
     }
 }
 
-/// The problem of a record of a format.
+/// Returns the problem of a record of a format.
 fn wrong_of(format: FormatName, wrong: Wrong) -> Text {
     let mut text = with_end(&"not ".into(), format.name());
     text.push_str(": ");

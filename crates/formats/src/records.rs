@@ -81,7 +81,7 @@ impl Default for Records {
 }
 
 impl Records {
-    /// An input of values of at most `limit` bytes.
+    /// Creates an input of values of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: u64) -> Self {
         let shared = Arc::<Shared>::default();
@@ -139,7 +139,7 @@ impl Iterator for Records {
     }
 }
 
-/// The value that a file holds.
+/// Returns the value that a file holds.
 fn record_of(file: File, limit: usize) -> Record {
     let parsed = match file.contents {
         Ok(bytes) => parse(bytes.as_deref(), limit),
@@ -188,7 +188,7 @@ fn wrong(line: u64, index: Option<u64>, size: u64, error: String) -> Record {
     Parsed { size, content }.at(line, index)
 }
 
-/// The text and value of these bytes, `None` if there were too many, or the problem.
+/// Returns the text and value of these bytes, `None` if there were too many, or the problem.
 fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
     let Some(bytes) = bytes else {
         let content = Err(too_long(limit));
@@ -211,7 +211,7 @@ fn parse(bytes: Option<&[u8]>, limit: usize) -> Parsed {
     Parsed { size, content }
 }
 
-/// The lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
+/// Returns the lines of a chunk that begin with a bracket and are JSON, parsed on all cores.
 fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
     let mut end = 0;
     let lines: Vec<_> = memchr_iter(NEWLINE, chunk)
@@ -232,7 +232,7 @@ fn parse_lines(chunk: &[u8]) -> VecDeque<(Range<usize>, Parsed)> {
     parsed.collect::<Vec<_>>().into()
 }
 
-/// The problem of a text that is not read as JSON.
+/// Returns the problem of a text that is not read as JSON.
 #[must_use]
 pub fn reason_of(error: &ParseError) -> String {
     if error.is_too_deep() {
@@ -450,8 +450,8 @@ async fn read_elements(reader: &mut Reader, limit: usize) {
     }
 }
 
-/// Whether a line after the first begins with a bracket and is indented no further, as where a value begins that is not part of this
-/// one.
+/// Returns whether a line after the first begins with a bracket and is indented no further, as where a value begins that is
+/// not part of this one.
 fn has_value_line(bytes: &[u8], indentation: usize) -> bool {
     memchr_iter(NEWLINE, bytes).any(|newline| {
         let line = &bytes[newline + 1..];
@@ -465,7 +465,7 @@ fn has_value_line(bytes: &[u8], indentation: usize) -> bool {
     })
 }
 
-/// Whether a value may begin after this byte, be it in an array or in an object.
+/// Returns whether a value may begin after this byte, be it in an array or in an object.
 fn may_begin(before: u8) -> bool {
     matches!(before, b':' | b',' | b'{' | b'[')
 }
@@ -492,7 +492,7 @@ impl Default for Nesting {
 }
 
 impl Nesting {
-    /// Whether brackets are open, and the text so far can still become JSON.
+    /// Returns whether brackets are open, and the text so far can still become JSON.
     fn is_open(&self) -> bool {
         self.depth > 0 && !self.is_broken
     }
@@ -676,7 +676,8 @@ impl Reader {
         }
     }
 
-    /// The object that takes up the whole line, as most do, if all of the line is there: its end need not be searched for.
+    /// Returns the object that takes up the whole line, as most do, if all of the line is there: its end need not be
+    /// searched for.
     fn whole_line(&mut self, limit: usize) -> Option<Record> {
         while self
             .objects
@@ -851,7 +852,7 @@ impl Reader {
         self.read_again += bytes.len() as u64 + lines * LINE_COST;
     }
 
-    /// Whether a broken value may still cost reading its lines again.
+    /// Returns whether a broken value may still cost reading its lines again.
     fn may_read_again(&self) -> bool {
         self.read_again <= RESCAN_LIMIT
     }
@@ -906,7 +907,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The records of an input that comes in chunks of this size, each as its line, its index and its value or error.
+    /// Returns the records of an input that comes in chunks of this size, each as its line, its index and its value or
+    /// error.
     fn read(input: &[u8], size: usize, limit: u64) -> Vec<String> {
         let mut records = Records::new(limit);
         let mut found = Vec::new();

@@ -87,7 +87,7 @@ fn is_demonstration(message: &Object) -> bool {
     message.get("is_demo") == Some(&Value::Bool(true)) || has_word(message, "message_type", "demonstration")
 }
 
-/// Whether a history is all that is known of a run, as of demonstrations: its messages name their agent or kind.
+/// Returns whether a history is all that is known of a run, as of demonstrations: its messages name their agent or kind.
 fn is_history(record: &Object) -> bool {
     let Some(Value::Array(history)) = record.get("history") else {
         return false;
@@ -216,7 +216,7 @@ fn add_turns(builder: &mut TraceBuilder, record: &Object) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// The thought of a turn or a message, or else the text of another field.
+/// Returns the thought of a turn or a message, or else the text of another field.
 fn thought_of(builder: &mut TraceBuilder, fields: &Object, other: &str) -> Text {
     match string_of(fields.get("thought")) {
         Some(thought) => thought.clone(),
@@ -224,7 +224,7 @@ fn thought_of(builder: &mut TraceBuilder, fields: &Object, other: &str) -> Text 
     }
 }
 
-/// The messages of a run without a trajectory. Where all are a demonstration, that is the run.
+/// Returns the messages of a run without a trajectory. Where all are a demonstration, that is the run.
 fn add_history(builder: &mut TraceBuilder, history: &[Value]) -> Result<(), Wrong> {
     let messages = || history.iter().map(|message| object_of(Some(message)));
     let is_run = messages().any(|message| !has_word(message, "role", "system") && !is_demonstration(message));
@@ -292,7 +292,7 @@ fn add_result(builder: &mut TraceBuilder, content: Option<&Value>, failed: Optio
     });
 }
 
-/// Whether the last of a text says on a line of its own that the command was stopped.
+/// Returns whether the last text says on a line of its own that the command was stopped.
 fn is_timed_out(text: &str) -> bool {
     let mut length = 0;
     let is_far = |(_, character): &(usize, char)| {
@@ -308,7 +308,7 @@ fn is_timed_out(text: &str) -> bool {
     })
 }
 
-/// Whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
+/// Returns whether a command of mini-SWE-agent failed; `None` where it does not say so, as in version 1.
 fn failure_of(extra: &Object) -> Option<bool> {
     if string_of(extra.get("exception_info")).is_some() {
         return Some(true);
@@ -316,8 +316,8 @@ fn failure_of(extra: &Object) -> Option<bool> {
     number_of(extra.get("returncode")).map(|code| code != 0.0)
 }
 
-/// The command that a message of the agent has in its text; `None` without one. `actions` are the commands that ran, which
-/// version 1 leaves out.
+/// Returns the command that a message of the agent has in its text; `None` without one. `actions` are the commands that ran,
+/// which version 1 leaves out.
 fn command_of(builder: &mut TraceBuilder, message: &Object, actions: Option<&Value>) -> Option<Text> {
     if !has_word(message, "role", "assistant") || !list_of(message.get("tool_calls")).is_empty() {
         return None;

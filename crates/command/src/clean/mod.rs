@@ -151,7 +151,7 @@ fn clean_file(text: &str, cleaner: &mut Cleaner) -> (Option<String>, Vec<(usize,
     (parts.is_changed.then_some(parts.clean), parts.found)
 }
 
-/// The objects and arrays that a text is JSON of.
+/// Returns the objects and arrays that a text is JSON of.
 fn json_of(text: &str) -> Option<Value> {
     text.trim_start()
         .starts_with(['{', '['])

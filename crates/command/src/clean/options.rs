@@ -104,7 +104,7 @@ fn text(argument: std::ffi::OsString) -> Result<String> {
     text.map_err(|argument| Failure::usage(format!("{} is not UTF-8", argument.display())))
 }
 
-/// The types that are named, one by one.
+/// Returns the types that are named, one by one.
 fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>, String> {
     let known = Cleaner::types();
     let mut types = Vec::new();
@@ -129,7 +129,7 @@ fn types_of(named: &[String], own: &[String]) -> std::result::Result<Vec<String>
     Ok(types)
 }
 
-/// The lines of a file that say something, with their numbers.
+/// Returns the lines of a file that say something, with their numbers.
 fn lines_of(file: &str) -> Result<Vec<(usize, String)>> {
     let text = fs::read_to_string(file)
         .map_err(|error| Failure::file(format!("cannot read {file}: {}", reason_of(&error))))?;

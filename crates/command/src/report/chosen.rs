@@ -107,7 +107,7 @@ impl ChosenSet {
         ])
     }
 
-    /// The fields of a trace on the map.
+    /// Returns the fields of a trace on the map.
     fn fields(&self, position: usize) -> Option<impl Iterator<Item = (&'static str, Value)>> {
         let ([x, y], listed) = self.places.get(&position)?;
         let place = [("x", rounded(*x)), ("y", rounded(*y))];
@@ -115,7 +115,7 @@ impl ChosenSet {
     }
 }
 
-/// A number to four decimals.
+/// Returns a number to four decimals.
 fn rounded(value: f64) -> Value {
     ((value * 1e4).round() / 1e4).into()
 }

@@ -418,7 +418,7 @@ impl Run<'_> {
         }
     }
 
-    /// The results of an incomplete run.
+    /// Returns the message about the outputs of an incomplete run.
     fn what_became(&self, written: &[Written]) -> String {
         // A pipe or a device keeps the bytes that were written to it.
         let replaceable = self
@@ -441,7 +441,7 @@ impl Run<'_> {
     }
 }
 
-/// The page of the report, without its figures.
+/// Returns the page of the report, without its figures.
 fn report_page() -> String {
     const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.gz"));
     let mut page = String::new();

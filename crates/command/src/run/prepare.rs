@@ -39,9 +39,7 @@ impl<'h> Run<'h> {
         stop: Stop,
     ) -> Result<(Self, Pipeline<'h>)> {
         if options.explain && options.format.is_none() && options.out.is_none() && options.dropped.is_none() {
-            messages.warning(
-                "--explain has no effect without --format or --out; a report explains anyway",
-            );
+            messages.warning("--explain has no effect without --format or --out; a report explains anyway");
         }
         let weights = options.weights.as_deref().map(read_weights).transpose()?;
         let NamedProfiles {
@@ -289,7 +287,7 @@ impl<'h> Run<'h> {
     }
 }
 
-/// The state of `--out`, if it is an input too.
+/// Returns the state of `--out`, if it is an input too.
 fn replaced(options: &Options) -> Option<Metadata> {
     let out = options.out.as_ref()?;
     let is_read = options.sources.iter().any(|source| is_same_file(source, out));
@@ -303,7 +301,7 @@ fn status_of(engine: &Engine) -> Status {
     receiver.recv().unwrap_or_default()
 }
 
-/// The host and the database of a URL; the password stays where it is.
+/// Returns the host and the database of a URL; the password stays where it is.
 fn place_in(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let path = rest.find('/').unwrap_or(rest.len());

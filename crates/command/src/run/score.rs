@@ -272,7 +272,7 @@ impl Run<'_> {
         self.messages.note(message);
     }
 
-    /// A reason as it may be shown: it may name properties.
+    /// Returns a reason as it may be shown: it may name properties.
     fn cleaned(&self, reason: &Text) -> Text {
         let Some(cleaning) = self.options.clean else {
             return reason.clone();

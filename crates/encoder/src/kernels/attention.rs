@@ -384,7 +384,7 @@ pub fn shorts<L: Lanes>(
     }
 }
 
-/// The factor that makes the product of a query and a key the logarithm of a weight to the base of 2.
+/// Returns the factor that makes the product of a query and a key the logarithm of a weight to the base of 2.
 fn score_scale() -> f32 {
     #[allow(clippy::cast_precision_loss)] // 32.
     let root = (HEAD as f32).sqrt();

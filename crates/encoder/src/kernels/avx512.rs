@@ -12,7 +12,7 @@ use super::{
 pub struct Avx512<const VNNI: bool>(());
 
 impl<const VNNI: bool> Avx512<VNNI> {
-    /// The proof that this processor has the instructions, if it has.
+    /// Returns the proof that this processor has the instructions, if it has.
     pub fn detect() -> Option<Self> {
         let base = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")

@@ -71,16 +71,16 @@ pub trait Lanes: Copy {
 
     fn splat_integer(self, value: i32) -> Self::I;
     fn add_integers(self, a: Self::I, b: Self::I) -> Self::I;
-    /// The nearest integers, ties to even. Every number must fit 31 bits.
+    /// Returns the nearest integers, ties to even. Every number must fit 31 bits.
     fn round(self, a: Self::F) -> Self::I;
     fn to_floats(self, a: Self::I) -> Self::F;
-    /// The floats with the bits of `a`.
+    /// Returns the floats with the bits of `a`.
     fn as_floats(self, a: Self::I) -> Self::F;
-    /// The bits of `a`.
+    /// Returns the bits of `a`.
     fn as_integers(self, a: Self::F) -> Self::I;
-    /// Each lane shifted left, to where a second 16-bit integer belongs.
+    /// Returns each lane shifted left, to where a second 16-bit integer belongs.
     fn shift_left_16(self, a: Self::I) -> Self::I;
-    /// Each lane shifted left, to where a float's exponent is.
+    /// Returns each lane shifted left, to where a float's exponent is.
     fn shift_left_23(self, a: Self::I) -> Self::I;
     fn or(self, a: Self::I, b: Self::I) -> Self::I;
 
@@ -102,7 +102,7 @@ pub trait Lanes: Copy {
     /// Writes each lane, which must fit, in 16 bits.
     fn store_shorts(self, a: Self::I, to: &mut [i16; LANES]);
 
-    /// The sum of the lanes, in halves: `j` and `j + 8`, `j` and `j + 4`, `j` and `j + 2`, `j` and `j + 1`.
+    /// Returns the sum of the lanes, in halves: `j` and `j + 8`, `j` and `j + 4`, `j` and `j + 2`, `j` and `j + 1`.
     #[inline(always)]
     fn sum(self, a: Self::F) -> f32 {
         let mut lanes = [0.0; LANES];
@@ -112,7 +112,7 @@ pub trait Lanes: Copy {
         (four[0] + four[2]) + (four[1] + four[3])
     }
 
-    /// The largest lane.
+    /// Returns the largest lane.
     #[inline(always)]
     fn largest(self, a: Self::F) -> f32 {
         let mut lanes = [0.0; LANES];
@@ -120,7 +120,7 @@ pub trait Lanes: Copy {
         reduce(lanes, |a, b| if a > b { a } else { b })
     }
 
-    /// The smallest lane.
+    /// Returns the smallest lane.
     #[inline(always)]
     fn smallest(self, a: Self::F) -> f32 {
         let mut lanes = [0.0; LANES];

@@ -70,7 +70,7 @@ impl Kernel {
         Self::Portable,
     ];
 
-    /// Its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-dot`, `neon`, `simd128` or `portable`.
+    /// Returns its name: `avx512-vnni`, `avx512`, `avx-vnni`, `avx2`, `neon-dot`, `neon`, `simd128` or `portable`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,18 +85,18 @@ impl Kernel {
         }
     }
 
-    /// The kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
+    /// Returns the kernels that this processor can run, the fastest first. There is always [`Kernel::Portable`].
     pub fn available() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|kernel| kernel.isa().is_some())
     }
 
-    /// The fastest kernel that this processor can run.
+    /// Returns the fastest kernel that this processor can run.
     #[must_use]
     pub fn best() -> Self {
         Self::available().next().unwrap_or(Self::Portable)
     }
 
-    /// The instructions themselves, where this processor has them.
+    /// Returns the instructions themselves, where this processor has them.
     pub(crate) fn isa(self) -> Option<Isa> {
         match self {
             #[cfg(all(target_arch = "x86_64", not(miri)))]

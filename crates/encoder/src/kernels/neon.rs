@@ -12,7 +12,7 @@ use super::{
 pub struct Neon<const DOT: bool>(());
 
 impl<const DOT: bool> Neon<DOT> {
-    /// The proof that this processor has the instructions, if it has.
+    /// Returns the proof that this processor has the instructions, if it has.
     pub fn detect() -> Option<Self> {
         let base = is_aarch64_feature_detected!("neon");
         (base && (!DOT || is_aarch64_feature_detected!("dotprod"))).then_some(Self(()))

@@ -49,8 +49,8 @@ fn blocks(floats: &[f32]) -> Vec<Floats> {
         .collect()
 }
 
-/// The results of every kernel for the same work. Kernels with a fused multiplication must agree with the first to the bit;
-/// the kernels of WebAssembly and plain Rust too where `exact`, or where they have such an instruction.
+/// Returns the results of every kernel for the same work. Kernels with a fused multiplication must agree with the first to
+/// the bit; the kernels of WebAssembly and plain Rust too where `exact`, or where they have such an instruction.
 fn on_all(exact: bool, count: usize, mut compute: impl FnMut(Isa, &mut [f32])) -> Vec<f32> {
     let mut first: Option<Vec<f32>> = None;
     for kernel in Kernel::available() {

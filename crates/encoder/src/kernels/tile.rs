@@ -119,7 +119,7 @@ pub struct Rows<'a, W> {
 }
 
 impl<W> Rows<'_, W> {
-    /// Whether all words are within the slice.
+    /// Returns whether all words are within the slice.
     fn fit(&self) -> bool {
         if self.rows == 0 || self.depth == 0 {
             return true;
@@ -157,7 +157,7 @@ impl Tiles {
         }
     }
 
-    /// The first row and the number of rows of each.
+    /// Returns the first row and the number of rows of each.
     #[inline(always)]
     pub fn iter(self) -> impl Iterator<Item = (usize, usize)> {
         (0..self.tiles).map(move |tile| {

@@ -69,7 +69,7 @@ impl About {
     }
 }
 
-/// The values of labels that are no numbers.
+/// Returns the values of labels that are no numbers.
 fn truth_word(score: &Value) -> Option<bool> {
     match score.as_str()?.to_lowercase().as_str() {
         "true" | "yes" | "correct" | "pass" | "passed" | "success" => Some(true),
@@ -86,7 +86,7 @@ pub struct SpanWriter {
 }
 
 impl SpanWriter {
-    /// A span with its ids, the last of which names the span around it.
+    /// Creates a span with its ids, the last of which names the span around it.
     pub fn new(trace: Text, id: Option<&Value>, parent: Option<&Value>) -> Self {
         let mut writer = Self::default();
         writer.span.insert("traceId", trace);
@@ -178,7 +178,7 @@ impl SpanWriter {
         }
     }
 
-    /// The span.
+    /// Returns the span.
     pub fn end(mut self, about: About) -> Told<'static> {
         self.span.insert("attributes", self.attributes);
         let span = Cow::Owned(self.span);
@@ -209,7 +209,7 @@ fn nanoseconds_of(time: Option<&Value>) -> Option<i128> {
     Some(i128::from(milliseconds) * 1_000_000 + rest)
 }
 
-/// The text in a value, as of an input or an output: for an object with one field, the text in that field.
+/// Returns the text in a value, as of an input or an output: for an object with one field, the text in that field.
 fn text_within(value: &Value) -> Value {
     match value {
         Value::Object(fields) if fields.len() == 1 => {
