@@ -59,7 +59,7 @@ export function record({ machine, versions, quick }, rows) {
 }
 
 /**
- * A column for each machine.
+ * Returns a column for each machine.
  *
  * @param {Machine[]} machines
  */

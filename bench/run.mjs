@@ -99,7 +99,7 @@ async function loadSections() {
 }
 
 /**
- * The settings of the sections.
+ * Returns the settings of the sections.
  *
  * @param {{ only: string, quick: boolean }} options
  */
@@ -118,14 +118,14 @@ function makeBench({ only, quick }) {
   };
 }
 
-/** The kernel that int8 computes with here. */
+/** Returns the kernel that int8 computes with here. */
 function findKernel() {
   const code = "require('.').embedderStatus().then(({ kernel }) => console.log(kernel))";
   const env = { ...process.env, KNOWLEDGEPULSE_ENGINE: 'builtin', KNOWLEDGEPULSE_DTYPE: 'q8' };
   return execFileSync(process.execPath, ['--eval', code], { cwd: root, env, encoding: 'utf8' }).trim();
 }
 
-/** The Bun of the development dependencies, if there is one for this platform. */
+/** Returns the Bun of the development dependencies, if there is one for this platform. */
 function findBun() {
   const program = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
   try {

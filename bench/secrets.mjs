@@ -41,7 +41,7 @@ function filesIn(/** @type {string} */ directory, /** @type {RegExp} */ ending) 
     .sort();
 }
 
-/** A log, drawn by the seed: hashes, identifiers, versions, times and addresses of things. */
+/** Returns a log, drawn by the seed: hashes, identifiers, versions, times and addresses of things. */
 function log(/** @type {number} */ lines) {
   const hash = (
     /** @type {unknown} */ of,
@@ -229,7 +229,7 @@ for (const [name, find] of finders) {
   });
 }
 
-/** Whether anything of a secret is left: eight of its letters in a row, or all of it. */
+/** Returns whether anything of a secret is left: eight of its letters in a row, or all of it. */
 function leaves(/** @type {string} */ cleaned, /** @type {string} */ secret) {
   const part = Math.min(8, secret.length);
   // The host and the scheme of a URL are no secrets.

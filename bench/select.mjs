@@ -167,7 +167,7 @@ function readRuns(file) {
 }
 
 /**
- * A run as a method sees it.
+ * Returns a run as a method sees it.
  *
  * @param {Run} run
  * @param {string} outcomes

@@ -11,7 +11,7 @@ const PAUSE_MS = 30;
 /** The variables that a shell may set: which traces are scored, and which instructions a processor is taken to have. */
 const KEPT = ['KNOWLEDGEPULSE_TRACES', 'KNOWLEDGEPULSE_KERNEL'];
 
-/** The environment without the package's other variables: a shell's settings must not decide the comparison. */
+/** Returns the environment without the package's other variables: a shell's settings must not decide the comparison. */
 function neutralEnvironment() {
   const isOurs = (/** @type {string} */ name) => name.startsWith('KNOWLEDGEPULSE_') && !KEPT.includes(name);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));

@@ -117,7 +117,7 @@ export async function measureTraces(size, novelty, sources, keep) {
 }
 
 /**
- * The stored traces, and the queries, with the answers of a memory of all traces.
+ * Returns the stored traces, and the queries, with the answers of a memory of all traces.
  *
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
@@ -149,7 +149,7 @@ async function withNearest(memory, queries) {
 }
 
 /**
- * The entries of a store for traces.
+ * Returns the entries of a store for traces.
  *
  * @param {number} size
  * @param {'lexical' | 'full'} novelty
@@ -299,7 +299,7 @@ async function addToMemory(memory, entries) {
 }
 
 /**
- * How often the store finds what a memory of all traces finds, and how much novelty differs.
+ * Returns how often the store finds what a memory of all traces finds, and how much novelty differs.
  *
  * @param {import('../postgres.js').PostgresTraceStore} store
  * @param {Asked[]} asked

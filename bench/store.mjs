@@ -259,7 +259,7 @@ async function measure(storeOf, index, size, makeVector) {
 }
 
 /**
- * The recall of the index beside an exhaustive search, and the difference that its misses make to novelty.
+ * Returns the recall of the index beside an exhaustive search, and the difference that its misses make to novelty.
  *
  * @param {(index: Index) => PostgresVectorStore} storeOf
  * @param {() => Float32Array} makeVector

@@ -52,7 +52,7 @@ export function synonyms() {
 }
 
 /**
- * The first other single word of a meaning.
+ * Returns the first other single word of a meaning.
  *
  * @param {Buffer} data
  * @param {number} offset

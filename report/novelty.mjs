@@ -27,7 +27,7 @@ import { count, cut, decimal, integer, short } from './format.mjs';
 const MARKED_SOURCES = 6;
 
 /**
- * The buckets with the numbers of their first and last trace, from 1.
+ * Returns the buckets with the numbers of their first and last trace, from 1.
  *
  * @param {Report} report
  */
@@ -168,7 +168,7 @@ export function noveltySection(report) {
 }
 
 /**
- * The rows in stretches of about the same length, `count` at most.
+ * Returns the rows in stretches of about the same length, `count` at most.
  *
  * @param {Row[]} rows
  * @param {number} limit

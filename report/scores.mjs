@@ -12,7 +12,7 @@ const LEFT = 48;
 const RIGHT = 16;
 
 /**
- * The width of a bar in hundredths: the fewer the traces, the wider.
+ * Returns the width of a bar in hundredths: the fewer the traces, the wider.
  *
  * @param {number} scored
  * @param {number} width
@@ -23,7 +23,7 @@ function stepFor(scored, width) {
 }
 
 /**
- * The bins, several as one; the last bar includes the value 1.
+ * Returns the bins, several as one; the last bar includes the value 1.
  *
  * @param {Report['scoreBins']} scoreBins
  * @param {number} hundredths

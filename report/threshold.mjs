@@ -44,7 +44,7 @@ export function makeThreshold(report) {
       listener();
     },
     /**
-     * How many traces of the report, or of one of its domains, are kept.
+     * Returns how many traces of the report, or of one of its domains, are kept.
      *
      * @param {Pick<import('./data.js').Report, 'kept' | 'scoreBins'>} counted
      */

@@ -39,7 +39,7 @@ function signed(value) {
 }
 
 /**
- * How a score comes about, as one line of arithmetic, in rounded numbers that add up.
+ * Returns how a score comes about, as one line of arithmetic, in rounded numbers that add up.
  *
  * @param {Pick<Breakdown, 'contributions' | 'overrides' | 'score'>} breakdown
  */
@@ -151,7 +151,7 @@ function partsInWords({ lexical, contained, embedded }) {
 }
 
 /**
- * The words that weigh most in the similarity; empty if no words are compared.
+ * Returns the words that weigh most in the similarity; empty if no words are compared.
  *
  * @param {Breakdown['nearest']} nearest
  */

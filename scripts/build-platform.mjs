@@ -52,7 +52,7 @@ export function targetOf(platform) {
 }
 
 /**
- * The variables with which a release is compiled for a platform. For Linux it installs zig, which the linker needs.
+ * Returns the variables with which a release is compiled for a platform. For Linux it installs zig, which the linker needs.
  *
  * @param {string} platform
  * @returns {NodeJS.ProcessEnv}
@@ -71,8 +71,8 @@ export function isGlibc(platform) {
 }
 
 /**
- * The variable by which the compiler leaves out where the checkout and cargo's registry are: otherwise the messages of panics
- * would have the names of these folders.
+ * Returns the variable by which the compiler leaves out where the checkout and cargo's registry are: otherwise the messages
+ * of panics would have the names of these folders.
  *
  * @param {string} target
  */
@@ -88,7 +88,7 @@ function withoutFolders(target) {
   return { [target.endsWith('-musl') ? 'RUSTFLAGS' : ofTarget]: flags.join(' ') };
 }
 
-/** Where cargo keeps the sources of crates. */
+/** Returns where cargo keeps the sources of crates. */
 export function cargoHome() {
   return path.resolve(process.env.CARGO_HOME || path.join(homedir(), '.cargo'));
 }

@@ -34,7 +34,7 @@ async function bundle(entry) {
 }
 
 /**
- * The licences of the packages that code was taken from, each text once.
+ * Returns the licences of the packages that code was taken from, each text once.
  *
  * @param {import('esbuild').Metafile} metafile
  */

@@ -124,7 +124,7 @@ function runValgrind() {
 }
 
 /**
- * Whether the innermost function that is not the system's is the addon's.
+ * Returns whether the innermost function that is not the system's is the addon's.
  *
  * @param {string} error
  */

@@ -27,14 +27,14 @@ const OPTIONAL_MODEL = '@knowledgepulse/all-minilm-l6-v2-q8';
 /** For all other platforms; no package manager can tell which these are. */
 const WEBASSEMBLY = `${main.name}-wasm32`;
 
-/** The directories of all packages by their names, the main one last: it depends on the others. */
+/** Returns the directories of all packages by their names, the main one last: it depends on the others. */
 export function packages() {
   const folders = readdirSync(path.join(root, 'npm')).map((name) => path.join(root, 'npm', name));
   const manifests = folders.filter((folder) => existsSync(path.join(folder, 'package.json')));
   return new Map([...manifests, root].map((directory) => [readManifest(directory).name, directory]));
 }
 
-/** The main package, this machine's platform package and the models. */
+/** Returns the main package, this machine's platform package and the models. */
 export function hostPackages() {
   const others = [...platformPackages(), WEBASSEMBLY].filter(
     (name) => name !== `${main.name}-${hostPlatform()}`,

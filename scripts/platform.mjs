@@ -36,7 +36,7 @@ export const bun = path.join(root, 'node_modules', 'bun', 'bin', 'bun.exe');
 /** @type {Partial<Record<NodeJS.Platform, string>>} */
 const SUFFIXES = { darwin: '', linux: '-gnu', win32: '-msvc' };
 
-/** The name of this machine's platform package, as in `linux-x64-gnu`. */
+/** Returns the name of this machine's platform package, as in `linux-x64-gnu`. */
 export function hostPlatform() {
   const suffix = systemLibc().libc === 'musl' ? '-musl' : SUFFIXES[process.platform];
   if (suffix === undefined) throw new Error(`unsupported platform ${process.platform}`);
@@ -47,13 +47,13 @@ export function platformDirectory(platform = hostPlatform()) {
   return path.join(root, 'npm', platform);
 }
 
-/** The file of the addon in a platform package. */
+/** Returns the file of the addon in a platform package. */
 export function addonName(platform = hostPlatform()) {
   return `knowledgepulse.${platform}.node`;
 }
 
 /**
- * The manifest of the package in `directory`.
+ * Returns the manifest of the package in `directory`.
  *
  * @returns {Manifest}
  */

@@ -44,7 +44,7 @@ export function onBun(specs, milliseconds = jest.testTimeout) {
 }
 
 /**
- * The specs in a folder of the repository, as paths that Bun takes for files.
+ * Returns the specs in a folder of the repository, as paths that Bun takes for files.
  *
  * @param {string} folder
  */
@@ -55,7 +55,7 @@ export function specsIn(folder) {
     .sort();
 }
 
-/** All specs, by whether their outcome depends on the JavaScript engine. */
+/** Returns all specs, by whether their outcome depends on the JavaScript engine. */
 export function specsByEngine() {
   const specs = specsIn('__test__');
   const runOnce = specs.filter((spec) => spec.endsWith(NODE_ALONE));

@@ -18,7 +18,7 @@ await runScript(async () => {
   runCases('install/main.mjs', isolation);
 });
 
-/** The prefix of a command that cuts it off from all other machines; empty if that is not permitted. */
+/** Returns the prefix of a command that cuts it off from all other machines; empty if that is not permitted. */
 function noNetwork() {
   const isolation = [
     'unshare',

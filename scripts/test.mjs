@@ -10,7 +10,7 @@ import { runScript, setup } from './setup.mjs';
 import { onBun, onNode, runSuites, specsByEngine, specsIn } from './suites.mjs';
 
 /**
- * A suite that is a program of the repository.
+ * Returns a suite that is a program of the repository.
  *
  * @param {string} name
  * @param {string} file

@@ -142,7 +142,7 @@ const WRITERS = {
 };
 
 /**
- * An id as programs make them: a short one would be found faster, or slower, than these are.
+ * Returns an id as programs make them: a short one would be found faster, or slower, than these are.
  *
  * @param {...number} of
  */
@@ -157,7 +157,7 @@ const attribute = (key, stringValue) => ({ key, value: { stringValue } });
 /** @typedef {{ message: string, call?: { name: string, input: object }, result?: string }} Turn */
 
 /**
- * The steps of a trace as turns of an agent: its message, a call, and the result.
+ * Returns the steps of a trace as turns of an agent: its message, a call, and the result.
  *
  * @param {ReasoningTrace} trace
  * @returns {Turn[]}
@@ -288,7 +288,7 @@ function split(file, id) {
 }
 
 /**
- * How long the command takes for each trace, without its start.
+ * Returns how long the command takes for each trace, without its start.
  *
  * @param {string[]} files in one directory
  * @param {number} count
@@ -307,7 +307,7 @@ async function byCommand(files, count) {
 }
 
 /**
- * The time of all processors for each trace, in µs.
+ * Returns the time of all processors for each trace, in µs.
  *
  * @param {number} count
  * @param {(score: (trace: ReasoningTrace) => Promise<void>) => Promise<void>} work

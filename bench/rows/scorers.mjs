@@ -12,7 +12,7 @@ export const DTYPES = /** @type {const} */ (['fp32', 'q8']);
 /** @typedef {typeof DTYPES[number]} Dtype */
 
 /**
- * A value for each dtype.
+ * Returns a value for each dtype.
  *
  * @template T
  * @param {(dtype: Dtype) => T} make
@@ -41,14 +41,14 @@ export function missing(dtype) {
 const FIRST = { kind: 'short' };
 
 /**
- * The name of the side that computes `dtype` with our second engine.
+ * Returns the name of the side that computes `dtype` with our second engine.
  *
  * @param {Dtype} dtype
  */
 export const onOnnxRuntime = (dtype) => `${dtype} on ONNX Runtime`;
 
 /**
- * The number format of a side's model.
+ * Returns the number format of a side's model.
  *
  * @param {string} name
  */

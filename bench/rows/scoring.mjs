@@ -73,7 +73,8 @@ export async function scoring(bench) {
 }
 
 /**
- * A row for each dtype: the result that `compare` returns for its rounds, or the reason why it could not be measured.
+ * Returns a row for each dtype: the result that `compare` returns for its rounds, or the reason why it could not be
+ * measured.
  *
  * @param {Record<Dtype, string>} names
  * @param {Side[]} sides

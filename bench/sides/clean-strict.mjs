@@ -31,7 +31,7 @@ const LINES = {
 };
 
 await serveCleaner(clean, {
-  /** How many secrets are planted, and of how many nothing is left. */
+  /** Returns how many secrets are planted, and of how many nothing is left. */
   recall() {
     const planted = [
       ...KEYS.flatMap(([, secret]) =>
@@ -47,7 +47,7 @@ await serveCleaner(clean, {
   },
 
   /**
-   * How many lines there are, and in how many `strict` replaces more than the SDK does.
+   * Returns how many lines there are, and in how many `strict` replaces more than the SDK does.
    *
    * @param {{ from: string }} lines
    */

@@ -73,7 +73,7 @@ export function serveScorer(scorer) {
     /** Resident memory in bytes. */
     memory: () => process.memoryUsage.rss(),
 
-    /** The part of a core that the process uses while it has nothing to do. */
+    /** Returns the part of a core that the process uses while it has nothing to do. */
     async idle({ milliseconds }) {
       const start = performance.now();
       const before = process.cpuUsage();

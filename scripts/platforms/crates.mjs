@@ -112,7 +112,7 @@ function tokens(most) {
   return texts.map(({ tokens }) => `${tokens.join(' ')}\n`).join('');
 }
 
-/** The official `model.safetensors`, in the model package or in the Python package that it is made from. */
+/** Returns the official `model.safetensors`, in the model package or in the Python package that it is made from. */
 function officialWeights() {
   const library = path.join(root, 'model', '.venv', 'lib');
   const pythons = existsSync(library) ? readdirSync(library) : [];

@@ -44,7 +44,7 @@ function link(target) {
   return `linked, not run; needs ${needed.filter((name) => SYSTEM.test(name)).join(' and ')}`;
 }
 
-/** The name of a library that every macOS has, for the linker alone. */
+/** Returns the name of a library that every macOS has, for the linker alone. */
 function iconv() {
   const folder = path.join(directory, 'libraries');
   mkdirSync(folder, { recursive: true });

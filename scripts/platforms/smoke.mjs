@@ -69,7 +69,7 @@ export function makeProject(platform, tarballs) {
 }
 
 /**
- * The checks of a package in the Node.js of a platform.
+ * Returns the checks of a package in the Node.js of a platform.
  *
  * @param {string} platform
  * @param {() => Runner & { project: string }} getRunner called once the package is there
@@ -167,7 +167,7 @@ export function smokeChecks(platform, getRunner, { kernels = () => [''] } = {}) 
 }
 
 /**
- * The check of a file that another has opened for itself alone, which only Windows knows.
+ * Returns the check of a file that another has opened for itself alone, which only Windows knows.
  *
  * @param {string} platform
  * @param {() => Runner & { project: string }} getRunner
@@ -279,7 +279,7 @@ function hostResult(name, env) {
 /** @type {string[] | undefined} */
 let kernelsHere;
 
-/** The kernels of the built-in engine that this machine's processor has. */
+/** Returns the kernels of the built-in engine that this machine's processor has. */
 export function hostKernels() {
   kernelsHere ??= KERNELS.filter(
     (kernel) => hostResult('status', { ...QUICK, KNOWLEDGEPULSE_KERNEL: kernel })?.available,
@@ -316,7 +316,7 @@ function describeDistances(compared) {
 }
 
 /**
- * The greatest difference; NaN if there are not as many numbers, or one is no number.
+ * Returns the greatest difference; NaN if there are not as many numbers, or one is no number.
  *
  * @param {number[]} found
  * @param {number[]} expected

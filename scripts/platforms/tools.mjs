@@ -96,7 +96,8 @@ function isInstalled(name) {
 }
 
 /**
- * The variables that have cargo compile with Debian's `rustc-web`, which knows more targets than a toolchain of rustup brings.
+ * Returns the variables that have cargo compile with Debian's `rustc-web`, which knows more targets than a toolchain of
+ * rustup brings.
  *
  * @param {{ sources?: boolean }} [options] `sources`: the standard library is compiled too, because Debian has none for the target
  */
@@ -212,7 +213,7 @@ export function attempt(command, args, { log, env, cwd = root, minutes = 10 }) {
 }
 
 /**
- * Where the output of a check goes.
+ * Returns where the output of a check goes.
  *
  * @param {string} name
  */
